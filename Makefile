@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Meson does the building; this file only remembers the commands.
+
+BUILD = build
+PREFIX = /usr/local
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## install the Debian packages that are missing
+	@tools/install-deps
+
+build: deps ## build lbr and liblastbranch in build/
+	@test -f $(BUILD)/build.ninja || meson setup --werror --prefix=$(PREFIX) $(BUILD)
+	@ninja -C $(BUILD)
+
+test: deps ## build three ways, run every test and check
+	@tools/run-tests
+
+demo: build ## see the recorder at work on two experiments
+	@tools/demo $(BUILD)/lbr
+
+bench: build ## run the bench programs
+	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ]; then $$program || exit 1; fi; done
+
+fuzz: deps ## run each fuzz target for a minute
+	@tools/run-fuzz
+
+install: build ## install under PREFIX (/usr/local); DESTDIR is respected
+	@meson configure $(BUILD) --prefix=$(PREFIX)
+	@meson install -C $(BUILD)
+
+format: deps ## put every C file into the project's shape
+	@tests/tools/list-files '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove build/
+	@rm -rf $(BUILD)
+
+.PHONY: help deps build test demo bench fuzz install format clean

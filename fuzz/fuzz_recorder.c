@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random register writes, branches and events on a recording unit. Two units run side by side, one reaching guest
+ * memory by pointers and one by callbacks, and must stay equal. Checked after every step: TOS in range, #GP changes
+ * nothing, reading changes nothing, and no write to memory but into the DS buffers and the two index words.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lastbranch/error.h"
+#include "lastbranch/recorder.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MEMORY_FIRST 0x10000u
+#define MEMORY_SIZE 0x8000u
+
+struct guest {
+  unsigned char memory[MEMORY_SIZE];
+  struct lb_ds_area area; /* as it was before this step */
+  uint64_t area_address;
+  bool is_area_known;
+  uint64_t pmis, messages, traps, pins;
+};
+
+static struct guest guests[2];
+static struct lb_recorder units[2];
+
+static void check(bool is_true, const char *what)
+{
+  if (is_true)
+    return;
+  fprintf(stderr, "fuzz_recorder: %s does not hold on %s\n", what, units[0].cpu->name);
+  abort();
+}
+
+/* ---- input bytes ---- */
+
+struct input {
+  const uint8_t *at;
+  size_t left;
+};
+
+static uint64_t take(struct input *input, unsigned bytes)
+{
+  uint64_t value = 0;
+  for (unsigned i = 0; i < bytes && input->left; i++, input->left--)
+    value |= (uint64_t)*input->at++ << (8 * i);
+  return value;
+}
+
+/* ---- the host ---- */
+
+static unsigned char *guest_at(struct guest *guest, uint64_t linear, size_t size)
+{
+  uint64_t offset = linear - MEMORY_FIRST;
+  return offset < MEMORY_SIZE && size <= MEMORY_SIZE - offset ? guest->memory + offset : NULL;
+}
+
+static bool is_inside(uint64_t linear, size_t size, uint64_t first, uint64_t end)
+{
+  return linear >= first && linear <= end && end - linear >= size;
+}
+
+static bool is_allowed(const struct guest *guest, uint64_t linear, size_t size)
+{
+  const struct lb_ds_area *area = &guest->area;
+  unsigned word = area->is_64 ? 8 : 4;
+  if (!guest->is_area_known)
+    return false;
+  return is_inside(linear, size, area->bts_base, area->bts_maximum) ||
+         is_inside(linear, size, area->pebs_base, area->pebs_maximum) ||
+         is_inside(linear, size, guest->area_address + word, guest->area_address + 2 * word) ||
+         is_inside(linear, size, guest->area_address + 5 * word, guest->area_address + 6 * word);
+}
+
+static int guest_read(void *data, uint64_t linear, void *bytes, size_t size)
+{
+  unsigned char *at = guest_at(data, linear, size);
+  if (!at)
+    return LB_E_DS_MEMORY;
+  memcpy(bytes, at, size);
+  return 0;
+}
+
+static int guest_write(void *data, uint64_t linear, const void *bytes, size_t size)
+{
+  unsigned char *at = guest_at(data, linear, size);
+  check(is_allowed(data, linear, size), "no write outside the DS buffers");
+  if (!at)
+    return LB_E_DS_MEMORY;
+  memcpy(at, bytes, size);
+  return 0;
+}
+
+static void *guest_map(void *data, uint64_t linear, size_t size)
+{
+  check(linear / 4096 == (linear + size - 1) / 4096, "pieces stay within a page");
+  return guest_at(data, linear, size);
+}
+
+static void guest_pmi(void *data)
+{
+  ((struct guest *)data)->pmis++;
+}
+
+static void guest_bus(void *data, const struct lb_message *message)
+{
+  ((struct guest *)data)->messages += message->from ^ (message->to << 1);
+}
+
+static void guest_pin(void *data, unsigned pin)
+{
+  ((struct guest *)data)->pins += pin + 1;
+}
+
+static void guest_trap(void *data)
+{
+  ((struct guest *)data)->traps++;
+}
+
+/* What the DS area says now, through the eyes of the unit. */
+static void guest_look(struct guest *guest, const struct lb_recorder *unit)
+{
+  unsigned char bytes[0x40];
+  bool is_64 = lb_recorder_ds_is_64(unit);
+  uint64_t area = 0;
+  guest->is_area_known = lb_recorder_rdmsr(unit, 0x600, &area) == LB_MSR_OK;
+  guest->area_address = area;
+  for (size_t i = 0; i < sizeof(bytes) && guest->is_area_known; i++) {
+    unsigned char *at = guest_at(guest, area + i, 1);
+    bytes[i] = at ? *at : 0;
+  }
+  if (guest->is_area_known)
+    lb_ds_decode(is_64, bytes, sizeof(bytes), &guest->area);
+}
+
+/* ---- steps ---- */
+
+static uint32_t register_pick(struct input *input, const struct lb_cpu *cpu)
+{
+  enum lb_register id = (enum lb_register)(take(input, 1) % LB_REGISTERS);
+  struct lb_register_range range = lb_cpu_register(cpu, id);
+  unsigned number = (unsigned)take(input, 1);
+  return range.count ? range.first + range.stride * (number % range.count) : (uint32_t)take(input, 4);
+}
+
+static void step_wrmsr(struct input *input)
+{
+  static struct lb_recorder before;
+  uint32_t msr = register_pick(input, units[0].cpu);
+  uint64_t value = take(input, (unsigned)(take(input, 1) % 9));
+  memcpy(&before, &units[0], sizeof(before)); /* padding too: it is compared */
+  enum lb_msr_answer answer = lb_recorder_wrmsr(&units[0], msr, value);
+  if (answer != LB_MSR_OK)
+    check(!memcmp(&before, &units[0], sizeof(before)), "#GP changes nothing");
+  check(lb_recorder_wrmsr(&units[1], msr, value) == answer, "both units give the same answer");
+}
+
+static uint8_t cpl_take(struct input *input)
+{
+  return take(input, 1) & 3;
+}
+
+static void step_branch(struct input *input)
+{
+  struct lb_branch branch = {.kind = (uint8_t)(take(input, 1) % LB_BRANCH_KINDS)};
+  branch.flags = (uint8_t)take(input, 1);
+  branch.from_cpl = cpl_take(input);
+  branch.to_cpl = cpl_take(input);
+  branch.from = take(input, 8);
+  branch.to = take(input, 8);
+  branch.from_base = branch.flags & 0x80 ? take(input, 4) : 0;
+  for (unsigned i = 0; i < 2; i++)
+    lb_recorder_branch(&units[i], &branch);
+}
+
+static void step_event(struct input *input)
+{
+  struct lb_event event = {.kind = (uint8_t)(LB_BRANCH_INT + take(input, 1) % 8)};
+  event.flags = (uint8_t)take(input, 1);
+  event.from_cpl = cpl_take(input);
+  event.to_cpl = cpl_take(input);
+  event.current = take(input, 8);
+  event.next = take(input, 8);
+  event.handler = take(input, 8);
+  for (unsigned i = 0; i < 2; i++)
+    lb_recorder_event(&units[i], &event);
+}
+
+static void step_progress(struct input *input)
+{
+  struct lb_progress progress = {.cpl = cpl_take(input)};
+  progress.instructions = take(input, 2);
+  progress.cycles = take(input, 8);
+  progress.branches = take(input, 6);
+  progress.taken_branches = take(input, 1);
+  progress.mispredicts = take(input, 1);
+  for (unsigned i = 0; i < 2; i++)
+    lb_recorder_progress(&units[i], &progress);
+}
+
+static void step_pebs(struct input *input)
+{
+  struct lb_registers registers = {.rip = take(input, 8), .rax = take(input, 8), .tsc = take(input, 8)};
+  int written[2];
+  for (unsigned i = 0; i < 2; i++)
+    written[i] = lb_recorder_pebs_assist(&units[i], &registers);
+  check(written[0] == written[1], "both units write the same PEBS records");
+}
+
+static void step_poke(struct input *input)
+{
+  uint64_t offset = take(input, 2) % (MEMORY_SIZE - 8);
+  uint64_t value = take(input, (unsigned)(take(input, 1) % 9));
+  for (unsigned i = 0; i < 2; i++)
+    memcpy(guests[i].memory + offset, &value, sizeof(value));
+}
+
+/* A DS area that makes sense, so that the buffers are reached often. */
+static void step_area(struct input *input)
+{
+  uint64_t base = MEMORY_FIRST + 0x1000 + take(input, 2) % 0x3000;
+  uint64_t bts = 24 * (1 + take(input, 1) % 16) + (take(input, 1) & 1);
+  uint64_t pebs = 200 * (1 + take(input, 1) % 8);
+  uint64_t words[8] = {base, base, base + bts, base + take(input, 2) % 512, base + 0x1000, base + 0x1000};
+  words[6] = base + 0x1000 + pebs;
+  words[7] = base + 0x1000 + take(input, 2) % 2048;
+  bool is_64 = lb_recorder_ds_is_64(&units[0]);
+  for (unsigned i = 0; i < 2; i++) {
+    for (unsigned word = 0; word < 8; word++)
+      memcpy(guests[i].memory + (is_64 ? 8 : 4) * word, &words[word], is_64 ? 8 : 4);
+    lb_recorder_wrmsr(&units[i], 0x600, MEMORY_FIRST);
+  }
+}
+
+static void step_other(struct input *input)
+{
+  unsigned what = (unsigned)take(input, 1) % 16;
+  uint64_t value = take(input, 4);
+  for (unsigned i = 0; i < 2; i++) {
+    struct lb_recorder *unit = &units[i];
+    switch (what) {
+    case 0:
+      lb_recorder_debug_exception(unit);
+      break;
+    case 1:
+      lb_recorder_breakpoint_match(unit, (unsigned)value);
+      break;
+    case 2:
+      lb_recorder_smi(unit);
+      break;
+    case 3:
+      lb_recorder_rsm(unit, value, 0, value & 3);
+      break;
+    case 4:
+      lb_recorder_init_signal(unit, value, 0xFFFFFFF0);
+      break;
+    case 5:
+      lb_recorder_reset_cold(unit);
+      break;
+    case 6:
+      lb_recorder_reset_warm(unit);
+      break;
+    case 7:
+      lb_recorder_vm_exit(unit);
+      break;
+    case 8:
+      lb_recorder_vm_entry(unit, value);
+      break;
+    case 9:
+      lb_recorder_deep_sleep(unit);
+      break;
+    case 10:
+      lb_recorder_pt_trace(unit, value & 1);
+      break;
+    case 11:
+      lb_recorder_long_mode(unit, value & 1);
+      break;
+    case 12:
+      lb_recorder_pmi_delivered(unit);
+      break;
+    case 13:
+      lb_recorder_uncore_pmi(unit);
+      break;
+    case 14:
+      lb_recorder_hold_pmi(unit);
+      break;
+    default:
+      lb_recorder_release_pmi(unit);
+      break;
+    }
+  }
+}
+
+/* ---- what must hold ---- */
+
+static void read_all(const struct lb_recorder *unit, uint64_t *sum)
+{
+  for (unsigned id = 0; id < LB_REGISTERS; id++) {
+    struct lb_register_range range = lb_cpu_register(unit->cpu, (enum lb_register)id);
+    for (unsigned i = 0; i < range.count; i++) {
+      uint64_t value = 0;
+      enum lb_msr_answer answer = lb_recorder_rdmsr(unit, range.first + range.stride * i, &value);
+      check(answer != LB_MSR_FOREIGN, "a register of the catalogue is a register of the unit");
+      *sum = *sum * 31 + value + answer;
+    }
+  }
+}
+
+static void state_check(void)
+{
+  static struct lb_recorder before;
+  uint64_t sums[2] = {0};
+  struct lb_record record;
+  memcpy(&before, &units[0], sizeof(before)); /* padding too: it is compared */
+  for (unsigned i = 0; i < 2; i++)
+    read_all(&units[i], &sums[i]);
+  check(units[0].depth == 0 || units[0].tos < units[0].depth, "TOS in range");
+  check(lb_recorder_used(&units[0]) <= units[0].depth, "no more records than entries");
+  for (unsigned age = 0; age < units[0].depth; age++)
+    check(lb_recorder_entry(&units[0], age, &record) == 0 && record.kind <= LB_BRANCH_KINDS, "entries can be read");
+  lb_ds_check(&units[0], NULL);
+  check(!memcmp(&before, &units[0], sizeof(before)), "looking changes nothing");
+  check(sums[0] == sums[1], "both units hold the same registers");
+  check(!memcmp(guests[0].memory, guests[1].memory, MEMORY_SIZE), "both guests hold the same memory");
+  check(guests[0].pmis == guests[1].pmis && guests[0].messages == guests[1].messages &&
+          guests[0].traps == guests[1].traps && guests[0].pins == guests[1].pins,
+        "both hosts heard the same");
+}
+
+static bool units_make(struct input *input)
+{
+  size_t rows = 0;
+  while (lb_cpu_at(rows))
+    rows++;
+  const struct lb_cpu *cpu = lb_cpu_at(take(input, 1) % rows);
+  uint32_t options = (uint32_t)take(input, 3);
+  struct lb_host host = {
+    .read = guest_read, .write = guest_write, .pmi = guest_pmi, .bus = guest_bus, .pin = guest_pin, .trap = guest_trap};
+  memset(guests, 0, sizeof(guests));
+  for (unsigned i = 0; i < 2; i++) {
+    host.data = &guests[i];
+    host.map = i ? guest_map : NULL;
+    if (lb_recorder_init(&units[i], cpu, &host, options) < 0)
+      return false;
+  }
+  return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  static void (*const steps[])(struct input *) = {step_wrmsr, step_branch, step_event, step_progress,
+                                                  step_pebs,  step_poke,   step_area,  step_other};
+  struct input input = {data, size};
+  if (!units_make(&input))
+    return 0;
+  for (unsigned i = 0; input.left && i < 512; i++) {
+    for (unsigned unit = 0; unit < 2; unit++)
+      guest_look(&guests[unit], &units[unit]);
+    steps[take(&input, 1) % (sizeof(steps) / sizeof(steps[0]))](&input);
+    state_check();
+  }
+  return 0;
+}

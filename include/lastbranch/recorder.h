@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The branch-recording unit of one logical processor: LBR stack, LER, BTM, BTS and the DS area, PEBS, BTF, and the
+ * performance counters and PMI that drive them, as the CPU that it was made for has them.
+ *
+ * The host (an emulator, a hypervisor, a test) owns the storage, gives callbacks, and calls the unit on everything that
+ * could concern it. The unit allocates nothing, does no I/O and has no global state, so any number live side by side.
+ * Calls on one recorder must not overlap; callbacks must not call back into the same recorder, except RDMSR and the
+ * functions that only look. examples/embed.c shows a whole emulator loop.
+ */
+#ifndef LASTBRANCH_RECORDER_H
+#define LASTBRANCH_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lastbranch/branch.h"
+#include "lastbranch/cpudb.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what the host gives ---- */
+
+/* A branch trace message, as a logic analyser on the system bus would see it: linear addresses. */
+struct lb_message {
+  uint64_t from;
+  uint64_t to;
+};
+
+/* Any callback may be NULL: then nobody listens (or there is no memory). */
+struct lb_host {
+  void *data; /* handed to every callback */
+  /* Guest memory for the DS area, by linear address. Returns >= 0, or negative when it cannot be accessed: the record
+   * is then lost and counted (lb_recorder_messages). */
+  int (*read)(void *data, uint64_t linear, void *bytes, size_t size);
+  int (*write)(void *data, uint64_t linear, const void *bytes, size_t size);
+  /* Optional fast path: a host pointer through which `size` bytes at `linear` may be read and written, or NULL to be
+   * asked through read and write. The pointer must stay good until lb_recorder_flush. The recorder asks for pieces
+   * that do not cross a 4 KiB boundary. */
+  void *(*map)(void *data, uint64_t linear, size_t size);
+  /* The performance-monitoring interrupt is requested at the local APIC's LVT entry. Not repeated until
+   * lb_recorder_pmi_delivered. */
+  void (*pmi)(void *data);
+  void (*bus)(void *data, const struct lb_message *message);
+  /* Pin BPi# (P6, Pentium M, AMD) is asserted for one match, increment or overflow. */
+  void (*pin)(void *data, unsigned pin);
+  /* BTF: a single-step #DB (DR6.BS) is due after this branch. The host delivers it, calling
+   * lb_recorder_debug_exception. */
+  void (*trap)(void *data);
+};
+
+/* Points where manuals disagree: see option.def and doc/recorder.md. */
+enum lb_option {
+#define LB_OPTION(name, word, text) LB_OPTION_##name,
+#include "lastbranch/option.def"
+#undef LB_OPTION
+  LB_OPTIONS,
+};
+
+const char *lb_option_name(unsigned option); /* "btf-on-events"; NULL past the last */
+const char *lb_option_text(unsigned option);
+int lb_option_find(const char *word); /* >= 0, or LB_E_NO_OPTION */
+
+/* ---- the unit itself ---- */
+
+#define LB_DEPTH_MAX 64
+#define LB_COUNTERS_MAX 18
+#define LB_FIXED_MAX 4
+
+/* A record as it lies in the registers. */
+struct lb_raw {
+  uint64_t from;
+  uint64_t to;
+  uint64_t info;
+};
+
+/* A record inside the unit: a size that makes indexing cheap. INFO[55:48], which no format uses, holds the kind of the
+ * branch + 1, for display only; software never sees it. */
+struct lb_slot {
+  uint64_t from, to, info, unused;
+};
+
+#define LB_LONG_WAY 0xFFFF /* in `fast`: lb_recorder_record must look at it */
+
+/* Caller's storage; the fields are the recorder's own. What stands before `entries` is worked out from the registers
+ * whenever they change, for lb_recorder_branch.
+ */
+struct lb_recorder {
+  uint32_t armed;        /* who wants to hear of a taken branch; 0: nobody */
+  uint32_t depth;        /* entries in use */
+  uint64_t tos;          /* index of the newest record */
+  uint64_t wrap;         /* depth - 1, for depths that are powers of two */
+  uint64_t keep[2];      /* address bits of FROM and TO that are recorded */
+  struct lb_slot set[2]; /* bits that are set in a record, for predicted and mispredicted branches */
+  uint64_t cycles;       /* core cycles since the last LBR update, at most 0xFFFF; 0 where records have none */
+  uint16_t fast[4][256]; /* by CPL after the branch and kind: INFO[63:48] of its record, or LB_LONG_WAY */
+  uint8_t info_top[32];  /* INFO[63:56] by kind: architectural BR_TYPE and CYC_CNT_VALID */
+  uint64_t linear;       /* all ones when records hold linear addresses, else 0 */
+  uint32_t lbr_kinds[2]; /* bit per kind that the stack takes, for CPL 0 and for CPL > 0 */
+  uint32_t pop_kinds[2]; /* bit per kind that pops it (call-stack mode) */
+  uint8_t format;        /* enum lb_format of the stack */
+  uint8_t cycles_place;  /* where a record holds cycles: 0 nowhere, 1 INFO, 2 TO */
+  bool judges_source;    /* LBR filters look at the CPL before the transfer */
+  bool skips_zero_calls; /* a call to the next instruction is no branch */
+  struct lb_slot entries[LB_DEPTH_MAX];
+
+  const struct lb_cpu *cpu;
+  struct lb_host host;
+  uint32_t options;            /* bits 1 << enum lb_option */
+  struct lb_recorder *sibling; /* other thread of the core, for registers that they share */
+
+  struct {
+    struct lb_slot last; /* AMD Zen 3+: the classic pair beside the stack */
+    struct lb_slot ler;
+    struct lb_slot executed; /* for LB_OPTION_LER_OF_EXECUTED */
+    uint64_t select;
+    uint64_t ctl;      /* IA32_LBR_CTL */
+    uint64_t extn;     /* AMD DbgExtnCfg */
+    uint8_t events[4]; /* occurrences since the last record, for event logging */
+    bool cycles_valid;
+    bool is_capturing; /* BRS: the counter has overflowed, branches are being taken down */
+    bool is_holding;   /* BRS: the interrupt waits for a full buffer */
+  } lbr;
+
+  uint64_t debugctl;
+
+  struct {
+    uint64_t area;
+    uint64_t pebs_enable;
+    uint64_t data_cfg;
+    uint64_t matrix;
+    uint64_t load_latency;
+    uint64_t due;        /* counters whose PEBS record is to be written */
+    uint64_t flags[2];   /* of a BTS record, for predicted and mispredicted branches */
+    bool is_stopped;     /* machine check: no BTS until DEBUGCTL is written again */
+    unsigned char *page; /* host.map of the page below, NULL if none */
+    uint64_t page_address;
+    uint64_t page_limit;   /* first offset at which no record fits; 0 without a page */
+    unsigned char *header; /* host.map of the management area */
+    unsigned char *quick;  /* the same while all that a branch does is to be stored in the BTS buffer, else NULL */
+  } ds;
+
+  struct {
+    uint64_t counter[LB_COUNTERS_MAX];
+    uint64_t select[LB_COUNTERS_MAX]; /* PERFEVTSEL, or the Pentium 4's CCCR */
+    uint64_t fixed[LB_FIXED_MAX];
+    uint64_t fixed_ctrl;
+    uint64_t escr[6]; /* Pentium 4: FSB 0, 1; CRU 0 to 3 */
+    uint64_t status;
+    uint64_t ctrl;
+    bool is_pending; /* PMI requested, not yet delivered */
+    bool is_held;    /* lb_recorder_hold_pmi */
+    uint8_t wanted;  /* causes that came while held */
+  } pmu;
+
+  uint64_t misc_enable;
+  struct {
+    uint64_t debugctl, ctrl, ctl; /* as they were at the SMI */
+    bool is_inside;
+  } smm;
+  bool is_long_mode; /* IA-32e mode is active (EFER.LMA) */
+  bool is_pt_on;     /* Intel PT is tracing */
+  uint64_t unstored; /* branch trace messages that did not go to the BTS buffer */
+  uint64_t stored;   /* that did */
+  uint64_t lost;     /* that should have, but found it full or out of reach */
+};
+
+/* Makes `recorder` the unit of this CPU just after a cold reset. `host` is copied; NULL stands for no callbacks.
+ * `options` has a bit 1 << enum lb_option for each that is on. Returns 0, or LB_E_NO_UNIT when the CPU has neither
+ * records nor DEBUGCTL.
+ */
+int lb_recorder_init(struct lb_recorder *recorder, const struct lb_cpu *cpu, const struct lb_host *host,
+                     uint32_t options);
+
+/* Makes two recorders the threads of one core: what the CPU shares (LBR_SELECT on Nehalem and Westmere) is then common.
+ * Both must be of the same CPU. */
+void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other);
+
+/* ---- RDMSR and WRMSR ---- */
+
+enum lb_msr_answer {
+  LB_MSR_OK = 0,
+  LB_MSR_GP = 1,      /* raise #GP(0); nothing has changed */
+  LB_MSR_FOREIGN = 2, /* not a register of this machinery on this CPU: the host decides */
+};
+
+enum lb_msr_answer lb_recorder_rdmsr(const struct lb_recorder *recorder, uint32_t msr, uint64_t *ret_value);
+enum lb_msr_answer lb_recorder_wrmsr(struct lb_recorder *recorder, uint32_t msr, uint64_t value);
+
+/* ---- what happens in the processor ---- */
+
+/* A branch instruction was taken and has retired: call after the last check that could fault. Conditional branches that
+ * fall through are not reported. May call host.bus, host.pmi, host.trap and the memory callbacks. Inline
+ * (recorder_inline.h).
+ */
+static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct lb_branch *branch);
+
+/* An interrupt or exception, other than #DB, is delivered through the IDT. The unit chooses FROM by its kind: `current`
+ * for faults and INT n, `next` for interrupts and traps. Call it as the handler is entered. A #DB that VM entry injects
+ * is reported here too, as LB_BRANCH_TRAP. */
+struct lb_event {
+  uint64_t current; /* address of the instruction that faulted, trapped or was the last to retire */
+  uint64_t next;    /* address that the handler would return to, for faults the same as current */
+  uint64_t handler;
+  uint64_t from_base;
+  uint64_t to_base;
+  uint8_t kind; /* an enum lb_branch_kind for which IS_EVENT is 1 */
+  uint8_t from_cpl;
+  uint8_t to_cpl;
+  uint8_t flags; /* enum lb_branch_flag */
+};
+
+void lb_recorder_event(struct lb_recorder *recorder, const struct lb_event *event);
+
+/* #DB is delivered, whatever its cause (also INT1): LBR and BTF go off, the transfer is not recorded. */
+void lb_recorder_debug_exception(struct lb_recorder *recorder);
+
+/* Debug register `number` matched: drives a BPi# pin if DEBUGCTL.PBi says so. */
+void lb_recorder_breakpoint_match(struct lb_recorder *recorder, unsigned number);
+
+/* System management interrupt taken, and return from it to `ip` (linear = ip + base) at `cpl`. */
+void lb_recorder_smi(struct lb_recorder *recorder);
+void lb_recorder_rsm(struct lb_recorder *recorder, uint64_t ip, uint64_t base, unsigned cpl);
+
+/* INIT: control goes from `ip` to `vector` (both linear). */
+void lb_recorder_init_signal(struct lb_recorder *recorder, uint64_t ip, uint64_t vector);
+void lb_recorder_reset_cold(struct lb_recorder *recorder);
+void lb_recorder_reset_warm(struct lb_recorder *recorder);
+
+/* VM exit clears DEBUGCTL. VM entry loads it: LB_MSR_GP means that the entry fails on reserved bits. */
+void lb_recorder_vm_exit(struct lb_recorder *recorder);
+enum lb_msr_answer lb_recorder_vm_entry(struct lb_recorder *recorder, uint64_t debugctl);
+
+/* MWAIT into a C-state deeper than C1. */
+void lb_recorder_deep_sleep(struct lb_recorder *recorder);
+
+/* RTIT_CTL.TraceEn changes. */
+void lb_recorder_pt_trace(struct lb_recorder *recorder, bool is_on);
+
+/* EFER.LMA changes: the DS area has its 64-bit layout while IA-32e mode is active, or always with DTES64. */
+void lb_recorder_long_mode(struct lb_recorder *recorder, bool is_active);
+
+/* Forget host.map pointers: call when the guest's address translation or the host's memory changes. */
+void lb_recorder_flush(struct lb_recorder *recorder);
+
+/* ---- counters, PMI, PEBS ---- */
+
+/* What the processor did since the last call, at one privilege level. */
+struct lb_progress {
+  uint64_t instructions;
+  uint64_t cycles;
+  uint64_t reference_cycles;
+  uint64_t branches; /* retired, taken or not */
+  uint64_t taken_branches;
+  uint64_t mispredicts;
+  uint64_t cache_references;
+  uint64_t cache_misses;
+  uint64_t slots;
+  uint8_t cpl;
+};
+
+/* Feeds the counters. Returns true when a counter with PEBS enabled has overflowed: the host then calls
+ * lb_recorder_pebs_assist at the next instruction boundary. */
+bool lb_recorder_progress(struct lb_recorder *recorder, const struct lb_progress *progress);
+
+/* The processor state that a PEBS record holds. */
+struct lb_registers {
+  uint64_t rflags, rip, rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15;
+  uint64_t data_address, data_source, latency;
+  uint64_t eventing_ip;
+  uint64_t tsx_abort;
+  uint64_t tsc;
+  uint64_t xmm[16][2]; /* low half first; adaptive PEBS only */
+};
+
+/* Writes the PEBS records that are due, reloads their counters and requests the PMI at the threshold.
+ * Returns how many were written, or LB_E_DS_MEMORY when guest memory failed. Does nothing when none is due. */
+int lb_recorder_pebs_assist(struct lb_recorder *recorder, const struct lb_registers *registers);
+
+/* The PMI that host.pmi requested was delivered: the next one may be requested. */
+void lb_recorder_pmi_delivered(struct lb_recorder *recorder);
+
+/* The uncore raises a PMI. Returns true when DEBUGCTL.UNCORE_PMI_EN lets this processor take it. */
+bool lb_recorder_uncore_pmi(struct lb_recorder *recorder);
+
+/* Between hold and release PMI requests are gathered: an instruction that triggers both PEBS and BTS gets one
+ * interrupt, after both records are written. */
+void lb_recorder_hold_pmi(struct lb_recorder *recorder);
+void lb_recorder_release_pmi(struct lb_recorder *recorder);
+
+/* ---- looking ---- */
+
+/* True while EFLAGS.TF means "step on branches": the host must then not trap after other instructions. */
+static inline bool lb_recorder_steps_branches(const struct lb_recorder *recorder)
+{
+  return recorder->debugctl & lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_BTF);
+}
+
+/* One record, taken apart. */
+struct lb_record {
+  unsigned index; /* number of the register */
+  struct lb_raw raw;
+  uint64_t from, to; /* addresses without flags, sign-extended */
+  bool is_mispredicted, has_mispredicted;
+  bool is_in_tsx, is_tsx_abort, has_tsx;
+  bool has_cycles, has_type;
+  uint16_t cycles;
+  uint8_t type;  /* architectural BR_TYPE */
+  uint8_t kind;  /* enum lb_branch_kind; LB_BRANCH_KINDS: not known */
+  bool is_empty; /* never written: all zero, or marked not valid */
+};
+
+/* Takes a raw record of this CPU apart. `index`, `kind` are set to 0 and LB_BRANCH_KINDS. */
+struct lb_record lb_record_decode(const struct lb_cpu *cpu, const struct lb_raw *raw);
+
+/* The `age`-th newest record, 0 being the newest. Returns 0, or LB_E_NO_ENTRY for age >= depth. */
+int lb_recorder_entry(const struct lb_recorder *recorder, unsigned age, struct lb_record *ret_record);
+
+/* How many entries hold a record. */
+unsigned lb_recorder_used(const struct lb_recorder *recorder);
+
+/* The last-exception record. Returns 0, or LB_E_NO_ENTRY on a CPU without. */
+int lb_recorder_ler(const struct lb_recorder *recorder, struct lb_record *ret_record);
+
+/* True while the manual calls the LBR contents undefined (TR and LBR both set on a CPU that forbids it). */
+bool lb_recorder_is_undefined(const struct lb_recorder *recorder);
+
+/* Branch trace messages since init: generated in all, and of these stored in the BTS buffer or lost on the way to it.
+ */
+struct lb_messages {
+  uint64_t generated, stored, lost;
+};
+
+struct lb_messages lb_recorder_messages(const struct lb_recorder *recorder);
+
+/* True while branches go into the LBR stack. */
+bool lb_recorder_is_recording(const struct lb_recorder *recorder);
+
+/* ---- the DS area ---- */
+
+struct lb_ds_area {
+  bool is_64;
+  uint64_t bts_base, bts_index, bts_maximum, bts_threshold;
+  uint64_t pebs_base, pebs_index, pebs_maximum, pebs_threshold;
+  uint64_t pebs_reset[8];
+};
+
+/* Takes the bytes of a management area apart (0x30 bytes for the 32-bit layout, at least 0x40 for the 64-bit one;
+ * counter resets beyond `size` are 0). Returns 0, or LB_E_TRUNCATED. */
+int lb_ds_decode(bool is_64, const void *bytes, size_t size, struct lb_ds_area *ret_area);
+
+struct lb_bts_record {
+  uint64_t from, to;
+  bool is_predicted;
+};
+
+/* Takes one BTS record apart: 12 or 24 bytes. Returns its size, or LB_E_TRUNCATED. */
+int lb_bts_decode(bool is_64, const void *bytes, size_t size, struct lb_bts_record *ret_record);
+
+/* Takes one PEBS record of format `pebs` (enum lb_pebs) apart. Fields that the record lacks are 0. `ret_status` is
+ * the word at 0x90, of adaptive records (LB_PEBS_4 and later) the applicable counters. LB_PEBS_P4 is the 40-byte
+ * record; the Pentium 4's 64-bit one is LB_PEBS_0. Returns its size, LB_E_TRUNCATED, or LB_E_NO_FIELD for LB_PEBS_NONE
+ * or an adaptive record that contradicts itself. */
+int lb_pebs_decode(unsigned pebs, const void *bytes, size_t size, struct lb_registers *ret_registers,
+                   uint64_t *ret_status);
+
+/* True when this recorder's DS area has its 64-bit layout now. */
+bool lb_recorder_ds_is_64(const struct lb_recorder *recorder);
+
+/* What only the host knows about the guest's set-up; lb_ds_check asks. */
+struct lb_ds_facts {
+  void *data;
+  /* About the 4 KiB page of a linear address: LB_DS_PAGE_* bits. NULL: page rules are not checked. */
+  unsigned (*page)(void *data, uint64_t linear);
+  bool apic_is_enabled;
+  uint32_t lvt_perf;  /* local APIC register 0x340 */
+  uint8_t gate_type;  /* type field of the IDT gate of that vector: 0xE interrupt gate, 0xF trap gate */
+  bool a20_is_masked; /* A20M# is active */
+  bool is_shared;     /* another logical processor uses the same area */
+};
+
+enum lb_ds_page {
+  LB_DS_PAGE_PRESENT = 1 << 0,
+  LB_DS_PAGE_ACCESSED = 1 << 1,
+  LB_DS_PAGE_DIRTY = 1 << 2,
+  LB_DS_PAGE_CODE = 1 << 3,       /* holds code too */
+  LB_DS_PAGE_SUPERVISOR = 1 << 4, /* kernel space */
+  LB_DS_PAGE_GLOBAL = 1 << 5,     /* same physical page for every CR3 */
+};
+
+enum lb_ds_rule {
+#define LB_DS_RULE(name, text, source) LB_DS_##name,
+#include "lastbranch/ds_rule.def"
+#undef LB_DS_RULE
+  LB_DS_RULES,
+};
+
+const char *lb_ds_rule_name(unsigned rule); /* "BTS_SIZE" */
+const char *lb_ds_rule_text(unsigned rule);
+const char *lb_ds_rule_source(unsigned rule);
+
+/* Which of the manual's requirements the guest's DS area violates: a bit 1 << enum lb_ds_rule each, 0 if none. `facts`
+ * may be NULL: then only the area itself is looked at. Of a buffer's pages the first 4096 are asked about. */
+uint32_t lb_ds_check(const struct lb_recorder *recorder, const struct lb_ds_facts *facts);
+
+#include "lastbranch/recorder_inline.h" /* IWYU pragma: export */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

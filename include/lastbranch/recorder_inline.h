@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The everyday cases of lb_recorder_branch, inline: a plain branch that only the LBR stack hears of, or that only goes
+ * into a mapped BTS buffer. Anything else is lb_recorder_record's. Part of recorder.h; not to be included by itself.
+ */
+#ifndef LASTBRANCH_RECORDER_INLINE_H
+#define LASTBRANCH_RECORDER_INLINE_H
+
+#include "lastbranch/recorder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Any taken branch, the long way. Hosts call lb_recorder_branch. */
+void lb_recorder_record(struct lb_recorder *recorder, const struct lb_branch *branch);
+
+/* One word of guest memory. Word by word: a wider load would have to wait for the index that was just stored. */
+static inline uint64_t lb_recorder_word(const unsigned char *bytes)
+{
+  uint64_t word;
+  __builtin_memcpy(&word, bytes, sizeof(word));
+  return word;
+}
+
+/* Stores the branch if it stays inside the mapped page and short of the threshold and the end of the buffer. False, and
+ * nothing done, if not. `quick` is set only while nobody else hears of branches, on a little-endian host. */
+static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const struct lb_branch *branch)
+{
+  unsigned char *header = recorder->ds.quick; /* base, index, absolute maximum, threshold */
+  if (!header || (branch->flags & (LB_BRANCH_FROM_32 | LB_BRANCH_TO_32)))
+    return false;
+  uint64_t index = lb_recorder_word(header + 8);
+  uint64_t offset = index - recorder->ds.page_address;
+  int64_t room = (int64_t)(lb_recorder_word(header + 16) - index);
+  if (offset >= recorder->ds.page_limit || index < lb_recorder_word(header) || room < 48 ||
+      index + 24 >= lb_recorder_word(header + 24))
+    return false;
+  uint64_t record[3] = {branch->from, branch->to, recorder->ds.flags[branch->flags & LB_BRANCH_MISPREDICTED]};
+  __builtin_memcpy(recorder->ds.page + offset, record, sizeof(record));
+  index += 24;
+  __builtin_memcpy(header + 8, &index, sizeof(index));
+  recorder->stored++;
+  return true;
+}
+
+static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct lb_branch *branch)
+{
+  struct lb_recorder *r = recorder;
+  const uint32_t special = LB_BRANCH_IN_TSX | LB_BRANCH_FROM_32 | LB_BRANCH_TO_32 | LB_BRANCH_TO_NEXT;
+  uint32_t traits; /* kind, CPL after, flags, CPL before: lowest byte first */
+  __builtin_memcpy(&traits, &branch->kind, sizeof(traits));
+  uint16_t fast = (&r->fast[0][0])[traits & 0x3FF];
+  if (fast == LB_LONG_WAY || traits & special << 16) {
+    if (r->armed && !lb_recorder_bts_quick(r, branch))
+      lb_recorder_record(r, branch);
+    return;
+  }
+  const struct lb_slot *set = &r->set[traits >> 16 & LB_BRANCH_MISPREDICTED];
+  uint64_t top = (r->tos + 1) & r->wrap;
+  struct lb_slot *entry = &r->entries[top];
+  entry->from = (branch->from & r->keep[0]) | set->from;
+  entry->to = (branch->to & r->keep[1]) | set->to;
+  entry->info = set->info | (uint64_t)fast << 48 | r->cycles;
+  r->tos = top;
+  if (r->cycles)
+    r->cycles = 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A string that grows. Reports are built in one of these and written in one piece, so that a failure half-way leaves no
+ * half report.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define TEXT_LEAST 256
+
+/* Makes room for `more` further characters and the terminator. */
+static int text_reserve(struct text *text, size_t more)
+{
+  size_t capacity = text->capacity ? text->capacity : TEXT_LEAST;
+  char *data;
+
+  if (more >= SIZE_MAX / 2 - text->length)
+    return -ENOMEM;
+  if (text->data && text->capacity - text->length > more)
+    return 0;
+  while (capacity - text->length <= more)
+    capacity *= 2;
+  data = realloc(text->data, capacity);
+  if (!data)
+    return -ENOMEM;
+  text->data = data;
+  text->capacity = capacity;
+  return 0;
+}
+
+int text_add_bytes(struct text *text, const char *bytes, size_t size)
+{
+  int r = text_reserve(text, size);
+
+  if (r < 0)
+    return r;
+  memcpy(text->data + text->length, bytes, size);
+  text->length += size;
+  text->data[text->length] = '\0';
+  return 0;
+}
+
+int text_add(struct text *text, const char *string)
+{
+  return text_add_bytes(text, string, strlen(string));
+}
+
+int text_addf(struct text *text, const char *format, ...)
+{
+  va_list arguments;
+  int length, r;
+
+  va_start(arguments, format);
+  length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  if (length < 0)
+    return -EINVAL;
+  r = text_reserve(text, (size_t)length);
+  if (r < 0)
+    return r;
+  va_start(arguments, format);
+  vsnprintf(text->data + text->length, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  text->length += (size_t)length;
+  return 0;
+}
+
+void text_done(struct text *text)
+{
+  if (!text)
+    return;
+  free(text->data);
+  *text = (struct text){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How far apart two words are, for "did you mean": the optimal string alignment distance, in which two letters that
+ * changed places count as one mistake, the commonest one in typing.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define WORD_MAX 64
+
+static size_t least(size_t a, size_t b)
+{
+  return a < b ? a : b;
+}
+
+static int is_same(char a, char b)
+{
+  return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+size_t word_distance(const char *one, const char *other)
+{
+  size_t rows[3][WORD_MAX + 1]; /* the last three rows of the table, row i at rows[i % 3] */
+  size_t height = strnlen(one, WORD_MAX + 1), width = strnlen(other, WORD_MAX + 1);
+
+  if (height > WORD_MAX || width > WORD_MAX)
+    return SIZE_MAX;
+  for (size_t j = 0; j <= width; j++)
+    rows[0][j] = j;
+  for (size_t i = 1; i <= height; i++) {
+    size_t *row = rows[i % 3], *above = rows[(i - 1) % 3], *two_above = rows[(i + 1) % 3];
+
+    row[0] = i;
+    for (size_t j = 1; j <= width; j++) {
+      row[j] = least(least(row[j - 1], above[j]) + 1, above[j - 1] + !is_same(one[i - 1], other[j - 1]));
+      if (i > 1 && j > 1 && is_same(one[i - 1], other[j - 2]) && is_same(one[i - 2], other[j - 1]))
+        row[j] = least(row[j], two_above[j - 2] + 1);
+    }
+  }
+  return rows[height % 3][width];
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr cpu: this machine (cpu_host.c), a CPU of the catalogue in full (cpu_profile.c), or the list of all.
+ */
+#include <argp.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/cpu_page.h"
+#include "hardware/hardware.h"
+
+struct arguments {
+  const char *name;
+  bool wants_list, wants_names, wants_json;
+};
+
+static const struct argp_option options[] = {
+  {"list", 'l', NULL, 0, "list the CPUs of the catalogue", 0},
+  {"names", 'n', NULL, 0, "list their names only, one in a line", 0},
+  {"json", 'j', NULL, 0, "print JSON", 0},
+  {0},
+};
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct arguments *arguments = state->input;
+
+  switch (key) {
+  case 'l':
+    arguments->wants_list = true;
+    break;
+  case 'n':
+    arguments->wants_names = true;
+    break;
+  case 'j':
+    arguments->wants_json = true;
+    break;
+  case ARGP_KEY_ARG:
+    if (arguments->name)
+      argp_error(state, "one CPU at a time");
+    arguments->name = argument;
+    break;
+  case ARGP_KEY_END:
+    if (arguments->name && (arguments->wants_list || arguments->wants_names))
+      argp_error(state, "either a list or one CPU");
+    break;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static const struct argp cpu_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "[NAME]",
+  .doc = "Show what a processor can record: this machine's, or NAME's of the catalogue. NAME is a name or an alias of "
+         "the list, or DisplayFamily_DisplayModel in hexadecimal (06_8E).",
+};
+
+static int names_print(bool wants_json)
+{
+  const struct lb_cpu *cpu;
+  struct page page;
+  int r;
+
+  page_open(&page, wants_json, false);
+  if (wants_json)
+    page_list(&page, "names");
+  for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
+    if (wants_json)
+      page_item(&page, "%s", cpu->name);
+    else
+      puts(cpu->name);
+  if (wants_json)
+    page_list_end(&page);
+  r = page_close(&page);
+  return r;
+}
+
+static void list_row(struct page *page, const struct lb_cpu *cpu)
+{
+  page_row(page, false);
+  page_put(page, "name", cpu->name);
+  page_put(page, "title", cpu->title);
+  page_put(page, "class", cpu->lbr ? cpu->lbr->name : NULL);
+  page_put_number(page, "entries", lb_cpu_depth(cpu));
+  if (cpu->lbr_fmt < 0)
+    page_put(page, "lbr_fmt", NULL);
+  else
+    page_put_number(page, "lbr_fmt", (unsigned)cpu->lbr_fmt);
+  page_put_number(page, "pmu_version", cpu->pmu->version);
+  cpu_page_models(page, "models", cpu);
+  if (page->is_json)
+    page_put(page, "format", cpu->lbr ? lb_format_text(cpu->format) : NULL);
+  page_row_end(page);
+}
+
+static int list_print(bool wants_json)
+{
+  static const struct page_column columns[] = {{"name", 17},   {"title", 54}, {"class", 8},  {"entries", 7},
+                                               {"LBR_FMT", 7}, {"PMU", 3},    {"models", 0}, {NULL, 0}};
+  const struct lb_cpu *cpu;
+  struct page page;
+
+  page_open(&page, wants_json, cli_wants_color());
+  page.width = INT_MAX; /* a CPU a line, for grep */
+  page_table(&page, "cpus", columns);
+  for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
+    list_row(&page, cpu);
+  page_table_end(&page);
+  return page_close(&page);
+}
+
+static int host_print(bool wants_json)
+{
+  struct hardware_host host;
+  struct page page;
+
+  hardware_probe(hardware_system_real(), &host);
+  page_open(&page, wants_json, cli_wants_color());
+  cpu_page_host(&page, &host);
+  return page_close(&page);
+}
+
+static int profile_print(const struct lb_cpu *cpu, bool wants_json)
+{
+  struct page page;
+
+  page_open(&page, wants_json, cli_wants_color());
+  cpu_page_profile(&page, cpu);
+  return page_close(&page);
+}
+
+int cmd_cpu(int argc, char **argv)
+{
+  struct arguments arguments = {0};
+  const struct lb_cpu *cpu;
+  int r;
+
+  argp_parse(&cpu_argp, argc, argv, 0, NULL, &arguments);
+  if (arguments.wants_names) {
+    r = names_print(arguments.wants_json);
+  } else if (arguments.wants_list) {
+    r = list_print(arguments.wants_json);
+  } else if (!arguments.name) {
+    r = host_print(arguments.wants_json);
+  } else {
+    if (cli_find_cpu(arguments.name, &cpu) < 0)
+      return CLI_FAILURE;
+    r = profile_print(cpu, arguments.wants_json);
+  }
+  if (r < 0) {
+    cli_error("%s", lb_strerror(r));
+    return CLI_FAILURE;
+  }
+  return CLI_OK;
+}

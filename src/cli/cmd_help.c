@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr help: the list of commands, or one command's manual: its man page where one is installed and somebody is reading
+ * at a terminal, otherwise what its --help prints.
+ */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* LB_MANDIR, where this build installs its man pages, comes from the build. Distributions compress them. */
+static const char *const page_formats[] = {LB_MANDIR "/man1/lbr-%s.1", LB_MANDIR "/man1/lbr-%s.1.gz"};
+
+static void commands_print(void)
+{
+  const struct command *command;
+
+  printf("Usage: lbr COMMAND [ARGUMENT...]\n\nA model of the branch-recording hardware of x86 processors.\n\n");
+  for (size_t i = 0; (command = command_at(i)); i++)
+    printf("  lbr %s %s\n      %s\n", command->name, command->usage, command->summary);
+  printf("\n'lbr help COMMAND' or 'lbr COMMAND --help' says more; 'lbr --version' names the version.\n");
+}
+
+/* Becomes man(1) if it can; returns if it cannot. */
+static void page_show(const char *name)
+{
+  char path[sizeof(LB_MANDIR) + 64];
+
+  for (size_t i = 0; i < sizeof(page_formats) / sizeof(page_formats[0]); i++) {
+    snprintf(path, sizeof(path), page_formats[i], name);
+    if (access(path, R_OK) == 0)
+      execlp("man", "man", "-l", path, (char *)NULL);
+  }
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  const char **ret_name = state->input;
+
+  if (key != ARGP_KEY_ARG)
+    return ARGP_ERR_UNKNOWN;
+  if (*ret_name)
+    argp_error(state, "one command at a time");
+  *ret_name = argument;
+  return 0;
+}
+
+static const struct argp help_argp = {
+  .parser = option_parse,
+  .args_doc = "[COMMAND]",
+  .doc = "List the commands, or show the manual of one.",
+};
+
+int cmd_help(int argc, char **argv)
+{
+  char option[] = "--help";
+  char *arguments[] = {NULL, option, NULL};
+  const struct command *command;
+  const char *name = NULL;
+
+  argp_parse(&help_argp, argc, argv, 0, NULL, &name);
+  if (!name) {
+    commands_print();
+    return CLI_OK;
+  }
+  command = command_find(name);
+  if (!command) {
+    command_complain(name);
+    return CLI_USAGE;
+  }
+  if (isatty(STDOUT_FILENO))
+    page_show(command->name);
+  return command_run(command, 2, arguments);
+}

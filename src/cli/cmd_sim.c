@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr sim: runs rule files on the recording unit of the CPUs that they name, or of one that the user names, and shows
+ * what the unit holds in the end and which expectations did not hold.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "report/report.h"
+#include "sim/sim.h"
+
+struct sim_arguments {
+  const struct lb_cpu *cpu; /* NULL: those of the file */
+  enum report_format format;
+  bool is_check, is_verbose;
+  char **files;
+  int count;
+};
+
+/* One file while it is shown. With JSON, stdout is for the objects alone: what is for people goes to stderr. */
+struct sim_show {
+  const struct sim_arguments *arguments;
+  const char *file;
+  FILE *out;
+  int error;
+};
+
+/* ---- reading ---- */
+
+/* Reads a file of at most SIM_BYTES_MAX bytes, and one more to see that it is longer. Returns 0, or -errno. */
+static int stream_read(FILE *stream, char **ret_text, size_t *ret_size)
+{
+  char *text = malloc(SIM_BYTES_MAX + 1);
+  size_t size;
+
+  if (!text)
+    return -ENOMEM;
+  errno = 0;
+  size = fread(text, 1, SIM_BYTES_MAX + 1, stream);
+  if (ferror(stream)) {
+    free(text);
+    return errno ? -errno : -EIO;
+  }
+  *ret_text = text;
+  *ret_size = size;
+  return 0;
+}
+
+static int file_read(const char *name, char **ret_text, size_t *ret_size)
+{
+  FILE *stream;
+  int r;
+
+  if (!strcmp(name, "-"))
+    return stream_read(stdin, ret_text, ret_size);
+  stream = fopen(name, "re");
+  if (!stream)
+    return -errno;
+  r = stream_read(stream, ret_text, ret_size);
+  fclose(stream);
+  return r;
+}
+
+static const char *file_name(const char *name)
+{
+  return strcmp(name, "-") ? name : "stdin";
+}
+
+/* Complains where the complaint belongs: --check answers for every file on stdout. */
+static void file_complain(const struct sim_arguments *arguments, const char *file, unsigned line, const char *text)
+{
+  char place[32] = "";
+
+  if (line)
+    snprintf(place, sizeof(place), "line %u: ", line);
+  if (arguments->is_check)
+    printf("FAIL %s: %s%s\n", file, place, text);
+  else
+    cli_error("%s: %s%s", file, place, text);
+}
+
+/* Returns 0, or negative after a complaint. */
+static int file_parse(const struct sim_arguments *arguments, const char *name, struct sim **ret_sim)
+{
+  struct sim_error error = {0};
+  char *text = NULL;
+  size_t size = 0;
+  int r = file_read(name, &text, &size);
+
+  if (r >= 0)
+    r = sim_parse(text, size, &error, ret_sim);
+  free(text);
+  if (r < 0)
+    file_complain(arguments, file_name(name), error.line, *error.text ? error.text : lb_strerror(r));
+  return r;
+}
+
+/* ---- showing ---- */
+
+static void show_step(void *data, unsigned line, const char *statement, const char *effect)
+{
+  const struct sim_show *show = data;
+
+  fprintf(show->out, "%5u  %s\n", line, statement);
+  if (*effect)
+    fprintf(show->out, "         -> %s\n", effect);
+}
+
+static void show_print(void *data, unsigned line, const char *output)
+{
+  const struct sim_show *show = data;
+
+  (void)line;
+  fputs(output, show->out);
+}
+
+static void show_end(void *data, unsigned thread, const struct lb_recorder *recorder,
+                     const struct report_options *options)
+{
+  struct sim_show *show = data;
+  struct report_options mine = *options;
+  struct text text = {0};
+  int r;
+
+  mine.wants_color = cli_wants_color();
+  r = report_print(&text, recorder, show->arguments->format, &mine);
+  if (r < 0)
+    show->error = r;
+  if (thread)
+    fprintf(show->out, "thread %u:\n", thread);
+  fputs(text_string(&text), stdout);
+  text_done(&text);
+}
+
+static void show_failures(const struct sim_show *show, const struct sim_result *result)
+{
+  for (size_t i = 0; i < result->count; i++) {
+    const struct sim_failure *failure = &result->failures[i];
+
+    if (failure->line)
+      fprintf(show->out, "%s:%u: expected: %s\n", show->file, failure->line, failure->expected);
+    else
+      fprintf(show->out, "%s: expected: %s\n", show->file, failure->expected);
+    fprintf(show->out, "%*s  got: %s\n", (int)strlen(show->file), "", failure->got);
+  }
+  if (result->is_cut)
+    fprintf(show->out, "%s: more does not hold\n", show->file);
+}
+
+/* ---- running ---- */
+
+/* What a run gives back: how many expectations failed, or negative after a complaint. */
+typedef int run_function(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
+                         const char *file);
+
+/* Says nothing unless it is the first thing that fails: one line for each file. */
+static int check_cpu(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
+                     const char *file)
+{
+  struct sim_result result = {0};
+  int r = sim_run(sim, cpu, NULL, &result);
+
+  if (r < 0) {
+    file_complain(arguments, file, 0, lb_strerror(r));
+    return r;
+  }
+  if (result.count) {
+    const struct sim_failure *first = &result.failures[0];
+    struct text text = {0};
+
+    r = text_addf(&text, "on %s, expected: %s; got: %s", cpu->name, first->expected, first->got);
+    file_complain(arguments, file, first->line, r < 0 ? lb_strerror(r) : text_string(&text));
+    text_done(&text);
+  }
+  r = (int)result.count;
+  sim_result_done(&result);
+  return r;
+}
+
+static int show_cpu(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
+                    const char *file)
+{
+  struct sim_show show = {.arguments = arguments, .file = file, .out = stdout};
+  struct sim_watch watch = {.data = &show, .print = show_print, .end = show_end};
+  struct sim_result result = {0};
+  int r, count;
+
+  if (arguments->format == REPORT_JSON)
+    show.out = stderr;
+  if (arguments->is_verbose)
+    watch.step = show_step;
+  fprintf(show.out, "\non %s:\n", cpu->name);
+  r = sim_run(sim, cpu, &watch, &result);
+  if (r >= 0)
+    r = show.error;
+  if (r < 0) {
+    file_complain(arguments, file, 0, lb_strerror(r));
+    return r;
+  }
+  count = (int)result.count;
+  if (count)
+    show_failures(&show, &result);
+  else if (sim_expectations(sim, cpu))
+    fprintf(show.out, "expectations: %zu, all hold\n", sim_expectations(sim, cpu));
+  sim_result_done(&result);
+  return count;
+}
+
+static bool is_for(const struct sim *sim, const struct lb_cpu *cpu)
+{
+  const struct lb_cpu *one;
+
+  for (size_t i = 0; (one = sim_cpu_at(sim, i)); i++)
+    if (one == cpu)
+      return true;
+  return false;
+}
+
+static void show_title(const struct sim_arguments *arguments, const struct sim *sim, const char *file)
+{
+  FILE *out = arguments->format == REPORT_JSON ? stderr : stdout;
+
+  fprintf(out, "%s\n", *sim_title(sim) ? sim_title(sim) : file);
+  if (arguments->is_verbose && *sim_source(sim))
+    fprintf(out, "source: %s\n", sim_source(sim));
+  if (arguments->cpu && sim_cpu_at(sim, 0) && !is_for(sim, arguments->cpu))
+    fprintf(out, "the file was written for other CPUs, not for %s: what it expects may not hold\n",
+            arguments->cpu->name);
+}
+
+/* Runs the file on its CPUs or on the user's; --check stops at the first that fails. */
+static int file_run(const struct sim_arguments *arguments, const struct sim *sim, const char *file)
+{
+  run_function *run = arguments->is_check ? check_cpu : show_cpu;
+  const struct lb_cpu *cpu;
+  int failures = 0;
+
+  if (arguments->cpu)
+    return run(arguments, sim, arguments->cpu, file);
+  if (!sim_cpu_at(sim, 0)) {
+    file_complain(arguments, file, 0, "the file names no CPU; name one with --cpu");
+    return LB_E_NO_CPU;
+  }
+  for (size_t i = 0; (cpu = sim_cpu_at(sim, i)); i++) {
+    int r = run(arguments, sim, cpu, file);
+
+    if (r < 0 || (r > 0 && arguments->is_check))
+      return r;
+    failures += r;
+  }
+  return failures;
+}
+
+/* On a CPU that the file does not name, differences are what the user wants to see: no failure, unless with --check. */
+static bool failures_count(const struct sim_arguments *arguments, const struct sim *sim)
+{
+  return arguments->is_check || !arguments->cpu || !sim_cpu_at(sim, 0) || is_for(sim, arguments->cpu);
+}
+
+static int file_sim(const struct sim_arguments *arguments, const char *name)
+{
+  const char *file = file_name(name);
+  struct sim *sim = NULL;
+  int status = CLI_FAILURE;
+  int failures;
+
+  if (file_parse(arguments, name, &sim) < 0)
+    return CLI_FAILURE;
+  if (!arguments->is_check)
+    show_title(arguments, sim, file);
+  failures = file_run(arguments, sim, file);
+  if (failures == 0 || (failures > 0 && !failures_count(arguments, sim)))
+    status = CLI_OK;
+  if (failures == 0 && arguments->is_check)
+    printf("ok %s\n", file);
+  sim_free(sim);
+  return status;
+}
+
+/* ---- the command line ---- */
+
+static const struct argp_option options[] = {
+  {"cpu", 'c', "NAME", 0, "Run on this CPU instead of those that the file names ('lbr cpu --list' shows all)", 0},
+  {"format", 'f', "FORMAT", 0, "Show the unit as table (default), windbg, windbg-old or json", 0},
+  {"check", 'k', NULL, 0, "Only say ok or FAIL for each file", 0},
+  {"verbose", 'v', NULL, 0, "Show each statement and what it does", 0},
+  {0},
+};
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct sim_arguments *arguments = state->input;
+  int format;
+
+  switch (key) {
+  case 'c':
+    if (cli_find_cpu(argument, &arguments->cpu) < 0)
+      exit(CLI_USAGE);
+    return 0;
+  case 'f':
+    format = report_format_find(argument);
+    if (format < 0)
+      argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
+    arguments->format = (enum report_format)format;
+    return 0;
+  case 'k':
+    arguments->is_check = true;
+    return 0;
+  case 'v':
+    arguments->is_verbose = true;
+    return 0;
+  case ARGP_KEY_ARGS:
+    arguments->files = state->argv + state->next;
+    arguments->count = state->argc - state->next;
+    return 0;
+  case ARGP_KEY_NO_ARGS:
+    argp_error(state, "which file?");
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp sim_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE.rec...",
+  .doc = "Run rule files on the recording unit of a processor and show what it holds.\v"
+         "A FILE of - is standard input. Exit status: 0 if every expectation holds, 1 if not, 2 for a command line "
+         "that makes no sense. With --cpu naming a CPU that the file was not written for, differences are shown and "
+         "only --check makes them a failure.",
+};
+
+int cmd_sim(int argc, char **argv)
+{
+  struct sim_arguments arguments = {.format = REPORT_TABLE};
+  int status = CLI_OK;
+
+  argp_parse(&sim_argp, argc, argv, 0, NULL, &arguments);
+  for (int i = 0; i < arguments.count; i++)
+    if (file_sim(&arguments, arguments.files[i]) != CLI_OK)
+      status = CLI_FAILURE;
+  return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of commands and what is done with it: finding, running, and guessing at a mistyped one.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+static const struct command commands[] = {
+#define LB_COMMAND(name, summary, usage) {#name, summary, usage, cmd_##name},
+#include "cli/command.def"
+#undef LB_COMMAND
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+const struct command *command_at(size_t index)
+{
+  return index < COMMANDS ? &commands[index] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+  for (size_t i = 0; i < COMMANDS; i++)
+    if (!strcmp(commands[i].name, name))
+      return &commands[i];
+  return NULL;
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+  char title[32]; /* lives until the command is done, which is as long as argp looks at it */
+  int length = snprintf(title, sizeof(title), "lbr %s", command->name);
+
+  assert(length > 0 && (size_t)length < sizeof(title));
+  argv[0] = title;
+  return command->run(argc, argv);
+}
+
+/* The nearest command: one that begins with the word, or that takes changing at most a third of its letters, but one
+ * may always be wrong. */
+static const struct command *command_guess(const char *name)
+{
+  size_t nearest = strlen(name) / 3 > 1 ? strlen(name) / 3 : 1;
+  const struct command *guess = NULL;
+
+  for (size_t i = 0; i < COMMANDS; i++) {
+    bool is_beginning = *name && !strncmp(name, commands[i].name, strlen(name));
+    size_t distance = is_beginning ? 0 : word_distance(name, commands[i].name);
+
+    if (distance < nearest || (distance == nearest && !guess)) {
+      nearest = distance;
+      guess = &commands[i];
+    }
+  }
+  return guess;
+}
+
+void command_complain(const char *name)
+{
+  const struct command *guess = command_guess(name);
+
+  if (guess)
+    cli_error("no command '%s'; did you mean 'lbr %s'?", name, guess->name);
+  else
+    cli_error("no command '%s'; 'lbr help' lists them", name);
+}

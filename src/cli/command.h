@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of commands, made from command.def. A command gets its own part of the command line: argv[0] is "lbr NAME",
+ * so that argp's usage texts come out right. It returns the exit status.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+typedef int command_function(int argc, char **argv);
+
+#define LB_COMMAND(name, summary, usage) command_function cmd_##name;
+#include "cli/command.def"
+#undef LB_COMMAND
+
+struct command {
+  const char *name;
+  const char *summary;
+  const char *usage;
+  command_function *run;
+};
+
+/* Commands 0, 1, ...; NULL past the end. */
+const struct command *command_at(size_t index);
+
+/* The command with this name, NULL if there is none. */
+const struct command *command_find(const char *name);
+
+/* Runs a command on its part of the command line, argv[0] being the word that named it. Returns the exit status. */
+int command_run(const struct command *command, int argc, char **argv);
+
+/* Says on stderr that there is no such command, and which one may have been meant. */
+void command_complain(const char *name);
+
+#endif

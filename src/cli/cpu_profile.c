@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page of `lbr cpu NAME`: a row of the catalogue in full. Nothing is known here about any CPU; all of it is what
+ * lastbranch/cpudb.h answers.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cpu_page.h"
+
+#define LAST_STEPPING 15
+
+/* ---- pieces ---- */
+
+void cpu_page_bits(struct page *page, const char *key, unsigned high, unsigned low)
+{
+  if (high == low)
+    page_putf(page, key, "%u", low);
+  else
+    page_putf(page, key, "%u:%u", high, low);
+}
+
+/* "06_55_0-4": as lb_cpu_find takes it, but for the ranges. */
+static void put_model(struct page *page, const struct lb_model *model, const struct lb_cpu *cpu)
+{
+  char vendor[16] = "", models[8] = "", steppings[8] = "";
+
+  if (model->vendor != cpu->vendor)
+    snprintf(vendor, sizeof(vendor), "%s:", lb_vendor_name(model->vendor));
+  for (char *letter = vendor; *letter; letter++)
+    *letter = (char)tolower((unsigned char)*letter);
+  if (model->last_model != model->first_model)
+    snprintf(models, sizeof(models), "-%02X", (unsigned)model->last_model);
+  if (model->first_stepping == model->last_stepping)
+    snprintf(steppings, sizeof(steppings), "_%X", (unsigned)model->first_stepping);
+  else if (model->first_stepping > 0 || model->last_stepping < LAST_STEPPING)
+    snprintf(steppings, sizeof(steppings), "_%X-%X", (unsigned)model->first_stepping, (unsigned)model->last_stepping);
+  page_item(page, "%s%02X_%02X%s%s", vendor, (unsigned)model->family, (unsigned)model->first_model, models, steppings);
+}
+
+void cpu_page_models(struct page *page, const char *key, const struct lb_cpu *cpu)
+{
+  const struct lb_model *model;
+
+  page_list(page, key);
+  for (size_t i = 0; (model = lb_model_at(i)); i++)
+    if (model->cpu == cpu)
+      put_model(page, model, cpu);
+  page_list_end(page);
+}
+
+static uint32_t range_last(struct lb_register_range range)
+{
+  return range.first + (range.count - 1) * range.stride;
+}
+
+static void put_register_range(struct page *page, const char *key, struct lb_register_range range)
+{
+  if (range.count == 0) {
+    page_absent(page, key);
+  } else if (page->is_json) {
+    page_section(page, key, NULL);
+    page_put_hex(page, "first", range.first);
+    page_put_number(page, "count", range.count);
+    page_put_number(page, "stride", range.stride);
+    page_section_end(page);
+  } else if (range.count == 1) {
+    page_put_hex(page, key, range.first);
+  } else if (range.stride == 1) {
+    page_putf(page, key, "0x%x to 0x%x", range.first, range_last(range));
+  } else {
+    page_putf(page, key, "0x%x to 0x%x, %u apart", range.first, range_last(range), range.stride);
+  }
+}
+
+static void put_msr(struct page *page, const char *key, uint32_t msr)
+{
+  if (msr)
+    page_put_hex(page, key, msr);
+  else
+    page_absent(page, key);
+}
+
+/* A table of a register's fields; with their values if `value` is not NULL. */
+static void put_fields(struct page *page, const char *key, const struct lb_cpu *cpu, enum lb_register id,
+                       const uint64_t *value)
+{
+  static const struct page_column plain[] = {{"bits", 6}, {"name", 24}, {"meaning", 0}, {NULL, 0}};
+  static const struct page_column valued[] = {{"bits", 6}, {"name", 24}, {"value", 6}, {"meaning", 0}, {NULL, 0}};
+  struct lb_field field;
+
+  page_table(page, key, value ? valued : plain);
+  for (unsigned i = 0; lb_cpu_field(cpu, id, i, &field) >= 0; i++) {
+    page_row(page, false);
+    cpu_page_bits(page, "bits", field.high, field.low);
+    page_put(page, "name", field.name);
+    if (value)
+      page_put_hex(page, "value", *value >> field.low & (UINT64_MAX >> (63 - (field.high - field.low))));
+    page_put(page, "meaning", field.meaning);
+    page_row_end(page);
+  }
+  page_table_end(page);
+}
+
+/* ---- sections ---- */
+
+static void put_identity(struct page *page, const struct lb_cpu *cpu)
+{
+  char alias[64];
+  const char *rest = cpu->aliases;
+  size_t length;
+
+  page_put(page, "name", cpu->name);
+  page_put(page, "title", cpu->title);
+  page_put(page, "vendor", lb_vendor_name(cpu->vendor));
+  page_list(page, "aliases");
+  for (rest += strspn(rest, " "); *rest; rest += length, rest += strspn(rest, " ")) {
+    length = strcspn(rest, " ");
+    snprintf(alias, sizeof(alias), "%.*s", (int)length, rest);
+    page_item(page, "%s", alias);
+  }
+  page_list_end(page);
+  cpu_page_models(page, "models", cpu);
+  page_put(page, "evidence", cpu->evidence);
+}
+
+static const char *write_rule_text(unsigned rule)
+{
+  switch (rule) {
+  case LB_WRITE_NEVER:
+    return "read-only: a write gives #GP";
+  case LB_WRITE_FREE:
+    return "writable, every bit is kept";
+  case LB_WRITE_CANONICAL:
+    return "writable; #GP unless the address is canonical";
+  case LB_WRITE_FORCED:
+    return "writable; the address is made canonical";
+  }
+  return NULL;
+}
+
+static unsigned tos_width(const struct lb_cpu *cpu)
+{
+  unsigned width = 0;
+
+  while (1u << width < lb_cpu_depth(cpu))
+    width++;
+  return width;
+}
+
+static void put_tos(struct page *page, const struct lb_cpu *cpu)
+{
+  const struct lb_lbr_class *lbr = cpu->lbr;
+
+  put_msr(page, "tos", lbr->tos);
+  if (!lbr->tos) {
+    page_absent(page, "tos_bits");
+    page_absent(page, "tos_write");
+    return;
+  }
+  cpu_page_bits(page, "tos_bits", tos_width(cpu) - 1, 0);
+  if (!lbr->tos_is_writable)
+    page_put(page, "tos_write", "read-only: a write gives #GP");
+  else
+    page_putf(page, "tos_write", "writable; higher bits %s", lbr->tos_excess_faults ? "give #GP" : "are ignored");
+}
+
+static const char *newest_text(const struct lb_cpu *cpu)
+{
+  if (lb_cpu_depth(cpu) == 1)
+    return "the only record";
+  if (cpu->lbr->is_newest_first)
+    return "entry 0";
+  return cpu->lbr->tos ? "the entry that TOS names" : "the entry before the write offset of DBG_EXTN_CFG";
+}
+
+static void put_lbr(struct page *page, const struct lb_cpu *cpu)
+{
+  const struct lb_lbr_class *lbr = cpu->lbr;
+
+  page_section(page, "lbr", "LBR stack");
+  page_put_number(page, "entries", lb_cpu_depth(cpu));
+  page_put(page, "class", lbr ? lbr->name : NULL);
+  if (lbr) {
+    page_put(page, "newest_record", newest_text(cpu));
+    put_register_range(page, "combined", lb_cpu_register(cpu, LB_REG_LBR));
+    put_register_range(page, "from", lb_cpu_register(cpu, LB_REG_LBR_FROM));
+    put_register_range(page, "to", lb_cpu_register(cpu, LB_REG_LBR_TO));
+    put_register_range(page, "info", lb_cpu_register(cpu, LB_REG_LBR_INFO));
+    page_put(page, "record_write", write_rule_text(lbr->write_rule));
+    put_tos(page, cpu);
+    put_msr(page, "copy_from", lbr->mirror_from);
+    put_msr(page, "copy_to", lbr->mirror_to);
+    page_put(page, "evidence", lbr->evidence);
+  }
+  page_section_end(page);
+}
+
+static void put_format(struct page *page, const struct lb_cpu *cpu)
+{
+  page_section(page, "format", "Record format");
+  if (cpu->lbr_fmt < 0)
+    page_put(page, "lbr_fmt", NULL);
+  else
+    page_put_number(page, "lbr_fmt", (unsigned)cpu->lbr_fmt);
+  page_put(page, "layout", cpu->lbr ? lb_format_text(cpu->format) : NULL);
+  page_section_end(page);
+}
+
+static void put_filter(struct page *page, const struct lb_cpu *cpu)
+{
+  const struct lb_lbr_class *lbr = cpu->lbr;
+
+  if (lbr && lbr->select) {
+    page_section(page, "select", "LBR_SELECT");
+    page_put_hex(page, "address", lbr->select);
+    page_put_hex(page, "kept", lbr->select_mask);
+    page_put_hex(page, "ignored", lbr->select_ignored);
+    page_put_hex(page, "faults", ~(uint64_t)(lbr->select_mask | lbr->select_ignored));
+    put_fields(page, "fields", cpu, LB_REG_LBR_SELECT, NULL);
+    page_section_end(page);
+  } else {
+    page_absent(page, "select");
+  }
+  if (lb_cpu_register(cpu, LB_REG_LBR_CTL).count) {
+    page_section(page, "lbr_ctl", "LBR_CTL");
+    page_put_hex(page, "address", lb_cpu_register(cpu, LB_REG_LBR_CTL).first);
+    put_fields(page, "fields", cpu, LB_REG_LBR_CTL, NULL);
+    page_section_end(page);
+  } else {
+    page_absent(page, "lbr_ctl");
+  }
+}
+
+static const char *debugctl_write_word(const struct lb_debugctl *debugctl, unsigned bit)
+{
+  if (debugctl->faults >> bit & 1)
+    return "#GP";
+  return debugctl->kept >> bit & 1 ? "kept" : "ignored";
+}
+
+/* The DEBUGCTL bit at this place, LB_DEBUGCTL_BITS if it has no name. */
+static unsigned debugctl_bit_at(const struct lb_debugctl *debugctl, unsigned place)
+{
+  unsigned bit = 0;
+
+  while (bit < LB_DEBUGCTL_BITS && debugctl->bit[bit] != place)
+    bit++;
+  return bit;
+}
+
+/* Named bits each have a row; runs of others that a write treats alike share one. */
+static void put_debugctl(struct page *page, const struct lb_cpu *cpu)
+{
+  static const struct page_column columns[] = {{"bits", 6}, {"name", 22}, {"write", 8}, {"meaning", 0}, {NULL, 0}};
+  const struct lb_debugctl *debugctl = cpu->debugctl;
+  unsigned high;
+
+  page_section(page, "debugctl", "DEBUGCTL");
+  page_put(page, "layout", debugctl->name);
+  page_put_hex(page, "kept", debugctl->kept);
+  page_put_hex(page, "faults", debugctl->faults);
+  page_put(page, "evidence", debugctl->evidence);
+  page_table(page, "fields", columns);
+  for (unsigned low = 0; low < 64; low = high + 1) {
+    unsigned bit = debugctl_bit_at(debugctl, low);
+    const char *word = debugctl_write_word(debugctl, low);
+
+    high = low;
+    while (bit == LB_DEBUGCTL_BITS && high < 63 && debugctl_bit_at(debugctl, high + 1) == LB_DEBUGCTL_BITS &&
+           debugctl_write_word(debugctl, high + 1) == word)
+      high++;
+    page_row(page, false);
+    cpu_page_bits(page, "bits", high, low);
+    page_put(page, "name", bit == LB_DEBUGCTL_BITS ? NULL : lb_debugctl_bit_name(bit));
+    page_put(page, "write", word);
+    page_put(page, "meaning", bit == LB_DEBUGCTL_BITS ? "reserved" : lb_debugctl_bit_text(bit));
+    page_row_end(page);
+  }
+  page_table_end(page);
+  page_section_end(page);
+}
+
+static void put_ler(struct page *page, const struct lb_cpu *cpu)
+{
+  const struct lb_lbr_class *lbr = cpu->lbr;
+
+  if (!lbr || !lbr->ler_from) {
+    page_absent(page, "ler");
+    return;
+  }
+  page_section(page, "ler", "Last exception record");
+  page_put_hex(page, "from", lbr->ler_from);
+  page_put_hex(page, "to", lbr->ler_to);
+  put_msr(page, "info", lbr->ler_info);
+  page_put_flag(page, "writable", lbr->ler_is_writable);
+  page_section_end(page);
+}
+
+static void put_ds(struct page *page, const struct lb_cpu *cpu)
+{
+  const struct lb_ds *ds = cpu->ds;
+
+  page_section(page, "ds", "BTS and the DS area");
+  page_put_flag(page, "bts", ds->has_bts);
+  if (ds->has_bts) {
+    page_put(page, "layout", ds->is_64 ? "64-bit in every mode" : "64-bit in IA-32e mode, otherwise 32-bit");
+    page_put_flag(page, "cpl_filter", ds->has_cpl);
+    page_put_flag(page, "predicted_flag", ds->has_predicted);
+    page_put(page, "ds_area_write", ds->area_is_32 ? "bits 63:32 are ignored" : "#GP unless canonical");
+  }
+  page_put(page, "evidence", ds->evidence);
+  page_section_end(page);
+
+  page_section(page, "pebs", "PEBS");
+  page_put(page, "records", ds->pebs == LB_PEBS_NONE ? NULL : lb_pebs_text(ds->pebs));
+  page_put_number(page, "record_size", ds->pebs == LB_PEBS_NONE ? 0 : lb_pebs_size(ds->pebs));
+  page_put_number(page, "counters", cpu->pmu->pebs_counters);
+  page_section_end(page);
+}
+
+static void put_absent_events(struct page *page, const struct lb_pmu *pmu)
+{
+  static const char *const events[] = {
+    "core cycles", "instructions retired",        "reference cycles",      "LLC references",
+    "LLC misses",  "branch instructions retired", "branch misses retired", "topdown slots",
+  };
+
+  page_list(page, "absent_events");
+  for (unsigned i = 0; i < pmu->events && i < sizeof(events) / sizeof(events[0]); i++)
+    if (pmu->absent >> i & 1)
+      page_item(page, "%s", events[i]);
+  page_list_end(page);
+}
+
+static void put_pmu(struct page *page, const struct lb_cpu *cpu)
+{
+  static const char *const kinds[] = {
+    [LB_PMU_NONE] = "none",          [LB_PMU_P6] = "P6",   [LB_PMU_P4] = "Pentium 4",
+    [LB_PMU_ARCH] = "architectural", [LB_PMU_AMD] = "AMD", [LB_PMU_AMD_V2] = "AMD version 2",
+  };
+  const struct lb_pmu *pmu = cpu->pmu;
+
+  page_section(page, "pmu", "Performance counters");
+  page_put(page, "kind", kinds[pmu->kind]);
+  page_put_number(page, "version", pmu->version);
+  page_put_number(page, "counters", pmu->counters);
+  page_put_number(page, "width", pmu->width);
+  page_put_number(page, "fixed_counters", pmu->fixed);
+  page_put_number(page, "fixed_width", pmu->fixed_width);
+  put_absent_events(page, pmu);
+  page_put_hex(page, "status_clear_mask", pmu->status_clear);
+  page_put(page, "evidence", pmu->evidence);
+  page_section_end(page);
+}
+
+static void put_perf_capabilities(struct page *page, const struct lb_cpu *cpu)
+{
+  uint64_t value = cpu->perf_capabilities;
+
+  if (!lb_cpu_has(cpu, LB_FEATURE_PDCM)) {
+    page_absent(page, "perf_capabilities");
+    return;
+  }
+  page_section(page, "perf_capabilities", "PERF_CAPABILITIES");
+  page_put_hex(page, "value", value);
+  put_fields(page, "fields", cpu, LB_REG_PERF_CAPABILITIES, &value);
+  page_section_end(page);
+}
+
+static void put_features(struct page *page, const struct lb_cpu *cpu)
+{
+  static const struct page_column features[] = {{"feature", 24}, {"meaning", 0}, {NULL, 0}};
+  static const struct page_column quirks[] = {{"quirk", 24}, {"erratum", 16}, {"modelled", 9}, {"what", 0}, {NULL, 0}};
+
+  page_section(page, "peculiarities", "Features, quirks and errata");
+  page_table(page, "features", features);
+  for (unsigned i = 0; i < LB_FEATURES; i++)
+    if (lb_cpu_has(cpu, (enum lb_feature)i)) {
+      page_row(page, false);
+      page_put(page, "name", lb_feature_name(i));
+      page_put(page, "meaning", lb_feature_text(i));
+      page_row_end(page);
+    }
+  page_table_end(page);
+  if (cpu->quirks || page->is_json)
+    page_table(page, "quirks", quirks);
+  for (unsigned i = 0; i < LB_QUIRKS; i++)
+    if (lb_cpu_quirk(cpu, (enum lb_quirk)i)) {
+      page_row(page, false);
+      page_put(page, "name", lb_quirk_name(i));
+      page_put(page, "erratum", lb_quirk_id(i));
+      page_put_flag(page, "modelled", lb_quirk_is_modelled(i));
+      page_put(page, "what", lb_quirk_text(i));
+      page_put_note(page, "evidence", lb_quirk_evidence(i));
+      page_row_end(page);
+    }
+  if (cpu->quirks || page->is_json)
+    page_table_end(page);
+  page_section_end(page);
+}
+
+static void put_cpuid(struct page *page, const struct lb_cpu *cpu)
+{
+  static const uint32_t leaves[] = {0x1, 0x7, 0xA, 0x1C, 0x80000008, 0x80000022};
+  static const char *const registers[] = {"eax", "ebx", "ecx", "edx"};
+  static const struct page_column columns[] = {{"leaf", 12}, {"register", 9}, {"value", 12}, {"mask", 0}, {NULL, 0}};
+
+  page_section(page, "cpuid", "CPUID, as far as it concerns the machinery");
+  page_table(page, "registers", columns);
+  for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+    struct lb_cpuid cpuid = lb_cpu_cpuid(cpu, leaves[i], 0);
+
+    for (unsigned j = 0; j < 4; j++) /* zeros say little to a reader */
+      if (cpuid.value[j] || (cpuid.mask[j] && page->is_json)) {
+        page_row(page, false);
+        page_put_hex(page, "leaf", leaves[i]);
+        page_put(page, "register", registers[j]);
+        page_put_hex(page, "value", cpuid.value[j]);
+        page_put_hex(page, "mask", cpuid.mask[j]);
+        page_row_end(page);
+      }
+  }
+  page_table_end(page);
+  page_section_end(page);
+}
+
+static void put_registers(struct page *page, const struct lb_cpu *cpu)
+{
+  static const struct page_column columns[] = {{"address", 34}, {"name", 30}, {"what it is for", 0}, {NULL, 0}};
+  char first[64];
+
+  page_section(page, "registers", "Registers");
+  page_table(page, "list", columns);
+  for (unsigned id = 0; id < LB_REGISTERS; id++) {
+    struct lb_register_range range = lb_cpu_register(cpu, (enum lb_register)id);
+
+    if (!range.count)
+      continue;
+    lb_cpu_register_name(cpu, (enum lb_register)id, 0, first, sizeof(first));
+    page_row(page, false);
+    put_register_range(page, "address", range);
+    page_put(page, "name", first);
+    page_put(page, "meaning", lb_register_text((enum lb_register)id));
+    page_row_end(page);
+  }
+  page_table_end(page);
+  page_section_end(page);
+}
+
+void cpu_page_profile(struct page *page, const struct lb_cpu *cpu)
+{
+  page_title(page, "%s", cpu->title);
+  put_identity(page, cpu);
+  put_lbr(page, cpu);
+  put_format(page, cpu);
+  put_filter(page, cpu);
+  put_debugctl(page, cpu);
+  put_ler(page, cpu);
+  put_ds(page, cpu);
+  put_pmu(page, cpu);
+  put_perf_capabilities(page, cpu);
+  put_features(page, cpu);
+  put_cpuid(page, cpu);
+  put_registers(page, cpu);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A buffer in a file that `lbr decode` takes apart: what decode_area.c and decode_pebs.c share.
+ */
+#ifndef CLI_DECODE_AREA_H
+#define CLI_DECODE_AREA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/decode.h"
+#include "cli/page.h"
+#include "cli/register.h"
+
+struct decode_area {
+  const struct decode_arguments *arguments;
+  struct register_choice choice; /* only its CPU counts */
+  bool is_64;
+  FILE *file;
+  bool is_open; /* the page was begun */
+  struct page page;
+};
+
+/* The next bytes of the file. Returns how many there were, up to `size`, or -errno. */
+int decode_area_get(struct decode_area *area, unsigned char *bytes, size_t size);
+
+/* Begins the page: with what CPU and layout the bytes are read. Returns 0, or -ENOMEM. */
+int decode_area_begin(struct decode_area *area);
+
+/* The enum lb_pebs of the records. */
+unsigned decode_pebs_format(const struct decode_area *area);
+
+/* Shows PEBS records to the end of the file. Returns >= 0, -errno, LB_E_TRUNCATED, or LB_E_NO_FIELD for a record that
+ * contradicts itself. */
+int decode_pebs(struct decode_area *area);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr decode pebs FILE: the records of a PEBS buffer, of fixed size or adaptive. Intel SDM vol. 3 (June 2016) tables
+ * 18-23, 18-44, 18-55; Linux events/intel/ds.c for adaptive records, each of which says itself how long it is.
+ */
+#include <string.h>
+
+#include "cli/decode_area.h"
+#include "lastbranch/recorder.h"
+
+enum {
+  HEAD_SIZE = 8,
+  BASIC_SIZE = 32,      /* the group that every adaptive record has */
+  RECORD_MAX = 0x10000, /* an adaptive record has 16 bits for its size */
+  BRANCH_SIZE = 24,
+};
+
+/* What a record can hold, as bits. */
+enum group {
+  GROUP_BASIC = 1 << 0,
+  GROUP_GENERAL = 1 << 1,
+  GROUP_R8_TO_R15 = 1 << 2,
+  GROUP_MEMORY = 1 << 3,
+  GROUP_EVENTING = 1 << 4,
+  GROUP_TSX = 1 << 5,
+  GROUP_TSC = 1 << 6,
+  GROUP_STATUS = 1 << 7,
+  GROUP_COUNTERS = 1 << 8,
+  GROUP_XMM = 1 << 9,
+  GROUP_BRANCHES = 1 << 10,
+};
+
+static const struct {
+  const char *key;
+  size_t place;
+  unsigned group;
+} words[] = {
+#define WORD(name, group_)                                                                                             \
+  {                                                                                                                    \
+    .key = #name, .place = offsetof(struct lb_registers, name), .group = (group_)                                      \
+  }
+  WORD(rip, GROUP_BASIC),           WORD(eventing_ip, GROUP_EVENTING), WORD(tsc, GROUP_TSC),
+  WORD(data_address, GROUP_MEMORY), WORD(data_source, GROUP_MEMORY),   WORD(latency, GROUP_MEMORY),
+  WORD(tsx_abort, GROUP_TSX),       WORD(rflags, GROUP_GENERAL),       WORD(rax, GROUP_GENERAL),
+  WORD(rbx, GROUP_GENERAL),         WORD(rcx, GROUP_GENERAL),          WORD(rdx, GROUP_GENERAL),
+  WORD(rsi, GROUP_GENERAL),         WORD(rdi, GROUP_GENERAL),          WORD(rbp, GROUP_GENERAL),
+  WORD(rsp, GROUP_GENERAL),         WORD(r8, GROUP_R8_TO_R15),         WORD(r9, GROUP_R8_TO_R15),
+  WORD(r10, GROUP_R8_TO_R15),       WORD(r11, GROUP_R8_TO_R15),        WORD(r12, GROUP_R8_TO_R15),
+  WORD(r13, GROUP_R8_TO_R15),       WORD(r14, GROUP_R8_TO_R15),        WORD(r15, GROUP_R8_TO_R15),
+#undef WORD
+};
+
+/* The Pentium 4 has the first 64-bit format in IA-32e mode (SDM 17.4.9.1). */
+unsigned decode_pebs_format(const struct decode_area *area)
+{
+  unsigned pebs = area->choice.cpu->ds->pebs;
+
+  return pebs == LB_PEBS_P4 && area->is_64 ? LB_PEBS_0 : pebs;
+}
+
+/* Bits 3:0 of the head of an adaptive record are those of MSR_PEBS_DATA_CFG. */
+static unsigned adaptive_groups(uint64_t head)
+{
+  unsigned groups = GROUP_BASIC | GROUP_TSC | GROUP_COUNTERS;
+
+  groups |= head & 1 ? GROUP_MEMORY | GROUP_TSX : 0;
+  groups |= head & 2 ? GROUP_GENERAL | GROUP_R8_TO_R15 : 0;
+  groups |= head & 4 ? GROUP_XMM : 0;
+  groups |= head & 8 ? GROUP_BRANCHES : 0;
+  return groups;
+}
+
+static unsigned groups_find(unsigned pebs, uint64_t head)
+{
+  const unsigned first = GROUP_BASIC | GROUP_GENERAL | GROUP_R8_TO_R15;
+
+  switch (pebs) {
+  case LB_PEBS_P4:
+    return GROUP_BASIC | GROUP_GENERAL;
+  case LB_PEBS_0:
+    return first;
+  case LB_PEBS_1:
+    return first | GROUP_MEMORY | GROUP_STATUS;
+  case LB_PEBS_2:
+    return first | GROUP_MEMORY | GROUP_STATUS | GROUP_EVENTING | GROUP_TSX;
+  case LB_PEBS_3:
+    return first | GROUP_MEMORY | GROUP_COUNTERS | GROUP_EVENTING | GROUP_TSX | GROUP_TSC;
+  default:
+    return adaptive_groups(head);
+  }
+}
+
+/* ---- showing ---- */
+
+static void put_words(struct page *page, unsigned groups, const struct lb_registers *registers)
+{
+  uint64_t value;
+
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    if (groups & words[i].group) {
+      memcpy(&value, (const char *)registers + words[i].place, sizeof(value));
+      page_put_hex(page, words[i].key, value);
+    }
+}
+
+static void put_xmm(struct page *page, const struct lb_registers *registers)
+{
+  char key[8];
+
+  for (unsigned i = 0; i < 16; i++) {
+    snprintf(key, sizeof(key), "xmm%u", i);
+    page_putf(page, key, "0x%016llx%016llx", (unsigned long long)registers->xmm[i][1],
+              (unsigned long long)registers->xmm[i][0]);
+  }
+}
+
+static void put_branches(struct page *page, const struct lb_cpu *cpu, const unsigned char *bytes, size_t count)
+{
+  static const struct page_column columns[] = {{"age", 4}, {"from", 18}, {"to", 18}, {"info", 0}, {NULL, 0}};
+
+  page_table(page, "branches", columns);
+  for (size_t i = 0; i < count; i++, bytes += BRANCH_SIZE) {
+    const struct lb_raw raw = {bytes_get_u64(bytes), bytes_get_u64(bytes + 8), bytes_get_u64(bytes + 16)};
+    struct lb_record record = lb_record_decode(cpu, &raw);
+
+    page_row(page, false);
+    page_put_number(page, "age", i);
+    page_put_hex(page, "from", record.from);
+    page_put_hex(page, "to", record.to);
+    page_put_hex(page, "info", raw.info);
+    page_row_end(page);
+  }
+  page_table_end(page);
+}
+
+/* `size` is that of the record; its branches are its end. */
+static void put_record(struct decode_area *area, uint64_t number, const unsigned char *bytes, size_t size,
+                       const struct lb_registers *registers, uint64_t status)
+{
+  uint64_t head = bytes_get_u64(bytes);
+  unsigned groups = groups_find(decode_pebs_format(area), head);
+  size_t branches = (head >> 24 & 0xFF) + 1;
+  struct page *page = &area->page;
+  char title[32];
+
+  snprintf(title, sizeof(title), "Record %llu", (unsigned long long)number);
+  page_section(page, NULL, title);
+  put_words(page, groups, registers);
+  if (groups & GROUP_STATUS)
+    page_put_hex(page, "global_status", status);
+  if (groups & GROUP_COUNTERS)
+    page_put_hex(page, "applicable_counters", status);
+  if (groups & GROUP_XMM)
+    put_xmm(page, registers);
+  if (groups & GROUP_BRANCHES)
+    put_branches(page, area->choice.cpu, bytes + size - branches * BRANCH_SIZE, branches);
+  page_section_end(page);
+}
+
+/* ---- reading ---- */
+
+/* The bytes of the next record; how many follow the head of an adaptive one, it says itself. Returns how many there
+ * were, 0 at the end, or -errno. */
+static int record_get(struct decode_area *area, unsigned char bytes[RECORD_MAX])
+{
+  size_t size = lb_pebs_size(decode_pebs_format(area));
+  int got, r;
+
+  got = decode_area_get(area, bytes, size ? size : HEAD_SIZE);
+  if (got < HEAD_SIZE || size)
+    return got;
+  size = bytes_get_u64(bytes) >> 48;
+  if (size < BASIC_SIZE)
+    size = BASIC_SIZE; /* it lies; lb_pebs_decode will say so */
+  r = decode_area_get(area, bytes + HEAD_SIZE, size - HEAD_SIZE);
+  return r < 0 ? r : got + r;
+}
+
+static int records_show(struct decode_area *area)
+{
+  const struct decode_arguments *arguments = area->arguments;
+  unsigned char bytes[RECORD_MAX];
+  struct lb_registers registers;
+  uint64_t status;
+  int r = 0;
+
+  for (uint64_t i = 0; !arguments->has_count || i < arguments->count; i++) {
+    r = record_get(area, bytes);
+    if (r <= 0)
+      break;
+    r = lb_pebs_decode(decode_pebs_format(area), bytes, (size_t)r, &registers, &status);
+    if (r < 0)
+      break;
+    put_record(area, i, bytes, (size_t)r, &registers, status);
+  }
+  return r;
+}
+
+int decode_pebs(struct decode_area *area)
+{
+  int r;
+
+  r = decode_area_begin(area);
+  if (r < 0)
+    return r;
+  page_array(&area->page, "records", lb_pebs_text(decode_pebs_format(area)));
+  r = records_show(area);
+  page_array_end(&area->page);
+  return r;
+}

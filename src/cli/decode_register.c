@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr decode REGISTER VALUE: its fields by name and meaning, bits that are set though reserved and who has them, the
+ * record that a FROM, TO or INFO value is part of, and what a write of the value would do.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/cpu_page.h"
+#include "cli/decode.h"
+#include "cli/register.h"
+#include "lastbranch/recorder.h"
+
+/* ---- fields ---- */
+
+static const char *branch_type_text(uint64_t type)
+{
+  static const char *const texts[] = {
+    "conditional branch", "near indirect jmp", "near relative jmp", "near indirect call",
+    "near relative call", "near ret",          "reserved",          "reserved"};
+
+  return type < sizeof(texts) / sizeof(texts[0]) ? texts[type] : "other branch";
+}
+
+/* What the number in a field stands for, NULL where the field's meaning says enough. */
+static const char *value_explain(const struct register_choice *choice, const struct lb_field *field, uint64_t value)
+{
+  if (choice->id == LB_REG_PERF_CAPABILITIES && strcmp(field->name, "LBR_FMT") == 0) {
+    if (value == 0x3F)
+      return "no model-specific LBR: look for architectural LBR";
+    return value <= LB_FORMAT_LIP_INFO ? lb_format_text((unsigned)value) : "not a known format";
+  }
+  if (choice->id == LB_REG_PERF_CAPABILITIES && strcmp(field->name, "PEBS_FMT") == 0)
+    return value <= LB_PEBS_5 ? lb_pebs_text((unsigned)value) : "not a known format";
+  if (strcmp(field->name, "BR_TYPE") == 0)
+    return branch_type_text(value);
+  return NULL;
+}
+
+static void put_set(struct page *page, bool is_set)
+{
+  if (page->is_json)
+    page_put_flag(page, "set", is_set);
+  else
+    page_put(page, "set", is_set ? "*" : "");
+}
+
+static void put_field(struct page *page, const struct register_choice *choice, const struct lb_field *field,
+                      uint64_t value)
+{
+  uint64_t part = (value & field_mask(field)) >> field->low;
+  const char *explained = value_explain(choice, field, part);
+
+  page_row(page, part != 0);
+  put_set(page, part != 0);
+  cpu_page_bits(page, "bits", field->high, field->low);
+  page_put(page, "name", field->name);
+  page_put_hex(page, "value", part);
+  page_put(page, "meaning", field->meaning);
+  if (explained)
+    page_put_note(page, "explanation", explained);
+  else
+    page_absent(page, "explanation");
+  page_row_end(page);
+}
+
+static bool has_wide_field(const struct register_choice *choice)
+{
+  struct lb_field field;
+
+  for (unsigned i = 0; lb_cpu_field(choice->cpu, choice->id, i, &field) >= 0; i++)
+    if (field.high - field.low >= 24)
+      return true;
+  return false;
+}
+
+/* Returns the bits of the value that no field holds. */
+static uint64_t put_fields(struct page *page, const struct register_choice *choice, uint64_t value)
+{
+  static const struct page_column columns[][6] = {
+    {{"", 1}, {"bits", 6}, {"name", 24}, {"value", 8}, {"meaning", 0}, {NULL, 0}},
+    {{"", 1}, {"bits", 6}, {"name", 24}, {"value", 18}, {"meaning", 0}, {NULL, 0}},
+  };
+  struct lb_field field;
+  uint64_t rest = value;
+
+  page_table(page, "fields", columns[has_wide_field(choice)]);
+  for (unsigned i = 0; lb_cpu_field(choice->cpu, choice->id, i, &field) >= 0; i++) {
+    put_field(page, choice, &field, value);
+    rest &= ~field_mask(&field);
+  }
+  page_table_end(page);
+  return rest;
+}
+
+/* ---- reserved bits ---- */
+
+static const char *bit_write_word(const struct register_choice *choice, unsigned bit)
+{
+  uint64_t got = 0;
+  enum write_answer answer = register_try_write(choice, UINT64_C(1) << bit, &got);
+
+  return answer == WRITE_CHANGED && !(got >> bit & 1) ? "ignored" : write_answer_word(answer);
+}
+
+/* Has an earlier CPU a field of this name at this bit? */
+static bool field_is_known(const struct field_question *question, size_t before)
+{
+  for (size_t i = 0; i < before; i++)
+    if (cpu_has_field(lb_cpu_at(i), question))
+      return true;
+  return false;
+}
+
+/* On which CPUs the bit is a field, and which: it can have one name here and another there. */
+static int elsewhere_describe(struct text *text, const struct register_choice *choice, unsigned bit)
+{
+  struct field_question question = {.id = choice->id, .bit = (int)bit};
+  const struct lb_cpu *cpu;
+  struct lb_field field;
+  int r = 0;
+
+  for (size_t i = 0; r >= 0 && (cpu = lb_cpu_at(i)); i++) {
+    question.name = NULL;
+    if (!cpu_has_field(cpu, &question) || field_find(cpu, &question, &field) < 0)
+      continue;
+    question.name = field.name;
+    if (field_is_known(&question, i))
+      continue;
+    r = text_addf(text, "%s%s on ", text->length ? "; " : "", field.name);
+    if (r >= 0)
+      r = cpus_list(text, cpu_has_field, &question);
+  }
+  return r >= 0 && !text->length ? text_add(text, "no CPU of the catalogue has a use for it") : r;
+}
+
+/* A run of reserved bits that are set, and that a write and the other CPUs treat alike. */
+struct reserved_run {
+  unsigned low, high;
+  const char *write;
+  struct text elsewhere;
+};
+
+/* Finds the run that begins at bit `low`. Returns 0, or -ENOMEM; the caller frees `elsewhere` either way. */
+static int reserved_run_find(const struct register_choice *choice, uint64_t reserved, unsigned low,
+                             struct reserved_run *ret_run)
+{
+  struct reserved_run run = {.low = low, .high = low, .write = bit_write_word(choice, low)};
+  bool is_same = true;
+  int r;
+
+  r = elsewhere_describe(&run.elsewhere, choice, low);
+  while (r >= 0 && is_same && run.high < 63 && reserved >> (run.high + 1) & 1) {
+    struct text elsewhere = {0};
+
+    r = elsewhere_describe(&elsewhere, choice, run.high + 1);
+    is_same = strcmp(text_string(&elsewhere), text_string(&run.elsewhere)) == 0 &&
+              strcmp(bit_write_word(choice, run.high + 1), run.write) == 0;
+    run.high += is_same;
+    text_done(&elsewhere);
+  }
+  *ret_run = run;
+  return r;
+}
+
+static int put_reserved(struct page *page, const struct register_choice *choice, uint64_t reserved)
+{
+  static const struct page_column columns[] = {{"", 1}, {"bits", 6}, {"if written", 24}, {"elsewhere", 0}, {NULL, 0}};
+  struct reserved_run run;
+  int r = 0;
+
+  if (!reserved && !page->is_json)
+    return 0;
+  page_section(page, "reserved", "Reserved bits that are set");
+  page_put_hex(page, "mask", reserved);
+  page_table(page, "runs", columns);
+  for (unsigned bit = 0; r >= 0 && bit < 64; bit++) {
+    if (!(reserved >> bit & 1))
+      continue;
+    r = reserved_run_find(choice, reserved, bit, &run);
+    page_row(page, true);
+    put_set(page, true);
+    cpu_page_bits(page, "bits", run.high, run.low);
+    page_put(page, "write", run.write);
+    page_put(page, "elsewhere", text_string(&run.elsewhere));
+    page_row_end(page);
+    text_done(&run.elsewhere);
+    bit = run.high;
+  }
+  page_table_end(page);
+  page_section_end(page);
+  return r;
+}
+
+/* ---- a record ---- */
+
+/* Which parts of a record a register holds. */
+struct record_part {
+  bool has_from, has_to, has_info;
+  bool is_stack; /* of the LBR stack; otherwise a copy, or of the last exception */
+};
+
+static struct record_part record_part(enum lb_register id)
+{
+  switch (id) {
+  case LB_REG_LBR:
+    return (struct record_part){.has_from = true, .has_to = true, .is_stack = true};
+  case LB_REG_LBR_FROM:
+    return (struct record_part){.has_from = true, .is_stack = true};
+  case LB_REG_LAST_FROM:
+  case LB_REG_LER_FROM:
+    return (struct record_part){.has_from = true};
+  case LB_REG_LBR_TO:
+    return (struct record_part){.has_to = true, .is_stack = true};
+  case LB_REG_LAST_TO:
+  case LB_REG_LER_TO:
+    return (struct record_part){.has_to = true};
+  case LB_REG_LBR_INFO:
+    return (struct record_part){.has_info = true, .is_stack = true};
+  case LB_REG_LER_INFO:
+    return (struct record_part){.has_info = true};
+  default:
+    return (struct record_part){0};
+  }
+}
+
+/* AMD keeps plain addresses in the classic pair and the last-exception pair beside its newer stacks. */
+static unsigned record_format(const struct lb_cpu *cpu, struct record_part part)
+{
+  bool is_new_amd = cpu->format == LB_FORMAT_AMD_BRS || cpu->format == LB_FORMAT_AMD_V2;
+
+  return is_new_amd && !part.is_stack ? LB_FORMAT_AMD : cpu->format;
+}
+
+static struct lb_record record_decode(const struct lb_cpu *cpu, struct record_part part, uint64_t value)
+{
+  struct lb_raw raw = {
+    .from = part.has_from ? value : 0, .to = part.has_to ? value : 0, .info = part.has_info ? value : 0};
+
+  if (part.has_from && part.has_to) { /* one register: each has its half */
+    raw.from = (uint32_t)value;
+    raw.to = value >> 32;
+  }
+  if (record_format(cpu, part) != cpu->format)
+    return (struct lb_record){.raw = raw, .from = raw.from, .to = raw.to, .kind = LB_BRANCH_KINDS};
+  return lb_record_decode(cpu, &raw);
+}
+
+/* Flags are shown where this register holds them: in INFO where there is one, else in FROM; cycles can be in TO. */
+static void put_record_flags(struct page *page, const struct lb_cpu *cpu, struct record_part part,
+                             const struct lb_record *record)
+{
+  bool flags_in_info = lb_cpu_register(cpu, LB_REG_LBR_INFO).count > 0;
+
+  if (flags_in_info ? part.has_info : part.has_from) {
+    if (record->has_mispredicted)
+      page_put_flag(page, "mispredicted", record->is_mispredicted);
+    if (record->has_tsx) {
+      page_put_flag(page, "in_tsx", record->is_in_tsx);
+      page_put_flag(page, "tsx_abort", record->is_tsx_abort);
+    }
+    if (record->has_type)
+      page_put(page, "branch_type", branch_type_text(record->type));
+  }
+  if ((flags_in_info ? part.has_info : part.has_to) && record->has_cycles)
+    page_put_number(page, "cycles", record->cycles);
+  if (part.has_to && record_format(cpu, part) == LB_FORMAT_AMD_V2)
+    page_put_flag(page, "empty", record->is_empty);
+}
+
+static void put_record(struct page *page, const struct register_choice *choice, uint64_t value)
+{
+  struct record_part part = record_part(choice->id);
+  struct lb_record record;
+
+  if (!part.has_from && !part.has_to && !part.has_info) {
+    page_absent(page, "record");
+    return;
+  }
+  record = record_decode(choice->cpu, part, value);
+  page_section(page, "record", "As part of a record");
+  page_put(page, "format", lb_format_text(record_format(choice->cpu, part)));
+  if (part.has_from)
+    page_put_hex(page, "from_address", record.from);
+  if (part.has_to)
+    page_put_hex(page, "to_address", record.to);
+  put_record_flags(page, choice->cpu, part, &record);
+  page_section_end(page);
+}
+
+/* ---- writing ---- */
+
+static void put_write(struct page *page, const struct register_choice *choice, uint64_t value)
+{
+  uint64_t got = 0;
+  enum write_answer answer = register_try_write(choice, value, &got);
+
+  page_section(page, "write", "WRMSR of this value");
+  page_put(page, "answer", write_answer_word(answer));
+  if (answer == WRITE_KEPT || answer == WRITE_CHANGED)
+    page_put_hex(page, "reads_back", got);
+  else
+    page_absent(page, "reads_back");
+  if (answer == WRITE_FAULTS && !register_is_address(choice->id))
+    page_put_hex(page, "faulting_bits", register_faulting_bits(choice, value));
+  else
+    page_absent(page, "faulting_bits");
+  if (answer == WRITE_FAULTS && register_is_address(choice->id))
+    page_put(page, "reason", "the address is not canonical");
+  else
+    page_absent(page, "reason");
+  page_section_end(page);
+}
+
+/* ---- the page ---- */
+
+static int put_register(struct page *page, const struct register_choice *choice, uint64_t value)
+{
+  struct text cpu = {0};
+  char name[64];
+  int r;
+
+  r = register_describe_cpu(&cpu, choice);
+  if (r < 0)
+    goto out;
+  lb_cpu_register_name(choice->cpu, choice->id, choice->number, name, sizeof(name));
+  page_title(page, "%s = 0x%llx", name, (unsigned long long)value);
+  if (page->is_json) {
+    page_put(page, "register", name);
+    page_put(page, "cpu", choice->cpu->name);
+    page_put(page, "cpu_chosen_by", choice->chosen_by);
+    page_put_hex(page, "value", value);
+  } else {
+    page_put(page, "cpu", text_string(&cpu));
+  }
+  page_put_hex(page, "address", choice->msr);
+  page_put(page, "purpose", lb_register_text(choice->id));
+  page_blank(page);
+  r = put_reserved(page, choice, put_fields(page, choice, value));
+  put_record(page, choice, value);
+  put_write(page, choice, value);
+out:
+  text_done(&cpu);
+  return r;
+}
+
+int decode_register(const struct decode_arguments *arguments)
+{
+  struct register_choice choice;
+  struct page page;
+  uint64_t value;
+  int r;
+
+  if (number_parse(arguments->value, &value) < 0) {
+    cli_error("'%s' is not a number; 0x2a, 42 and -1 are", arguments->value);
+    return CLI_USAGE;
+  }
+  if (register_choose(arguments->cpu, arguments->what, &choice) < 0)
+    return CLI_FAILURE;
+  page_open(&page, arguments->wants_json, cli_wants_color());
+  r = put_register(&page, &choice, value);
+  if (r >= 0)
+    r = page_close(&page);
+  if (r < 0) {
+    cli_error("%s", lb_strerror(r));
+    return CLI_FAILURE;
+  }
+  return CLI_OK;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr: finds the command that the first word names and runs it. The commands are the rows of command.def. Exit status:
+ * 0 success, 1 failure, 2 a command line that makes no sense.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+const char *argp_program_version = "lbr " LB_VERSION;
+
+/* Output that went to a full disk must not pass for success. Runs at exit, because argp leaves from its own depths. */
+static void stdout_check(void)
+{
+  int had_error = ferror(stdout);
+
+  errno = 0; /* an error of an earlier write has left only its flag */
+  if (fflush(stdout) == 0 && !had_error)
+    return;
+  if (errno)
+    cli_error("cannot write the output: %s", strerror(errno));
+  else
+    cli_error("cannot write the output");
+  _exit(CLI_FAILURE);
+}
+
+static int option_run(int argc, char **argv)
+{
+  const char *option = argv[0];
+
+  if (!strcmp(option, "--help") || !strcmp(option, "-h") || !strcmp(option, "-?"))
+    return command_run(command_find("help"), argc, argv);
+  if (!strcmp(option, "--version") || !strcmp(option, "-V")) {
+    puts(argp_program_version);
+    return CLI_OK;
+  }
+  cli_error("no option '%s'; 'lbr help' lists the commands", option);
+  return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+  const struct command *command;
+
+  argp_err_exit_status = CLI_USAGE;
+  if (atexit(stdout_check) != 0)
+    return CLI_FAILURE;
+  if (argc < 2) {
+    cli_error("what shall I do? 'lbr help' lists the commands");
+    return CLI_USAGE;
+  }
+  if (argv[1][0] == '-')
+    return option_run(argc - 1, argv + 1);
+  command = command_find(argv[1]);
+  if (!command) {
+    command_complain(argv[1]);
+    return CLI_USAGE;
+  }
+  return command_run(command, argc - 1, argv + 1);
+}

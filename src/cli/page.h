@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A page of output that comes out as text to read or as JSON, from the same calls: what one shows, the other has too. A
+ * page is made of named values, sections, lists of words and tables. In JSON a value's name is its key; as text,
+ * underscores in it become blanks. Hexadecimal values are strings in JSON, since its readers keep only 53 bits of a
+ * number.
+ */
+#ifndef CLI_PAGE_H
+#define CLI_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+struct page_column {
+  const char *title; /* NULL ends the columns */
+  int width;         /* 0 for the last one: what is too long goes on in the next line */
+};
+
+struct page {
+  bool is_json;
+  bool wants_color;
+  int width; /* text: longer lines are broken; INT_MAX for never */
+  /* The rest is the page's own. */
+  unsigned depth;                    /* of JSON brackets */
+  bool is_first;                     /* nothing stands behind the bracket yet */
+  bool is_blank;                     /* text: nothing was printed yet */
+  const struct page_column *columns; /* inside a table */
+  unsigned column;
+  int cursor; /* text: columns of the line that are filled */
+  bool is_bold;
+  const char *list_key;
+  struct text list; /* text: the words of a list so far */
+  int error;        /* 0, or the first failure */
+};
+
+void page_open(struct page *page, bool is_json, bool wants_color);
+/* Returns 0, or -ENOMEM when a list could not be gathered. */
+int page_close(struct page *page);
+
+/* A headline, a remark, an empty line; text only. */
+void page_title(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void page_remark(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void page_blank(struct page *page);
+
+void page_section(struct page *page, const char *key, const char *title);
+void page_section_end(struct page *page);
+
+/* A section that holds sections without a key (NULL), as many as there are. */
+void page_array(struct page *page, const char *key, const char *title);
+void page_array_end(struct page *page);
+
+/* Named values; inside a row of a table, its next cell. page_put with NULL is null, and as text "-". */
+void page_put(struct page *page, const char *key, const char *value);
+void page_absent(struct page *page, const char *key); /* null in JSON, nothing as text */
+void page_putf(struct page *page, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void page_put_number(struct page *page, const char *key, uint64_t value);
+void page_put_signed(struct page *page, const char *key, int64_t value);
+void page_put_hex(struct page *page, const char *key, uint64_t value);
+void page_put_flag(struct page *page, const char *key, bool value); /* as text "yes" or "no" */
+
+/* In a row, behind its last cell: a source or remark, as text in a line of its own. */
+void page_put_note(struct page *page, const char *key, const char *value);
+
+/* A list of words. */
+void page_list(struct page *page, const char *key);
+void page_item(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void page_list_end(struct page *page);
+
+/* A table; each row has one cell for each column. `is_bold` brings a row out. */
+void page_table(struct page *page, const char *key, const struct page_column *columns);
+void page_row(struct page *page, bool is_bold);
+void page_row_end(struct page *page);
+void page_table_end(struct page *page);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Registers as the user names them: on which CPU, who has them, what WRMSR answers.
+ */
+#include "cli/register.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/cli.h"
+#include "hardware/hardware.h"
+#include "lastbranch/recorder.h"
+
+#define NAMES_SHOWN 4
+
+/* ---- who has it ---- */
+
+int cpus_list(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data)
+{
+  const struct lb_cpu *cpu;
+  int count = 0;
+  int r = 0;
+
+  for (size_t i = 0; (cpu = lb_cpu_at(i)); i++) {
+    if (!has(cpu, data))
+      continue;
+    if (count < NAMES_SHOWN)
+      r = text_addf(text, "%s%s", count ? ", " : "", cpu->name);
+    if (r < 0)
+      return r;
+    count++;
+  }
+  if (count > NAMES_SHOWN)
+    r = text_addf(text, " and %d more", count - NAMES_SHOWN);
+  return r < 0 ? r : count;
+}
+
+static bool field_fits(const struct lb_field *field, const struct field_question *question)
+{
+  if (question->name && strcasecmp(question->name, field->name) != 0)
+    return false;
+  return question->bit < 0 || (question->bit >= field->low && question->bit <= field->high);
+}
+
+int field_find(const struct lb_cpu *cpu, const struct field_question *question, struct lb_field *ret_field)
+{
+  struct lb_field field;
+
+  for (unsigned i = 0; lb_cpu_field(cpu, question->id, i, &field) >= 0; i++)
+    if (field_fits(&field, question)) {
+      *ret_field = field;
+      return 0;
+    }
+  return LB_E_NO_FIELD;
+}
+
+bool cpu_has_field(const struct lb_cpu *cpu, const void *data)
+{
+  const struct field_question *question = data;
+  struct lb_field field;
+
+  return lb_cpu_register(cpu, question->id).count && field_find(cpu, question, &field) >= 0;
+}
+
+static bool cpu_has_register(const struct lb_cpu *cpu, const void *data)
+{
+  unsigned number;
+
+  return lb_cpu_register_find(cpu, data, &number) >= 0;
+}
+
+/* ---- which CPU, which register ---- */
+
+int register_choose_cpu(const char *cpu_name, bool (*fits)(const struct lb_cpu *cpu, const void *data),
+                        const void *data, struct register_choice *ret_choice)
+{
+  const struct lb_cpu *cpu = NULL;
+  int r;
+
+  if (cpu_name) {
+    r = cli_find_cpu(cpu_name, &cpu);
+    if (r < 0)
+      return r;
+    ret_choice->chosen_by = "--cpu";
+    ret_choice->cpu = cpu;
+    return 0;
+  }
+  cpu = hardware_cpu(hardware_system_real());
+  ret_choice->chosen_by = "this machine";
+  if (!cpu || !fits(cpu, data)) {
+    r = lb_cpu_find("skylake", &cpu);
+    assert(r >= 0);
+    ret_choice->chosen_by = "default";
+  }
+  ret_choice->cpu = cpu;
+  return 0;
+}
+
+/* The register's own name that is nearest to what the user wrote, or NULL. */
+static bool register_guess(const struct lb_cpu *cpu, const char *name, char *buffer, size_t size)
+{
+  size_t nearest = strlen(name) / 3 + 1, distance;
+  char candidate[64];
+  bool is_found = false;
+
+  for (unsigned id = 0; id < LB_REGISTERS; id++) {
+    const char *bare = candidate;
+
+    if (!lb_cpu_register(cpu, (enum lb_register)id).count)
+      continue;
+    lb_cpu_register_name(cpu, (enum lb_register)id, 0, candidate, sizeof(candidate));
+    bare += strncmp(bare, "IA32_", 5) == 0 ? 5 : strncmp(bare, "MSR_", 4) == 0 ? 4 : 0;
+    distance = word_distance(name, bare);
+    if (distance >= nearest)
+      continue;
+    nearest = distance;
+    is_found = true;
+    strncpy(buffer, bare, size - 1);
+    buffer[size - 1] = '\0';
+  }
+  return is_found;
+}
+
+static void register_complain(const struct lb_cpu *cpu, const char *name)
+{
+  struct text names = {0};
+  char guess[64];
+  int count;
+
+  count = cpus_list(&names, cpu_has_register, name);
+  if (count > 0)
+    cli_error("%s has no register '%s'; %s %s it", cpu->title, name, text_string(&names), count == 1 ? "has" : "have");
+  else if (register_guess(cpu, name, guess, sizeof(guess)))
+    cli_error("no CPU has a register '%s'; did you mean %s? 'lbr cpu %s' lists them", name, guess, cpu->name);
+  else
+    cli_error("no CPU has a register '%s'; 'lbr cpu %s' lists those of %s", name, cpu->name, cpu->title);
+  text_done(&names);
+}
+
+int register_choose(const char *cpu_name, const char *register_name, struct register_choice *ret_choice)
+{
+  struct register_choice choice = {0};
+  struct lb_register_range range;
+  int r;
+
+  r = register_choose_cpu(cpu_name, cpu_has_register, register_name, &choice);
+  if (r < 0)
+    return r;
+  r = lb_cpu_register_find(choice.cpu, register_name, &choice.number);
+  if (r < 0) {
+    register_complain(choice.cpu, register_name);
+    return r;
+  }
+  choice.id = (enum lb_register)r;
+  range = lb_cpu_register(choice.cpu, choice.id);
+  choice.msr = range.first + choice.number * range.stride;
+  *ret_choice = choice;
+  return 0;
+}
+
+int register_describe_cpu(struct text *text, const struct register_choice *choice)
+{
+  if (strcmp(choice->chosen_by, "--cpu") == 0)
+    return text_add(text, choice->cpu->title);
+  return text_addf(text, "%s (%s; --cpu chooses another)", choice->cpu->title, choice->chosen_by);
+}
+
+/* ---- writing ---- */
+
+const char *write_answer_word(enum write_answer answer)
+{
+  static const char *const words[] = {"kept", "changed", "#GP", "read-only", "unknown"};
+
+  return words[answer];
+}
+
+static enum lb_msr_answer write_fresh(const struct register_choice *choice, uint64_t value, uint64_t *ret_value)
+{
+  struct lb_recorder recorder;
+  enum lb_msr_answer answer;
+
+  if (lb_recorder_init(&recorder, choice->cpu, NULL, 0) < 0)
+    return LB_MSR_FOREIGN;
+  answer = lb_recorder_wrmsr(&recorder, choice->msr, value);
+  if (answer == LB_MSR_OK && ret_value)
+    lb_recorder_rdmsr(&recorder, choice->msr, ret_value);
+  return answer;
+}
+
+/* A register that refuses even what it holds is read-only. */
+static bool register_is_read_only(const struct register_choice *choice)
+{
+  struct lb_recorder recorder;
+  uint64_t value = 0;
+
+  if (lb_recorder_init(&recorder, choice->cpu, NULL, 0) < 0 ||
+      lb_recorder_rdmsr(&recorder, choice->msr, &value) != LB_MSR_OK)
+    return false;
+  return lb_recorder_wrmsr(&recorder, choice->msr, value) == LB_MSR_GP;
+}
+
+enum write_answer register_try_write(const struct register_choice *choice, uint64_t value, uint64_t *ret_value)
+{
+  uint64_t got = 0;
+
+  switch (write_fresh(choice, value, &got)) {
+  case LB_MSR_OK:
+    *ret_value = got;
+    return got == value ? WRITE_KEPT : WRITE_CHANGED;
+  case LB_MSR_GP:
+    return register_is_read_only(choice) ? WRITE_READ_ONLY : WRITE_FAULTS;
+  case LB_MSR_FOREIGN:
+    break;
+  }
+  return WRITE_UNKNOWN;
+}
+
+uint64_t register_faulting_bits(const struct register_choice *choice, uint64_t value)
+{
+  uint64_t faulting = 0;
+
+  for (unsigned i = 0; i < 64; i++)
+    if (value >> i & 1 && write_fresh(choice, UINT64_C(1) << i, NULL) == LB_MSR_GP)
+      faulting |= UINT64_C(1) << i;
+  return faulting;
+}
+
+bool register_is_address(enum lb_register id)
+{
+  switch (id) {
+  case LB_REG_LBR_FROM:
+  case LB_REG_LBR_TO:
+  case LB_REG_LAST_FROM:
+  case LB_REG_LAST_TO:
+  case LB_REG_LER_FROM:
+  case LB_REG_LER_TO:
+  case LB_REG_DS_AREA:
+    return true;
+  default:
+    return false;
+  }
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `lbr decode` and `lbr encode` share: which register of which CPU the user means, who else has it, and what a
+ * write of a value would do.
+ */
+#ifndef CLI_REGISTER_H
+#define CLI_REGISTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "lastbranch/cpudb.h"
+
+/* A register that the user named, on the CPU that was named or chosen. */
+struct register_choice {
+  const struct lb_cpu *cpu;
+  const char *chosen_by; /* "--cpu", "this machine", "default" */
+  enum lb_register id;
+  unsigned number; /* within its run */
+  uint32_t msr;
+};
+
+/* The CPU of --cpu; without one, this machine's if `fits` likes it, else Skylake. Complains about a name that is none.
+ * Returns 0 with `cpu` and `chosen_by` set, or LB_E_NO_CPU. */
+int register_choose_cpu(const char *cpu_name, bool (*fits)(const struct lb_cpu *cpu, const void *data),
+                        const void *data, struct register_choice *ret_choice);
+
+/* The same with a register that the CPU must have. Complains, saying which CPUs have it.
+ * Returns 0, LB_E_NO_CPU or LB_E_NO_REGISTER. */
+int register_choose(const char *cpu_name, const char *register_name, struct register_choice *ret_choice);
+
+/* "Intel Skylake", and unless the user chose it, by whom it was. */
+int register_describe_cpu(struct text *text, const struct register_choice *choice);
+
+/* Appends the first few names of the CPUs for which `has` is true, and how many more there are: "a, b, c and 7 more".
+ * Appends nothing if there is none. Returns how many there are, or -ENOMEM. */
+int cpus_list(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data);
+
+/* Which field of a register is asked for: by name, by a bit that it holds, or both. */
+struct field_question {
+  enum lb_register id;
+  const char *name; /* any case; NULL: any */
+  int bit;          /* negative: any */
+};
+
+/* Returns 0, or LB_E_NO_FIELD. */
+int field_find(const struct lb_cpu *cpu, const struct field_question *question, struct lb_field *ret_field);
+
+/* As a test for cpus_list; data is a struct field_question. */
+bool cpu_has_field(const struct lb_cpu *cpu, const void *data);
+
+/* Mask of a field, in place. */
+static inline uint64_t field_mask(const struct lb_field *field)
+{
+  return UINT64_MAX >> (63 - (field->high - field->low)) << field->low;
+}
+
+/* ---- writing ---- */
+
+enum write_answer {
+  WRITE_KEPT,      /* reads back as written */
+  WRITE_CHANGED,   /* no fault, but reads back differently */
+  WRITE_FAULTS,    /* #GP */
+  WRITE_READ_ONLY, /* #GP on any value */
+  WRITE_UNKNOWN,   /* this CPU has no unit that could be asked */
+};
+
+const char *write_answer_word(enum write_answer answer);
+
+/* Asks a recorder of this CPU, fresh from reset, for the answer to WRMSR. `ret_value` is what reads back, if nothing
+ * faults. */
+enum write_answer register_try_write(const struct register_choice *choice, uint64_t value, uint64_t *ret_value);
+
+/* The bits of `value` that alone would give #GP. */
+uint64_t register_faulting_bits(const struct register_choice *choice, uint64_t value);
+
+/* True for registers that hold an address: what faults there is not a bit but an address that is not canonical. */
+bool register_is_address(enum lb_register id);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this host is and what of its real branch-recording machinery can be used from here: as CPUID, the kernel's
+ * files, perf_event_open and ptrace tell. Nothing is switched on and no register is written. All access to the system
+ * goes through struct hardware_system, so that a test can make up any machine.
+ */
+#ifndef HARDWARE_HARDWARE_H
+#define HARDWARE_HARDWARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lastbranch/cpudb.h"
+
+/* ---- the way to the system ---- */
+
+/* Which event hardware.perf_open is to try. */
+enum hardware_event {
+  HARDWARE_EVENT_CYCLES,        /* a hardware counter, user mode only */
+  HARDWARE_EVENT_BRANCH_STACK,  /* the same, each sample with a branch stack */
+  HARDWARE_EVENT_BRANCH_SAMPLE, /* AMD Zen 3: retired taken branches with a branch stack */
+  HARDWARE_EVENT_BTS,           /* the PMU of type `pmu` */
+};
+
+/* How often a tracee stopped in the trial loop of blockstep.c. */
+struct hardware_steps {
+  unsigned stops;        /* seen */
+  unsigned branches;     /* taken branches in the loop: what stepping by branches gives */
+  unsigned instructions; /* in the loop: what stepping by instructions gives */
+};
+
+struct hardware_system {
+  void *data; /* handed to every function */
+  /* CPUID: EAX, EBX, ECX, EDX. Not asked for leaves past the last one that the CPU has. */
+  void (*cpuid)(void *data, uint32_t leaf, uint32_t subleaf, uint32_t ret_value[4]);
+  /* The first bytes of a small text file, as a string. Returns its length, or -errno. */
+  int (*file_read)(void *data, const char *path, char *buffer, size_t size);
+  /* RDMSR on processor 0 by way of the msr device. Returns 0, or -errno: that of open, or -EIO when the read faults. */
+  int (*msr_read)(void *data, uint32_t msr, uint64_t *ret_value);
+  /* Opens a counter for the calling thread and closes it again. Returns 0, or -errno. */
+  int (*perf_open)(void *data, enum hardware_event event, uint32_t pmu);
+  /* Steps a child through the trial loop with PTRACE_SINGLEBLOCK. Returns 0, or -errno. */
+  int (*block_step)(void *data, struct hardware_steps *ret_steps);
+};
+
+/* The host that we run on. */
+const struct hardware_system *hardware_system_real(void);
+
+/* ---- what was found ---- */
+
+enum hardware_facility {
+#define HARDWARE_FACILITY(name, word, title) HARDWARE_##name,
+#include "hardware/facility.def"
+#undef HARDWARE_FACILITY
+  HARDWARE_FACILITIES,
+};
+
+const char *hardware_facility_word(unsigned facility);
+const char *hardware_facility_title(unsigned facility);
+
+enum hardware_verdict {
+  HARDWARE_YES,
+  HARDWARE_PARTLY,  /* usable with the limits that `reason` gives */
+  HARDWARE_PERHAPS, /* cannot be found out from here */
+  HARDWARE_NO,
+};
+
+const char *hardware_verdict_word(unsigned verdict); /* "yes", "partly", "perhaps", "no" */
+
+struct hardware_finding {
+  uint8_t verdict; /* enum hardware_verdict */
+  char reason[192];
+  const char *advice; /* what the user can do about it; "" when nothing is to be done or can be */
+};
+
+enum hardware_cpuid_field {
+#define HARDWARE_CPUID(name, leaf, register, high, low, meaning) HARDWARE_CPUID_##name,
+#include "hardware/cpuid.def"
+#undef HARDWARE_CPUID
+  HARDWARE_CPUID_FIELDS,
+};
+
+/* Where a field of CPUID lies. */
+struct hardware_cpuid_place {
+  const char *name;
+  const char *meaning;
+  uint32_t leaf;
+  uint8_t reg; /* 0 to 3: EAX, EBX, ECX, EDX */
+  uint8_t high, low;
+};
+
+const struct hardware_cpuid_place *hardware_cpuid_place(unsigned field);
+
+struct hardware_host {
+  char vendor_text[13];             /* CPUID.0: "GenuineIntel" */
+  char brand[49];                   /* CPUID.80000002H to 80000004H, "" if none */
+  int vendor;                       /* enum lb_vendor, or negative when we do not know it */
+  unsigned family, model, stepping; /* DisplayFamily, DisplayModel */
+  bool is_virtual;                  /* CPUID.1:ECX[31] */
+  char hypervisor[13];              /* CPUID.40000000H, "" if none */
+  const char *hypervisor_name;      /* in plain words; "unknown" */
+  const struct lb_cpu *cpu;         /* row of the catalogue, NULL if it has none */
+  uint32_t cpuid[HARDWARE_CPUID_FIELDS];
+  int perf_event_paranoid;    /* sysctl; INT_MIN when it cannot be read */
+  bool has_seccomp;           /* a seccomp filter is at work on this process: a container, mostly */
+  int kernel_branches;        /* entries of the branch stack that the kernel's driver offers; 0 if none */
+  bool has_perf_capabilities; /* IA32_PERF_CAPABILITIES could be read */
+  uint64_t perf_capabilities;
+  struct hardware_steps steps; /* all 0 when the trial could not run */
+  struct hardware_finding findings[HARDWARE_FACILITIES];
+};
+
+/* Finds all this out. Takes a few milliseconds, needs no privilege and cannot fail: what is missing is a finding. */
+void hardware_probe(const struct hardware_system *system, struct hardware_host *ret_host);
+
+/* Only the row of the catalogue that this host is, NULL if it has none. */
+const struct lb_cpu *hardware_cpu(const struct hardware_system *system);
+
+/* What the catalogue's row has in a field of CPUID. Returns false when there is no row, or it says nothing about it. */
+bool hardware_cpuid_expected(const struct hardware_host *host, unsigned field, uint32_t *ret_value);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real host: CPUID, small files of /proc and /sys, the msr device (read only), perf_event_open. No verdicts here;
+ * those are usable.c's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#define HAS_CPUID 1
+#endif
+
+#include "hardware/blockstep.h"
+#include "hardware/hardware.h"
+
+static void real_cpuid(void *data, uint32_t leaf, uint32_t subleaf, uint32_t ret_value[4])
+{
+  (void)data;
+#ifdef HAS_CPUID
+  __cpuid_count(leaf, subleaf, ret_value[0], ret_value[1], ret_value[2], ret_value[3]);
+#else
+  (void)leaf, (void)subleaf;
+  memset(ret_value, 0, 4 * sizeof(ret_value[0]));
+#endif
+}
+
+static int real_file_read(void *data, const char *path, char *buffer, size_t size)
+{
+  ssize_t got;
+  int error;
+  int fd;
+
+  (void)data;
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  got = read(fd, buffer, size - 1);
+  error = errno;
+  close(fd);
+  if (got < 0)
+    return -error;
+  buffer[got] = '\0';
+  return (int)got;
+}
+
+static int real_msr_read(void *data, uint32_t msr, uint64_t *ret_value)
+{
+  uint64_t value;
+  ssize_t got;
+  int error;
+  int fd;
+
+  (void)data;
+  fd = open("/dev/cpu/0/msr", O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  got = pread(fd, &value, sizeof(value), (off_t)msr);
+  error = errno;
+  close(fd);
+  if (got < 0)
+    return -error;
+  if (got != sizeof(value))
+    return -EIO;
+  *ret_value = value;
+  return 0;
+}
+
+/* User mode only: perf_event_paranoid = 2, the kernel's default, then lets everybody in. */
+static struct perf_event_attr event_attributes(enum hardware_event event, uint32_t pmu)
+{
+  struct perf_event_attr attributes = {
+    .size = sizeof(attributes),
+    .type = PERF_TYPE_HARDWARE,
+    .config = PERF_COUNT_HW_CPU_CYCLES,
+    .disabled = 1,
+    .exclude_kernel = 1,
+    .exclude_hv = 1,
+  };
+
+  if (event == HARDWARE_EVENT_BTS) {
+    attributes.type = pmu;
+    attributes.config = 0;
+    return attributes;
+  }
+  if (event == HARDWARE_EVENT_CYCLES)
+    return attributes;
+  attributes.sample_period = 1000003;
+  attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
+  attributes.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
+  if (event == HARDWARE_EVENT_BRANCH_SAMPLE) {
+    attributes.type = PERF_TYPE_RAW; /* AMD's branch sampling goes with this event and a fixed period only */
+    attributes.config = 0xC4;
+  }
+  return attributes;
+}
+
+static int real_perf_open(void *data, enum hardware_event event, uint32_t pmu)
+{
+  struct perf_event_attr attributes = event_attributes(event, pmu);
+  long fd;
+
+  (void)data;
+  fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  close((int)fd);
+  return 0;
+}
+
+static int real_block_step(void *data, struct hardware_steps *ret_steps)
+{
+  (void)data;
+  return blockstep_try(ret_steps);
+}
+
+const struct hardware_system *hardware_system_real(void)
+{
+  static const struct hardware_system system = {
+    .cpuid = real_cpuid,
+    .file_read = real_file_read,
+    .msr_read = real_msr_read,
+    .perf_open = real_perf_open,
+    .block_step = real_block_step,
+  };
+
+  return &system;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Verdicts on what the processor shows and on the msr device: is it there, can it be used, why not, what to do. perf
+ * and ptrace have usable_perf.c.
+ */
+#include "hardware/usable.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lastbranch/error.h"
+
+#define MSR_IA32_MISC_ENABLE 0x1A0
+#define MSR_IA32_DEBUGCTL 0x1D9
+#define MSR_IA32_PERF_CAPABILITIES 0x345
+
+#define ADVICE_LBR_VM "run on the bare machine, or ask for a virtual PMU with LBR (QEMU: -cpu host,pmu=on,lbr-fmt=N)"
+#define ADVICE_BARE "run on the bare machine"
+
+/* ---- the msr device ---- */
+
+static void msr_device_missing(const struct hardware_system *system, struct hardware_host *host)
+{
+  char buffer[16];
+
+  if (system->file_read(system->data, "/sys/module/msr/parameters/allow_writes", buffer, sizeof(buffer)) < 0)
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "as root: modprobe msr",
+                "/dev/cpu/0/msr does not exist: the msr module is not loaded, or this kernel has none");
+  else
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "give the device to the container, or run outside it",
+                "the msr module is there, but /dev/cpu/0/msr is not: a container, probably");
+}
+
+static void msr_device_refused(const struct hardware_system *system, struct hardware_host *host, int error)
+{
+  switch (error) {
+  case -ENOENT:
+    msr_device_missing(system, host);
+    break;
+  case -EACCES:
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "run as root", "only root may open /dev/cpu/0/msr");
+    break;
+  case -EPERM:
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "run with CAP_SYS_RAWIO, outside a container",
+                "opening /dev/cpu/0/msr needs CAP_SYS_RAWIO");
+    break;
+  case -EIO:
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, host->is_virtual ? ADVICE_BARE : "",
+                "the device opens, but reading DEBUGCTL (0x1D9) faults%s",
+                host->is_virtual ? ": the hypervisor does not have the register" : "");
+    break;
+  default:
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "", "/dev/cpu/0/msr: %s", lb_strerror(error));
+  }
+}
+
+/* Lockdown refuses every write through the device, allow_writes=off too; reads go on working. */
+static const char *msr_writes_forbidden(const struct hardware_system *system)
+{
+  char buffer[64];
+
+  if (system->file_read(system->data, "/sys/kernel/security/lockdown", buffer, sizeof(buffer)) >= 0 &&
+      (strstr(buffer, "[integrity]") || strstr(buffer, "[confidentiality]")))
+    return "the kernel is locked down (secure boot)";
+  if (system->file_read(system->data, "/sys/module/msr/parameters/allow_writes", buffer, sizeof(buffer)) >= 0 &&
+      strncmp(buffer, "off", 3) == 0)
+    return "the msr module has allow_writes=off";
+  return NULL;
+}
+
+void usable_msr_device(const struct hardware_system *system, struct hardware_host *host)
+{
+  const char *forbidden;
+  uint64_t value;
+  int r;
+
+  r = system->msr_read(system->data, MSR_IA32_DEBUGCTL, &value);
+  if (r < 0) {
+    msr_device_refused(system, host, r);
+    return;
+  }
+  forbidden = msr_writes_forbidden(system);
+  if (forbidden)
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_PARTLY, "turn secure boot off, or boot with msr.allow_writes=on",
+                "registers can be read, not written: %s", forbidden);
+  else
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_YES, "", "registers can be read; DEBUGCTL is 0x%llx",
+                (unsigned long long)value);
+  if (host->cpuid[HARDWARE_CPUID_PDCM] &&
+      system->msr_read(system->data, MSR_IA32_PERF_CAPABILITIES, &host->perf_capabilities) >= 0)
+    host->has_perf_capabilities = true;
+}
+
+/* ---- the LBR stack, as CPUID and the catalogue have it ---- */
+
+static unsigned arch_depth(uint32_t depths)
+{
+  unsigned depth = 0;
+
+  for (unsigned i = 0; i < 8; i++)
+    if (depths >> i & 1)
+      depth = 8 * (i + 1);
+  return depth;
+}
+
+/* What CPUID itself announces. Returns false when it announces nothing. */
+static bool lbr_announced(struct hardware_host *host)
+{
+  if (host->cpuid[HARDWARE_CPUID_ARCH_LBR])
+    finding_set(host, HARDWARE_LBR, HARDWARE_YES, "", "architectural LBR, up to %u entries (CPUID.1CH)",
+                arch_depth(host->cpuid[HARDWARE_CPUID_LBR_DEPTHS]));
+  else if (host->cpuid[HARDWARE_CPUID_AMD_LBR_V2])
+    finding_set(host, HARDWARE_LBR, HARDWARE_YES, "", "AMD LBR version 2, %u entries (CPUID.80000022H)",
+                (unsigned)host->cpuid[HARDWARE_CPUID_AMD_LBR_DEPTH]);
+  else if (host->cpuid[HARDWARE_CPUID_BRS])
+    finding_set(host, HARDWARE_LBR, HARDWARE_PARTLY, "",
+                "AMD branch sampling: 16 entries, filled once for each counter interrupt (CPUID.80000008H)");
+  else
+    return false;
+  return true;
+}
+
+/* A model-specific stack under a hypervisor: no bit of CPUID stands for it, LBR_FMT at most. */
+static void lbr_virtual(struct hardware_host *host)
+{
+  unsigned depth = lb_cpu_depth(host->cpu);
+  unsigned lbr_fmt = host->perf_capabilities & 0x3F;
+
+  if (lb_cpu_has(host->cpu, LB_FEATURE_PDCM) && !host->cpuid[HARDWARE_CPUID_PDCM])
+    finding_set(host, HARDWARE_LBR, HARDWARE_NO, ADVICE_LBR_VM,
+                "%s has %u entries, but the hypervisor hides PERF_CAPABILITIES", host->cpu->title, depth);
+  else if (host->has_perf_capabilities && (int)lbr_fmt == host->cpu->lbr_fmt)
+    finding_set(host, HARDWARE_LBR, HARDWARE_YES, "", "%u entries; the hypervisor gives LBR_FMT %u", depth, lbr_fmt);
+  else if (host->has_perf_capabilities)
+    finding_set(host, HARDWARE_LBR, HARDWARE_NO, ADVICE_LBR_VM,
+                "%s has %u entries, but the hypervisor gives LBR_FMT %u where the CPU has %d", host->cpu->title, depth,
+                lbr_fmt, host->cpu->lbr_fmt);
+  else
+    finding_set(host, HARDWARE_LBR, HARDWARE_PERHAPS, ADVICE_LBR_VM,
+                "%s has %u %s; CPUID has no bit that says whether the hypervisor gives %s", host->cpu->title, depth,
+                depth == 1 ? "record" : "entries", depth == 1 ? "it" : "them");
+}
+
+/* No hypervisor that we know passes AMD's stacks through. */
+static const char *lbr_advice(const struct hardware_host *host)
+{
+  if (!host->is_virtual)
+    return "look for a firmware setting";
+  return host->vendor == LB_VENDOR_INTEL ? ADVICE_LBR_VM : ADVICE_BARE;
+}
+
+void usable_lbr(struct hardware_host *host)
+{
+  const struct lb_cpu *cpu = host->cpu;
+
+  if (lbr_announced(host))
+    return;
+  if (!cpu)
+    finding_set(host, HARDWARE_LBR, HARDWARE_PERHAPS, "",
+                "the CPU is not in the catalogue, and CPUID shows neither architectural LBR nor AMD's extensions");
+  else if (!cpu->lbr)
+    finding_set(host, HARDWARE_LBR, HARDWARE_NO, "", "%s has no branch records", cpu->title);
+  else if (lb_cpu_has(cpu, LB_FEATURE_ARCH_LBR) || lb_cpu_has(cpu, LB_FEATURE_LBR_V2) ||
+           lb_cpu_has(cpu, LB_FEATURE_BRS))
+    finding_set(host, HARDWARE_LBR, HARDWARE_NO, lbr_advice(host), "%s has %u entries, but CPUID does not show them%s",
+                cpu->title, lb_cpu_depth(cpu), host->is_virtual ? ": the hypervisor hides them" : "");
+  else if (host->is_virtual)
+    lbr_virtual(host);
+  else
+    finding_set(host, HARDWARE_LBR, HARDWARE_YES, "", "%u %s; model-specific, so CPUID has no bit for it",
+                lb_cpu_depth(cpu), lb_cpu_depth(cpu) == 1 ? "record" : "entries");
+}
+
+/* ---- BTS ---- */
+
+void usable_bts(const struct hardware_system *system, struct hardware_host *host)
+{
+  uint64_t misc_enable;
+
+  if (host->vendor == LB_VENDOR_AMD || host->vendor == LB_VENDOR_HYGON)
+    finding_set(host, HARDWARE_BTS, HARDWARE_NO, "", "AMD processors have no BTS");
+  else if (!host->cpuid[HARDWARE_CPUID_DS])
+    finding_set(host, HARDWARE_BTS, HARDWARE_NO, host->is_virtual ? ADVICE_BARE : "",
+                "CPUID.1:EDX[21] is 0: no debug store%s", host->is_virtual ? "; the hypervisor may hide it" : "");
+  else if (system->msr_read(system->data, MSR_IA32_MISC_ENABLE, &misc_enable) < 0)
+    finding_set(host, HARDWARE_BTS, HARDWARE_YES, "",
+                "CPUID shows the debug store (MISC_ENABLE[11] could not be read)");
+  else if (misc_enable >> 11 & 1)
+    finding_set(host, HARDWARE_BTS, HARDWARE_NO, host->is_virtual ? ADVICE_BARE : "",
+                "CPUID shows the debug store, but MISC_ENABLE[11] says that BTS is unavailable");
+  else
+    finding_set(host, HARDWARE_BTS, HARDWARE_YES, "", "CPUID shows the debug store, and MISC_ENABLE[11] is 0");
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The verdicts, one function for each group of facilities. Each sets findings of `host`; probe.c calls them in this
+ * order, since later ones look at what earlier ones found.
+ */
+#ifndef HARDWARE_USABLE_H
+#define HARDWARE_USABLE_H
+
+#include "hardware/hardware.h"
+
+void usable_msr_device(const struct hardware_system *system, struct hardware_host *host);
+void usable_lbr(struct hardware_host *host);
+void usable_bts(const struct hardware_system *system, struct hardware_host *host);
+void usable_perf(const struct hardware_system *system, struct hardware_host *host);
+void usable_block_step(const struct hardware_system *system, struct hardware_host *host);
+
+/* Sets one finding; for the files of this folder. */
+void finding_set(struct hardware_host *host, enum hardware_facility facility, enum hardware_verdict verdict,
+                 const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+#endif

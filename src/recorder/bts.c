@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Branch trace messages: to the bus, or into the BTS buffer of the DS area, circular or with an interrupt.
+ * Intel SDM vol. 3 (June 2016) 17.4.4 to 17.4.6, 17.4.9; Deng Zhi, chapter 14; Zhang Yinkui 5.3. What the CPU does with
+ * the management area is done on guest memory every time: software moves the index while recording goes on.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "recorder/unit.h"
+
+/* The four words at the head of the management area. */
+struct bts_header {
+  uint64_t base, index, maximum, threshold;
+};
+
+static void header_unpack(struct bts_header *header, const unsigned char *bytes, bool is_64)
+{
+  uint64_t *words = &header->base;
+  for (unsigned i = 0; i < 4; i++)
+    words[i] = is_64 ? bytes_get_u64(bytes + 8 * i) : bytes_get_u32(bytes + 4 * i);
+}
+
+/* A pointer to the header if the host can give one: remembered until lb_recorder_flush. */
+static unsigned char *header_pointer(struct lb_recorder *r)
+{
+  if (!r->ds.header && r->host.map && r->ds.area % DS_PAGE + 32 <= DS_PAGE)
+    r->ds.header = r->host.map(r->host.data, r->ds.area, 32);
+  bts_quicken(r);
+  return r->ds.header;
+}
+
+static int header_read(struct lb_recorder *r, bool is_64, struct bts_header *header)
+{
+  unsigned char bytes[32];
+  unsigned char *at = header_pointer(r);
+  if (!at) {
+    int result = ds_access(r, r->ds.area, bytes, ds_layout(is_64)->word * 4u, false);
+    if (result < 0)
+      return result;
+    at = bytes;
+  }
+  header_unpack(header, at, is_64);
+  return 0;
+}
+
+static int index_write(struct lb_recorder *r, bool is_64, uint64_t index)
+{
+  unsigned char bytes[8];
+  unsigned char *at = header_pointer(r) ? r->ds.header + ds_layout(is_64)->word : bytes;
+  if (is_64)
+    bytes_put_u64(at, index);
+  else
+    bytes_put_u32(at, (uint32_t)index);
+  if (at != bytes)
+    return 0;
+  return ds_access(r, r->ds.area + ds_layout(is_64)->word, bytes, ds_layout(is_64)->word, true);
+}
+
+/* Host memory for a record at `linear`, or NULL: it crosses a page, or the host gives no pointers. */
+static unsigned char *record_pointer(struct lb_recorder *r, uint64_t linear, unsigned size)
+{
+  uint64_t page = linear & ~(uint64_t)(DS_PAGE - 1);
+  if (linear - page + size > DS_PAGE || !r->host.map)
+    return NULL;
+  if (!r->ds.page || r->ds.page_address != page) {
+    r->ds.page = r->host.map(r->host.data, page, DS_PAGE);
+    r->ds.page_address = page;
+    r->ds.page_limit = r->ds.page ? DS_PAGE - 24 + 1 : 0;
+  }
+  return r->ds.page ? r->ds.page + (linear - page) : NULL;
+}
+
+struct bts_entry {
+  uint64_t from, to, flags;
+};
+
+static void entry_pack(unsigned char *bytes, const struct bts_entry *entry, bool is_64)
+{
+  if (is_64) {
+    bytes_put_u64(bytes, entry->from);
+    bytes_put_u64(bytes + 8, entry->to);
+    bytes_put_u64(bytes + 16, entry->flags);
+  } else {
+    bytes_put_u32(bytes, (uint32_t)entry->from);
+    bytes_put_u32(bytes + 4, (uint32_t)entry->to);
+    bytes_put_u32(bytes + 8, (uint32_t)entry->flags);
+  }
+}
+
+static int entry_write(struct lb_recorder *r, uint64_t linear, const struct bts_entry *entry, bool is_64)
+{
+  unsigned char bytes[24];
+  unsigned char *at = record_pointer(r, linear, ds_layout(is_64)->bts);
+  entry_pack(at ? at : bytes, entry, is_64);
+  return at ? 0 : ds_access(r, linear, bytes, ds_layout(is_64)->bts, true);
+}
+
+/* Does a whole record fit at `index`? True for a maximum of n * size (Linux) and of n * size + 1 (SDM). */
+static bool record_fits(const struct bts_header *header, uint64_t index, unsigned size)
+{
+  return index >= header->base && index <= header->maximum && header->maximum - index >= size;
+}
+
+/* The threshold was reached. Clearing BTINT alone does not prevent the interrupt: SDM 17.4.9.3, note. */
+static bool threshold_interrupts(const struct lb_recorder *r, const struct bts_header *header, uint64_t index)
+{
+  if (index < header->threshold)
+    return false;
+  if (unit_debugctl(r, LB_DEBUGCTL_BTINT))
+    return true;
+  return header->threshold <= header->maximum && !unit_option(r, LB_OPTION_BTINT_ALONE);
+}
+
+static void threshold_reached(struct lb_recorder *r)
+{
+  bool shown = !lb_cpu_quirk(r->cpu, LB_QUIRK_AJ69) || unit_debugctl(r, LB_DEBUGCTL_FREEZE_PERFMON_ON_PMI);
+  if (pmu_has_status(r) && shown && !unit_option(r, LB_OPTION_BTS_NO_STATUS))
+    r->pmu.status |= STATUS_OVF_BUFFER;
+  pmi_request(r, PMI_BTS);
+}
+
+static void bts_store(struct lb_recorder *r, const struct bts_entry *entry)
+{
+  bool is_64 = lb_recorder_ds_is_64(r);
+  bool is_circular = !unit_debugctl(r, LB_DEBUGCTL_BTINT);
+  unsigned size = ds_layout(is_64)->bts;
+  struct bts_header header;
+  if (header_read(r, is_64, &header) < 0)
+    goto lost;
+  uint64_t index = header.index;
+  if (is_circular && !record_fits(&header, index, size))
+    index = header.base;
+  if (!record_fits(&header, index, size) || entry_write(r, index, entry, is_64) < 0)
+    goto lost;
+  index += size;
+  bool interrupts = threshold_interrupts(r, &header, index);
+  if (is_circular && !record_fits(&header, index, size))
+    index = header.base;
+  if (index_write(r, is_64, index) < 0)
+    goto lost;
+  r->stored++;
+  if (interrupts)
+    threshold_reached(r);
+  return;
+lost:
+  r->lost++;
+}
+
+static bool cpl_is_off(const struct lb_recorder *r, const struct lb_branch *branch)
+{
+  bool target = unit_option(r, LB_OPTION_BTS_CPL_OF_TARGET);
+  bool is_user = (target ? branch->to_cpl : branch->from_cpl) != 0;
+  return unit_debugctl(r, is_user ? LB_DEBUGCTL_BTS_OFF_USR : LB_DEBUGCTL_BTS_OFF_OS);
+}
+
+static bool bts_is_on(const struct lb_recorder *r)
+{
+  bool exists = r->cpu->ds->has_bts && !(r->misc_enable & MISC_ENABLE_BTS_UNAVAILABLE);
+  return exists && unit_debugctl(r, LB_DEBUGCTL_BTS);
+}
+
+static bool bts_takes_all(const struct lb_recorder *r)
+{
+  bool is_filtered = unit_debugctl(r, LB_DEBUGCTL_BTS_OFF_OS) || unit_debugctl(r, LB_DEBUGCTL_BTS_OFF_USR);
+  bool is_wide = lb_recorder_ds_is_64(r) && lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE);
+  return bts_is_on(r) && ds_is_available(r) && is_wide && !is_filtered;
+}
+
+/* lb_recorder_branch may store by itself: 64-bit layout, no filter, nothing else armed, a host of the guest's byte
+ * order. */
+void bts_quicken(struct lb_recorder *r)
+{
+  bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+  r->ds.quick = is_little && r->armed == ARMED_TR && bts_takes_all(r) ? r->ds.header : NULL;
+}
+
+static uint64_t linear_address(const struct lb_recorder *r, uint64_t offset, uint64_t base, bool is_32)
+{
+  if (is_32)
+    return (offset + base) & UINT32_MAX;
+  return lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE) ? offset : offset & UINT32_MAX;
+}
+
+/* One branch trace message. BTS=1: to the buffer, else to the bus; never both. BTS_OFF_OS and _USR keep a message out
+ * of the buffer, but it is generated all the same. SDM table 17-6. */
+void bts_message(struct lb_recorder *r, const struct lb_branch *b)
+{
+  struct lb_message message = {linear_address(r, b->from, b->from_base, b->flags & LB_BRANCH_FROM_32),
+                               linear_address(r, b->to, b->to_base, b->flags & LB_BRANCH_TO_32)};
+  if (!bts_is_on(r)) {
+    r->unstored++;
+    bool skipped = unit_option(r, LB_OPTION_CPL_FILTERS_BUS) && cpl_is_off(r, b);
+    if (r->host.bus && !skipped)
+      r->host.bus(r->host.data, &message);
+    return;
+  }
+  if (cpl_is_off(r, b) || !ds_is_available(r)) {
+    r->unstored++;
+    return;
+  }
+  struct bts_entry entry = {message.from, message.to, r->ds.flags[b->flags & LB_BRANCH_MISPREDICTED]};
+  bts_store(r, &entry);
+}
+
+struct lb_messages lb_recorder_messages(const struct lb_recorder *r)
+{
+  return (struct lb_messages){r->unstored + r->stored + r->lost, r->stored, r->lost};
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * PEBS: when a counter overflows, the processor's state goes into the PEBS buffer of the DS area.
+ * Intel SDM vol. 3 (June 2016) 17.4.9, 18.4.4, 18.8.1.1, tables 18-23, 18-44, 18-55; Linux events/intel/ds.c for the
+ * adaptive layout. The buffer is never circular: when it is full, records are dropped.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "recorder/unit.h"
+
+#define REGISTER(field) offsetof(struct lb_registers, field)
+#define STATUS_WORD 0xFFFF                          /* in an order: the word that names the counters */
+#define RECORD_MAX (32 + 32 + 144 + 256 + 24 * 256) /* an adaptive record with every group */
+
+/* Order of the fields in a record. The 32-bit record is the first ten, 4 bytes each; formats 0 to 3 are beginnings. */
+static const uint16_t order[] = {
+  REGISTER(rflags),      REGISTER(rip),     REGISTER(rax),         REGISTER(rbx),       REGISTER(rcx),
+  REGISTER(rdx),         REGISTER(rsi),     REGISTER(rdi),         REGISTER(rbp),       REGISTER(rsp),
+  REGISTER(r8),          REGISTER(r9),      REGISTER(r10),         REGISTER(r11),       REGISTER(r12),
+  REGISTER(r13),         REGISTER(r14),     REGISTER(r15),         STATUS_WORD,         REGISTER(data_address),
+  REGISTER(data_source), REGISTER(latency), REGISTER(eventing_ip), REGISTER(tsx_abort), REGISTER(tsc),
+};
+
+/* Groups of an adaptive record, after the basic one; the bits are those of MSR_PEBS_DATA_CFG. */
+enum { GROUP_MEMORY = 1, GROUP_GPRS = 2, GROUP_XMM = 4, GROUP_LBRS = 8 };
+
+static const uint16_t memory_order[] = {REGISTER(data_address), REGISTER(data_source), REGISTER(latency),
+                                        REGISTER(tsx_abort)};
+static const uint16_t gpr_order[] = {
+  REGISTER(rflags), REGISTER(rip), REGISTER(rax), REGISTER(rcx), REGISTER(rdx), REGISTER(rbx),
+  REGISTER(rsp),    REGISTER(rbp), REGISTER(rsi), REGISTER(rdi), REGISTER(r8),  REGISTER(r9),
+  REGISTER(r10),    REGISTER(r11), REGISTER(r12), REGISTER(r13), REGISTER(r14), REGISTER(r15),
+};
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A record being written, or being read. */
+struct cursor {
+  unsigned char *at;
+  unsigned word; /* bytes of a field */
+};
+
+static void put(struct cursor *cursor, uint64_t value)
+{
+  if (cursor->word == 8)
+    bytes_put_u64(cursor->at, value);
+  else
+    bytes_put_u32(cursor->at, (uint32_t)value);
+  cursor->at += cursor->word;
+}
+
+static uint64_t *field_of(const struct lb_registers *registers, unsigned offset)
+{
+  return (uint64_t *)(void *)((unsigned char *)(uintptr_t)registers + offset);
+}
+
+static void put_fields(struct cursor *cursor, const struct lb_registers *registers, const uint16_t *fields, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    put(cursor, *field_of(registers, fields[i]));
+}
+
+/* ---- the record of this CPU ---- */
+
+static unsigned record_format(const struct lb_recorder *r)
+{
+  unsigned pebs = r->cpu->ds->pebs;
+  return pebs == LB_PEBS_P4 && lb_recorder_ds_is_64(r) ? LB_PEBS_0 : pebs;
+}
+
+static size_t adaptive_size(uint64_t config)
+{
+  size_t size = 32;
+  size += config & GROUP_MEMORY ? 8 * LENGTH(memory_order) : 0;
+  size += config & GROUP_GPRS ? 8 * LENGTH(gpr_order) : 0;
+  size += config & GROUP_XMM ? 256 : 0;
+  size += config & GROUP_LBRS ? 24 * ((config >> 24 & 0xFF) + 1) : 0;
+  return size;
+}
+
+/* MSR_PEBS_DATA_CFG asks for more branches than there are: the rest of the group is zero. */
+static void put_lbrs(struct lb_recorder *r, struct cursor *cursor, unsigned count)
+{
+  for (unsigned age = 0; age < count; age++) {
+    struct lb_raw raw = {0};
+    if (age < r->depth)
+      raw = slot_raw(&r->entries[lbr_index(r, age)]);
+    put(cursor, raw.from);
+    put(cursor, raw.to);
+    put(cursor, raw.info);
+  }
+}
+
+static void put_adaptive(struct lb_recorder *r, struct cursor *cursor, const struct lb_registers *registers,
+                         uint64_t counters)
+{
+  uint64_t config = r->ds.data_cfg;
+  put(cursor, (config & UINT32_MAX) | (uint64_t)adaptive_size(config) << 48);
+  put(cursor, registers->rip);
+  put(cursor, counters);
+  put(cursor, registers->tsc);
+  if (config & GROUP_MEMORY)
+    put_fields(cursor, registers, memory_order, LENGTH(memory_order));
+  if (config & GROUP_GPRS)
+    put_fields(cursor, registers, gpr_order, LENGTH(gpr_order));
+  for (unsigned i = 0; i < 32 && config & GROUP_XMM; i++)
+    put(cursor, registers->xmm[i / 2][i % 2]);
+  if (config & GROUP_LBRS)
+    put_lbrs(r, cursor, (config >> 24 & 0xFF) + 1);
+}
+
+static void put_fixed(struct cursor *cursor, const struct lb_registers *registers, size_t size, uint64_t status)
+{
+  for (size_t i = 0; i < size / cursor->word; i++)
+    put(cursor, order[i] == STATUS_WORD ? status : *field_of(registers, order[i]));
+}
+
+/* Writes the record of format `format` to `bytes`; returns its size. */
+static size_t record_pack(struct lb_recorder *r, unsigned char *bytes, const struct lb_registers *registers)
+{
+  unsigned format = record_format(r);
+  struct cursor cursor = {.at = bytes, .word = format == LB_PEBS_P4 ? 4 : 8};
+  if (format == LB_PEBS_4 || format == LB_PEBS_5) {
+    put_adaptive(r, &cursor, registers, r->ds.due);
+  } else {
+    /* 0x90: GLOBAL_STATUS, from format 3 on only the counters that the record is for */
+    uint64_t status = format == LB_PEBS_3 ? r->ds.due : r->pmu.status | r->ds.due;
+    put_fixed(&cursor, registers, lb_pebs_size(format), status);
+  }
+  return (size_t)(cursor.at - bytes);
+}
+
+/* ---- the buffer ---- */
+
+static void status_overflow(struct lb_recorder *r)
+{
+  bool shown = !lb_cpu_quirk(r->cpu, LB_QUIRK_AJ69) || unit_debugctl(r, LB_DEBUGCTL_FREEZE_PERFMON_ON_PMI);
+  if (pmu_has_status(r) && shown)
+    r->pmu.status |= STATUS_OVF_BUFFER;
+}
+
+/* Bits 35:32 of PEBS_ENABLE are fixed counters with adaptive PEBS; before that they switch load latency on. */
+uint64_t pebs_samplers(const struct lb_recorder *r)
+{
+  bool is_adaptive = r->cpu->perf_capabilities >> 14 & 1;
+  uint64_t fixed = is_adaptive ? unit_mask(r->cpu->pmu->fixed) << 32 : 0;
+  return unit_mask(r->cpu->pmu->pebs_counters) | fixed;
+}
+
+/* Where a fixed counter's reset lies. Linux intel_ds.h: eight general counters before them, 32 from format 5 on. */
+static unsigned fixed_resets(const struct lb_recorder *r)
+{
+  return r->cpu->ds->pebs >= LB_PEBS_5 ? 0x140 : 0x80;
+}
+
+static int reset_read(struct lb_recorder *r, unsigned offset, unsigned width, uint64_t *counter)
+{
+  unsigned char bytes[8];
+  int result = ds_access(r, r->ds.area + offset, bytes, sizeof(bytes), false);
+  if (result >= 0)
+    *counter = bytes_get_u64(bytes) & unit_mask(width);
+  return result;
+}
+
+/* Reloads each counter that was due from its reset field. The Pentium 4 has one such field, for its one PEBS counter.
+ */
+static int counters_reload(struct lb_recorder *r)
+{
+  const struct lb_pmu *pmu = r->cpu->pmu;
+  unsigned resets = ds_layout(lb_recorder_ds_is_64(r))->resets;
+  int result = 0;
+  for (unsigned i = 0; i < pmu->counters && result >= 0; i++)
+    if (r->ds.due >> i & 1)
+      result = reset_read(r, resets + (pmu->kind == LB_PMU_P4 ? 0 : 8 * i), pmu->width, &r->pmu.counter[i]);
+  for (unsigned i = 0; i < pmu->fixed && result >= 0; i++)
+    if (r->ds.due >> (32 + i) & 1)
+      result = reset_read(r, fixed_resets(r) + 8 * i, pmu->fixed_width, &r->pmu.fixed[i]);
+  return result;
+}
+
+static int area_read(struct lb_recorder *r, struct lb_ds_area *area)
+{
+  unsigned char bytes[0x40];
+  bool is_64 = lb_recorder_ds_is_64(r);
+  size_t size = is_64 ? 0x40 : 0x30;
+  int result = ds_access(r, r->ds.area, bytes, size, false);
+  return result < 0 ? result : lb_ds_decode(is_64, bytes, size, area);
+}
+
+static int index_write(struct lb_recorder *r, uint64_t index)
+{
+  bool is_64 = lb_recorder_ds_is_64(r);
+  unsigned word = ds_layout(is_64)->word;
+  unsigned char bytes[8];
+  bytes_put_u64(bytes, index);
+  return ds_access(r, r->ds.area + 5 * word, bytes, word, true);
+}
+
+/* Returns 1 when the record went into the buffer, 0 when there was no room. */
+static int record_store(struct lb_recorder *r, struct lb_ds_area *area, const struct lb_registers *registers)
+{
+  unsigned char bytes[RECORD_MAX];
+  size_t size = record_pack(r, bytes, registers);
+  uint64_t index = area->pebs_index;
+  if (index < area->pebs_base || index > area->pebs_maximum || area->pebs_maximum - index < size) {
+    if (lb_cpu_quirk(r->cpu, LB_QUIRK_PEBS_BOUNDS_STATUS)) /* SDM 18.7.1.3 */
+      status_overflow(r);
+    return 0;
+  }
+  int result = ds_access(r, index, bytes, size, true);
+  if (result < 0)
+    return result;
+  area->pebs_index = index + size;
+  result = index_write(r, area->pebs_index);
+  return result < 0 ? result : 1;
+}
+
+int lb_recorder_pebs_assist(struct lb_recorder *r, const struct lb_registers *registers)
+{
+  struct lb_ds_area area;
+  int written = 0;
+  bool interrupts = false;
+  if (!r->ds.due || !ds_is_available(r))
+    goto out;
+  written = area_read(r, &area);
+  if (written >= 0)
+    written = record_store(r, &area, registers);
+  if (written < 0 || counters_reload(r) < 0) {
+    written = LB_E_DS_MEMORY;
+    goto out;
+  }
+  r->pmu.status &= ~r->ds.due;
+  interrupts = written && area.pebs_index >= area.pebs_threshold;
+out:
+  r->ds.due = 0;
+  if (interrupts) {
+    status_overflow(r);
+    pmi_request(r, PMI_PEBS);
+  }
+  return written;
+}
+
+/* ---- taking apart ---- */
+
+static int decode_fixed(unsigned pebs, const unsigned char *bytes, size_t size, struct lb_registers *registers,
+                        uint64_t *status)
+{
+  unsigned word = pebs == LB_PEBS_P4 ? 4 : 8;
+  size_t length = lb_pebs_size(pebs);
+  if (size < length)
+    return LB_E_TRUNCATED;
+  for (size_t i = 0; i < length / word; i++) {
+    uint64_t value = word == 8 ? bytes_get_u64(bytes + 8 * i) : bytes_get_u32(bytes + 4 * i);
+    *(order[i] == STATUS_WORD ? status : field_of(registers, order[i])) = value;
+  }
+  return (int)length;
+}
+
+static const unsigned char *get_fields(const unsigned char *at, struct lb_registers *registers, const uint16_t *fields,
+                                       size_t n)
+{
+  for (size_t i = 0; i < n; i++, at += 8)
+    *field_of(registers, fields[i]) = bytes_get_u64(at);
+  return at;
+}
+
+static int decode_adaptive(const unsigned char *bytes, size_t size, struct lb_registers *registers, uint64_t *status)
+{
+  if (size < 32)
+    return LB_E_TRUNCATED;
+  uint64_t head = bytes_get_u64(bytes);
+  size_t length = head >> 48;
+  if (length != adaptive_size(head & UINT32_MAX))
+    return LB_E_NO_FIELD;
+  if (size < length)
+    return LB_E_TRUNCATED;
+  registers->rip = bytes_get_u64(bytes + 8);
+  *status = bytes_get_u64(bytes + 16);
+  registers->tsc = bytes_get_u64(bytes + 24);
+  const unsigned char *at = bytes + 32;
+  if (head & GROUP_MEMORY)
+    at = get_fields(at, registers, memory_order, LENGTH(memory_order));
+  if (head & GROUP_GPRS)
+    at = get_fields(at, registers, gpr_order, LENGTH(gpr_order));
+  for (unsigned i = 0; i < 32 && head & GROUP_XMM; i++, at += 8)
+    registers->xmm[i / 2][i % 2] = bytes_get_u64(at);
+  return (int)length;
+}
+
+int lb_pebs_decode(unsigned pebs, const void *bytes, size_t size, struct lb_registers *ret_registers,
+                   uint64_t *ret_status)
+{
+  struct lb_registers registers = {0};
+  uint64_t status = 0;
+  int result = LB_E_NO_FIELD;
+  if (pebs == LB_PEBS_4 || pebs == LB_PEBS_5)
+    result = decode_adaptive(bytes, size, &registers, &status);
+  else if (pebs < LB_PEBS_NONE)
+    result = decode_fixed(pebs, bytes, size, &registers, &status);
+  if (result < 0)
+    return result;
+  *ret_registers = registers;
+  *ret_status = status;
+  return result;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The performance counters that drive sampling: general and fixed, fed by the host with what the processor did.
+ * Intel SDM vol. 3 (June 2016) 18.2, 18.15.8 (P6); AMD APM vol. 2 chapter 13. CMASK, INV and EDGE are kept but not
+ * acted out: the host reports sums, not single cycles.
+ */
+#include "recorder/unit.h"
+
+struct event {
+  uint8_t pmu, select, mask;
+  uint8_t field; /* in words of struct lb_progress */
+};
+
+static const struct event events[] = {
+#define EVENT(kind, select, mask, field) {LB_PMU_##kind, select, mask, offsetof(struct lb_progress, field) / 8},
+#include "recorder/event.def"
+#undef EVENT
+};
+
+static bool is_amd(const struct lb_recorder *r)
+{
+  return r->cpu->pmu->kind == LB_PMU_AMD || r->cpu->pmu->kind == LB_PMU_AMD_V2;
+}
+
+bool pmu_has_status(const struct lb_recorder *r)
+{
+  const struct lb_pmu *pmu = r->cpu->pmu;
+  return (pmu->kind == LB_PMU_ARCH && pmu->version >= 2) || pmu->kind == LB_PMU_AMD_V2;
+}
+
+uint64_t pmu_enables(const struct lb_recorder *r)
+{
+  const struct lb_pmu *pmu = r->cpu->pmu;
+  return unit_mask(pmu->counters) | unit_mask(pmu->fixed) << 32;
+}
+
+/* IA32_PERF_GLOBAL_INUSE: SDM 18.2.4.3. Bit 63 says that some counter raises PMIs. */
+uint64_t pmu_in_use(const struct lb_recorder *r)
+{
+  uint64_t used = 0;
+  bool interrupts = r->ds.pebs_enable != 0;
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++) {
+    used |= (uint64_t)((r->pmu.select[i] & 0xFF) != 0) << i;
+    interrupts |= (r->pmu.select[i] & EVTSEL_INT) != 0;
+  }
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
+    unsigned control = r->pmu.fixed_ctrl >> (4 * i) & 0xF;
+    used |= (uint64_t)((control & 3) != 0) << (32 + i);
+    interrupts |= (control & 8) != 0;
+  }
+  return used | (uint64_t)interrupts << 63;
+}
+
+uint64_t pmu_evtsel_bits(const struct lb_recorder *r)
+{
+  const struct lb_pmu *pmu = r->cpu->pmu;
+  uint64_t bits = UINT32_MAX;
+  if (is_amd(r)) /* 11:8 of the event in 35:32; guest and host in 41:40; 19 and 21 reserved */
+    return (bits & ~UINT64_C(0x280000)) | UINT64_C(0x30F) << 32;
+  if (pmu->version < 3) /* AnyThread */
+    bits &= ~(UINT64_C(1) << 21);
+  if (unit_has_tsx(r))
+    bits |= UINT64_C(3) << 32; /* IN_TX, IN_TXCP */
+  if (r->cpu->perf_capabilities >> 14 & 1)
+    bits |= UINT64_C(1) << 34; /* adaptive PEBS */
+  if (r->cpu->leaf_1c[2] >> 16 & 0xF)
+    bits |= EVTSEL_EN_LBR_LOG;
+  return bits;
+}
+
+void pmu_reset(struct lb_recorder *r)
+{
+  for (unsigned i = 0; i < LB_COUNTERS_MAX; i++)
+    r->pmu.counter[i] = r->pmu.select[i] = 0;
+  for (unsigned i = 0; i < LB_FIXED_MAX; i++)
+    r->pmu.fixed[i] = 0;
+  for (unsigned i = 0; i < sizeof(r->pmu.escr) / sizeof(r->pmu.escr[0]); i++)
+    r->pmu.escr[i] = 0;
+  r->pmu.fixed_ctrl = 0;
+  r->pmu.status = 0;
+  r->pmu.is_pending = false;
+  r->pmu.ctrl = 0;
+  /* Newer manuals: the general counters' enables are 1 after reset. */
+  if (pmu_has_status(r) && !unit_option(r, LB_OPTION_GLOBAL_CTRL_ZERO))
+    r->pmu.ctrl = unit_mask(r->cpu->pmu->counters);
+}
+
+/* ---- counting ---- */
+
+static uint64_t event_count(const struct lb_recorder *r, uint64_t select, const struct lb_progress *progress)
+{
+  unsigned pmu = is_amd(r) ? LB_PMU_AMD : r->cpu->pmu->kind;
+  bool is_exact = !is_amd(r) || (select >> 32 & 0xF) == 0;
+  unsigned mask = is_amd(r) ? 0 : select >> 8 & 0xFF; /* AMD's retired-event counts have no unit masks */
+  const uint64_t *fields = &progress->instructions;
+  for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]) && is_exact; i++)
+    if (events[i].pmu == pmu && events[i].select == (select & 0xFF) && events[i].mask == mask)
+      return fields[events[i].field];
+  return 0;
+}
+
+static bool counter_is_on(const struct lb_recorder *r, unsigned i)
+{
+  uint64_t enable = r->pmu.select[r->cpu->pmu->kind == LB_PMU_P6 ? 0 : i]; /* P6: one EN for both */
+  if (!(enable & EVTSEL_EN))
+    return false;
+  return !pmu_has_status(r) || ((r->pmu.ctrl >> i & 1) && !(r->pmu.status & STATUS_CTR_FRZ));
+}
+
+/* P6: pin i reports counter i unless PBi gives it to DRi. PC=1: each increment; PC=0: overflow. SDM 18.15.8. */
+static void pin_report(struct lb_recorder *r, unsigned i, bool is_overflow)
+{
+  uint64_t pin = i < 4 ? lb_cpu_debugctl(r->cpu, (enum lb_debugctl_bit)(LB_DEBUGCTL_PB0 + i)) : 0;
+  bool on_increment = r->pmu.select[i] & EVTSEL_PC;
+  if (!pin || (r->debugctl & pin) || (!on_increment && !is_overflow))
+    return;
+  if (r->host.pin && !is_amd(r))
+    r->host.pin(r->host.data, i);
+}
+
+void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *overflowed)
+{
+  uint64_t mask = unit_mask(r->cpu->pmu->width);
+  bool is_overflow = count > mask - r->pmu.counter[i];
+  r->pmu.counter[i] = (r->pmu.counter[i] + count) & mask;
+  *overflowed |= (uint64_t)is_overflow << i;
+}
+
+static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress *progress)
+{
+  uint64_t overflowed = 0;
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++) {
+    uint64_t select = r->pmu.select[i];
+    if (!counter_is_on(r, i) || !(select & (progress->cpl ? EVTSEL_USR : EVTSEL_OS)))
+      continue;
+    uint64_t count = event_count(r, select, progress);
+    if (!count)
+      continue;
+    pmu_advance(r, i, count, &overflowed);
+    pin_report(r, i, overflowed >> i & 1);
+    if (i < 4 && (select & EVTSEL_EN_LBR_LOG)) {
+      uint64_t sum = r->lbr.events[i] + count;
+      r->lbr.events[i] = sum < 3 ? (uint8_t)sum : 3;
+    }
+  }
+  return overflowed;
+}
+
+static uint64_t fixed_progress(struct lb_recorder *r, const struct lb_progress *progress)
+{
+  const uint64_t counts[LB_FIXED_MAX] = {progress->instructions, progress->cycles, progress->reference_cycles,
+                                         progress->slots};
+  uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);
+  uint64_t overflowed = 0;
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
+    unsigned control = r->pmu.fixed_ctrl >> (4 * i) & 0xF;
+    bool is_on = (r->pmu.ctrl >> (32 + i) & 1) && !(r->pmu.status & STATUS_CTR_FRZ);
+    if (!is_on || !(control & (progress->cpl ? 2 : 1)))
+      continue;
+    overflowed |= (uint64_t)(counts[i] > mask - r->pmu.fixed[i]) << (32 + i);
+    r->pmu.fixed[i] = (r->pmu.fixed[i] + counts[i]) & mask;
+  }
+  return overflowed;
+}
+
+static bool overflow_interrupts(const struct lb_recorder *r, uint64_t overflowed)
+{
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
+    if ((overflowed >> i & 1) && (r->pmu.select[i] & EVTSEL_INT))
+      return true;
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
+    if ((overflowed >> (32 + i) & 1) && (r->pmu.fixed_ctrl >> (4 * i) & 8))
+      return true;
+  return false;
+}
+
+/* Zen 3: the overflow of the sampling counter starts the capture, and its interrupt waits for the end of it. */
+static uint64_t brs_overflow(struct lb_recorder *r, uint64_t overflowed)
+{
+  unsigned sampler = (r->lbr.extn & EXTN_PMC) >> EXTN_PMC_SHIFT;
+  if (!lb_cpu_has(r->cpu, LB_FEATURE_BRS) || !(r->lbr.extn & EXTN_BRSMEN) || !(overflowed >> sampler & 1))
+    return overflowed;
+  lbr_brs_begin(r, (r->pmu.select[sampler] & EVTSEL_INT) != 0);
+  return overflowed & ~(UINT64_C(1) << sampler);
+}
+
+static void overflow(struct lb_recorder *r, uint64_t overflowed)
+{
+  if (pmu_has_status(r))
+    r->pmu.status |= overflowed;
+  r->ds.due |= overflowed & r->ds.pebs_enable & pebs_samplers(r);
+  overflowed = brs_overflow(r, overflowed);
+  if (overflow_interrupts(r, overflowed))
+    pmi_request(r, PMI_COUNTER);
+}
+
+/* Cycles since the last LBR update, saturating as the field of a record does. */
+static void clock_advance(struct lb_recorder *r, uint64_t cycles)
+{
+  r->cycles = cycles > 0xFFFF - r->cycles ? 0xFFFF : r->cycles + cycles;
+}
+
+bool lb_recorder_progress(struct lb_recorder *r, const struct lb_progress *progress)
+{
+  if (r->cycles_place)
+    clock_advance(r, progress->cycles);
+  if (r->cpu->pmu->kind == LB_PMU_P4) {
+    if (pmu_p4_progress(r, progress))
+      pmi_request(r, PMI_COUNTER);
+  } else {
+    uint64_t overflowed = general_progress(r, progress) | fixed_progress(r, progress);
+    if (overflowed)
+      overflow(r, overflowed);
+  }
+  return r->ds.due != 0;
+}

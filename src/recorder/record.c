@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a taken branch, an interrupt or an exception goes: LBR stack, bus or BTS buffer, BTF trap.
+ * Deng Zhi, chapter 14 (table of LBR, TR, BTS, BTINT); Intel SDM vol. 3 (June 2016) 17.4.2 to 17.4.5, 17.11.2.
+ */
+#include <assert.h>
+
+#include "recorder/unit.h"
+
+/* Transfers that BTF never traps on: task switches have the TSS's T bit; ERESUME and AEX are exempt (SDM 17.4.3
+ * footnote, 43.5.1); a transaction's abort, INIT and RSM are no instructions that branch. */
+static const uint32_t never_steps = UINT32_C(1) << LB_BRANCH_TASK_SWITCH | UINT32_C(1) << LB_BRANCH_ERESUME |
+                                    UINT32_C(1) << LB_BRANCH_AEX | UINT32_C(1) << LB_BRANCH_TSX_ABORT |
+                                    UINT32_C(1) << LB_BRANCH_INIT | UINT32_C(1) << LB_BRANCH_RSM;
+
+static void record_rest(struct lb_recorder *r, const struct lb_branch *branch, uint32_t armed)
+{
+  if (armed & ARMED_PAIR)
+    lbr_pair_take(r, branch);
+  if (armed & ARMED_BRS)
+    lbr_brs_take(r, branch);
+  if (armed & ARMED_TR)
+    bts_message(r, branch);
+}
+
+static void step(struct lb_recorder *r, const struct lb_branch *branch)
+{
+  if ((branch->flags & LB_BRANCH_TF) && !(never_steps >> branch->kind & 1) && r->host.trap)
+    r->host.trap(r->host.data);
+}
+
+void lb_recorder_record(struct lb_recorder *r, const struct lb_branch *branch)
+{
+  uint32_t armed = r->armed;
+  assert(branch->kind < LB_BRANCH_KINDS);
+  if (armed & ARMED_LBR)
+    lbr_take(r, branch);
+  record_rest(r, branch, armed);
+  if (armed & ARMED_BTF)
+    step(r, branch);
+}
+
+static bool event_is_software(unsigned kind)
+{
+  return kind == LB_BRANCH_INT || kind == LB_BRANCH_INT3 || kind == LB_BRANCH_INTO;
+}
+
+/* FROM of an event. Faults and INT n: the instruction itself; interrupts: the one that would have run next.
+ * SDM 17.11.2, table 36-23. A machine check comes as the host says: `current` and `next` are then the same. */
+static uint64_t event_from(const struct lb_recorder *r, const struct lb_event *event)
+{
+  if (event_is_software(event->kind) || event->kind == LB_BRANCH_FAULT)
+    return event->current;
+  if (event->kind == LB_BRANCH_TRAP && unit_option(r, LB_OPTION_TRAP_FROM_CURRENT))
+    return event->current;
+  return event->next;
+}
+
+static bool event_updates_ler(const struct lb_recorder *r, const struct lb_event *event)
+{
+  if (!(r->armed & (unit_has_pair(r) ? ARMED_PAIR : ARMED_LBR)))
+    return false;
+  return !(event_is_software(event->kind) && unit_option(r, LB_OPTION_INT_N_KEEPS_LER));
+}
+
+static void ds_stop(struct lb_recorder *r)
+{
+  r->ds.is_stopped = true;
+  unit_update(r);
+}
+
+void lb_recorder_event(struct lb_recorder *r, const struct lb_event *event)
+{
+  struct lb_branch branch = {
+    .from = event_from(r, event),
+    .to = event->handler,
+    .from_base = event->from_base,
+    .to_base = event->to_base,
+    .kind = event->kind,
+    .from_cpl = event->from_cpl,
+    .to_cpl = event->to_cpl,
+    .flags = event->flags,
+  };
+  assert(event->kind < LB_BRANCH_KINDS);
+  if (event->kind == LB_BRANCH_MACHINE_CHECK) /* SDM 17.4.9: DS recording is disabled */
+    ds_stop(r);
+  if (!r->armed)
+    return;
+  if (event_updates_ler(r, event))
+    lbr_ler_update(r);
+  if (r->armed & ARMED_LBR)
+    lbr_take(r, &branch);
+  record_rest(r, &branch, r->armed);
+  if ((r->armed & ARMED_BTF) && unit_option(r, LB_OPTION_BTF_ON_EVENTS))
+    step(r, &branch);
+}
+
+/* SDM 17.4.2, 17.4.3: any #DB clears LBR and BTF before its handler runs, and is itself not recorded. TR stays. */
+void lb_recorder_debug_exception(struct lb_recorder *r)
+{
+  r->debugctl &= ~(lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_LBR) | lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_BTF));
+  r->lbr.ctl &= ~LBR_CTL_LBREN;
+  unit_update(r);
+}
+
+/* PBi=1: pin BPi# reports matches of DRi. SDM 17.14.1; Zhang Yinkui 5.2.1. */
+void lb_recorder_breakpoint_match(struct lb_recorder *r, unsigned number)
+{
+  if (number > 3 || !unit_debugctl(r, (enum lb_debugctl_bit)(LB_DEBUGCTL_PB0 + number)))
+    return;
+  if (r->host.pin)
+    r->host.pin(r->host.data, number);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making a recording unit, and working out what a branch has to do: unit_update turns control registers into `armed`
+ * and the filter masks, so that the way of a branch is a few tests. Every function that changes control state ends
+ * there.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "recorder/unit.h"
+
+static uint32_t armed_by_amd(const struct lb_recorder *r)
+{
+  uint32_t armed = 0;
+  if (unit_has_pair(r) && unit_debugctl(r, LB_DEBUGCTL_LBR))
+    armed |= ARMED_PAIR;
+  if (r->lbr.is_capturing && (r->lbr.extn & EXTN_BRSMEN))
+    armed |= ARMED_BRS;
+  return armed;
+}
+
+void unit_update(struct lb_recorder *r)
+{
+  uint32_t armed = armed_by_amd(r);
+  if (lbr_is_on(r))
+    armed |= ARMED_LBR;
+  if (unit_debugctl(r, LB_DEBUGCTL_TR) && !r->is_pt_on)
+    armed |= ARMED_TR;
+  if (unit_debugctl(r, LB_DEBUGCTL_BTF))
+    armed |= ARMED_BTF;
+  r->armed = armed;
+  r->wrap = r->depth ? r->depth - 1 : 0;
+  bts_quicken(r);
+  lbr_filter(r);
+}
+
+static bool format_is_linear(const struct lb_cpu *cpu)
+{
+  switch (cpu->format) {
+  case LB_FORMAT_EIP:
+  case LB_FORMAT_EIP_FLAGS:
+  case LB_FORMAT_EIP_TSX:
+  case LB_FORMAT_INFO:
+  case LB_FORMAT_OFFSET32:
+    return false;
+  case LB_FORMAT_ARCH:
+    return cpu->leaf_1c[0] >> 31;
+  default:
+    return true;
+  }
+}
+
+int lb_recorder_init(struct lb_recorder *r, const struct lb_cpu *cpu, const struct lb_host *host, uint32_t options)
+{
+  if (!cpu->debugctl)
+    return LB_E_NO_UNIT;
+  memset(r, 0, sizeof(*r));
+  r->cpu = cpu;
+  r->options = options;
+  if (host)
+    r->host = *host;
+  r->format = cpu->format;
+  r->linear = format_is_linear(cpu) ? UINT64_MAX : 0;
+  r->ds.flags[0] = cpu->ds->has_predicted ? BTS_PREDICTED : 0;
+  lbr_format(r);
+  assert(lb_cpu_depth(cpu) <= LB_DEPTH_MAX);
+  assert(cpu->pmu->counters <= LB_COUNTERS_MAX && cpu->pmu->fixed <= LB_FIXED_MAX);
+  lb_recorder_reset_cold(r);
+  return 0;
+}
+
+void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other)
+{
+  assert(one != other && one->cpu == other->cpu);
+  one->sibling = other;
+  other->sibling = one;
+}
+
+/* ---- options by name ---- */
+
+static const char *const option_text[][2] = {
+#define LB_OPTION(name, word, text) {word, text},
+#include "lastbranch/option.def"
+#undef LB_OPTION
+};
+
+const char *lb_option_name(unsigned option)
+{
+  return option < LB_OPTIONS ? option_text[option][0] : NULL;
+}
+
+const char *lb_option_text(unsigned option)
+{
+  return option < LB_OPTIONS ? option_text[option][1] : NULL;
+}
+
+int lb_option_find(const char *word)
+{
+  for (unsigned i = 0; i < LB_OPTIONS; i++)
+    if (!strcmp(word, option_text[i][0]))
+      return (int)i;
+  return LB_E_NO_OPTION;
+}

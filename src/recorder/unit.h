@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the recording unit share. A branch comes in through record.c, which hands it to the LBR stack
+ * (lbr.c), the bus or the BTS buffer (bts.c) and BTF; counters (pmu.c) and buffers raise the PMI (pmi.c), which
+ * freezes; msr.c is what software sees. Every change of control state ends in unit_update, which works out what a
+ * branch has to do from then on.
+ */
+#ifndef RECORDER_UNIT_H
+#define RECORDER_UNIT_H
+
+#include "lastbranch/error.h"
+#include "lastbranch/recorder.h"
+
+/* What `armed` holds: who wants to hear of a taken branch. */
+enum armed {
+  ARMED_LBR = 1 << 0,  /* the LBR stack; lb_recorder_branch knows this number */
+  ARMED_PAIR = 1 << 1, /* AMD Zen 3+: the classic pair beside the stack */
+  ARMED_BRS = 1 << 2,  /* AMD branch sampling that has begun */
+  ARMED_TR = 1 << 3,   /* branch trace messages */
+  ARMED_BTF = 1 << 4,  /* single-step on branches */
+};
+
+/* Why a PMI is requested. */
+enum pmi_cause { PMI_COUNTER = 1 << 0, PMI_PEBS = 1 << 1, PMI_BTS = 1 << 2, PMI_UNCORE = 1 << 3 };
+
+/* Bits of GLOBAL_STATUS. SDM vol. 3 (June 2016) 18.2.4; AMD's are the same two. */
+#define STATUS_LBR_FRZ (UINT64_C(1) << 58)
+#define STATUS_CTR_FRZ (UINT64_C(1) << 59)
+#define STATUS_OVF_UNCORE (UINT64_C(1) << 61)
+#define STATUS_OVF_BUFFER (UINT64_C(1) << 62)
+
+/* IA32_LBR_CTL */
+#define LBR_CTL_LBREN (UINT64_C(1) << 0)
+#define LBR_CTL_OS (UINT64_C(1) << 1)
+#define LBR_CTL_USR (UINT64_C(1) << 2)
+#define LBR_CTL_CALL_STACK (UINT64_C(1) << 3)
+
+/* MSR_LBR_SELECT; class bits are 2 + enum lb_branch_class */
+#define LBR_SELECT_CPL_EQ_0 (UINT64_C(1) << 0)
+#define LBR_SELECT_CPL_NEQ_0 (UINT64_C(1) << 1)
+#define LBR_SELECT_CLASS(class) (UINT64_C(1) << (2 + (class)))
+#define LBR_SELECT_EN_CALLSTACK (UINT64_C(1) << 9)
+
+/* AMD DbgExtnCfg: Zen 3 branch sampling, and the enable of LBR version 2 */
+#define EXTN_BRSMEN (UINT64_C(1) << 2)
+#define EXTN_MUST_BE_SET (UINT64_C(3) << 3)
+#define EXTN_VB (UINT64_C(1) << 5)
+#define EXTN_LBRV2EN (UINT64_C(1) << 6)
+#define EXTN_MSROFF_SHIFT 16
+#define EXTN_MSROFF (UINT64_C(0xF) << EXTN_MSROFF_SHIFT)
+#define EXTN_PMC_SHIFT 24
+#define EXTN_PMC (UINT64_C(7) << EXTN_PMC_SHIFT)
+
+/* IA32_MISC_ENABLE */
+#define MISC_ENABLE_PERFMON (UINT64_C(1) << 7)
+#define MISC_ENABLE_BTS_UNAVAILABLE (UINT64_C(1) << 11)
+#define MISC_ENABLE_PEBS_UNAVAILABLE (UINT64_C(1) << 12)
+
+/* PERFEVTSEL */
+#define EVTSEL_USR (UINT64_C(1) << 16)
+#define EVTSEL_OS (UINT64_C(1) << 17)
+#define EVTSEL_PC (UINT64_C(1) << 19)
+#define EVTSEL_INT (UINT64_C(1) << 20)
+#define EVTSEL_EN (UINT64_C(1) << 22)
+#define EVTSEL_EN_LBR_LOG (UINT64_C(1) << 35)
+
+static inline bool unit_option(const struct lb_recorder *r, enum lb_option option)
+{
+  return (r->options >> option) & 1;
+}
+
+/* Is this DEBUGCTL bit 1? A CPU that lacks the bit says no. */
+static inline bool unit_debugctl(const struct lb_recorder *r, enum lb_debugctl_bit bit)
+{
+  return r->debugctl & lb_cpu_debugctl(r->cpu, bit);
+}
+
+static inline bool unit_is_arch(const struct lb_recorder *r)
+{
+  return lb_cpu_has(r->cpu, LB_FEATURE_ARCH_LBR);
+}
+
+/* AMD Zen 3 and later: the classic last-branch pair lives on beside a newer stack. */
+static inline bool unit_has_pair(const struct lb_recorder *r)
+{
+  return lb_cpu_has(r->cpu, LB_FEATURE_BRS) || lb_cpu_has(r->cpu, LB_FEATURE_LBR_V2);
+}
+
+/* TSX flags exist and are not fused off. */
+static inline bool unit_has_tsx(const struct lb_recorder *r)
+{
+  return lb_cpu_has(r->cpu, LB_FEATURE_TSX) && !unit_option(r, LB_OPTION_TSX_OFF);
+}
+
+/* The kind of a recorded branch rides in bits of INFO that no format uses. */
+#define SLOT_KIND_SHIFT 48
+#define SLOT_KIND (UINT64_C(0xFF) << SLOT_KIND_SHIFT)
+
+static inline unsigned slot_kind(const struct lb_slot *slot)
+{
+  unsigned kind = (unsigned)((slot->info & SLOT_KIND) >> SLOT_KIND_SHIFT);
+  return kind ? kind - 1 : LB_BRANCH_KINDS;
+}
+
+/* What software may see of it. */
+static inline struct lb_raw slot_raw(const struct lb_slot *slot)
+{
+  return (struct lb_raw){slot->from, slot->to, slot->info & ~SLOT_KIND};
+}
+
+/* All ones in the low `bits` bits. */
+static inline uint64_t unit_mask(unsigned bits)
+{
+  return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+/* recorder.c: after any change of control state */
+void unit_update(struct lb_recorder *r);
+
+/* lbr.c */
+bool lbr_is_on(const struct lb_recorder *r);
+void lbr_filter(struct lb_recorder *r); /* recomputes which kinds the stack takes */
+void lbr_format(struct lb_recorder *r); /* once: where the parts of a record go */
+void lbr_take(struct lb_recorder *r, const struct lb_branch *branch);
+void lbr_pair_take(struct lb_recorder *r, const struct lb_branch *branch);
+void lbr_brs_take(struct lb_recorder *r, const struct lb_branch *branch);
+void lbr_brs_begin(struct lb_recorder *r, bool wants_pmi); /* the sampling counter overflowed */
+void lbr_ler_update(struct lb_recorder *r);
+void lbr_clear(struct lb_recorder *r); /* entries and TOS to 0 */
+unsigned lbr_index(const struct lb_recorder *r, unsigned age);
+const struct lb_slot *lbr_newest(const struct lb_recorder *r); /* what LER copies and the mirrors show */
+
+/* format.c: taking records apart, and what WRMSR accepts (false: #GP) */
+struct lb_record format_decode(const struct lb_cpu *cpu, unsigned format, const struct lb_raw *raw);
+unsigned format_of_ler(const struct lb_cpu *cpu); /* AMD's is that of the classic pair */
+bool format_from_is_legal(const struct lb_recorder *r, uint64_t value);
+bool format_to_is_legal(const struct lb_recorder *r, uint64_t value);
+bool format_info_is_legal(const struct lb_recorder *r, uint64_t value);
+uint64_t format_canonical(uint64_t value);
+
+#define DS_PAGE 4096u           /* host.map is never asked across such a boundary */
+#define BTS_PREDICTED (1u << 4) /* flag of a BTS record: the reverse of MISPRED */
+
+/* ds.c: guest memory, and where things lie in the management area */
+struct ds_layout {
+  uint8_t word;   /* bytes of a field */
+  uint8_t bts;    /* bytes of a BTS record */
+  uint8_t resets; /* offset of the first counter reset */
+};
+const struct ds_layout *ds_layout(bool is_64);
+int ds_access(const struct lb_recorder *r, uint64_t linear, void *bytes, size_t size, bool is_write);
+bool ds_is_available(const struct lb_recorder *r);
+
+/* bts.c */
+void bts_message(struct lb_recorder *r, const struct lb_branch *branch);
+void bts_quicken(struct lb_recorder *r); /* decides whether lb_recorder_branch may store by itself */
+
+/* pmu.c */
+void pmu_reset(struct lb_recorder *r);
+uint64_t pmu_enables(const struct lb_recorder *r); /* bits of GLOBAL_CTRL that exist */
+uint64_t pmu_in_use(const struct lb_recorder *r);
+uint64_t pmu_evtsel_bits(const struct lb_recorder *r); /* PERFEVTSEL: bits that exist */
+bool pmu_has_status(const struct lb_recorder *r);
+void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *overflowed);
+
+/* pmu_p4.c: advances the Pentium 4's counters; a bit for each whose overflow interrupts */
+uint64_t pmu_p4_progress(struct lb_recorder *r, const struct lb_progress *progress);
+
+/* pebs.c: counters that can write records, as bits of GLOBAL_CTRL */
+uint64_t pebs_samplers(const struct lb_recorder *r);
+
+/* pmi.c */
+void pmi_request(struct lb_recorder *r, unsigned causes);
+
+#endif

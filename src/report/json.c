@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The layout for programs: one JSON object. Keys are always there and never change; what a CPU does not have is null.
+ * Addresses and register values are strings ("0x..."), since JSON readers keep only 53 bits of a number.
+ */
+#include "report/printer.h"
+
+static size_t utf8_lead_length(unsigned char lead)
+{
+  if (lead < 0x80)
+    return 1;
+  if (lead < 0xC2)
+    return 0;
+  if (lead < 0xE0)
+    return 2;
+  if (lead < 0xF0)
+    return 3;
+  return lead < 0xF5 ? 4 : 0;
+}
+
+/* Bytes of the UTF-8 character that starts here, 0 if it is none (RFC 3629: no overlong forms, no surrogates). */
+static size_t utf8_length(const unsigned char *s)
+{
+  size_t length = utf8_lead_length(s[0]);
+
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xC0) != 0x80)
+      return 0;
+  if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) ||
+      (s[0] == 0xF4 && s[1] >= 0x90))
+    return 0;
+  return length;
+}
+
+static void put_string(struct printer *printer, const char *string)
+{
+  const unsigned char *s = (const unsigned char *)string;
+
+  printer_put(printer, "\"");
+  while (*s) {
+    size_t length = utf8_length(s);
+
+    if (!length)
+      printer_put(printer, "\\ufffd");
+    else if (*s == '"' || *s == '\\')
+      printer_put(printer, "\\%c", *s);
+    else if (*s < 0x20 || *s == 0x7F)
+      printer_put(printer, "\\u%04x", *s);
+    else
+      printer_put(printer, "%.*s", (int)length, (const char *)s);
+    s += length ? length : 1;
+  }
+  printer_put(printer, "\"");
+}
+
+static const char *truth(bool is_true)
+{
+  return is_true ? "true" : "false";
+}
+
+/* A register with the names of its flags that are 1. */
+static void put_register(struct printer *printer, const char *key, enum lb_register id)
+{
+  struct lb_field field;
+  const char *comma = "";
+  uint64_t value;
+
+  printer_put(printer, "  \"%s\": ", key);
+  if (!printer_register(printer, id, &value)) {
+    printer_put(printer, "null,\n");
+    return;
+  }
+  printer_put(printer, "{\"value\": \"0x%llx\", \"bits\": [", (unsigned long long)value);
+  for (unsigned i = 0; lb_cpu_field(printer->cpu, id, i, &field) >= 0; i++)
+    if (field.high == field.low && value >> field.low & 1) {
+      printer_put(printer, "%s\"%s\"", comma, field.name);
+      comma = ", ";
+    }
+  printer_put(printer, "]},\n");
+}
+
+static void put_address(struct printer *printer, const char *key, uint64_t address)
+{
+  const char *name;
+  uint64_t offset;
+
+  printer_put(printer, "\"%s\": \"0x%llx\", \"%s_symbol\": ", key, (unsigned long long)address, key);
+  if (!printer_symbol(printer, address, &name, &offset)) {
+    printer_put(printer, "null, ");
+    return;
+  }
+  printer_put(printer, "{\"name\": ");
+  put_string(printer, name);
+  printer_put(printer, ", \"offset\": \"0x%llx\"}, ", (unsigned long long)offset);
+}
+
+static void put_truth(struct printer *printer, const char *key, bool has, bool is_true)
+{
+  printer_put(printer, "\"%s\": %s, ", key, has ? truth(is_true) : "null");
+}
+
+static void put_number(struct printer *printer, const char *key, bool has, unsigned number)
+{
+  if (has)
+    printer_put(printer, "\"%s\": %u, ", key, number);
+  else
+    printer_put(printer, "\"%s\": null, ", key);
+}
+
+/* What a record of the stack and the last-exception record have in common. */
+static void put_record(struct printer *printer, const struct lb_record *record)
+{
+  put_address(printer, "from", record->from);
+  put_address(printer, "to", record->to);
+  put_truth(printer, "mispredicted", record->has_mispredicted, record->is_mispredicted);
+  put_truth(printer, "in_tsx", record->has_tsx, record->is_in_tsx);
+  put_truth(printer, "tsx_abort", record->has_tsx, record->is_tsx_abort);
+  put_number(printer, "cycles", record->has_cycles, record->cycles);
+  put_number(printer, "type", record->has_type, record->type);
+  printer_put(printer, "\"raw\": {\"from\": \"0x%llx\", \"to\": \"0x%llx\", \"info\": \"0x%llx\"}}",
+              (unsigned long long)record->raw.from, (unsigned long long)record->raw.to,
+              (unsigned long long)record->raw.info);
+}
+
+static void put_entries(struct printer *printer)
+{
+  const char *comma = "";
+  struct lb_record record;
+
+  printer_put(printer, "  \"entries\": [");
+  for (unsigned age = 0; lb_recorder_entry(printer->recorder, age, &record) >= 0; age++) {
+    if (record.is_empty)
+      continue;
+    printer_put(printer, "%s\n    {\"age\": %u, \"index\": %u, ", comma, age, record.index);
+    if (record.kind < LB_BRANCH_KINDS)
+      printer_put(printer, "\"kind\": \"%s\", ", lb_branch_kind_name(record.kind));
+    else
+      printer_put(printer, "\"kind\": null, ");
+    put_record(printer, &record);
+    comma = ",";
+  }
+  printer_put(printer, "%s],\n", *comma ? "\n  " : "");
+}
+
+static void put_ler(struct printer *printer)
+{
+  struct lb_record ler;
+
+  printer_put(printer, "  \"last_exception\": ");
+  if (lb_recorder_ler(printer->recorder, &ler) < 0 || ler.is_empty) {
+    printer_put(printer, "null\n");
+    return;
+  }
+  printer_put(printer, "{");
+  put_record(printer, &ler);
+  printer_put(printer, "\n");
+}
+
+void printer_json(struct printer *printer)
+{
+  const struct lb_recorder *recorder = printer->recorder;
+  unsigned tos = 0;
+  bool has_tos = printer_tos(printer, &tos);
+
+  printer_put(printer, "{\n  \"cpu\": ");
+  put_string(printer, printer->cpu->name);
+  printer_put(printer, ",\n  \"title\": ");
+  put_string(printer, printer->cpu->title);
+  printer_put(printer, ",\n  \"recording\": %s,\n  \"undefined\": %s,\n", truth(lb_recorder_is_recording(recorder)),
+              truth(lb_recorder_is_undefined(recorder)));
+  printer_put(printer, "  \"depth\": %u,\n  \"used\": %u,\n", printer_depth(printer), lb_recorder_used(recorder));
+  if (has_tos)
+    printer_put(printer, "  \"tos\": %u,\n", tos);
+  else
+    printer_put(printer, "  \"tos\": null,\n");
+  put_register(printer, "debugctl", LB_REG_DEBUGCTL);
+  put_register(printer, "select", LB_REG_LBR_SELECT);
+  put_register(printer, "lbr_ctl", LB_REG_LBR_CTL);
+  put_entries(printer);
+  put_ler(printer);
+  printer_put(printer, "}\n");
+}

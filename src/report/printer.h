@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the layouts of this folder share: a printer that remembers its first failure, so that the layouts need not ask
+ * after every piece, and the few questions that all of them put to a recorder.
+ */
+#ifndef REPORT_PRINTER_H
+#define REPORT_PRINTER_H
+
+#include "report/report.h"
+
+struct printer {
+  struct text *text;
+  int error; /* 0, or the first failure: nothing is added any more */
+  const struct lb_recorder *recorder;
+  const struct lb_cpu *cpu;
+  struct report_options options;
+};
+
+void printer_put(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The symbol of an address. Returns false if there is none, or no symbols at all. */
+bool printer_symbol(const struct printer *printer, uint64_t address, const char **ret_name, uint64_t *ret_offset);
+
+/* The value of the first register of this id. Returns false if the CPU has none, or it cannot be read. */
+bool printer_register(const struct printer *printer, enum lb_register id, uint64_t *ret_value);
+
+/* The number that TOS holds, without the bits that are not the number. Returns false on a CPU without TOS. */
+bool printer_tos(const struct printer *printer, unsigned *ret_tos);
+
+/* Entries in use. */
+unsigned printer_depth(const struct printer *printer);
+
+void printer_table(struct printer *printer);
+void printer_windbg(struct printer *printer);
+void printer_windbg_old(struct printer *printer);
+void printer_json(struct printer *printer);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The layout for people: what the unit is set to, then its records, newest first, in columns as wide as their contents;
+ * a column that would be empty is left out.
+ */
+#include <string.h>
+
+#include "report/printer.h"
+
+#define BOLD "\033[1m"
+#define RED "\033[31m"
+#define PLAIN "\033[0m"
+
+static void put_address(struct printer *printer, uint64_t address)
+{
+  const char *name;
+  uint64_t offset;
+
+  printer_put(printer, "0x%llx", (unsigned long long)address);
+  if (printer_symbol(printer, address, &name, &offset))
+    printer_put(printer, " %s+0x%llx", name, (unsigned long long)offset);
+}
+
+/* ---- the head ---- */
+
+/* Flags that are 1 by name, wider fields that are not 0 with their value. */
+static void put_fields(struct printer *printer, enum lb_register id, uint64_t value)
+{
+  struct lb_field field;
+
+  for (unsigned i = 0; lb_cpu_field(printer->cpu, id, i, &field) >= 0; i++) {
+    unsigned width = field.high - field.low + 1u;
+    uint64_t part = value >> field.low & (width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1);
+
+    if (part && width == 1)
+      printer_put(printer, " %s", field.name);
+    else if (part)
+      printer_put(printer, " %s=%llu", field.name, (unsigned long long)part);
+  }
+}
+
+static void put_registers(struct printer *printer)
+{
+  static const enum lb_register shown[] = {LB_REG_DEBUGCTL, LB_REG_LBR_SELECT, LB_REG_LBR_TOS,
+                                           LB_REG_LBR_CTL,  LB_REG_LBR_DEPTH,  LB_REG_AMD_DBG_EXTN_CFG};
+
+  for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+    char name[64];
+    uint64_t value;
+
+    if (!printer_register(printer, shown[i], &value))
+      continue;
+    lb_cpu_register_name(printer->cpu, shown[i], 0, name, sizeof(name));
+    printer_put(printer, "  %-20s 0x%llx", name, (unsigned long long)value);
+    put_fields(printer, shown[i], value);
+    printer_put(printer, "\n");
+  }
+}
+
+static void put_ler(struct printer *printer)
+{
+  struct lb_record ler;
+
+  if (lb_recorder_ler(printer->recorder, &ler) < 0)
+    return;
+  printer_put(printer, "  %-20s ", "last exception");
+  if (ler.is_empty) {
+    printer_put(printer, "empty\n");
+    return;
+  }
+  put_address(printer, ler.from);
+  printer_put(printer, " -> ");
+  put_address(printer, ler.to);
+  printer_put(printer, "\n");
+}
+
+static void put_head(struct printer *printer)
+{
+  bool wants_color = printer->options.wants_color;
+
+  printer_put(printer, "%s%s%s (%s): recording %s, %u of %u records%s\n", wants_color ? BOLD : "", printer->cpu->title,
+              wants_color ? PLAIN : "", printer->cpu->name, lb_recorder_is_recording(printer->recorder) ? "on" : "off",
+              lb_recorder_used(printer->recorder), printer_depth(printer),
+              lb_recorder_is_undefined(printer->recorder) ? ", contents undefined (TR is 1)" : "");
+  put_registers(printer);
+  put_ler(printer);
+}
+
+/* ---- the records ---- */
+
+static void put_age(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  (void)record;
+  printer_put(printer, "%u", age);
+}
+
+static void put_index(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  (void)age;
+  printer_put(printer, "%u", record->index);
+}
+
+static void put_from(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  (void)age;
+  put_address(printer, record->from);
+}
+
+static void put_to(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  (void)age;
+  put_address(printer, record->to);
+}
+
+/* The unit remembers the kind of what it recorded itself; of what WRMSR put there, only a type field may tell. */
+static void put_kind(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  (void)age;
+  if (record->kind == LB_BRANCH_KINDS && record->has_type)
+    printer_put(printer, "type=%u", record->type);
+  else
+    printer_put(printer, "%s", lb_branch_kind_name(record->kind));
+}
+
+static void put_flags(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  const char *blank = "";
+
+  (void)age;
+  if (record->is_mispredicted) {
+    printer_put(printer, "mispred");
+    blank = " ";
+  }
+  if (record->is_in_tsx) {
+    printer_put(printer, "%stsx", blank);
+    blank = " ";
+  }
+  if (record->is_tsx_abort)
+    printer_put(printer, "%sabort", blank);
+}
+
+static void put_cycles(struct printer *printer, unsigned age, const struct lb_record *record)
+{
+  (void)age;
+  if (record->has_cycles)
+    printer_put(printer, "%u", record->cycles);
+}
+
+struct column {
+  const char *title;
+  void (*put)(struct printer *printer, unsigned age, const struct lb_record *record);
+};
+
+static const struct column columns[] = {
+  {"age", put_age},   {"register", put_index}, {"from", put_from},     {"to", put_to},
+  {"kind", put_kind}, {"flags", put_flags},    {"cycles", put_cycles},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+/* The next record from `age` on that holds something. Returns its age, or -1. */
+static int next_record(const struct printer *printer, unsigned age, struct lb_record *ret_record)
+{
+  for (; lb_recorder_entry(printer->recorder, age, ret_record) >= 0; age++)
+    if (!ret_record->is_empty)
+      return (int)age;
+  return -1;
+}
+
+/* How wide a column must be: 0 if it is empty in every row. Written to a scratch text and measured. */
+static size_t column_width(struct printer *printer, const struct column *column)
+{
+  struct text scratch = {0};
+  struct printer measure = *printer;
+  struct lb_record record;
+  size_t width = 0;
+
+  measure.text = &scratch;
+  for (int age = 0; (age = next_record(printer, (unsigned)age, &record)) >= 0; age++) {
+    scratch.length = 0;
+    column->put(&measure, (unsigned)age, &record);
+    if (scratch.length > width)
+      width = scratch.length;
+  }
+  text_done(&scratch);
+  printer->error = measure.error;
+  return width;
+}
+
+static void put_row(struct printer *printer, unsigned age, const struct lb_record *record, const size_t *widths)
+{
+  bool is_red = printer->options.wants_color && record->is_mispredicted;
+  size_t owed = 2; /* blanks are written when something follows: no line ends with them */
+
+  printer_put(printer, "%s", is_red ? RED : "");
+  for (size_t i = 0; i < COLUMNS; i++) {
+    size_t before;
+
+    if (!widths[i])
+      continue;
+    before = printer->text->length + owed;
+    printer_put(printer, "%*s", (int)owed, "");
+    columns[i].put(printer, age, record);
+    owed = widths[i] + 2 - (printer->text->length - before);
+    if (printer->error < 0)
+      return;
+  }
+  while (printer->text->length && printer->text->data[printer->text->length - 1] == ' ')
+    printer->text->length--;
+  printer_put(printer, "%s\n", is_red ? PLAIN : "");
+}
+
+static void put_titles(struct printer *printer, const size_t *widths)
+{
+  bool wants_color = printer->options.wants_color;
+  size_t owed = 2;
+
+  printer_put(printer, "%s", wants_color ? BOLD : "");
+  for (size_t i = 0; i < COLUMNS; i++)
+    if (widths[i]) {
+      printer_put(printer, "%*s%s", (int)owed, "", columns[i].title);
+      owed = widths[i] + 2 - strlen(columns[i].title);
+    }
+  printer_put(printer, "%s\n", wants_color ? PLAIN : "");
+}
+
+void printer_table(struct printer *printer)
+{
+  size_t widths[COLUMNS];
+  struct lb_record record;
+
+  put_head(printer);
+  if (next_record(printer, 0, &record) < 0) {
+    printer_put(printer, "  empty\n");
+    return;
+  }
+  for (size_t i = 0; i < COLUMNS; i++) {
+    widths[i] = column_width(printer, &columns[i]);
+    if (widths[i] && widths[i] < strlen(columns[i].title))
+      widths[i] = strlen(columns[i].title);
+  }
+  put_titles(printer, widths);
+  for (int age = 0; (age = next_record(printer, (unsigned)age, &record)) >= 0; age++)
+    put_row(printer, (unsigned)age, &record, widths);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From text to statements: lines, words and comments, the verb of each line, and the verbs that concern the file itself
+ * (title, cpu, option, on, end, expect).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/parser.h"
+
+#define BLANKS " \t"
+
+int parser_fail(struct parser *parser, const char *format, ...)
+{
+  va_list list;
+
+  parser->error->line = parser->line;
+  va_start(list, format);
+  vsnprintf(parser->error->text, sizeof(parser->error->text), format, list);
+  va_end(list);
+  return LB_E_BAD_SYNTAX;
+}
+
+/* ---- arrays that grow ---- */
+
+static int array_grow(void *array, size_t size, size_t count, size_t *capacity)
+{
+  void **data = array;
+  size_t wanted = *capacity ? *capacity * 2 : 16;
+  void *bigger;
+
+  if (count < *capacity)
+    return 0;
+  bigger = reallocarray(*data, wanted, size);
+  if (!bigger)
+    return -ENOMEM;
+  *data = bigger;
+  *capacity = wanted;
+  return 0;
+}
+
+static int sim_add_statement(struct sim *sim, const struct statement *statement)
+{
+  int r = array_grow(&sim->statements, sizeof(*sim->statements), sim->count, &sim->capacity);
+
+  if (r >= 0)
+    sim->statements[sim->count++] = *statement;
+  return r;
+}
+
+static int sim_add_printed(struct sim *sim, const char *text, unsigned line)
+{
+  int r = array_grow(&sim->printed, sizeof(*sim->printed), sim->printed_count, &sim->printed_capacity);
+
+  if (r >= 0)
+    sim->printed[sim->printed_count++] = (struct printed){text, line};
+  return r;
+}
+
+/* ---- verbs that concern the file ---- */
+
+int parse_title(struct parser *parser, struct statement *statement)
+{
+  (void)statement;
+  parser->sim->title = parser->text;
+  return 0;
+}
+
+int parse_text(struct parser *parser, struct statement *statement)
+{
+  statement->text = parser->text;
+  return 0;
+}
+
+int parse_cpu(struct parser *parser, struct statement *statement)
+{
+  bool is_first = !parser->has_cpus;
+
+  (void)statement;
+  if (parser->on_line)
+    return parser_fail(parser, "'cpu' inside 'on'");
+  parser->has_cpus = true;
+  return words_cpus(parser, is_first, &parser->sim->cpus);
+}
+
+static void option_set(struct parser *parser, unsigned option)
+{
+  struct cpu_set *set = &parser->sim->options[option];
+
+  for (size_t i = 0; i < sizeof(set->bits) / sizeof(*set->bits); i++)
+    set->bits[i] |= parser->on_line ? parser->on.bits[i] : UINT64_MAX;
+}
+
+int parse_option(struct parser *parser, struct statement *statement)
+{
+  (void)statement;
+  if (parser->sim->count)
+    return parser_fail(parser, "'option' must come before anything happens");
+  for (unsigned i = 0; i < parser->count; i++) {
+    int option = lb_option_find(parser->words[i]);
+
+    if (option < 0)
+      return parser_fail(parser, "'%.60s' is no option", parser->words[i]);
+    option_set(parser, (unsigned)option);
+  }
+  return 0;
+}
+
+int parse_on(struct parser *parser, struct statement *statement)
+{
+  uint64_t common = 0;
+  int r;
+
+  (void)statement;
+  if (parser->on_line)
+    return parser_fail(parser, "'on' inside the 'on' of line %u", parser->on_line);
+  parser->on = (struct cpu_set){0};
+  r = words_cpus(parser, true, &parser->on);
+  if (r < 0)
+    return r;
+  for (size_t i = 0; i < sizeof(parser->on.bits) / sizeof(*parser->on.bits); i++)
+    common |= parser->on.bits[i] & parser->sim->cpus.bits[i];
+  if (parser->has_cpus && !common)
+    return parser_fail(parser, "'on' names none of the file's CPUs");
+  parser->on_line = parser->line;
+  return 0;
+}
+
+int parse_end(struct parser *parser, struct statement *statement)
+{
+  (void)statement;
+  if (!parser->on_line)
+    return parser_fail(parser, "'end' without 'on'");
+  parser->on_line = 0;
+  return 0;
+}
+
+/* ---- lines ---- */
+
+static bool is_too_few_or_many(const struct parser *parser)
+{
+  return parser->count < parser->verb->least || parser->count > parser->verb->most;
+}
+
+/* The word behind `expect` is a verb of its own; if it is none, it names a register. */
+int parse_expect(struct parser *parser, struct statement *statement)
+{
+  const struct verb *verb = verb_find_expect(parser->words[0]);
+
+  statement->verb = parser->verb = verb ? verb : &verb_expect_register;
+  if (verb) {
+    parser->count--;
+    memmove(parser->words, parser->words + 1, parser->count * sizeof(*parser->words));
+  }
+  if (verb && is_too_few_or_many(parser))
+    return parser_fail(parser, "it must read: expect %s %s", verb->word, verb->usage);
+  return parser->verb->parse(parser, statement);
+}
+
+/* Takes the comment away from the end of a line. */
+static void comment_strip(char *line)
+{
+  for (char *c = line; (c = strchr(c, '#')); c++)
+    if (c == line || strchr(BLANKS, c[-1])) {
+      *c = '\0';
+      return;
+    }
+}
+
+static void blanks_strip(char *line)
+{
+  size_t length = strlen(line);
+
+  while (length && strchr(BLANKS, line[length - 1]))
+    line[--length] = '\0';
+}
+
+/* Cuts the first word off. Returns what follows, without blanks. */
+static char *word_cut(char *line)
+{
+  char *end = line + strcspn(line, BLANKS);
+
+  if (!*end)
+    return end;
+  *end++ = '\0';
+  return end + strspn(end, BLANKS);
+}
+
+/* Cuts what stands behind the verb into words, or takes it as it is if the verb wants text. */
+static int line_cut(struct parser *parser, char *rest)
+{
+  parser->count = 0;
+  parser->text = rest;
+  if (verb_is_text(parser->verb)) {
+    blanks_strip(rest);
+    parser->count = *rest != '\0';
+    return 0;
+  }
+  comment_strip(rest);
+  while (*rest) {
+    if (parser->count == SIM_WORDS_MAX)
+      return parser_fail(parser, "more than %d words", SIM_WORDS_MAX);
+    parser->words[parser->count++] = rest;
+    rest = word_cut(rest);
+  }
+  return 0;
+}
+
+static int line_find_verb(struct parser *parser, const char *word)
+{
+  const struct verb *guess;
+
+  parser->verb = verb_find(word);
+  if (parser->verb)
+    return 0;
+  guess = verb_guess(word);
+  if (guess)
+    return parser_fail(parser, "'%.60s' is no statement; did you mean '%s'?", word, guess->word);
+  return parser_fail(parser, "'%.60s' is no statement", word);
+}
+
+static int parse_statement(struct parser *parser, char *line)
+{
+  struct statement statement = {.line = parser->line, .is_for_all = !parser->on_line, .cpus = parser->on};
+  char *rest = word_cut(line);
+  int r = line_find_verb(parser, line);
+
+  if (r >= 0)
+    r = line_cut(parser, rest);
+  if (r < 0)
+    return r;
+  if (is_too_few_or_many(parser))
+    return parser_fail(parser, "it must read: %s%s%s", line, *parser->verb->usage ? " " : "", parser->verb->usage);
+  statement.verb = parser->verb;
+  r = parser->verb->parse(parser, &statement);
+  if (r < 0 || !statement.verb->run)
+    return r;
+  if (parser->sim->count == SIM_STATEMENTS_MAX)
+    return parser_fail(parser, "more than %d statements", SIM_STATEMENTS_MAX);
+  return sim_add_statement(parser->sim, &statement);
+}
+
+/* A line of what `expect print` expects, exactly as it stands behind "| ". */
+static int parse_printed(struct parser *parser, char *line)
+{
+  if (!parser->is_printing)
+    return parser_fail(parser, "a line with '|' belongs behind 'expect print'");
+  line++;
+  if (*line == ' ')
+    line++;
+  parser->sim->statements[parser->sim->count - 1].print.count++;
+  return sim_add_printed(parser->sim, line, parser->line);
+}
+
+/* Anything but text could do mischief on a terminal. */
+static int line_check(struct parser *parser, const char *line)
+{
+  for (; *line; line++)
+    if (((unsigned char)*line < 0x20 && *line != '\t') || *line == 0x7F)
+      return parser_fail(parser, "a control character (0x%02x)", (unsigned char)*line);
+  return 0;
+}
+
+static int parse_line(struct parser *parser, char *line)
+{
+  line += strspn(line, BLANKS);
+  if (*line == '|')
+    return parse_printed(parser, line);
+  if (!*line || *line == '#')
+    return 0;
+  parser->is_printing = false;
+  return parse_statement(parser, line);
+}
+
+/* ---- the file ---- */
+
+/* Keeps two copies: one stays as it is but for the ends of its lines, the other will be cut into words. */
+static int sim_copy(struct sim *sim, const char *text, size_t size)
+{
+  char *line;
+
+  for (size_t i = 0; i < size; i++)
+    sim->line_count += text[i] == '\n';
+  sim->line_count++;
+  sim->lines = calloc(sim->line_count, sizeof(*sim->lines));
+  sim->text = strndup(text, size);
+  if (!sim->lines || !sim->text)
+    return -ENOMEM;
+  line = sim->text;
+  for (size_t i = 0; line; i++) {
+    sim->lines[i] = strsep(&line, "\n");
+    if (line && line - sim->lines[i] >= 2 && line[-2] == '\r')
+      line[-2] = '\0';
+  }
+  sim->words = malloc(size + 1);
+  if (sim->words)
+    memcpy(sim->words, sim->text, size + 1);
+  return sim->words ? 0 : -ENOMEM;
+}
+
+static int parse_lines(struct parser *parser)
+{
+  static const char source[] = "# source:";
+  struct sim *sim = parser->sim;
+
+  if (!strncmp(sim->lines[0], source, strlen(source)))
+    sim->source = sim->lines[0] + strlen(source) + strspn(sim->lines[0] + strlen(source), BLANKS);
+  for (size_t i = 0; i < sim->line_count; i++) {
+    int r;
+
+    parser->line = (unsigned)i + 1;
+    r = line_check(parser, sim->lines[i]);
+    if (r >= 0)
+      r = parse_line(parser, sim->words + (sim->lines[i] - sim->text));
+    if (r < 0)
+      return r;
+  }
+  parser->line = parser->on_line;
+  return parser->on_line ? parser_fail(parser, "'on' without 'end'") : 0;
+}
+
+/* A file that names CPUs and takes them all away again would hold by doing nothing. */
+static int check_cpus(struct parser *parser)
+{
+  uint64_t any = 0;
+
+  for (size_t i = 0; i < sizeof(parser->sim->cpus.bits) / sizeof(*parser->sim->cpus.bits); i++)
+    any |= parser->sim->cpus.bits[i];
+  parser->line = 0;
+  return parser->has_cpus && !any ? parser_fail(parser, "the rule is for no CPU at all") : 0;
+}
+
+int sim_parse(const char *text, size_t size, struct sim_error *ret_error, struct sim **ret_sim)
+{
+  struct parser parser = {.error = ret_error};
+  int r;
+
+  if (size > SIM_BYTES_MAX) {
+    *ret_error = (struct sim_error){.text = "the file is too big"};
+    return LB_E_TOO_BIG;
+  }
+  if (memchr(text, '\0', size)) {
+    *ret_error = (struct sim_error){.text = "a zero byte: this is no text"};
+    return LB_E_BAD_SYNTAX;
+  }
+  parser.sim = calloc(1, sizeof(*parser.sim));
+  if (!parser.sim)
+    return -ENOMEM;
+  parser.sim->title = parser.sim->source = "";
+  r = sim_copy(parser.sim, text, size);
+  if (r >= 0)
+    r = parse_lines(&parser);
+  if (r >= 0)
+    r = check_cpus(&parser);
+  if (r < 0)
+    goto out;
+  *ret_sim = parser.sim;
+  parser.sim = NULL;
+
+out:
+  sim_free(parser.sim);
+  return r;
+}
+
+void sim_free(struct sim *sim)
+{
+  if (!sim)
+    return;
+  free(sim->printed);
+  free(sim->statements);
+  free(sim->lines);
+  free(sim->words);
+  free(sim->text);
+  free(sim);
+}

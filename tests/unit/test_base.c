@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of src/base: numbers, the growable string, bytes, words, errors, branch kinds.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "lastbranch/branch.h"
+#include "lastbranch/error.h"
+
+/* ---- numbers ---- */
+
+static void assert_number(const char *word, uint64_t expected)
+{
+  uint64_t value = ~expected;
+
+  assert_int_equal(number_parse(word, &value), 0);
+  assert_true(value == expected);
+}
+
+static void test_number_good(void **state)
+{
+  (void)state;
+  assert_number("0", 0);
+  assert_number("010", 10);
+  assert_number("0x1d9", 0x1D9);
+  assert_number("0X1D9", 0x1D9);
+  assert_number("18446744073709551615", UINT64_MAX);
+  assert_number("0xffffffffffffffff", UINT64_MAX);
+  assert_number("0x00000000000000000ff", 0xFF);
+  assert_number("-1", UINT64_MAX);
+  assert_number("-0", 0);
+  assert_number("-9223372036854775808", UINT64_C(1) << 63);
+}
+
+static void test_number_bad(void **state)
+{
+  static const char *const words[] = {
+    "",
+    "-",
+    "0x",
+    "0X",
+    "-0x1",
+    "+1",
+    " 1",
+    "1 ",
+    "1x",
+    "ff",
+    "0xg",
+    "--1",
+    "1.",
+    "1e3",
+    "0b1",
+    "x10",
+    "1,0",
+    "18446744073709551616",
+    "18446744073709551620",
+    "0x10000000000000000",
+    "-9223372036854775809",
+    "99999999999999999999999",
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    uint64_t value = 42;
+
+    assert_int_equal(number_parse(words[i], &value), LB_E_BAD_NUMBER);
+    assert_true(value == 42); /* untouched on failure */
+  }
+}
+
+/* ---- the growable string ---- */
+
+static void test_text_empty(void **state)
+{
+  struct text text = {0};
+
+  (void)state;
+  assert_string_equal(text_string(&text), "");
+  text_done(&text);
+  text_done(&text);
+  text_done(NULL);
+}
+
+static void test_text_add(void **state)
+{
+  struct text text = {0};
+
+  (void)state;
+  assert_int_equal(text_add(&text, ""), 0);
+  assert_int_equal(text_add(&text, "last"), 0);
+  assert_int_equal(text_add_bytes(&text, "branching", 6), 0);
+  assert_int_equal(text_addf(&text, " %d %s", 0x1D9, "MSR"), 0);
+  assert_string_equal(text_string(&text), "lastbranch 473 MSR");
+  assert_int_equal(text.length, strlen(text.data));
+  text_done(&text);
+  assert_null(text.data);
+  assert_int_equal(text_add(&text, "again"), 0);
+  assert_string_equal(text_string(&text), "again");
+  text_done(&text);
+}
+
+/* Every length around the places where the buffer grows. */
+static void test_text_growth(void **state)
+{
+  struct text text = {0};
+  char *expected = calloc(1, 5001);
+
+  (void)state;
+  assert_non_null(expected);
+  for (size_t i = 0; i < 5000; i++) {
+    char letter = (char)('a' + i % 26);
+
+    expected[i] = letter;
+    assert_int_equal(i % 2 ? text_addf(&text, "%c", letter) : text_add_bytes(&text, &letter, 1), 0);
+    assert_int_equal(text.length, i + 1);
+    assert_true(text.capacity > text.length);
+  }
+  assert_string_equal(text.data, expected);
+  text_done(&text);
+  assert_int_equal(text_addf(&text, "%s", expected), 0); /* many times the least size at once */
+  assert_string_equal(text.data, expected);
+  text_done(&text);
+  free(expected);
+}
+
+static void test_text_too_big(void **state)
+{
+  struct text text = {0};
+
+  (void)state;
+  assert_int_equal(text_add(&text, "kept"), 0);
+  assert_int_equal(text_add_bytes(&text, "x", SIZE_MAX), -ENOMEM);
+  assert_int_equal(text_add_bytes(&text, "x", SIZE_MAX / 2), -ENOMEM);
+  assert_string_equal(text_string(&text), "kept");
+  assert_int_equal(text.length, 4);
+  text_done(&text);
+}
+
+/* ---- bytes ---- */
+
+static void test_bytes(void **state)
+{
+  static const unsigned char expected[13] = {0xAA, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33,
+                                             0x22, 0x11, 0xAA, 0xAA, 0xAA, 0xAA};
+  unsigned char bytes[13];
+
+  (void)state;
+  memset(bytes, 0xAA, sizeof(bytes));
+  bytes_put_u64(bytes + 1, UINT64_C(0x1122334455667788));
+  assert_memory_equal(bytes, expected, sizeof(bytes));
+  assert_true(bytes_get_u64(bytes + 1) == UINT64_C(0x1122334455667788));
+  assert_true(bytes_get_u32(bytes + 1) == 0x55667788);
+  assert_true(bytes_get_u32(bytes + 5) == 0x11223344);
+  bytes_put_u32(bytes + 3, 0xFEDCBA98);
+  assert_true(bytes_get_u64(bytes + 1) == UINT64_C(0x1122FEDCBA987788));
+  assert_true(bytes_get_u32(bytes + 3) == 0xFEDCBA98); /* no sign creeps in */
+}
+
+/* ---- words ---- */
+
+static void test_word_distance(void **state)
+{
+  (void)state;
+  assert_int_equal(word_distance("", ""), 0);
+  assert_int_equal(word_distance("decode", "DECODE"), 0);
+  assert_int_equal(word_distance("", "cpu"), 3);
+  assert_int_equal(word_distance("cpu", ""), 3);
+  assert_int_equal(word_distance("dcode", "decode"), 1);
+  assert_int_equal(word_distance("decodde", "decode"), 1);
+  assert_int_equal(word_distance("decide", "decode"), 1);
+  assert_int_equal(word_distance("deocde", "decode"), 1);
+  assert_int_equal(word_distance("edcoed", "decode"), 2);
+  assert_int_equal(word_distance("encode", "decode"), 2);
+  assert_int_equal(word_distance("kitten", "sitting"), 3);
+}
+
+static void test_word_long(void **state)
+{
+  char word[66];
+
+  (void)state;
+  memset(word, 'a', sizeof(word));
+  word[64] = '\0';
+  assert_int_equal(word_distance(word, word), 0);
+  assert_int_equal(word_distance(word, ""), 64);
+  word[64] = 'a';
+  word[65] = '\0';
+  assert_true(word_distance(word, "a") == SIZE_MAX);
+  assert_true(word_distance("a", word) == SIZE_MAX);
+}
+
+/* ---- errors ---- */
+
+static void test_strerror(void **state)
+{
+  (void)state;
+#define LB_ERROR(name, number, text) assert_string_equal(lb_strerror(-(number)), text);
+#include "lastbranch/error.def"
+#undef LB_ERROR
+  assert_string_equal(lb_strerror(-ENOENT), strerror(ENOENT));
+  assert_string_equal(lb_strerror(-ENOMEM), strerror(ENOMEM));
+  assert_string_equal(lb_strerror(-4095), "unknown error");
+  assert_string_equal(lb_strerror(-1000000), "unknown error");
+  assert_string_equal(lb_strerror(INT32_MIN), "unknown error");
+  assert_string_equal(lb_strerror(ENOENT), "unknown error");
+}
+
+/* The sentences stand in the middle of messages, so they have no full stop; and each error has its own. */
+static void test_error_sentences(void **state)
+{
+  static const char *const sentences[] = {
+#define LB_ERROR(name, number, text) text,
+#include "lastbranch/error.def"
+#undef LB_ERROR
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+    assert_true(strlen(sentences[i]) > 3);
+    assert_true(sentences[i][strlen(sentences[i]) - 1] != '.');
+    for (size_t j = 0; j < i; j++)
+      assert_string_not_equal(sentences[i], sentences[j]);
+  }
+}
+
+/* ---- branch kinds ---- */
+
+static void test_kind_words(void **state)
+{
+  (void)state;
+  for (unsigned kind = 0; kind < LB_BRANCH_KINDS; kind++)
+    assert_int_equal(lb_branch_kind_find(lb_branch_kind_name(kind)), kind);
+  assert_string_equal(lb_branch_kind_name(LB_BRANCH_JCC), "jcc");
+  assert_string_equal(lb_branch_kind_name(LB_BRANCH_NEAR_IND_CALL), "call_ind");
+  assert_string_equal(lb_branch_kind_name(LB_BRANCH_RSM), "rsm");
+  assert_string_equal(lb_branch_kind_name(LB_BRANCH_KINDS), "?");
+  assert_string_equal(lb_branch_kind_name(UINT32_MAX), "?");
+  assert_int_equal(lb_branch_kind_find(""), LB_E_NO_KIND);
+  assert_int_equal(lb_branch_kind_find("?"), LB_E_NO_KIND);
+  assert_int_equal(lb_branch_kind_find("JCC"), LB_E_NO_KIND);
+  assert_int_equal(lb_branch_kind_find("jc"), LB_E_NO_KIND);
+}
+
+/* Each near kind has a class of its own; everything from the first far one on is FAR. */
+static void test_kind_classes(void **state)
+{
+  (void)state;
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_JCC), LB_CLASS_JCC);
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_REL_CALL), LB_CLASS_NEAR_REL_CALL);
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_IND_CALL), LB_CLASS_NEAR_IND_CALL);
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_RET), LB_CLASS_NEAR_RET);
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_IND_JMP), LB_CLASS_NEAR_IND_JMP);
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_REL_JMP), LB_CLASS_NEAR_REL_JMP);
+  for (unsigned kind = LB_BRANCH_FAR_CALL; kind < LB_BRANCH_KINDS; kind++)
+    assert_int_equal(lb_branch_kind_class(kind), LB_CLASS_FAR);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_number_good),  cmocka_unit_test(test_number_bad),      cmocka_unit_test(test_text_empty),
+    cmocka_unit_test(test_text_add),     cmocka_unit_test(test_text_growth),     cmocka_unit_test(test_text_too_big),
+    cmocka_unit_test(test_bytes),        cmocka_unit_test(test_word_distance),   cmocka_unit_test(test_word_long),
+    cmocka_unit_test(test_strerror),     cmocka_unit_test(test_error_sentences), cmocka_unit_test(test_kind_words),
+    cmocka_unit_test(test_kind_classes),
+  };
+
+  return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
