@@ -10,8 +10,8 @@
 
 #include "lastbranch/recorder.h"
 
-#define BRANCHES 1024
-#define ROUNDS 8192
+#define BRANCHES 256
+#define ROUNDS 32768
 #define TRIES 15
 #define DS_AREA 0x1000
 #define BTS_BASE 0x2000
@@ -25,52 +25,58 @@ static struct lb_recorder recorder;
 
 struct ring {
   uint64_t slots[32][2];
-  unsigned next;
+  uint64_t next;
 };
 
 static struct ring ring;
 
+/* As in an emulator: the state is behind a pointer, and nothing stays in registers from one branch to the next. */
+typedef void loop_function(void *state);
+#define SETTLE() __asm__ volatile("" ::: "memory")
+
 /* The ring is a plain one: nothing is checked, but each store happens. */
-static void loop_ring(void)
+static void loop_ring(void *state)
 {
+  struct ring *plain = state;
   for (unsigned i = 0; i < BRANCHES; i++) {
-    uint64_t *slot = ring.slots[ring.next];
+    uint64_t *slot = plain->slots[plain->next];
     slot[0] = branches[i].from;
     slot[1] = branches[i].to;
-    ring.next = (ring.next + 1) % 32;
-    __asm__ volatile("" ::: "memory");
+    plain->next = (plain->next + 1) % 32;
+    SETTLE();
   }
 }
 
-static void loop_recorder(void)
+static void loop_recorder(void *state)
 {
   for (unsigned i = 0; i < BRANCHES; i++) {
-    lb_recorder_branch(&recorder, &branches[i]);
-    __asm__ volatile("" ::: "memory");
+    lb_recorder_branch(state, &branches[i]);
+    SETTLE();
   }
 }
 
-__attribute__((noinline)) static void empty_call(struct lb_recorder *r, const struct lb_branch *branch)
+__attribute__((noinline)) static void empty_call(void *state, const struct lb_branch *branch)
 {
-  __asm__ volatile("" ::"r"(r), "r"(branch) : "memory");
+  __asm__ volatile("" ::"r"(state), "r"(branch) : "memory");
 }
 
-static void loop_empty(void)
+static void loop_empty(void *state)
 {
   for (unsigned i = 0; i < BRANCHES; i++) {
-    empty_call(&recorder, &branches[i]);
-    __asm__ volatile("" ::: "memory");
+    empty_call(state, &branches[i]);
+    SETTLE();
   }
 }
 
 /* ---- timing ---- */
 
-static double seconds_of(void (*loop)(void))
+static double seconds_of(loop_function *loop, void *state)
 {
   struct timespec start, end;
+  __asm__ volatile("" : "+r"(loop), "+r"(state)); /* the compiler must not know which */
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
   for (unsigned i = 0; i < ROUNDS; i++)
-    loop();
+    loop(state);
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
   return (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
 }
@@ -82,13 +88,13 @@ static int by_value(const void *one, const void *other)
 }
 
 /* Median of the ratios of neighbouring runs: both see the same weather. */
-static void compare(const char *name, void (*loop)(void), void (*base)(void), double limit)
+static void compare(const char *name, loop_function *base, double limit)
 {
   double ratios[TRIES];
   double fastest = 1e9;
   for (unsigned i = 0; i < TRIES; i++) {
-    double ours = seconds_of(loop);
-    ratios[i] = ours / seconds_of(base);
+    double ours = seconds_of(loop_recorder, &recorder);
+    ratios[i] = ours / seconds_of(base, &ring);
     fastest = ours < fastest ? ours : fastest;
   }
   qsort(ratios, TRIES, sizeof(ratios[0]), by_value);
@@ -154,7 +160,7 @@ static void bts_make(const struct lb_host *host)
   msr_write("DEBUGCTL", 0xC0); /* TR, BTS */
 }
 
-static void branches_make(void)
+static void branches_make(uint8_t flags)
 {
   static const uint8_t kinds[] = {LB_BRANCH_JCC,           LB_BRANCH_JCC,      LB_BRANCH_JCC,
                                   LB_BRANCH_NEAR_REL_CALL, LB_BRANCH_NEAR_RET, LB_BRANCH_NEAR_REL_JMP,
@@ -166,7 +172,7 @@ static void branches_make(void)
     branches[i].to = 0x400000 + (seed >> 20 & 0xFFFFF);
     branches[i].kind = kinds[i % sizeof(kinds)];
     branches[i].from_cpl = branches[i].to_cpl = 3;
-    branches[i].flags = seed >> 60 == 0 ? LB_BRANCH_MISPREDICTED : 0;
+    branches[i].flags = flags | (seed >> 60 == 0 ? LB_BRANCH_MISPREDICTED : 0);
   }
 }
 
@@ -174,8 +180,8 @@ int main(void)
 {
   const struct lb_host mapped = {.read = memory_read, .write = memory_write, .map = memory_map};
   const struct lb_host called = {.read = memory_read, .write = memory_write};
-  static const char *const cpus[] = {"westmere", "haswell", "skylake", "zen4"};
-  branches_make();
+  static const char *const cpus[] = {"westmere", "haswell", "skylake", "goldmont", "zen4"};
+  branches_make(0);
   printf("one branch against a plain ring of (from, to); median of %d ratios\n", TRIES);
   for (unsigned i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
     char name[64];
@@ -185,17 +191,22 @@ int main(void)
     else
       msr_write("DEBUGCTL", 1);
     snprintf(name, sizeof(name), "LBR, %s", recorder.cpu->title);
-    compare(name, loop_recorder, loop_ring, 3);
+    compare(name, loop_ring, 3);
   }
   unit_make("sapphirerapids", NULL);
   msr_write("LBR_CTL", 0x7F0007);
-  compare("LBR, architectural", loop_recorder, loop_ring, 3);
+  compare("LBR, architectural", loop_ring, 3);
+  branches_make(LB_BRANCH_FROM_32 | LB_BRANCH_TO_32);
+  unit_make("westmere", NULL);
+  msr_write("DEBUGCTL", 1);
+  compare("LBR, 32-bit code", loop_ring, 3);
+  branches_make(0);
   bts_make(&mapped);
-  compare("BTS to memory", loop_recorder, loop_ring, 5);
+  compare("BTS to memory", loop_ring, 5);
   bts_make(&called);
-  compare("BTS, memory by callbacks only", loop_recorder, loop_ring, 0);
+  compare("BTS, memory by callbacks only", loop_ring, 0);
   printf("recording off against an empty call\n");
   unit_make("skylake", NULL);
-  compare("off", loop_recorder, loop_empty, 1.2);
+  compare("off", loop_empty, 1.2);
   return 0;
 }

@@ -2,7 +2,7 @@
  *
  * Random register writes, branches and events on a recording unit. Two units run side by side, one reaching guest
  * memory by pointers and one by callbacks, and must stay equal. Checked after every step: TOS in range, #GP changes
- * nothing, reading changes nothing, and no write to memory but into the DS buffers and the two index words.
+ * nothing, looking changes nothing, and no write to memory but into the DS buffers and the two index words.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +172,7 @@ static void step_branch(struct input *input)
   branch.from = take(input, 8);
   branch.to = take(input, 8);
   branch.from_base = branch.flags & 0x80 ? take(input, 4) : 0;
+  branch.to_base = branch.flags & 0x80 ? take(input, 4) : 0;
   for (unsigned i = 0; i < 2; i++)
     lb_recorder_branch(&units[i], &branch);
 }
@@ -197,8 +198,10 @@ static void step_progress(struct input *input)
   progress.branches = take(input, 6);
   progress.taken_branches = take(input, 1);
   progress.mispredicts = take(input, 1);
-  for (unsigned i = 0; i < 2; i++)
-    lb_recorder_progress(&units[i], &progress);
+  progress.reference_cycles = progress.slots = progress.cycles;
+  progress.cache_references = progress.cache_misses = progress.mispredicts;
+  bool is_due = lb_recorder_progress(&units[0], &progress);
+  check(lb_recorder_progress(&units[1], &progress) == is_due, "both units owe a PEBS record");
 }
 
 static void step_pebs(struct input *input)
@@ -235,63 +238,82 @@ static void step_area(struct input *input)
   }
 }
 
-static void step_other(struct input *input)
+/* Counters that are switched on and about to overflow, so that PMI and PEBS are reached often. What the CPU lacks is
+ * left out. */
+static void step_counters(struct input *input)
 {
-  unsigned what = (unsigned)take(input, 1) % 16;
-  uint64_t value = take(input, 4);
-  for (unsigned i = 0; i < 2; i++) {
-    struct lb_recorder *unit = &units[i];
-    switch (what) {
-    case 0:
-      lb_recorder_debug_exception(unit);
-      break;
-    case 1:
-      lb_recorder_breakpoint_match(unit, (unsigned)value);
-      break;
-    case 2:
-      lb_recorder_smi(unit);
-      break;
-    case 3:
-      lb_recorder_rsm(unit, value, 0, value & 3);
-      break;
-    case 4:
-      lb_recorder_init_signal(unit, value, 0xFFFFFFF0);
-      break;
-    case 5:
-      lb_recorder_reset_cold(unit);
-      break;
-    case 6:
-      lb_recorder_reset_warm(unit);
-      break;
-    case 7:
-      lb_recorder_vm_exit(unit);
-      break;
-    case 8:
-      lb_recorder_vm_entry(unit, value);
-      break;
-    case 9:
-      lb_recorder_deep_sleep(unit);
-      break;
-    case 10:
-      lb_recorder_pt_trace(unit, value & 1);
-      break;
-    case 11:
-      lb_recorder_long_mode(unit, value & 1);
-      break;
-    case 12:
-      lb_recorder_pmi_delivered(unit);
-      break;
-    case 13:
-      lb_recorder_uncore_pmi(unit);
-      break;
-    case 14:
-      lb_recorder_hold_pmi(unit);
-      break;
-    default:
-      lb_recorder_release_pmi(unit);
-      break;
-    }
+  static const uint16_t events[] = {0xC0, 0x3C, 0x13C, 0x4F2E, 0x412E, 0xC4, 0xC5, 0x1A4, 0x79, 0xC9, 0x76, 0xC2, 0xC3};
+  unsigned number = (unsigned)take(input, 1) % 18;
+  uint64_t select = 0x530000 | events[take(input, 1) % (sizeof(events) / sizeof(events[0]))]; /* EN, INT, OS, USR */
+  uint64_t start = UINT64_MAX - take(input, 1);
+  uint64_t choice = take(input, 1);
+  uint64_t escr = (choice & 0x3F) << 25 | 0xC;                       /* event, OS, USR */
+  uint64_t cccr = 1u << 26 | (4 + choice / 64 % 3) << 13 | 1u << 12; /* OVF_PMI, ESCR, ENABLE */
+  uint64_t pebs = units[0].cpu->pmu->kind == LB_PMU_P4 ? 1u << 25 : 1u << number % 4;
+  const struct {
+    enum lb_register id;
+    unsigned number;
+    uint64_t value;
+  } writes[] = {
+    {LB_REG_PERFEVTSEL, number, select},     {LB_REG_PMC, number, start},
+    {LB_REG_K7_EVNTSEL, number, select},     {LB_REG_K7_PERFCTR, number, start},
+    {LB_REG_AMD_PERF_CTL, number, select},   {LB_REG_AMD_PERF_CTR, number, start},
+    {LB_REG_P4_CCCR, number, cccr},          {LB_REG_P4_COUNTER, number, start},
+    {LB_REG_P4_FSB_ESCR, number & 1, escr},  {LB_REG_P4_CRU_ESCR, number & 1, escr},
+    {LB_REG_P4_CRU_ESCR2, number & 1, escr}, {LB_REG_FIXED_CTR, number, start},
+    {LB_REG_FIXED_CTR_CTRL, 0, 0xBBB},       {LB_REG_GLOBAL_CTRL, 0, 0x700000003},
+    {LB_REG_AMD_GLOBAL_CTL, 0, 0x3F},        {LB_REG_PEBS_ENABLE, 0, pebs},
+  };
+  for (unsigned i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+    struct lb_register_range range = lb_cpu_register(units[0].cpu, writes[i].id);
+    for (unsigned unit = 0; unit < 2 && writes[i].number < range.count; unit++)
+      lb_recorder_wrmsr(&units[unit], range.first + range.stride * writes[i].number, writes[i].value);
   }
+}
+
+static void step_call(struct input *input)
+{
+  static void (*const calls[])(struct lb_recorder *) = {
+    lb_recorder_debug_exception, lb_recorder_smi,        lb_recorder_reset_cold,    lb_recorder_reset_warm,
+    lb_recorder_vm_exit,         lb_recorder_deep_sleep, lb_recorder_pmi_delivered, lb_recorder_hold_pmi,
+    lb_recorder_release_pmi,     lb_recorder_flush,
+  };
+  unsigned what = (unsigned)take(input, 1) % (sizeof(calls) / sizeof(calls[0]));
+  for (unsigned i = 0; i < 2; i++)
+    calls[what](&units[i]);
+}
+
+static uint64_t unit_tell(struct lb_recorder *unit, unsigned what, uint64_t value)
+{
+  switch (what) {
+  case 0:
+    lb_recorder_breakpoint_match(unit, (unsigned)value);
+    return 0;
+  case 1:
+    lb_recorder_rsm(unit, value, 0, value & 3);
+    return 0;
+  case 2:
+    lb_recorder_init_signal(unit, value, 0xFFFFFFF0);
+    return 0;
+  case 3:
+    return lb_recorder_vm_entry(unit, value);
+  case 4:
+    lb_recorder_pt_trace(unit, value & 1);
+    return 0;
+  case 5:
+    lb_recorder_long_mode(unit, value & 1);
+    return 0;
+  default:
+    return lb_recorder_uncore_pmi(unit);
+  }
+}
+
+static void step_tell(struct input *input)
+{
+  unsigned what = (unsigned)take(input, 1) % 7;
+  uint64_t value = take(input, 4);
+  uint64_t answer = unit_tell(&units[0], what, value);
+  check(unit_tell(&units[1], what, value) == answer, "both units answer the same");
 }
 
 /* ---- what must hold ---- */
@@ -309,19 +331,39 @@ static void read_all(const struct lb_recorder *unit, uint64_t *sum)
   }
 }
 
+static unsigned page_attributes(void *data, uint64_t linear)
+{
+  (void)data;
+  return linear >> 12 & 0x3F;
+}
+
+/* Everything that only looks. */
+static void look_check(const struct lb_recorder *unit)
+{
+  struct lb_ds_facts facts = {.page = page_attributes, .apic_is_enabled = true, .lvt_perf = 0xFE, .gate_type = 0xE};
+  struct lb_register_range tos = lb_cpu_register(unit->cpu, LB_REG_LBR_TOS);
+  struct lb_record record;
+  unsigned depth = 0;
+  uint64_t value;
+  while (lb_recorder_entry(unit, depth, &record) == 0) {
+    check(record.kind <= LB_BRANCH_KINDS, "a record has a kind");
+    depth++;
+  }
+  check(depth <= lb_cpu_depth(unit->cpu) && lb_recorder_used(unit) <= depth, "no more records than entries");
+  if (tos.count)
+    check(lb_recorder_rdmsr(unit, tos.first, &value) == LB_MSR_OK && (value & 0xFF) < depth, "TOS in range");
+  check(lb_recorder_ler(unit, &record) <= 0 && lb_ds_check(unit, &facts) >> LB_DS_RULES == 0, "looking gives answers");
+  lb_ds_check(unit, NULL);
+}
+
 static void state_check(void)
 {
   static struct lb_recorder before;
   uint64_t sums[2] = {0};
-  struct lb_record record;
   memcpy(&before, &units[0], sizeof(before)); /* padding too: it is compared */
   for (unsigned i = 0; i < 2; i++)
     read_all(&units[i], &sums[i]);
-  check(units[0].depth == 0 || units[0].tos < units[0].depth, "TOS in range");
-  check(lb_recorder_used(&units[0]) <= units[0].depth, "no more records than entries");
-  for (unsigned age = 0; age < units[0].depth; age++)
-    check(lb_recorder_entry(&units[0], age, &record) == 0 && record.kind <= LB_BRANCH_KINDS, "entries can be read");
-  lb_ds_check(&units[0], NULL);
+  look_check(&units[0]);
   check(!memcmp(&before, &units[0], sizeof(before)), "looking changes nothing");
   check(sums[0] == sums[1], "both units hold the same registers");
   check(!memcmp(guests[0].memory, guests[1].memory, MEMORY_SIZE), "both guests hold the same memory");
@@ -351,8 +393,8 @@ static bool units_make(struct input *input)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  static void (*const steps[])(struct input *) = {step_wrmsr, step_branch, step_event, step_progress,
-                                                  step_pebs,  step_poke,   step_area,  step_other};
+  static void (*const steps[])(struct input *) = {step_wrmsr, step_branch, step_event,    step_progress, step_pebs,
+                                                  step_poke,  step_area,   step_counters, step_call,     step_tell};
   struct input input = {data, size};
   if (!units_make(&input))
     return 0;

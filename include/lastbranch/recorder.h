@@ -77,10 +77,10 @@ struct lb_raw {
   uint64_t info;
 };
 
-/* A record inside the unit: a size that makes indexing cheap. INFO[55:48], which no format uses, holds the kind of the
- * branch + 1, for display only; software never sees it. */
+/* A record inside the unit: of a size and order that make it cheap to write. INFO[55:48], which no format uses, holds
+ * the kind of the branch + 1, for display only; software never sees it. */
 struct lb_slot {
-  uint64_t from, to, info, unused;
+  uint64_t from, to, unused, info;
 };
 
 #define LB_LONG_WAY 0xFFFF /* in `fast`: lb_recorder_record must look at it */
@@ -88,21 +88,22 @@ struct lb_slot {
 /* Caller's storage; the fields are the recorder's own. What stands before `entries` is worked out from the registers
  * whenever they change, for lb_recorder_branch.
  */
-struct lb_recorder {
+struct __attribute__((aligned(16))) lb_recorder {
   uint32_t armed;        /* who wants to hear of a taken branch; 0: nobody */
   uint32_t depth;        /* entries in use */
-  uint64_t tos;          /* index of the newest record */
-  uint64_t wrap;         /* depth - 1, for depths that are powers of two */
-  uint64_t keep[2];      /* address bits of FROM and TO that are recorded */
+  uint64_t next;         /* where in `entries` the next record goes, in bytes */
+  uint64_t keep[4][2];   /* address bits of FROM and TO that are recorded, by LB_BRANCH_FROM_32 and _TO_32 */
   struct lb_slot set[2]; /* bits that are set in a record, for predicted and mispredicted branches */
+  uint64_t wrap;         /* bytes in use - 1, for depths that are powers of two */
   uint64_t cycles;       /* core cycles since the last LBR update, at most 0xFFFF; 0 where records have none */
   uint16_t fast[4][256]; /* by CPL after the branch and kind: INFO[63:48] of its record, or LB_LONG_WAY */
   uint8_t info_top[32];  /* INFO[63:56] by kind: architectural BR_TYPE and CYC_CNT_VALID */
+  uint64_t to_cycles;    /* where a record holds cycles: the bits of TO, */
+  uint64_t info_cycles;  /* the bits of INFO */
   uint64_t linear;       /* all ones when records hold linear addresses, else 0 */
   uint32_t lbr_kinds[2]; /* bit per kind that the stack takes, for CPL 0 and for CPL > 0 */
   uint32_t pop_kinds[2]; /* bit per kind that pops it (call-stack mode) */
   uint8_t format;        /* enum lb_format of the stack */
-  uint8_t cycles_place;  /* where a record holds cycles: 0 nowhere, 1 INFO, 2 TO */
   bool judges_source;    /* LBR filters look at the CPL before the transfer */
   bool skips_zero_calls; /* a call to the next instruction is no branch */
   struct lb_slot entries[LB_DEPTH_MAX];

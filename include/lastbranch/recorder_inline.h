@@ -47,24 +47,28 @@ static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const str
 static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct lb_branch *branch)
 {
   struct lb_recorder *r = recorder;
-  const uint32_t special = LB_BRANCH_IN_TSX | LB_BRANCH_FROM_32 | LB_BRANCH_TO_32 | LB_BRANCH_TO_NEXT;
   uint32_t traits; /* kind, CPL after, flags, CPL before: lowest byte first */
   __builtin_memcpy(&traits, &branch->kind, sizeof(traits));
   uint16_t fast = (&r->fast[0][0])[traits & 0x3FF];
-  if (fast == LB_LONG_WAY || traits & special << 16) {
+  bool is_special = traits & (LB_BRANCH_IN_TSX | LB_BRANCH_TO_NEXT) << 16;
+  bool is_outside = traits & (LB_BRANCH_FROM_32 | LB_BRANCH_TO_32) << 16;
+  if (fast == LB_LONG_WAY || is_special || (is_outside && (branch->from_base | branch->to_base) & r->linear)) {
     if (r->armed && !lb_recorder_bts_quick(r, branch))
       lb_recorder_record(r, branch);
     return;
   }
+  const uint64_t *keep = r->keep[traits >> 19 & 3];
   const struct lb_slot *set = &r->set[traits >> 16 & LB_BRANCH_MISPREDICTED];
-  uint64_t top = (r->tos + 1) & r->wrap;
-  struct lb_slot *entry = &r->entries[top];
-  entry->from = (branch->from & r->keep[0]) | set->from;
-  entry->to = (branch->to & r->keep[1]) | set->to;
-  entry->info = set->info | (uint64_t)fast << 48 | r->cycles;
-  r->tos = top;
-  if (r->cycles)
+  struct lb_slot *entry = (struct lb_slot *)(void *)((unsigned char *)r->entries + r->next);
+  entry->from = (branch->from & keep[0]) | set->from;
+  entry->to = (branch->to & keep[1]) | set->to;
+  entry->info = set->info | (uint64_t)fast << 48;
+  r->next = (r->next + sizeof(*entry)) & r->wrap;
+  if (__builtin_expect(r->cycles != 0, 0)) {
+    entry->to |= r->cycles << 48 & r->to_cycles;
+    entry->info |= r->cycles & r->info_cycles;
     r->cycles = 0;
+  }
 }
 
 #ifdef __cplusplus

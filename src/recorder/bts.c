@@ -24,9 +24,10 @@ static void header_unpack(struct bts_header *header, const unsigned char *bytes,
 /* A pointer to the header if the host can give one: remembered until lb_recorder_flush. */
 static unsigned char *header_pointer(struct lb_recorder *r)
 {
-  if (!r->ds.header && r->host.map && r->ds.area % DS_PAGE + 32 <= DS_PAGE)
+  if (!r->ds.header && r->host.map && r->ds.area % DS_PAGE + 32 <= DS_PAGE) {
     r->ds.header = r->host.map(r->host.data, r->ds.area, 32);
-  bts_quicken(r);
+    bts_quicken(r);
+  }
   return r->ds.header;
 }
 

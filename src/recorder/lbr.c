@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The LBR stack: which branches it takes, how a record is pushed and popped, LER, AMD's pair and branch sampling.
- * The entries are one ring for every CPU. Where software sees a TOS register, `tos` is it; where entry 0 is always the
- * newest (architectural LBR, AMD version 2), the registers are numbered backwards from `tos`.
+ * The entries are one ring for every CPU. Where software sees a TOS register, lbr_tos is it; where entry 0 is always
+ * the newest (architectural LBR, AMD version 2), the registers are numbered backwards from it.
  * Intel SDM vol. 3 (June 2016) 17.4 to 17.14; 319433-040 chapter 7 for architectural LBR; Linux events/amd.
  */
 #include <assert.h>
@@ -107,8 +107,8 @@ static bool is_special(const struct lb_recorder *r)
 {
   bool is_odd = r->depth & (r->depth - 1); /* lb_recorder_branch wraps by a mask */
   bool one_ring = unit_is_arch(r) && (!ring_is_taken(r, false) || !ring_is_taken(r, true));
-  return is_odd || one_ring || logs_events(r) || r->judges_source || r->cycles_place == 2 ||
-         (r->cycles_place && !r->lbr.cycles_valid) || unit_option(r, LB_OPTION_LER_OF_EXECUTED);
+  return is_odd || one_ring || logs_events(r) || r->judges_source || (unit_has_cycles(r) && !r->lbr.cycles_valid) ||
+         unit_option(r, LB_OPTION_LER_OF_EXECUTED);
 }
 
 /* What lb_recorder_branch may push by itself. */
@@ -144,17 +144,6 @@ void lbr_filter(struct lb_recorder *r)
 
 /* ---- one record ---- */
 
-static uint64_t take_cycles(struct lb_recorder *r)
-{
-  uint64_t cycles = r->lbr.cycles_valid ? r->cycles : 0;
-  r->cycles = 0;
-  if (!r->lbr.cycles_valid) {
-    r->lbr.cycles_valid = true;
-    filter_fast(r);
-  }
-  return cycles;
-}
-
 static uint64_t tsx_flags(const struct lb_recorder *r, const struct lb_branch *b)
 {
   if (!unit_has_tsx(r))
@@ -162,13 +151,11 @@ static uint64_t tsx_flags(const struct lb_recorder *r, const struct lb_branch *b
   return (uint64_t)((b->flags & LB_BRANCH_IN_TSX) != 0) << 62 | (uint64_t)(b->kind == LB_BRANCH_TSX_ABORT) << 61;
 }
 
-/* INFO of an architectural record, but for MISPRED. CPUID.1CH:ECX says which parts it has. */
+/* INFO of an architectural record, but for MISPRED, TSX and cycles. CPUID.1CH:ECX says which parts it has. */
 static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
 {
-  uint64_t info = tsx_flags(r, b) | (uint64_t)r->info_top[b->kind] << 56;
-  bool valid = r->lbr.cycles_valid;
-  info |= take_cycles(r);
-  if (!valid)
+  uint64_t info = (uint64_t)r->info_top[b->kind] << 56;
+  if (!r->lbr.cycles_valid)
     info &= ~(UINT64_C(1) << 60);
   for (unsigned i = 0; i < 4; i++) {
     if (r->cpu->leaf_1c[2] >> (16 + i) & 1)
@@ -178,12 +165,25 @@ static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
   return info;
 }
 
+/* The first record after a deep C-state, or of architectural LBR, has no count. */
+static void put_cycles(struct lb_recorder *r, struct lb_slot *slot)
+{
+  uint64_t cycles = r->lbr.cycles_valid ? r->cycles : 0;
+  slot->to |= cycles << 48 & r->to_cycles;
+  slot->info |= cycles & r->info_cycles;
+  r->cycles = 0;
+  if (!r->lbr.cycles_valid) {
+    r->lbr.cycles_valid = true;
+    filter_fast(r);
+  }
+}
+
 /* INFO[63:56] of an architectural record by kind: BR_TYPE, and CYC_CNT_VALID. */
 static void format_arch(struct lb_recorder *r)
 {
   uint32_t leaf = r->cpu->leaf_1c[2];
   r->set[1].info = leaf & 1 ? UINT64_C(1) << 63 : 0;
-  r->cycles_place = leaf & 2 ? 1 : 0;
+  r->info_cycles = leaf & 2 ? 0xFFFF : 0;
   for (unsigned kind = 0; kind < LB_BRANCH_KINDS; kind++)
     r->info_top[kind] = (leaf & 4 ? branch_type[lb_branch_kind_class(kind)] : 0) | (leaf & 2 ? 0x10 : 0);
 }
@@ -191,14 +191,23 @@ static void format_arch(struct lb_recorder *r)
 /* FROM[63] is MISPRED, and `flags` top bits of FROM are no address. */
 static void format_flags(struct lb_recorder *r, unsigned flags)
 {
-  r->keep[0] = unit_mask(64 - flags);
+  r->keep[0][0] = unit_mask(64 - flags);
   r->set[1].from = UINT64_C(1) << 63;
+}
+
+/* Outside 64-bit mode an address has 32 bits. */
+static void format_narrow(struct lb_recorder *r)
+{
+  for (unsigned i = 1; i < 4; i++) {
+    r->keep[i][0] = i & 1 ? UINT32_MAX : r->keep[0][0];
+    r->keep[i][1] = i & 2 ? UINT32_MAX : r->keep[0][1];
+  }
 }
 
 /* Where the parts of a record go. SDM tables 17-7 to 17-9, 17-14; Linux events/amd/lbr.c. */
 void lbr_format(struct lb_recorder *r)
 {
-  r->keep[0] = r->keep[1] = lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE) ? UINT64_MAX : UINT32_MAX;
+  r->keep[0][0] = r->keep[0][1] = lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE) ? UINT64_MAX : UINT32_MAX;
   switch (r->format) {
   case LB_FORMAT_EIP_FLAGS:
     format_flags(r, 1);
@@ -209,27 +218,28 @@ void lbr_format(struct lb_recorder *r)
   case LB_FORMAT_INFO:
   case LB_FORMAT_LIP_INFO:
     r->set[1].info = UINT64_C(1) << 63;
-    r->cycles_place = 1;
+    r->info_cycles = 0xFFFF;
     break;
   case LB_FORMAT_ARCH:
     format_arch(r);
     break;
   case LB_FORMAT_LIP_CYCLES:
     format_flags(r, 1);
-    r->keep[1] = unit_mask(48);
-    r->cycles_place = 2;
+    r->keep[0][1] = unit_mask(48);
+    r->to_cycles = ~unit_mask(48);
     break;
   case LB_FORMAT_AMD_V2: /* TO: VALID, not SPEC: every record here is of the right path */
     format_flags(r, 1);
-    r->keep[1] = unit_mask(61);
+    r->keep[0][1] = unit_mask(61);
     r->set[0].to = r->set[1].to = UINT64_C(1) << 63;
     break;
   case LB_FORMAT_AMD_BRS:
-    r->keep[1] = unit_mask(61);
+    r->keep[0][1] = unit_mask(61);
     break;
   default: /* LIP, EIP, OFFSET32, LINEAR, 32, AMD: addresses alone */
     break;
   }
+  format_narrow(r);
 }
 
 /* An address as records hold it: offset or linear. Outside 64-bit mode it has 32 bits. */
@@ -244,32 +254,32 @@ static void lbr_encode(struct lb_recorder *r, const struct lb_branch *b, struct 
   unsigned mispredicted = b->flags & LB_BRANCH_MISPREDICTED;
   uint64_t from = lbr_address(r, b->from, b->from_base, b->flags & LB_BRANCH_FROM_32);
   uint64_t to = lbr_address(r, b->to, b->to_base, b->flags & LB_BRANCH_TO_32);
-  slot->from = (from & r->keep[0]) | r->set[mispredicted].from;
-  slot->to = (to & r->keep[1]) | r->set[mispredicted].to;
+  slot->from = (from & r->keep[0][0]) | r->set[mispredicted].from;
+  slot->to = (to & r->keep[0][1]) | r->set[mispredicted].to;
   slot->info = r->set[mispredicted].info | (uint64_t)(b->kind + 1) << SLOT_KIND_SHIFT;
   if (r->format == LB_FORMAT_ARCH)
     slot->info |= arch_info(r, b);
-  else if (r->cycles_place == 1)
-    slot->info |= tsx_flags(r, b) | take_cycles(r);
-  else if (r->cycles_place == 2)
-    slot->to |= take_cycles(r) << 48;
-  else if (r->format == LB_FORMAT_EIP_TSX)
+  if (unit_has_cycles(r))
+    put_cycles(r, slot);
+  if (r->format == LB_FORMAT_EIP_TSX)
     slot->from |= tsx_flags(r, b);
+  else if (r->info_cycles)
+    slot->info |= tsx_flags(r, b);
 }
 
 static void lbr_pop(struct lb_recorder *r)
 {
-  r->entries[r->tos] = (struct lb_slot){0};
-  r->tos = (r->tos ? r->tos : r->depth) - 1;
+  unsigned tos = lbr_tos(r);
+  r->entries[tos] = (struct lb_slot){0};
+  lbr_set_tos(r, (tos ? tos : r->depth) - 1);
 }
 
-static void lbr_push(struct lb_recorder *r, const struct lb_branch *b)
+static struct lb_slot *lbr_push(struct lb_recorder *r, const struct lb_branch *b)
 {
-  uint64_t top = r->tos + 1;
-  if (top >= r->depth)
-    top = 0;
+  unsigned top = (unsigned)(r->next / sizeof(struct lb_slot));
   lbr_encode(r, b, &r->entries[top]);
-  r->tos = top;
+  lbr_set_tos(r, top);
+  return &r->entries[top];
 }
 
 /* What is left out of the stack may still pop it, or be remembered for LER. */
@@ -278,11 +288,11 @@ static void lbr_leave_out(struct lb_recorder *r, const struct lb_branch *b, bool
   if (r->pop_kinds[is_user] >> b->kind & 1)
     lbr_pop(r);
   if (unit_option(r, LB_OPTION_LER_OF_EXECUTED)) {
-    uint64_t cycles = r->cycles;
-    bool valid = r->lbr.cycles_valid;
+    struct lb_recorder before = *r;
     lbr_encode(r, b, &r->lbr.executed);
-    r->cycles = cycles; /* no LBR update: the clock runs on */
-    r->lbr.cycles_valid = valid;
+    r->cycles = before.cycles; /* no LBR update: the clock and the event counts run on */
+    r->lbr.cycles_valid = before.lbr.cycles_valid;
+    memcpy(r->lbr.events, before.lbr.events, sizeof(r->lbr.events));
   }
 }
 
@@ -295,12 +305,12 @@ void lbr_take(struct lb_recorder *r, const struct lb_branch *b)
   }
   if (b->kind == LB_BRANCH_NEAR_REL_CALL && r->skips_zero_calls && (b->flags & LB_BRANCH_TO_NEXT))
     return;
-  lbr_push(r, b);
+  struct lb_slot *entry = lbr_push(r, b);
   /* Where the origin's level is filtered out, an architectural record does not tell where it came from. */
   if (r->format == LB_FORMAT_ARCH && !ring_is_taken(r, b->from_cpl != 0))
-    r->entries[r->tos].from = UINT64_MAX;
+    entry->from = UINT64_MAX;
   if (unit_option(r, LB_OPTION_LER_OF_EXECUTED))
-    r->lbr.executed = r->entries[r->tos];
+    r->lbr.executed = *entry;
 }
 
 /* AMD Zen 3+: LastBranchFromIP and ToIP go on beside the newer stacks. */
@@ -334,7 +344,7 @@ void lbr_brs_take(struct lb_recorder *r, const struct lb_branch *b)
 {
   unsigned offset = (r->lbr.extn & EXTN_MSROFF) >> EXTN_MSROFF_SHIFT;
   lbr_encode(r, b, &r->entries[offset]);
-  r->tos = offset;
+  lbr_set_tos(r, offset);
   offset = (offset + 1) % r->depth;
   r->lbr.extn = (r->lbr.extn & ~EXTN_MSROFF) | EXTN_VB | (uint64_t)offset << EXTN_MSROFF_SHIFT;
   if (offset == 0)
@@ -345,7 +355,7 @@ void lbr_brs_take(struct lb_recorder *r, const struct lb_branch *b)
 
 const struct lb_slot *lbr_newest(const struct lb_recorder *r)
 {
-  return unit_has_pair(r) ? &r->lbr.last : &r->entries[r->tos];
+  return unit_has_pair(r) ? &r->lbr.last : &r->entries[lbr_tos(r)];
 }
 
 /* An interrupt or exception: LER gets the branch before it. SDM 17.4.8.3, 17.11.3, 17.14.2. */
@@ -359,7 +369,7 @@ void lbr_clear(struct lb_recorder *r)
 {
   memset(r->entries, 0, sizeof(r->entries));
   memset(r->lbr.events, 0, sizeof(r->lbr.events));
-  r->tos = 0;
+  lbr_set_tos(r, 0);
   r->cycles = 0;
   r->lbr.cycles_valid = !unit_is_arch(r); /* CYC_CNT_VALID is 0 in the first architectural record */
 }
@@ -367,7 +377,7 @@ void lbr_clear(struct lb_recorder *r)
 unsigned lbr_index(const struct lb_recorder *r, unsigned age)
 {
   assert(age < r->depth);
-  return (unsigned)((r->tos + r->depth - age) % r->depth);
+  return (lbr_tos(r) + r->depth - age) % r->depth;
 }
 
 int lb_recorder_entry(const struct lb_recorder *r, unsigned age, struct lb_record *ret_record)

@@ -51,7 +51,7 @@ static bool ler_is_swapped(const struct lb_recorder *r)
 
 static uint64_t read_tos(const struct lb_recorder *r)
 {
-  return r->tos | (lb_cpu_quirk(r->cpu, LB_QUIRK_TOS_BIT_27) ? UINT64_C(1) << 27 : 0);
+  return lbr_tos(r) | (lb_cpu_quirk(r->cpu, LB_QUIRK_TOS_BIT_27) ? UINT64_C(1) << 27 : 0);
 }
 
 static uint64_t read_lbr(const struct lb_recorder *r, unsigned id, unsigned number)
@@ -210,7 +210,7 @@ static bool write_tos(struct lb_recorder *r, uint64_t value)
   const struct lb_lbr_class *class = r->cpu->lbr;
   if (!class->tos_is_writable || (class->tos_excess_faults && value >= r->depth))
     return false;
-  r->tos = value & (r->depth - 1);
+  lbr_set_tos(r, (unsigned)value & (r->depth - 1));
   return true;
 }
 
@@ -315,7 +315,8 @@ static bool write_brs(struct lb_recorder *r, uint64_t value)
   if ((value & EXTN_MUST_BE_SET) != EXTN_MUST_BE_SET)
     return false;
   r->lbr.extn = value & (EXTN_BRSMEN | EXTN_MUST_BE_SET | EXTN_VB | EXTN_MSROFF | EXTN_PMC);
-  r->tos = (((value & EXTN_MSROFF) >> EXTN_MSROFF_SHIFT) + r->depth - 1) % r->depth;
+  unsigned next = (unsigned)((value & EXTN_MSROFF) >> EXTN_MSROFF_SHIFT);
+  lbr_set_tos(r, (next ? next : r->depth) - 1);
   if (!(value & EXTN_BRSMEN))
     r->lbr.is_capturing = r->lbr.is_holding = false;
   if (holds)

@@ -202,7 +202,7 @@ static void clock_advance(struct lb_recorder *r, uint64_t cycles)
 
 bool lb_recorder_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
-  if (r->cycles_place)
+  if (unit_has_cycles(r))
     clock_advance(r, progress->cycles);
   if (r->cpu->pmu->kind == LB_PMU_P4) {
     if (pmu_p4_progress(r, progress))

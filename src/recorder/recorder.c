@@ -29,7 +29,7 @@ void unit_update(struct lb_recorder *r)
   if (unit_debugctl(r, LB_DEBUGCTL_BTF))
     armed |= ARMED_BTF;
   r->armed = armed;
-  r->wrap = r->depth ? r->depth - 1 : 0;
+  r->wrap = r->depth * sizeof(struct lb_slot) - 1;
   bts_quicken(r);
   lbr_filter(r);
 }
@@ -63,6 +63,7 @@ int lb_recorder_init(struct lb_recorder *r, const struct lb_cpu *cpu, const stru
   r->linear = format_is_linear(cpu) ? UINT64_MAX : 0;
   r->ds.flags[0] = cpu->ds->has_predicted ? BTS_PREDICTED : 0;
   lbr_format(r);
+  memset(r->fast, 0xFF, sizeof(r->fast)); /* LB_LONG_WAY, also for numbers that are no kind */
   assert(lb_cpu_depth(cpu) <= LB_DEPTH_MAX);
   assert(cpu->pmu->counters <= LB_COUNTERS_MAX && cpu->pmu->fixed <= LB_FIXED_MAX);
   lb_recorder_reset_cold(r);

@@ -86,6 +86,12 @@ static inline bool unit_has_pair(const struct lb_recorder *r)
   return lb_cpu_has(r->cpu, LB_FEATURE_BRS) || lb_cpu_has(r->cpu, LB_FEATURE_LBR_V2);
 }
 
+/* Do records count cycles, in INFO or in TO? */
+static inline bool unit_has_cycles(const struct lb_recorder *r)
+{
+  return r->info_cycles | r->to_cycles;
+}
+
 /* TSX flags exist and are not fused off. */
 static inline bool unit_has_tsx(const struct lb_recorder *r)
 {
@@ -106,6 +112,18 @@ static inline unsigned slot_kind(const struct lb_slot *slot)
 static inline struct lb_raw slot_raw(const struct lb_slot *slot)
 {
   return (struct lb_raw){slot->from, slot->to, slot->info & ~SLOT_KIND};
+}
+
+/* The number of the newest entry. */
+static inline unsigned lbr_tos(const struct lb_recorder *r)
+{
+  unsigned next = (unsigned)(r->next / sizeof(struct lb_slot));
+  return (next ? next : r->depth) - 1;
+}
+
+static inline void lbr_set_tos(struct lb_recorder *r, unsigned tos)
+{
+  r->next = tos + 1 < r->depth ? (tos + 1) * sizeof(struct lb_slot) : 0;
 }
 
 /* All ones in the low `bits` bits. */
