@@ -206,7 +206,9 @@ static void step_progress(struct input *input)
 
 static void step_pebs(struct input *input)
 {
-  struct lb_registers registers = {.rip = take(input, 8), .rax = take(input, 8), .tsc = take(input, 8)};
+  struct lb_registers registers = {.rip = take(input, 8)};
+  registers.rax = take(input, 8);
+  registers.tsc = take(input, 8);
   int written[2];
   for (unsigned i = 0; i < 2; i++)
     written[i] = lb_recorder_pebs_assist(&units[i], &registers);
@@ -225,7 +227,8 @@ static void step_poke(struct input *input)
 static void step_area(struct input *input)
 {
   uint64_t base = MEMORY_FIRST + 0x1000 + take(input, 2) % 0x3000;
-  uint64_t bts = 24 * (1 + take(input, 1) % 16) + (take(input, 1) & 1);
+  uint64_t bts = 24 * (1 + take(input, 1) % 16);
+  bts += take(input, 1) & 1;
   uint64_t pebs = 200 * (1 + take(input, 1) % 8);
   uint64_t words[8] = {base, base, base + bts, base + take(input, 2) % 512, base + 0x1000, base + 0x1000};
   words[6] = base + 0x1000 + pebs;
@@ -238,37 +241,53 @@ static void step_area(struct input *input)
   }
 }
 
-/* Counters that are switched on and about to overflow, so that PMI and PEBS are reached often. What the CPU lacks is
- * left out. */
+/* Writes a register if the CPU has it, whatever the answer. */
+static void register_write(enum lb_register id, unsigned number, uint64_t value)
+{
+  struct lb_register_range range = lb_cpu_register(units[0].cpu, id);
+  for (unsigned i = 0; i < 2 && number < range.count; i++)
+    lb_recorder_wrmsr(&units[i], range.first + range.stride * number, value);
+}
+
+/* Recording that is switched on, by whatever register the CPU has for it. */
+static void step_switches(struct input *input)
+{
+  uint64_t wanted = take(input, 3), debugctl = 0;
+  bool is_call_stack = take(input, 1) & 1;
+  for (unsigned bit = 0; bit < LB_DEBUGCTL_BITS; bit++)
+    if (wanted >> bit & 1)
+      debugctl |= lb_cpu_debugctl(units[0].cpu, (enum lb_debugctl_bit)bit);
+  register_write(LB_REG_LBR_SELECT, 0, is_call_stack ? 0x3C4 : 0);
+  register_write(LB_REG_LBR_CTL, 0, is_call_stack ? 0x7F000F : 0x7F0007);
+  register_write(LB_REG_AMD_DBG_EXTN_CFG, 0, lb_cpu_has(units[0].cpu, LB_FEATURE_BRS) ? 0x1C : 0x40);
+  register_write(LB_REG_PEBS_DATA_CFG, 0, (wanted >> 16 & 0xF) | take(input, 1) << 24);
+  register_write(LB_REG_DEBUGCTL, 0, debugctl);
+}
+
+/* Counters that are switched on and about to overflow, so that PMI and PEBS are reached often. */
 static void step_counters(struct input *input)
 {
   static const uint16_t events[] = {0xC0, 0x3C, 0x13C, 0x4F2E, 0x412E, 0xC4, 0xC5, 0x1A4, 0x79, 0xC9, 0x76, 0xC2, 0xC3};
+  static const enum lb_register selects[] = {LB_REG_PERFEVTSEL, LB_REG_K7_EVNTSEL, LB_REG_AMD_PERF_CTL};
+  static const enum lb_register counters[] = {LB_REG_PMC, LB_REG_K7_PERFCTR, LB_REG_AMD_PERF_CTR, LB_REG_FIXED_CTR,
+                                              LB_REG_P4_COUNTER};
+  static const enum lb_register escrs[] = {LB_REG_P4_FSB_ESCR, LB_REG_P4_CRU_ESCR, LB_REG_P4_CRU_ESCR2};
   unsigned number = (unsigned)take(input, 1) % 18;
-  uint64_t select = 0x530000 | events[take(input, 1) % (sizeof(events) / sizeof(events[0]))]; /* EN, INT, OS, USR */
+  uint64_t event = events[take(input, 1) % (sizeof(events) / sizeof(events[0]))];
   uint64_t start = UINT64_MAX - take(input, 1);
-  uint64_t choice = take(input, 1);
-  uint64_t escr = (choice & 0x3F) << 25 | 0xC;                       /* event, OS, USR */
-  uint64_t cccr = 1u << 26 | (4 + choice / 64 % 3) << 13 | 1u << 12; /* OVF_PMI, ESCR, ENABLE */
-  uint64_t pebs = units[0].cpu->pmu->kind == LB_PMU_P4 ? 1u << 25 : 1u << number % 4;
-  const struct {
-    enum lb_register id;
-    unsigned number;
-    uint64_t value;
-  } writes[] = {
-    {LB_REG_PERFEVTSEL, number, select},     {LB_REG_PMC, number, start},
-    {LB_REG_K7_EVNTSEL, number, select},     {LB_REG_K7_PERFCTR, number, start},
-    {LB_REG_AMD_PERF_CTL, number, select},   {LB_REG_AMD_PERF_CTR, number, start},
-    {LB_REG_P4_CCCR, number, cccr},          {LB_REG_P4_COUNTER, number, start},
-    {LB_REG_P4_FSB_ESCR, number & 1, escr},  {LB_REG_P4_CRU_ESCR, number & 1, escr},
-    {LB_REG_P4_CRU_ESCR2, number & 1, escr}, {LB_REG_FIXED_CTR, number, start},
-    {LB_REG_FIXED_CTR_CTRL, 0, 0xBBB},       {LB_REG_GLOBAL_CTRL, 0, 0x700000003},
-    {LB_REG_AMD_GLOBAL_CTL, 0, 0x3F},        {LB_REG_PEBS_ENABLE, 0, pebs},
-  };
-  for (unsigned i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
-    struct lb_register_range range = lb_cpu_register(units[0].cpu, writes[i].id);
-    for (unsigned unit = 0; unit < 2 && writes[i].number < range.count; unit++)
-      lb_recorder_wrmsr(&units[unit], range.first + range.stride * writes[i].number, writes[i].value);
-  }
+  uint64_t escr = take(input, 1);
+  for (unsigned i = 0; i < sizeof(selects) / sizeof(selects[0]); i++)
+    register_write(selects[i], number, 0x530000 | event); /* EN, INT, OS, USR */
+  for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+    register_write(counters[i], number, start);
+  for (unsigned i = 0; i < sizeof(escrs) / sizeof(escrs[0]); i++)
+    register_write(escrs[i], number & 1, (escr & 0x3F) << 25 | 0xC);                       /* event, OS, USR */
+  register_write(LB_REG_P4_CCCR, number, 1u << 26 | (4 + escr / 64 % 3) << 13 | 1u << 12); /* OVF_PMI, ESCR, ENABLE */
+  register_write(LB_REG_FIXED_CTR_CTRL, 0, 0xBBB);
+  register_write(LB_REG_GLOBAL_CTRL, 0, 0x700000003);
+  register_write(LB_REG_AMD_GLOBAL_CTL, 0, 0x3F);
+  register_write(LB_REG_PEBS_ENABLE, 0,
+                 lb_cpu_register(units[0].cpu, LB_REG_P4_CCCR).count ? 1u << 25 : 1u << number % 4);
 }
 
 static void step_call(struct input *input)
@@ -285,15 +304,16 @@ static void step_call(struct input *input)
 
 static uint64_t unit_tell(struct lb_recorder *unit, unsigned what, uint64_t value)
 {
+  struct lb_branch place = {.from = value, .to = value, .to_cpl = value & 3, .flags = value >> 8 & 0x18};
   switch (what) {
   case 0:
     lb_recorder_breakpoint_match(unit, (unsigned)value);
     return 0;
   case 1:
-    lb_recorder_rsm(unit, value, 0, value & 3);
+    lb_recorder_rsm(unit, &place);
     return 0;
   case 2:
-    lb_recorder_init_signal(unit, value, 0xFFFFFFF0);
+    lb_recorder_init_signal(unit, &place);
     return 0;
   case 3:
     return lb_recorder_vm_entry(unit, value);
@@ -393,8 +413,9 @@ static bool units_make(struct input *input)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  static void (*const steps[])(struct input *) = {step_wrmsr, step_branch, step_event,    step_progress, step_pebs,
-                                                  step_poke,  step_area,   step_counters, step_call,     step_tell};
+  static void (*const steps[])(struct input *) = {step_wrmsr,    step_branch, step_event, step_progress,
+                                                  step_pebs,     step_poke,   step_area,  step_switches,
+                                                  step_counters, step_call,   step_tell};
   struct input input = {data, size};
   if (!units_make(&input))
     return 0;

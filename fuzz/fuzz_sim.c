@@ -54,6 +54,16 @@ static void run_on(const struct sim *sim, const struct lb_cpu *cpu)
   sim_result_done(&result);
 }
 
+/* An error says something, and no word of it is cut in the middle of a letter. */
+static void check_error(const struct sim_error *error)
+{
+  if (!*error->text)
+    abort();
+  for (const char *c = error->text; *c; c += utf8_size(c))
+    if (!utf8_size(c))
+      abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   struct sim_error error = {0};
@@ -61,8 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   struct sim *sim;
   int r = sim_parse((const char *)data, size, &error, &sim);
 
-  if (r == LB_E_BAD_SYNTAX && !*error.text)
-    abort(); /* an error that says nothing */
+  if (r == LB_E_BAD_SYNTAX || r == LB_E_TOO_BIG)
+    check_error(&error);
   if (r < 0)
     return 0;
   for (size_t i = 0; i < CPUS_MAX && (cpu = sim_cpu_at(sim, i)); i++)

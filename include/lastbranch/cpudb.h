@@ -58,7 +58,7 @@ struct lb_lbr_class {
   uint32_t tos;
   uint32_t select;                 /* MSR_LBR_SELECT, or AMD's */
   uint32_t select_mask;            /* bits that are kept */
-  uint32_t select_ignored;         /* bits that WRMSR ignores; all others #GP */
+  uint64_t select_ignored;         /* bits that WRMSR ignores; all others #GP */
   uint32_t mirror_from, mirror_to; /* read-only copies of the newest record; AMD Zen 3+: the classic pair */
   uint32_t ler_from, ler_to, ler_info;
   const char *evidence;
@@ -94,7 +94,11 @@ struct lb_pmu {
   uint8_t pebs_counters; /* how many of the general counters can write PEBS records */
   uint8_t events;        /* length of the CPUID.0AH:EBX vector */
   uint32_t absent;       /* CPUID.0AH:EBX: 1 = this architectural event is missing */
-  uint64_t pebs_enable;  /* bits of IA32_PEBS_ENABLE that may be 1; all others #GP */
+  uint64_t evtsel;       /* bits of an event select, without those that other features bring */
+  uint64_t pebs_enable;  /* bits of IA32_PEBS_ENABLE that may be 1 */
+  bool evtsel_is_lax;    /* WRMSR ignores reserved bits of event selects instead of #GP */
+  bool fixed_is_lax;     /* the same for FIXED_CTRn and FIXED_CTR_CTRL */
+  bool pebs_is_lax;      /* the same for PEBS_ENABLE */
   uint64_t status_clear; /* bits that a write of GLOBAL_OVF_CTRL accepts */
   const char *evidence;
 };

@@ -42,7 +42,7 @@ struct lb_host {
    * that do not cross a 4 KiB boundary. */
   void *(*map)(void *data, uint64_t linear, size_t size);
   /* The performance-monitoring interrupt is requested at the local APIC's LVT entry. Not repeated until
-   * lb_recorder_pmi_delivered. */
+   * lb_recorder_pmi_delivered; a host that drops the request, because the entry is masked, calls that at once. */
   void (*pmi)(void *data);
   void (*bus)(void *data, const struct lb_message *message);
   /* Pin BPi# (P6, Pentium M, AMD) is asserted for one match, increment or overflow. */
@@ -136,7 +136,7 @@ struct __attribute__((aligned(16))) lb_recorder {
     uint64_t load_latency;
     uint64_t due;        /* counters whose PEBS record is to be written */
     uint64_t flags[2];   /* of a BTS record, for predicted and mispredicted branches */
-    bool is_stopped;     /* machine check: no BTS until DEBUGCTL is written again */
+    bool is_stopped;     /* machine check: no BTS or PEBS until DEBUGCTL or PEBS_ENABLE is written again */
     unsigned char *page; /* host.map of the page below, NULL if none */
     uint64_t page_address;
     uint64_t page_limit;   /* first offset at which no record fits; 0 without a page */
@@ -176,8 +176,9 @@ struct __attribute__((aligned(16))) lb_recorder {
 int lb_recorder_init(struct lb_recorder *recorder, const struct lb_cpu *cpu, const struct lb_host *host,
                      uint32_t options);
 
-/* Makes two recorders the threads of one core: what the CPU shares (LBR_SELECT on Nehalem and Westmere) is then common.
- * Both must be of the same CPU. */
+/* Makes two recorders the threads of one core: what the CPU shares (LBR_SELECT on Nehalem and Westmere) is then common,
+ * and is at first what `one` has. Both must be of the same CPU. A call on one may then change the other, so the two
+ * need one lock, and both must live as long as either is used. */
 void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other);
 
 /* ---- RDMSR and WRMSR ---- */
@@ -222,16 +223,17 @@ void lb_recorder_debug_exception(struct lb_recorder *recorder);
 /* Debug register `number` matched: drives a BPi# pin if DEBUGCTL.PBi says so. */
 void lb_recorder_breakpoint_match(struct lb_recorder *recorder, unsigned number);
 
-/* System management interrupt taken, and return from it to `ip` (linear = ip + base) at `cpl`. */
+/* System management interrupt taken, and return from it. `resumed` has the address where the program goes on as both
+ * `from` and `to`, with its base, CPL and flags; its kind does not matter. */
 void lb_recorder_smi(struct lb_recorder *recorder);
-void lb_recorder_rsm(struct lb_recorder *recorder, uint64_t ip, uint64_t base, unsigned cpl);
+void lb_recorder_rsm(struct lb_recorder *recorder, const struct lb_branch *resumed);
 
-/* INIT: control goes from `ip` to `vector` (both linear). */
-void lb_recorder_init_signal(struct lb_recorder *recorder, uint64_t ip, uint64_t vector);
+/* INIT: control goes from the next instruction to the reset or SIPI vector; the kind does not matter. */
+void lb_recorder_init_signal(struct lb_recorder *recorder, const struct lb_branch *transfer);
 void lb_recorder_reset_cold(struct lb_recorder *recorder);
 void lb_recorder_reset_warm(struct lb_recorder *recorder);
 
-/* VM exit clears DEBUGCTL. VM entry loads it: LB_MSR_GP means that the entry fails on reserved bits. */
+/* VMX: a VM exit clears DEBUGCTL. VM entry loads it: LB_MSR_GP means that the entry fails on reserved bits. */
 void lb_recorder_vm_exit(struct lb_recorder *recorder);
 enum lb_msr_answer lb_recorder_vm_entry(struct lb_recorder *recorder, uint64_t debugctl);
 
@@ -326,7 +328,8 @@ unsigned lb_recorder_used(const struct lb_recorder *recorder);
 /* The last-exception record. Returns 0, or LB_E_NO_ENTRY on a CPU without. */
 int lb_recorder_ler(const struct lb_recorder *recorder, struct lb_record *ret_record);
 
-/* True while the manual calls the LBR contents undefined (TR and LBR both set on a CPU that forbids it). */
+/* True while the manual calls the LBR contents undefined: TR and LBR both set on a CPU that forbids it; on P6 TR alone.
+ */
 bool lb_recorder_is_undefined(const struct lb_recorder *recorder);
 
 /* Branch trace messages since init: generated in all, and of these stored in the BTS buffer or lost on the way to it.
@@ -337,7 +340,7 @@ struct lb_messages {
 
 struct lb_messages lb_recorder_messages(const struct lb_recorder *recorder);
 
-/* True while branches go into the LBR stack. */
+/* True while branches go into the LBR stack (on Zen 3 into the sampling buffer). */
 bool lb_recorder_is_recording(const struct lb_recorder *recorder);
 
 /* ---- the DS area ---- */

@@ -32,9 +32,9 @@ static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const str
     return false;
   uint64_t index = lb_recorder_word(header + 8);
   uint64_t offset = index - recorder->ds.page_address;
-  int64_t room = (int64_t)(lb_recorder_word(header + 16) - index);
-  if (offset >= recorder->ds.page_limit || index < lb_recorder_word(header) || room < 48 ||
-      index + 24 >= lb_recorder_word(header + 24))
+  uint64_t maximum = lb_recorder_word(header + 16);
+  if (offset >= recorder->ds.page_limit || index < lb_recorder_word(header) || maximum < index ||
+      maximum - index < 48 || index + 24 >= lb_recorder_word(header + 24))
     return false;
   uint64_t record[3] = {branch->from, branch->to, recorder->ds.flags[branch->flags & LB_BRANCH_MISPREDICTED]};
   __builtin_memcpy(recorder->ds.page + offset, record, sizeof(record));
@@ -47,8 +47,9 @@ static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const str
 static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct lb_branch *branch)
 {
   struct lb_recorder *r = recorder;
-  uint32_t traits; /* kind, CPL after, flags, CPL before: lowest byte first */
-  __builtin_memcpy(&traits, &branch->kind, sizeof(traits));
+  /* Four neighbours: one load. */
+  uint32_t traits =
+    branch->kind | (uint32_t)branch->to_cpl << 8 | (uint32_t)branch->flags << 16 | (uint32_t)branch->from_cpl << 24;
   uint16_t fast = (&r->fast[0][0])[traits & 0x3FF];
   bool is_special = traits & (LB_BRANCH_IN_TSX | LB_BRANCH_TO_NEXT) << 16;
   bool is_outside = traits & (LB_BRANCH_FROM_32 | LB_BRANCH_TO_32) << 16;

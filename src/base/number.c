@@ -3,20 +3,22 @@
  * Numbers as people write them on a command line or in a rule file. strtoull is not used: it takes leading blanks, a
  * plus sign and octal, and turns "-1" into a success of the wrong sort.
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/base.h"
 
-static int digit_value(char c)
+/* What is no digit of any base gives a value that no base has. */
+static unsigned digit_value(char c)
 {
   if (c >= '0' && c <= '9')
-    return c - '0';
+    return (unsigned)(c - '0');
   if (c >= 'a' && c <= 'f')
-    return c - 'a' + 10;
+    return (unsigned)(c - 'a' + 10);
   if (c >= 'A' && c <= 'F')
-    return c - 'A' + 10;
-  return 16;
+    return (unsigned)(c - 'A' + 10);
+  return UINT_MAX;
 }
 
 static int digits_parse(const char *digits, unsigned base, uint64_t *ret_value)
@@ -26,7 +28,7 @@ static int digits_parse(const char *digits, unsigned base, uint64_t *ret_value)
   if (!*digits)
     return LB_E_BAD_NUMBER;
   for (; *digits; digits++) {
-    unsigned digit = (unsigned)digit_value(*digits);
+    unsigned digit = digit_value(*digits);
 
     if (digit >= base || value > (UINT64_MAX - digit) / base)
       return LB_E_BAD_NUMBER;

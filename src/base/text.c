@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A string that grows. Reports are built in one of these and written in one piece, so that a failure half-way leaves no
- * half report.
+ * A string that grows, and the same for an array. Reports are built in a string and written in one piece, so that a
+ * failure half-way leaves no half report.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -50,24 +50,33 @@ int text_add(struct text *text, const char *string)
   return text_add_bytes(text, string, strlen(string));
 }
 
-int text_addf(struct text *text, const char *format, ...)
+int text_addv(struct text *text, const char *format, va_list list)
 {
-  va_list arguments;
+  va_list again;
   int length, r;
 
-  va_start(arguments, format);
-  length = vsnprintf(NULL, 0, format, arguments);
-  va_end(arguments);
+  va_copy(again, list);
+  length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
   if (length < 0)
     return -EINVAL;
   r = text_reserve(text, (size_t)length);
   if (r < 0)
     return r;
-  va_start(arguments, format);
-  vsnprintf(text->data + text->length, (size_t)length + 1, format, arguments);
-  va_end(arguments);
+  vsnprintf(text->data + text->length, (size_t)length + 1, format, list);
   text->length += (size_t)length;
   return 0;
+}
+
+int text_addf(struct text *text, const char *format, ...)
+{
+  va_list list;
+  int r;
+
+  va_start(list, format);
+  r = text_addv(text, format, list);
+  va_end(list);
+  return r;
 }
 
 void text_done(struct text *text)
@@ -76,4 +85,16 @@ void text_done(struct text *text)
     return;
   free(text->data);
   *text = (struct text){0};
+}
+
+void *array_grow(void *data, size_t size, size_t count, size_t *capacity)
+{
+  size_t wanted = *capacity ? *capacity * 2 : 16;
+
+  if (count < *capacity)
+    return data;
+  data = reallocarray(data, wanted, size);
+  if (data)
+    *capacity = wanted;
+  return data;
 }

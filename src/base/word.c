@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far apart two words are, for "did you mean": the optimal string alignment distance, in which two letters that
- * changed places count as one mistake, the commonest one in typing.
+ * The letters of words: where a UTF-8 character ends, and how far apart two words are, for "did you mean": the optimal
+ * string alignment distance, in which two letters that changed places count as one mistake, the commonest one in
+ * typing.
  */
 #include <ctype.h>
 #include <string.h>
@@ -9,6 +10,33 @@
 #include "base/base.h"
 
 #define WORD_MAX 64
+
+static size_t lead_size(unsigned char lead)
+{
+  if (lead < 0x80)
+    return 1;
+  if (lead < 0xC2)
+    return 0;
+  if (lead < 0xE0)
+    return 2;
+  if (lead < 0xF0)
+    return 3;
+  return lead < 0xF5 ? 4 : 0;
+}
+
+size_t utf8_size(const char *string)
+{
+  const unsigned char *s = (const unsigned char *)string;
+  size_t size = lead_size(s[0]);
+
+  for (size_t i = 1; i < size; i++)
+    if ((s[i] & 0xC0) != 0x80)
+      return 0;
+  if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) ||
+      (s[0] == 0xF4 && s[1] >= 0x90))
+    return 0;
+  return size;
+}
 
 static size_t least(size_t a, size_t b)
 {

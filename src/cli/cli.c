@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands share: colours or not, how complaints look, and the CPU that a user names.
+ * What the commands share: colours or not, how complaints look, -h, and the CPU that a user names.
  */
+#include <argp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #define GUESSES 3
 #define NAME_MAX_LENGTH 64
+#define TITLE_MIN_LENGTH 6 /* less, such as a vendor alone, is part of too many titles */
 
 bool cli_wants_color(void)
 {
@@ -35,18 +37,35 @@ void cli_error(const char *format, ...)
   fputc('\n', stderr);
 }
 
+/* ---- -h ---- */
+
+static error_t help_parse(int key, char *argument, struct argp_state *state)
+{
+  (void)argument;
+  if (key != 'h')
+    return ARGP_ERR_UNKNOWN;
+  argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+  return 0;
+}
+
+static const struct argp_option help_options[] = {{NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0}, {0}};
+
+static const struct argp help_argp = {.options = help_options, .parser = help_parse};
+
+const struct argp_child cli_help[] = {{&help_argp, 0, NULL, 0}, {0}};
+
 /* ---- the CPU that was meant ---- */
 
-/* Copies one word without the characters that do not count in CPU names. Returns where the word ends. */
-static const char *name_fold(const char *word, char folded[NAME_MAX_LENGTH])
+/* Copies what stands before `stop` without the characters that do not count in CPU names. Returns where it ends. */
+static const char *name_fold(const char *text, char stop, char folded[NAME_MAX_LENGTH])
 {
   size_t length = 0;
 
-  for (; *word && *word != ' '; word++)
-    if (*word != '-' && *word != '_' && length < NAME_MAX_LENGTH - 1)
-      folded[length++] = *word;
+  for (; *text && *text != stop; text++)
+    if (*text != '-' && *text != '_' && *text != ' ' && length < NAME_MAX_LENGTH - 1)
+      folded[length++] = *text;
   folded[length] = '\0';
-  return word;
+  return text;
 }
 
 /* How far a folded name is from the nearest of several words. A part of a word is nearer than any mistyped one. */
@@ -56,11 +75,23 @@ static size_t names_distance(const char *name, const char *words)
   size_t nearest = SIZE_MAX, distance;
 
   while (*words) {
-    words = name_fold(words + strspn(words, " "), word);
+    words = name_fold(words + strspn(words, " "), ' ', word);
     distance = strlen(name) >= 3 && strcasestr(word, name) ? 0 : word_distance(name, word);
     nearest = distance < nearest ? distance : nearest;
   }
   return nearest;
+}
+
+/* The same for a CPU: its name, aliases and title. */
+static size_t cpu_distance(const char *name, const struct lb_cpu *cpu)
+{
+  size_t distance = names_distance(name, cpu->name), alias_distance = names_distance(name, cpu->aliases);
+  char title[NAME_MAX_LENGTH];
+
+  name_fold(cpu->title, '\0', title);
+  if (strlen(name) >= TITLE_MIN_LENGTH && strcasestr(title, name))
+    return 0;
+  return alias_distance < distance ? alias_distance : distance;
 }
 
 struct guess {
@@ -71,36 +102,25 @@ struct guess {
 /* Keeps the list sorted, nearest first; the worst falls off its end. */
 static void guess_insert(struct guess guesses[GUESSES], struct guess guess)
 {
-  for (size_t i = 0; i < GUESSES; i++) {
+  for (size_t i = 0; i < GUESSES && guess.cpu; i++)
     if (!guesses[i].cpu || guess.distance < guesses[i].distance) {
       struct guess pushed = guesses[i];
 
       guesses[i] = guess;
       guess = pushed;
     }
-    if (!guess.cpu)
-      return;
-  }
 }
 
 static void cpus_guess(const char *name, struct guess guesses[GUESSES])
 {
-  char folded[NAME_MAX_LENGTH] = "";
-  size_t limit, distance, alias_distance;
+  char folded[NAME_MAX_LENGTH];
   const struct lb_cpu *cpu;
 
-  for (const char *part = name; *part; part += strspn(part, " ")) {
-    char word[NAME_MAX_LENGTH];
-
-    part = name_fold(part, word);
-    strncat(folded, word, sizeof(folded) - strlen(folded) - 1);
-  }
-  limit = strlen(folded) / 3;
+  name_fold(name, '\0', folded);
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++) {
-    distance = names_distance(folded, cpu->name);
-    alias_distance = names_distance(folded, cpu->aliases);
-    distance = alias_distance < distance ? alias_distance : distance;
-    if (distance <= limit)
+    size_t distance = cpu_distance(folded, cpu);
+
+    if (distance <= strlen(folded) / 3)
       guess_insert(guesses, (struct guess){cpu, distance});
   }
 }
@@ -108,19 +128,27 @@ static void cpus_guess(const char *name, struct guess guesses[GUESSES])
 int cli_find_cpu(const char *name, const struct lb_cpu **ret_cpu)
 {
   struct guess guesses[GUESSES] = {{NULL, 0}};
-  char near[GUESSES * (NAME_MAX_LENGTH + 4)] = "";
-  size_t length = 0;
+  struct text near = {0};
   int r = lb_cpu_find(name, ret_cpu);
 
   if (r >= 0)
     return r;
   cpus_guess(name, guesses);
   for (size_t i = 0; i < GUESSES && guesses[i].cpu; i++)
-    length += (size_t)snprintf(near + length, sizeof(near) - length, "%s%.*s", i ? ", " : "", NAME_MAX_LENGTH,
-                               guesses[i].cpu->name);
-  if (length > 0)
-    cli_error("no CPU '%s' in the catalogue; near it: %s ('lbr cpu --list' shows all)", name, near);
+    text_addf(&near, "%s%s", i ? ", " : "near it: ", guesses[i].cpu->name);
+  if (near.length)
+    cli_error("no CPU '%s' in the catalogue; %s ('lbr cpu --list' shows all)", name, text_string(&near));
   else
     cli_error("no CPU '%s' in the catalogue; 'lbr cpu --list' shows all", name);
+  text_done(&near);
   return r;
+}
+
+const struct lb_cpu *cli_option_cpu(const char *name)
+{
+  const struct lb_cpu *cpu;
+
+  if (cli_find_cpu(name, &cpu) < 0)
+    exit(CLI_USAGE);
+  return cpu;
 }

@@ -7,6 +7,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <argp.h>
 #include <stdbool.h>
 
 #include "cli/command.h"
@@ -29,5 +30,11 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* lb_cpu_find, and when there is no such CPU: an error with the nearest names and where to find the list.
  * Returns 0, or LB_E_NO_CPU. */
 int cli_find_cpu(const char *name, const struct lb_cpu **ret_cpu);
+
+/* The CPU of --cpu; one that there is not ends the program as argp's usage errors do. */
+const struct lb_cpu *cli_option_cpu(const char *name);
+
+/* For the `children` of every command's argp: -h is --help, as it is without a command. */
+extern const struct argp_child cli_help[];
 
 #endif

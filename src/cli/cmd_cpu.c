@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/cpu_page.h"
 #include "hardware/hardware.h"
@@ -17,9 +16,9 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-  {"list", 'l', NULL, 0, "list the CPUs of the catalogue", 0},
-  {"names", 'n', NULL, 0, "list their names only, one in a line", 0},
-  {"json", 'j', NULL, 0, "print JSON", 0},
+  {"list", 'l', NULL, 0, "List the CPUs of the catalogue", 0},
+  {"names", 'n', NULL, 0, "List their names only, one in a line", 0},
+  {"json", 'j', NULL, 0, "Print JSON", 0},
   {0},
 };
 
@@ -56,15 +55,15 @@ static const struct argp cpu_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "[NAME]",
-  .doc = "Show what a processor can record: this machine's, or NAME's of the catalogue. NAME is a name or an alias of "
-         "the list, or DisplayFamily_DisplayModel in hexadecimal (06_8E).",
+  .doc = "Show what this machine can record and what of it can be used from here, or what the catalogue has about the "
+         "CPU NAME: a name of the list, an alias, or DisplayFamily_DisplayModel in hexadecimal (06_8E).",
+  .children = cli_help,
 };
 
-static int names_print(bool wants_json)
+static void names_print(bool wants_json)
 {
   const struct lb_cpu *cpu;
   struct page page;
-  int r;
 
   page_open(&page, wants_json, false);
   if (wants_json)
@@ -76,8 +75,7 @@ static int names_print(bool wants_json)
       puts(cpu->name);
   if (wants_json)
     page_list_end(&page);
-  r = page_close(&page);
-  return r;
+  page_close(&page);
 }
 
 static void list_row(struct page *page, const struct lb_cpu *cpu)
@@ -87,18 +85,17 @@ static void list_row(struct page *page, const struct lb_cpu *cpu)
   page_put(page, "title", cpu->title);
   page_put(page, "class", cpu->lbr ? cpu->lbr->name : NULL);
   page_put_number(page, "entries", lb_cpu_depth(cpu));
-  if (cpu->lbr_fmt < 0)
-    page_put(page, "lbr_fmt", NULL);
-  else
-    page_put_number(page, "lbr_fmt", (unsigned)cpu->lbr_fmt);
+  cpu_page_lbr_fmt(page, cpu);
   page_put_number(page, "pmu_version", cpu->pmu->version);
-  cpu_page_models(page, "models", cpu);
-  if (page->is_json)
+  cpu_page_models(page, cpu);
+  if (page->is_json) {
     page_put(page, "format", cpu->lbr ? lb_format_text(cpu->format) : NULL);
+    cpu_page_aliases(page, cpu);
+  }
   page_row_end(page);
 }
 
-static int list_print(bool wants_json)
+static void list_print(bool wants_json)
 {
   static const struct page_column columns[] = {{"name", 17},   {"title", 54}, {"class", 8},  {"entries", 7},
                                                {"LBR_FMT", 7}, {"PMU", 3},    {"models", 0}, {NULL, 0}};
@@ -111,10 +108,10 @@ static int list_print(bool wants_json)
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
     list_row(&page, cpu);
   page_table_end(&page);
-  return page_close(&page);
+  page_close(&page);
 }
 
-static int host_print(bool wants_json)
+static void host_print(bool wants_json)
 {
   struct hardware_host host;
   struct page page;
@@ -122,39 +119,33 @@ static int host_print(bool wants_json)
   hardware_probe(hardware_system_real(), &host);
   page_open(&page, wants_json, cli_wants_color());
   cpu_page_host(&page, &host);
-  return page_close(&page);
+  page_close(&page);
 }
 
-static int profile_print(const struct lb_cpu *cpu, bool wants_json)
+static void profile_print(const struct lb_cpu *cpu, bool wants_json)
 {
   struct page page;
 
   page_open(&page, wants_json, cli_wants_color());
   cpu_page_profile(&page, cpu);
-  return page_close(&page);
+  page_close(&page);
 }
 
 int cmd_cpu(int argc, char **argv)
 {
   struct arguments arguments = {0};
   const struct lb_cpu *cpu;
-  int r;
 
   argp_parse(&cpu_argp, argc, argv, 0, NULL, &arguments);
-  if (arguments.wants_names) {
-    r = names_print(arguments.wants_json);
-  } else if (arguments.wants_list) {
-    r = list_print(arguments.wants_json);
-  } else if (!arguments.name) {
-    r = host_print(arguments.wants_json);
-  } else {
-    if (cli_find_cpu(arguments.name, &cpu) < 0)
-      return CLI_FAILURE;
-    r = profile_print(cpu, arguments.wants_json);
-  }
-  if (r < 0) {
-    cli_error("%s", lb_strerror(r));
+  if (arguments.wants_names)
+    names_print(arguments.wants_json);
+  else if (arguments.wants_list)
+    list_print(arguments.wants_json);
+  else if (!arguments.name)
+    host_print(arguments.wants_json);
+  else if (cli_find_cpu(arguments.name, &cpu) < 0)
     return CLI_FAILURE;
-  }
+  else
+    profile_print(cpu, arguments.wants_json);
   return CLI_OK;
 }

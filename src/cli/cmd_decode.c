@@ -3,7 +3,7 @@
  * lbr decode: a register value (decode_register.c), or a DS, BTS or PEBS buffer from a file (decode_area.c).
  */
 #include <argp.h>
-#include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -12,13 +12,13 @@
 enum { KEY_32 = 0x100, KEY_64 };
 
 static const struct argp_option options[] = {
-  {"cpu", 'c', "NAME", 0, "of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
-  {"json", 'j', NULL, 0, "print JSON", 0},
+  {"cpu", 'c', "NAME", 0, "Of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
+  {"json", 'j', NULL, 0, "Print JSON", 0},
   {NULL, 0, NULL, 0, "For ds, bts and pebs:", 0},
-  {"64", KEY_64, NULL, 0, "the 64-bit layout", 0},
-  {"32", KEY_32, NULL, 0, "the 32-bit layout", 0},
-  {"offset", 'o', "N", 0, "begin at byte N of the file", 0},
-  {"count", 'n', "N", 0, "show at most N records", 0},
+  {"64", KEY_64, NULL, 0, "The 64-bit layout", 0},
+  {"32", KEY_32, NULL, 0, "The 32-bit layout", 0},
+  {"offset", 'o', "N", 0, "Begin at byte N of the file", 0},
+  {"count", 'n', "N", 0, "Show at most N records (bts and pebs)", 0},
   {0},
 };
 
@@ -28,19 +28,28 @@ static void number_option(const char *name, const char *argument, struct argp_st
     argp_error(state, "--%s wants a number, not '%s'", name, argument);
 }
 
-/* What fits together, once all is read. */
-static void arguments_check(const struct decode_arguments *arguments, struct argp_state *state)
+static enum decode_what what_find(const char *word)
 {
-  bool is_area;
+  static const char *const areas[] = {[DECODE_DS] = "ds", [DECODE_BTS] = "bts", [DECODE_PEBS] = "pebs"};
+  unsigned what = 0;
 
+  while (what < DECODE_REGISTER && strcasecmp(word, areas[what]) != 0)
+    what++;
+  return (enum decode_what)what;
+}
+
+/* What fits together, once all is read. */
+static void arguments_check(struct decode_arguments *arguments, struct argp_state *state)
+{
   if (!arguments->value)
     argp_error(state, "a register and its value are wanted, or ds, bts or pebs and a file");
-  is_area = decode_is_area(arguments->what);
-  if (!is_area && (arguments->wants_32 || arguments->wants_64 || arguments->has_offset || arguments->has_count))
+  arguments->what = what_find(arguments->name);
+  if (arguments->what == DECODE_REGISTER &&
+      (arguments->wants_32 || arguments->wants_64 || arguments->has_offset || arguments->has_count))
     argp_error(state, "--32, --64, --offset and --count are for ds, bts and pebs");
   if (arguments->wants_32 && arguments->wants_64)
     argp_error(state, "either --32 or --64");
-  if (arguments->has_count && strcmp(arguments->what, "ds") == 0)
+  if (arguments->has_count && arguments->what == DECODE_DS)
     argp_error(state, "--count is for bts and pebs");
 }
 
@@ -50,7 +59,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case 'c':
-    arguments->cpu = argument;
+    arguments->cpu = cli_option_cpu(argument);
     break;
   case 'j':
     arguments->wants_json = true;
@@ -71,7 +80,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     break;
   case ARGP_KEY_ARG:
     if (state->arg_num == 0)
-      arguments->what = argument;
+      arguments->name = argument;
     else if (state->arg_num == 1)
       arguments->value = argument;
     else
@@ -92,7 +101,9 @@ static const struct argp decode_argp = {
   .args_doc = "REGISTER VALUE\nds FILE\nbts FILE\npebs FILE",
   .doc =
     "Take a register value apart, or a debug-store management area, BTS buffer or PEBS buffer in a file. REGISTER is "
-    "a name in the manual's spelling, with or without IA32_ or MSR_, or an address (0x1d9).",
+    "a name in the manual's spelling, with or without IA32_ or MSR_, or an address (0x1d9). Before a negative VALUE "
+    "stands --. A FILE of - is standard input.",
+  .children = cli_help,
 };
 
 int cmd_decode(int argc, char **argv)
@@ -100,5 +111,5 @@ int cmd_decode(int argc, char **argv)
   struct decode_arguments arguments = {0};
 
   argp_parse(&decode_argp, argc, argv, 0, NULL, &arguments);
-  return decode_is_area(arguments.what) ? decode_area(&arguments) : decode_register(&arguments);
+  return arguments.what == DECODE_REGISTER ? decode_register(&arguments) : decode_area(&arguments);
 }

@@ -14,14 +14,14 @@
 #define WORD_MAX 64
 
 struct arguments {
-  const char *cpu;
+  const struct lb_cpu *cpu; /* NULL: choose one */
   const char *name;
   char **fields; /* words of the command line, each with one or more fields */
   int count;
 };
 
 static const struct argp_option options[] = {
-  {"cpu", 'c', "NAME", 0, "of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
+  {"cpu", 'c', "NAME", 0, "Of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
   {0},
 };
 
@@ -31,7 +31,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case 'c':
-    arguments->cpu = argument;
+    arguments->cpu = cli_option_cpu(argument);
     break;
   case ARGP_KEY_ARG:
     if (arguments->name)
@@ -58,7 +58,8 @@ static const struct argp encode_argp = {
   .args_doc = "REGISTER FIELD[=VALUE],...",
   .doc =
     "Print the value of a register with the named fields set, all others 0. A FIELD of one bit needs no VALUE. Case does "
-    "not matter.",
+    "not matter. 'lbr decode REGISTER 0' shows the fields.",
+  .children = cli_help,
 };
 
 /* ---- fields ---- */
@@ -108,7 +109,7 @@ static int field_value(const struct lb_field *field, const char *value_text, uin
   }
   r = number_parse(value_text, &value);
   if (r < 0) {
-    cli_error("%s: '%s' is not a number", field->name, value_text);
+    cli_error("%s: '%s' is not a number of 64 bits", field->name, value_text);
     return r;
   }
   if (width < 64 && value >> width) {
@@ -149,38 +150,59 @@ static int field_add(const struct register_choice *choice, const char *register_
   return 0;
 }
 
+/* Adds what stands between two commas. */
+static int word_add(const struct register_choice *choice, const char *register_name, const char *start, size_t length,
+                    uint64_t *seen, uint64_t *value)
+{
+  char word[WORD_MAX];
+
+  if (length >= sizeof(word)) {
+    cli_error("'%s' is too long for a field", start);
+    return LB_E_TOO_BIG;
+  }
+  memcpy(word, start, length);
+  word[length] = '\0';
+  return field_add(choice, register_name, word, seen, value);
+}
+
 /* All words, each split at its commas. */
 static int fields_add(const struct register_choice *choice, const char *register_name,
                       const struct arguments *arguments, uint64_t *ret_value)
 {
   uint64_t seen = 0, value = 0;
-  char word[WORD_MAX];
   int r;
 
-  for (int i = 0; i < arguments->count; i++)
-    for (const char *at = arguments->fields[i]; *at; at += *at == ',') {
+  for (int i = 0; i < arguments->count; i++) {
+    const char *at = arguments->fields[i];
+
+    do {
       size_t length = strcspn(at, ",");
 
-      if (length >= sizeof(word)) {
-        cli_error("'%s' is too long for a field", at);
-        return LB_E_TOO_BIG;
-      }
       if (!length) {
         cli_error("'%s' lacks a field", arguments->fields[i]);
         return LB_E_BAD_SYNTAX;
       }
-      memcpy(word, at, length);
-      word[length] = '\0';
-      at += length;
-      r = field_add(choice, register_name, word, &seen, &value);
+      r = word_add(choice, register_name, at, length, &seen, &value);
       if (r < 0)
         return r;
-    }
+      at += length;
+    } while (*at++ == ',');
+  }
   *ret_value = value;
   return 0;
 }
 
 /* ---- what a write would do ---- */
+
+static void fault_warn(const struct register_choice *choice, const char *register_name, uint64_t value)
+{
+  const char *reason = register_fault_reason(choice);
+  char bits[32];
+
+  snprintf(bits, sizeof(bits), "bits 0x%llx", (unsigned long long)register_faulting_bits(choice, value));
+  cli_error("warning: WRMSR of this value to %s gives #GP on %s: %s", register_name, choice->cpu->title,
+            reason ? reason : bits);
+}
 
 static void write_warn(const struct register_choice *choice, const char *register_name, uint64_t value)
 {
@@ -188,11 +210,7 @@ static void write_warn(const struct register_choice *choice, const char *registe
 
   switch (register_try_write(choice, value, &got)) {
   case WRITE_FAULTS:
-    if (register_is_address(choice->id))
-      cli_error("warning: WRMSR of this value to %s gives #GP on %s: not canonical", register_name, choice->cpu->title);
-    else
-      cli_error("warning: WRMSR of this value to %s gives #GP on %s (bits 0x%llx)", register_name, choice->cpu->title,
-                (unsigned long long)register_faulting_bits(choice, value));
+    fault_warn(choice, register_name, value);
     break;
   case WRITE_READ_ONLY:
     cli_error("warning: %s is read-only on %s: WRMSR gives #GP", register_name, choice->cpu->title);
@@ -207,29 +225,23 @@ static void write_warn(const struct register_choice *choice, const char *registe
   }
 }
 
-static void cpu_mention(const struct register_choice *choice)
-{
-  struct text cpu = {0};
-
-  if (strcmp(choice->chosen_by, "--cpu") != 0 && register_describe_cpu(&cpu, choice) >= 0)
-    cli_error("note: for %s", text_string(&cpu));
-  text_done(&cpu);
-}
-
 int cmd_encode(int argc, char **argv)
 {
   struct arguments arguments = {0};
   struct register_choice choice;
   char name[WORD_MAX];
   uint64_t value = 0;
+  int r;
 
   argp_parse(&encode_argp, argc, argv, 0, NULL, &arguments);
   if (register_choose(arguments.cpu, arguments.name, &choice) < 0)
     return CLI_FAILURE;
   lb_cpu_register_name(choice.cpu, choice.id, choice.number, name, sizeof(name));
-  cpu_mention(&choice);
-  if (fields_add(&choice, name, &arguments, &value) < 0)
-    return CLI_FAILURE;
+  if (!arguments.cpu)
+    cli_error("note: for %s (%s; --cpu chooses another)", choice.cpu->title, choice.chosen_by);
+  r = fields_add(&choice, name, &arguments, &value);
+  if (r < 0)
+    return r == LB_E_BAD_SYNTAX || r == LB_E_BAD_NUMBER ? CLI_USAGE : CLI_FAILURE;
   printf("0x%llx\n", (unsigned long long)value);
   write_warn(&choice, name, value);
   return CLI_OK;

@@ -5,7 +5,6 @@
  */
 #include <argp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -51,6 +50,7 @@ static const struct argp help_argp = {
   .parser = option_parse,
   .args_doc = "[COMMAND]",
   .doc = "List the commands, or show the manual of one.",
+  .children = cli_help,
 };
 
 int cmd_help(int argc, char **argv)

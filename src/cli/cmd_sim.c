@@ -22,13 +22,19 @@ struct sim_arguments {
   int count;
 };
 
-/* One file while it is shown. With JSON, stdout is for the objects alone: what is for people goes to stderr. */
+/* One file while it is shown. */
 struct sim_show {
   const struct sim_arguments *arguments;
   const char *file;
   FILE *out;
   int error;
 };
+
+/* With JSON, stdout is for the objects alone: what is for people goes to stderr. */
+static FILE *text_stream(const struct sim_arguments *arguments)
+{
+  return arguments->format == REPORT_JSON ? stderr : stdout;
+}
 
 /* ---- reading ---- */
 
@@ -69,6 +75,12 @@ static int file_read(const char *name, char **ret_text, size_t *ret_size)
 static const char *file_name(const char *name)
 {
   return strcmp(name, "-") ? name : "stdin";
+}
+
+/* The statement that did not hold, without the word that says so again. */
+static const char *expected_text(const struct sim_failure *failure)
+{
+  return failure->expected + (strncmp(failure->expected, "expect ", 7) == 0 ? 7 : 0);
 }
 
 /* Complains where the complaint belongs: --check answers for every file on stdout. */
@@ -141,12 +153,12 @@ static void show_failures(const struct sim_show *show, const struct sim_result *
 {
   for (size_t i = 0; i < result->count; i++) {
     const struct sim_failure *failure = &result->failures[i];
+    char line[16] = "";
 
     if (failure->line)
-      fprintf(show->out, "%s:%u: expected: %s\n", show->file, failure->line, failure->expected);
-    else
-      fprintf(show->out, "%s: expected: %s\n", show->file, failure->expected);
-    fprintf(show->out, "%*s  got: %s\n", (int)strlen(show->file), "", failure->got);
+      snprintf(line, sizeof(line), ":%u", failure->line);
+    fprintf(show->out, "%s%s: expected: %s\n", show->file, line, expected_text(failure));
+    fprintf(show->out, "%*s       got: %s\n", (int)(strlen(show->file) + strlen(line)), "", failure->got);
   }
   if (result->is_cut)
     fprintf(show->out, "%s: more does not hold\n", show->file);
@@ -173,7 +185,7 @@ static int check_cpu(const struct sim_arguments *arguments, const struct sim *si
     const struct sim_failure *first = &result.failures[0];
     struct text text = {0};
 
-    r = text_addf(&text, "on %s, expected: %s; got: %s", cpu->name, first->expected, first->got);
+    r = text_addf(&text, "on %s, expected: %s; got: %s", cpu->name, expected_text(first), first->got);
     file_complain(arguments, file, first->line, r < 0 ? lb_strerror(r) : text_string(&text));
     text_done(&text);
   }
@@ -185,13 +197,11 @@ static int check_cpu(const struct sim_arguments *arguments, const struct sim *si
 static int show_cpu(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
                     const char *file)
 {
-  struct sim_show show = {.arguments = arguments, .file = file, .out = stdout};
+  struct sim_show show = {.arguments = arguments, .file = file, .out = text_stream(arguments)};
   struct sim_watch watch = {.data = &show, .print = show_print, .end = show_end};
   struct sim_result result = {0};
   int r, count;
 
-  if (arguments->format == REPORT_JSON)
-    show.out = stderr;
   if (arguments->is_verbose)
     watch.step = show_step;
   fprintf(show.out, "\non %s:\n", cpu->name);
@@ -221,11 +231,15 @@ static bool is_for(const struct sim *sim, const struct lb_cpu *cpu)
   return false;
 }
 
+/* Of several files, each says which it is. */
 static void show_title(const struct sim_arguments *arguments, const struct sim *sim, const char *file)
 {
-  FILE *out = arguments->format == REPORT_JSON ? stderr : stdout;
+  FILE *out = text_stream(arguments);
+  const char *title = sim_title(sim);
 
-  fprintf(out, "%s\n", *sim_title(sim) ? sim_title(sim) : file);
+  if (!*title || arguments->count > 1)
+    fprintf(out, "%s%s", file, *title ? ": " : "");
+  fprintf(out, "%s\n", title);
   if (arguments->is_verbose && *sim_source(sim))
     fprintf(out, "source: %s\n", sim_source(sim));
   if (arguments->cpu && sim_cpu_at(sim, 0) && !is_for(sim, arguments->cpu))
@@ -240,12 +254,14 @@ static int file_run(const struct sim_arguments *arguments, const struct sim *sim
   const struct lb_cpu *cpu;
   int failures = 0;
 
-  if (arguments->cpu)
-    return run(arguments, sim, arguments->cpu, file);
-  if (!sim_cpu_at(sim, 0)) {
+  if (!arguments->cpu && !sim_cpu_at(sim, 0)) {
     file_complain(arguments, file, 0, "the file names no CPU; name one with --cpu");
     return LB_E_NO_CPU;
   }
+  if (!arguments->is_check)
+    show_title(arguments, sim, file);
+  if (arguments->cpu)
+    return run(arguments, sim, arguments->cpu, file);
   for (size_t i = 0; (cpu = sim_cpu_at(sim, i)); i++) {
     int r = run(arguments, sim, cpu, file);
 
@@ -271,8 +287,6 @@ static int file_sim(const struct sim_arguments *arguments, const char *name)
 
   if (file_parse(arguments, name, &sim) < 0)
     return CLI_FAILURE;
-  if (!arguments->is_check)
-    show_title(arguments, sim, file);
   failures = file_run(arguments, sim, file);
   if (failures == 0 || (failures > 0 && !failures_count(arguments, sim)))
     status = CLI_OK;
@@ -287,6 +301,7 @@ static int file_sim(const struct sim_arguments *arguments, const char *name)
 static const struct argp_option options[] = {
   {"cpu", 'c', "NAME", 0, "Run on this CPU instead of those that the file names ('lbr cpu --list' shows all)", 0},
   {"format", 'f', "FORMAT", 0, "Show the unit as table (default), windbg, windbg-old or json", 0},
+  {"json", 'j', NULL, 0, "The same as --format=json", 0},
   {"check", 'k', NULL, 0, "Only say ok or FAIL for each file", 0},
   {"verbose", 'v', NULL, 0, "Show each statement and what it does", 0},
   {0},
@@ -299,14 +314,16 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case 'c':
-    if (cli_find_cpu(argument, &arguments->cpu) < 0)
-      exit(CLI_USAGE);
+    arguments->cpu = cli_option_cpu(argument);
     return 0;
   case 'f':
     format = report_format_find(argument);
     if (format < 0)
       argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
     arguments->format = (enum report_format)format;
+    return 0;
+  case 'j':
+    arguments->format = REPORT_JSON;
     return 0;
   case 'k':
     arguments->is_check = true;
@@ -319,7 +336,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->count = state->argc - state->next;
     return 0;
   case ARGP_KEY_NO_ARGS:
-    argp_error(state, "which file?");
+    argp_error(state, "a rule file is wanted");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -334,6 +351,7 @@ static const struct argp sim_argp = {
          "A FILE of - is standard input. Exit status: 0 if every expectation holds, 1 if not, 2 for a command line "
          "that makes no sense. With --cpu naming a CPU that the file was not written for, differences are shown and "
          "only --check makes them a failure.",
+  .children = cli_help,
 };
 
 int cmd_sim(int argc, char **argv)
@@ -342,8 +360,11 @@ int cmd_sim(int argc, char **argv)
   int status = CLI_OK;
 
   argp_parse(&sim_argp, argc, argv, 0, NULL, &arguments);
-  for (int i = 0; i < arguments.count; i++)
+  for (int i = 0; i < arguments.count; i++) {
+    if (i > 0 && !arguments.is_check)
+      fputc('\n', text_stream(&arguments));
     if (file_sim(&arguments, arguments.files[i]) != CLI_OK)
       status = CLI_FAILURE;
+  }
   return status;
 }

@@ -18,8 +18,12 @@ static void put_identity(struct page *page, const struct hardware_host *host)
     page_putf(page, "virtual_machine", "%s (%s)", host->hypervisor_name, host->hypervisor);
   else
     page_put(page, "virtual_machine", NULL);
-  page_put(page, "cpu", host->cpu ? host->cpu->name : NULL);
-  page_put(page, "title", host->cpu ? host->cpu->title : "not in the catalogue");
+  if (host->cpu || page->is_json) {
+    page_put(page, "cpu", host->cpu ? host->cpu->name : NULL);
+    page_put(page, "title", host->cpu ? host->cpu->title : NULL);
+  } else {
+    page_put(page, "cpu", "not in the catalogue");
+  }
 }
 
 static void put_kernel(struct page *page, const struct hardware_host *host)

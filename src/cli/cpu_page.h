@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pages of `lbr cpu`, for cmd_cpu.c, and the pieces of them that `lbr decode` shows too.
+ * The pages of `lbr cpu`, for cmd_cpu.c, and the pieces (cpu_piece.c) that they and `lbr decode` are made of.
  */
 #ifndef CLI_CPU_PAGE_H
 #define CLI_CPU_PAGE_H
+
+#include <stddef.h>
 
 #include "cli/page.h"
 #include "hardware/hardware.h"
@@ -15,10 +17,27 @@ void cpu_page_profile(struct page *page, const struct lb_cpu *cpu);
 /* What this host is and lets you use. */
 void cpu_page_host(struct page *page, const struct hardware_host *host);
 
-/* The families and models that belong to a row, as a list "06_4E, 06_55_0-4". */
-void cpu_page_models(struct page *page, const char *key, const struct lb_cpu *cpu);
+/* ---- pieces ---- */
+
+/* The families and models that belong to a row: "06_4E, 06_55_0-4". */
+void cpu_page_models(struct page *page, const struct lb_cpu *cpu);
+
+/* Its other names. */
+void cpu_page_aliases(struct page *page, const struct lb_cpu *cpu);
+
+void cpu_page_lbr_fmt(struct page *page, const struct lb_cpu *cpu);
 
 /* "7" or "15:8", as the manuals write bits. */
 void cpu_page_bits(struct page *page, const char *key, unsigned high, unsigned low);
+
+/* "0x680 to 0x69f"; of at least one register. */
+void cpu_range_text(struct lb_register_range range, char *buffer, size_t size);
+
+/* The address of a register, and of several alike; absent when there is none. */
+void cpu_page_msr(struct page *page, const char *key, uint32_t msr);
+void cpu_page_register_range(struct page *page, const char *key, struct lb_register_range range);
+
+/* A table of a register's fields; with their values if `value` is not NULL. */
+void cpu_page_fields(struct page *page, const struct lb_cpu *cpu, enum lb_register id, const uint64_t *value);
 
 #endif

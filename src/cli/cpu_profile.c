@@ -3,126 +3,25 @@
  * The page of `lbr cpu NAME`: a row of the catalogue in full. Nothing is known here about any CPU; all of it is what
  * lastbranch/cpudb.h answers.
  */
-#include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/cpu_page.h"
 
-#define LAST_STEPPING 15
-
-/* ---- pieces ---- */
-
-void cpu_page_bits(struct page *page, const char *key, unsigned high, unsigned low)
-{
-  if (high == low)
-    page_putf(page, key, "%u", low);
-  else
-    page_putf(page, key, "%u:%u", high, low);
-}
-
-/* "06_55_0-4": as lb_cpu_find takes it, but for the ranges. */
-static void put_model(struct page *page, const struct lb_model *model, const struct lb_cpu *cpu)
-{
-  char vendor[16] = "", models[8] = "", steppings[8] = "";
-
-  if (model->vendor != cpu->vendor)
-    snprintf(vendor, sizeof(vendor), "%s:", lb_vendor_name(model->vendor));
-  for (char *letter = vendor; *letter; letter++)
-    *letter = (char)tolower((unsigned char)*letter);
-  if (model->last_model != model->first_model)
-    snprintf(models, sizeof(models), "-%02X", (unsigned)model->last_model);
-  if (model->first_stepping == model->last_stepping)
-    snprintf(steppings, sizeof(steppings), "_%X", (unsigned)model->first_stepping);
-  else if (model->first_stepping > 0 || model->last_stepping < LAST_STEPPING)
-    snprintf(steppings, sizeof(steppings), "_%X-%X", (unsigned)model->first_stepping, (unsigned)model->last_stepping);
-  page_item(page, "%s%02X_%02X%s%s", vendor, (unsigned)model->family, (unsigned)model->first_model, models, steppings);
-}
-
-void cpu_page_models(struct page *page, const char *key, const struct lb_cpu *cpu)
-{
-  const struct lb_model *model;
-
-  page_list(page, key);
-  for (size_t i = 0; (model = lb_model_at(i)); i++)
-    if (model->cpu == cpu)
-      put_model(page, model, cpu);
-  page_list_end(page);
-}
-
-static uint32_t range_last(struct lb_register_range range)
-{
-  return range.first + (range.count - 1) * range.stride;
-}
-
-static void put_register_range(struct page *page, const char *key, struct lb_register_range range)
-{
-  if (range.count == 0) {
-    page_absent(page, key);
-  } else if (page->is_json) {
-    page_section(page, key, NULL);
-    page_put_hex(page, "first", range.first);
-    page_put_number(page, "count", range.count);
-    page_put_number(page, "stride", range.stride);
-    page_section_end(page);
-  } else if (range.count == 1) {
-    page_put_hex(page, key, range.first);
-  } else if (range.stride == 1) {
-    page_putf(page, key, "0x%x to 0x%x", range.first, range_last(range));
-  } else {
-    page_putf(page, key, "0x%x to 0x%x, %u apart", range.first, range_last(range), range.stride);
-  }
-}
-
-static void put_msr(struct page *page, const char *key, uint32_t msr)
-{
-  if (msr)
-    page_put_hex(page, key, msr);
-  else
-    page_absent(page, key);
-}
-
-/* A table of a register's fields; with their values if `value` is not NULL. */
-static void put_fields(struct page *page, const char *key, const struct lb_cpu *cpu, enum lb_register id,
-                       const uint64_t *value)
-{
-  static const struct page_column plain[] = {{"bits", 6}, {"name", 24}, {"meaning", 0}, {NULL, 0}};
-  static const struct page_column valued[] = {{"bits", 6}, {"name", 24}, {"value", 6}, {"meaning", 0}, {NULL, 0}};
-  struct lb_field field;
-
-  page_table(page, key, value ? valued : plain);
-  for (unsigned i = 0; lb_cpu_field(cpu, id, i, &field) >= 0; i++) {
-    page_row(page, false);
-    cpu_page_bits(page, "bits", field.high, field.low);
-    page_put(page, "name", field.name);
-    if (value)
-      page_put_hex(page, "value", *value >> field.low & (UINT64_MAX >> (63 - (field.high - field.low))));
-    page_put(page, "meaning", field.meaning);
-    page_row_end(page);
-  }
-  page_table_end(page);
-}
-
-/* ---- sections ---- */
-
 static void put_identity(struct page *page, const struct lb_cpu *cpu)
 {
-  char alias[64];
-  const char *rest = cpu->aliases;
-  size_t length;
-
   page_put(page, "name", cpu->name);
   page_put(page, "title", cpu->title);
   page_put(page, "vendor", lb_vendor_name(cpu->vendor));
-  page_list(page, "aliases");
-  for (rest += strspn(rest, " "); *rest; rest += length, rest += strspn(rest, " ")) {
-    length = strcspn(rest, " ");
-    snprintf(alias, sizeof(alias), "%.*s", (int)length, rest);
-    page_item(page, "%s", alias);
-  }
-  page_list_end(page);
-  cpu_page_models(page, "models", cpu);
+  cpu_page_aliases(page, cpu);
+  cpu_page_models(page, cpu);
   page_put(page, "evidence", cpu->evidence);
+}
+
+/* The keys of what a CPU does not have. */
+static void put_absent(struct page *page, const char *const *keys)
+{
+  for (; *keys; keys++)
+    page_absent(page, *keys);
 }
 
 static const char *write_rule_text(unsigned rule)
@@ -153,7 +52,7 @@ static void put_tos(struct page *page, const struct lb_cpu *cpu)
 {
   const struct lb_lbr_class *lbr = cpu->lbr;
 
-  put_msr(page, "tos", lbr->tos);
+  cpu_page_msr(page, "tos", lbr->tos);
   if (!lbr->tos) {
     page_absent(page, "tos_bits");
     page_absent(page, "tos_write");
@@ -175,35 +74,42 @@ static const char *newest_text(const struct lb_cpu *cpu)
   return cpu->lbr->tos ? "the entry that TOS names" : "the entry before the write offset of DBG_EXTN_CFG";
 }
 
-static void put_lbr(struct page *page, const struct lb_cpu *cpu)
+static void put_stack(struct page *page, const struct lb_cpu *cpu)
 {
   const struct lb_lbr_class *lbr = cpu->lbr;
 
+  page_put(page, "newest_record", newest_text(cpu));
+  cpu_page_register_range(page, "combined", lb_cpu_register(cpu, LB_REG_LBR));
+  cpu_page_register_range(page, "from", lb_cpu_register(cpu, LB_REG_LBR_FROM));
+  cpu_page_register_range(page, "to", lb_cpu_register(cpu, LB_REG_LBR_TO));
+  cpu_page_register_range(page, "info", lb_cpu_register(cpu, LB_REG_LBR_INFO));
+  page_put(page, "record_write", write_rule_text(lbr->write_rule));
+  put_tos(page, cpu);
+  cpu_page_msr(page, "copy_from", lbr->mirror_from);
+  cpu_page_msr(page, "copy_to", lbr->mirror_to);
+  page_put(page, "evidence", lbr->evidence);
+}
+
+static void put_lbr(struct page *page, const struct lb_cpu *cpu)
+{
+  static const char *const absent[] = {"newest_record", "combined", "from",     "to",        "info",
+                                       "record_write",  "tos",      "tos_bits", "tos_write", "copy_from",
+                                       "copy_to",       "evidence", NULL};
+
   page_section(page, "lbr", "LBR stack");
   page_put_number(page, "entries", lb_cpu_depth(cpu));
-  page_put(page, "class", lbr ? lbr->name : NULL);
-  if (lbr) {
-    page_put(page, "newest_record", newest_text(cpu));
-    put_register_range(page, "combined", lb_cpu_register(cpu, LB_REG_LBR));
-    put_register_range(page, "from", lb_cpu_register(cpu, LB_REG_LBR_FROM));
-    put_register_range(page, "to", lb_cpu_register(cpu, LB_REG_LBR_TO));
-    put_register_range(page, "info", lb_cpu_register(cpu, LB_REG_LBR_INFO));
-    page_put(page, "record_write", write_rule_text(lbr->write_rule));
-    put_tos(page, cpu);
-    put_msr(page, "copy_from", lbr->mirror_from);
-    put_msr(page, "copy_to", lbr->mirror_to);
-    page_put(page, "evidence", lbr->evidence);
-  }
+  page_put(page, "class", cpu->lbr ? cpu->lbr->name : NULL);
+  if (cpu->lbr)
+    put_stack(page, cpu);
+  else
+    put_absent(page, absent);
   page_section_end(page);
 }
 
 static void put_format(struct page *page, const struct lb_cpu *cpu)
 {
   page_section(page, "format", "Record format");
-  if (cpu->lbr_fmt < 0)
-    page_put(page, "lbr_fmt", NULL);
-  else
-    page_put_number(page, "lbr_fmt", (unsigned)cpu->lbr_fmt);
+  cpu_page_lbr_fmt(page, cpu);
   page_put(page, "layout", cpu->lbr ? lb_format_text(cpu->format) : NULL);
   page_section_end(page);
 }
@@ -218,7 +124,7 @@ static void put_filter(struct page *page, const struct lb_cpu *cpu)
     page_put_hex(page, "kept", lbr->select_mask);
     page_put_hex(page, "ignored", lbr->select_ignored);
     page_put_hex(page, "faults", ~(uint64_t)(lbr->select_mask | lbr->select_ignored));
-    put_fields(page, "fields", cpu, LB_REG_LBR_SELECT, NULL);
+    cpu_page_fields(page, cpu, LB_REG_LBR_SELECT, NULL);
     page_section_end(page);
   } else {
     page_absent(page, "select");
@@ -226,7 +132,7 @@ static void put_filter(struct page *page, const struct lb_cpu *cpu)
   if (lb_cpu_register(cpu, LB_REG_LBR_CTL).count) {
     page_section(page, "lbr_ctl", "LBR_CTL");
     page_put_hex(page, "address", lb_cpu_register(cpu, LB_REG_LBR_CTL).first);
-    put_fields(page, "fields", cpu, LB_REG_LBR_CTL, NULL);
+    cpu_page_fields(page, cpu, LB_REG_LBR_CTL, NULL);
     page_section_end(page);
   } else {
     page_absent(page, "lbr_ctl");
@@ -293,18 +199,21 @@ static void put_ler(struct page *page, const struct lb_cpu *cpu)
   page_section(page, "ler", "Last exception record");
   page_put_hex(page, "from", lbr->ler_from);
   page_put_hex(page, "to", lbr->ler_to);
-  put_msr(page, "info", lbr->ler_info);
+  cpu_page_msr(page, "info", lbr->ler_info);
   page_put_flag(page, "writable", lbr->ler_is_writable);
   page_section_end(page);
 }
 
 static void put_ds(struct page *page, const struct lb_cpu *cpu)
 {
+  static const char *const absent[] = {"layout", "cpl_filter", "predicted_flag", "ds_area_write", NULL};
   const struct lb_ds *ds = cpu->ds;
 
   page_section(page, "ds", "BTS and the DS area");
   page_put_flag(page, "bts", ds->has_bts);
-  if (ds->has_bts) {
+  if (!ds->has_bts) {
+    put_absent(page, absent);
+  } else {
     page_put(page, "layout", ds->is_64 ? "64-bit in every mode" : "64-bit in IA-32e mode, otherwise 32-bit");
     page_put_flag(page, "cpl_filter", ds->has_cpl);
     page_put_flag(page, "predicted_flag", ds->has_predicted);
@@ -365,14 +274,14 @@ static void put_perf_capabilities(struct page *page, const struct lb_cpu *cpu)
   }
   page_section(page, "perf_capabilities", "PERF_CAPABILITIES");
   page_put_hex(page, "value", value);
-  put_fields(page, "fields", cpu, LB_REG_PERF_CAPABILITIES, &value);
+  cpu_page_fields(page, cpu, LB_REG_PERF_CAPABILITIES, &value);
   page_section_end(page);
 }
 
 static void put_features(struct page *page, const struct lb_cpu *cpu)
 {
   static const struct page_column features[] = {{"feature", 24}, {"meaning", 0}, {NULL, 0}};
-  static const struct page_column quirks[] = {{"quirk", 24}, {"erratum", 16}, {"modelled", 9}, {"what", 0}, {NULL, 0}};
+  static const struct page_column quirks[] = {{"quirk", 24}, {"erratum", 20}, {"modelled", 9}, {"what", 0}, {NULL, 0}};
 
   page_section(page, "peculiarities", "Features, quirks and errata");
   page_table(page, "features", features);
@@ -384,8 +293,7 @@ static void put_features(struct page *page, const struct lb_cpu *cpu)
       page_row_end(page);
     }
   page_table_end(page);
-  if (cpu->quirks || page->is_json)
-    page_table(page, "quirks", quirks);
+  page_table(page, "quirks", quirks);
   for (unsigned i = 0; i < LB_QUIRKS; i++)
     if (lb_cpu_quirk(cpu, (enum lb_quirk)i)) {
       page_row(page, false);
@@ -396,8 +304,7 @@ static void put_features(struct page *page, const struct lb_cpu *cpu)
       page_put_note(page, "evidence", lb_quirk_evidence(i));
       page_row_end(page);
     }
-  if (cpu->quirks || page->is_json)
-    page_table_end(page);
+  page_table_end(page);
   page_section_end(page);
 }
 
@@ -426,11 +333,35 @@ static void put_cpuid(struct page *page, const struct lb_cpu *cpu)
   page_section_end(page);
 }
 
+/* One blank more than the text has, since two stand between columns. */
+static int widest(int width, const char *text)
+{
+  return (int)strlen(text) >= width ? (int)strlen(text) + 1 : width;
+}
+
+/* How wide the columns must be; they differ much from CPU to CPU. */
+static void registers_measure(const struct lb_cpu *cpu, struct page_column *address, struct page_column *name)
+{
+  char text[64];
+
+  for (unsigned id = 0; id < LB_REGISTERS; id++) {
+    struct lb_register_range range = lb_cpu_register(cpu, (enum lb_register)id);
+
+    if (!range.count)
+      continue;
+    cpu_range_text(range, text, sizeof(text));
+    address->width = widest(address->width, text);
+    lb_cpu_register_name(cpu, (enum lb_register)id, 0, text, sizeof(text));
+    name->width = widest(name->width, text);
+  }
+}
+
 static void put_registers(struct page *page, const struct lb_cpu *cpu)
 {
-  static const struct page_column columns[] = {{"address", 34}, {"name", 30}, {"what it is for", 0}, {NULL, 0}};
+  struct page_column columns[] = {{"address", 0}, {"name", 0}, {"what it is for", 0}, {NULL, 0}};
   char first[64];
 
+  registers_measure(cpu, &columns[0], &columns[1]);
   page_section(page, "registers", "Registers");
   page_table(page, "list", columns);
   for (unsigned id = 0; id < LB_REGISTERS; id++) {
@@ -440,7 +371,7 @@ static void put_registers(struct page *page, const struct lb_cpu *cpu)
       continue;
     lb_cpu_register_name(cpu, (enum lb_register)id, 0, first, sizeof(first));
     page_row(page, false);
-    put_register_range(page, "address", range);
+    cpu_page_register_range(page, "address", range);
     page_put(page, "name", first);
     page_put(page, "meaning", lb_register_text((enum lb_register)id));
     page_row_end(page);
@@ -451,7 +382,7 @@ static void put_registers(struct page *page, const struct lb_cpu *cpu)
 
 void cpu_page_profile(struct page *page, const struct lb_cpu *cpu)
 {
-  page_title(page, "%s", cpu->title);
+  page_title(page, cpu->title);
   put_identity(page, cpu);
   put_lbr(page, cpu);
   put_format(page, cpu);

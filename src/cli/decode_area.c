@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -17,11 +16,6 @@
 #include "cli/register.h"
 #include "lastbranch/recorder.h"
 
-bool decode_is_area(const char *word)
-{
-  return strcmp(word, "ds") == 0 || strcmp(word, "bts") == 0 || strcmp(word, "pebs") == 0;
-}
-
 /* ---- the file ---- */
 
 /* Passes over the first bytes; a pipe must be read for that. Returns 0, -errno, or LB_E_TRUNCATED. */
@@ -29,10 +23,10 @@ static int file_skip(FILE *file, uint64_t offset)
 {
   char buffer[4096];
 
-  if (offset > INT64_MAX)
-    return LB_E_TRUNCATED;
   if (fseeko(file, (off_t)offset, SEEK_SET) == 0)
     return 0;
+  if (errno == EINVAL || errno == EOVERFLOW)
+    return LB_E_TRUNCATED; /* no file is that long */
   if (errno != ESPIPE)
     return -errno;
   while (offset > 0) {
@@ -56,14 +50,25 @@ int decode_area_get(struct decode_area *area, unsigned char *bytes, size_t size)
   return (int)got;
 }
 
+/* Opens the file and looks at its first byte, so that what cannot be read is known before anything is printed. */
 static int file_open(struct decode_area *area)
 {
-  const char *path = area->arguments->value;
+  const struct decode_arguments *arguments = area->arguments;
+  unsigned char byte;
+  int r = 0;
 
-  area->file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+  area->file = strcmp(arguments->value, "-") == 0 ? stdin : fopen(arguments->value, "rbe");
   if (!area->file)
     return -errno;
-  return area->arguments->offset ? file_skip(area->file, area->arguments->offset) : 0;
+  if (arguments->offset)
+    r = file_skip(area->file, arguments->offset);
+  if (r >= 0)
+    r = decode_area_get(area, &byte, 1);
+  if (r == 0 && arguments->offset)
+    return LB_E_TRUNCATED;
+  if (r > 0)
+    ungetc(byte, area->file);
+  return r;
 }
 
 static void file_close(struct decode_area *area)
@@ -72,25 +77,12 @@ static void file_close(struct decode_area *area)
     fclose(area->file);
 }
 
-int decode_area_begin(struct decode_area *area)
+void decode_area_begin(struct decode_area *area)
 {
-  struct text cpu = {0};
-  int r;
-
-  r = register_describe_cpu(&cpu, &area->choice);
-  if (r < 0)
-    return r;
   page_open(&area->page, area->arguments->wants_json, cli_wants_color());
   area->is_open = true;
-  if (area->page.is_json) {
-    page_put(&area->page, "cpu", area->choice.cpu->name);
-    page_put(&area->page, "cpu_chosen_by", area->choice.chosen_by);
-  } else {
-    page_put(&area->page, "cpu", text_string(&cpu));
-  }
+  register_put_cpu(&area->page, &area->choice);
   page_put(&area->page, "layout", area->is_64 ? "64-bit" : "32-bit");
-  text_done(&cpu);
-  return 0;
 }
 
 /* ---- the management area ---- */
@@ -110,6 +102,11 @@ static void put_buffer(struct page *page, const char *key, const char *title, co
     page_put_number(page, "records", (index - base) / size);
     page_put_number(page, "capacity", (maximum - base) / size);
     page_put_number(page, "interrupt_after", (threshold - base) / size);
+  } else {
+    page_absent(page, "record_size");
+    page_absent(page, "records");
+    page_absent(page, "capacity");
+    page_absent(page, "interrupt_after");
   }
   page_section_end(page);
 }
@@ -170,10 +167,7 @@ static void put_violations(struct decode_area *area, const struct lb_ds_area *ds
     page_absent(page, "broken_rules");
     return;
   }
-  if (!broken && !page->is_json)
-    return;
-  if (!page->is_json)
-    page_section(page, NULL, "Requirements that it breaks");
+  page_heading(page, "Requirements that it breaks");
   page_table(page, "broken_rules", columns);
   for (unsigned i = 0; i < LB_DS_RULES; i++)
     if (broken >> i & 1) {
@@ -198,10 +192,9 @@ static int ds_show(struct decode_area *area)
   if (size < 0)
     return size;
   r = lb_ds_decode(area->is_64, bytes, (size_t)size, &ds);
-  if (r >= 0)
-    r = decode_area_begin(area);
   if (r < 0)
     return r;
+  decode_area_begin(area);
   put_buffer(page, "bts", "BTS buffer", (const uint64_t[]){ds.bts_base, ds.bts_index, ds.bts_maximum, ds.bts_threshold},
              area->is_64 ? 24 : 12);
   put_buffer(page, "pebs", "PEBS buffer",
@@ -221,35 +214,41 @@ static int ds_show(struct decode_area *area)
 
 /* ---- records ---- */
 
+bool decode_area_wants(const struct decode_area *area)
+{
+  return !area->arguments->has_count || area->records < area->arguments->count;
+}
+
+static void put_bts_record(struct decode_area *area, const struct lb_bts_record *record)
+{
+  page_row(&area->page, false);
+  page_put_number(&area->page, "record", area->records);
+  page_put_hex(&area->page, "from", record->from);
+  page_put_hex(&area->page, "to", record->to);
+  if (area->choice.cpu->ds->has_predicted)
+    page_put_flag(&area->page, "predicted", record->is_predicted);
+  else
+    page_put(&area->page, "predicted", NULL);
+  page_row_end(&area->page);
+}
+
 static int bts_show(struct decode_area *area)
 {
   static const struct page_column columns[] = {{"record", 8}, {"from", 18}, {"to", 18}, {"predicted", 0}, {NULL, 0}};
-  const struct decode_arguments *arguments = area->arguments;
   unsigned char bytes[24];
-  size_t size = area->is_64 ? 24 : 12;
   struct lb_bts_record record;
-  int r;
+  int r = 0;
 
-  r = decode_area_begin(area);
-  if (r < 0)
-    return r;
+  decode_area_begin(area);
   page_table(&area->page, "records", columns);
-  for (uint64_t i = 0; !arguments->has_count || i < arguments->count; i++) {
-    r = decode_area_get(area, bytes, size);
+  for (; decode_area_wants(area); area->records++) {
+    r = decode_area_get(area, bytes, area->is_64 ? 24 : 12);
     if (r <= 0)
       break;
     r = lb_bts_decode(area->is_64, bytes, (size_t)r, &record);
     if (r < 0)
       break;
-    page_row(&area->page, false);
-    page_put_number(&area->page, "record", i);
-    page_put_hex(&area->page, "from", record.from);
-    page_put_hex(&area->page, "to", record.to);
-    if (area->choice.cpu->ds->has_predicted)
-      page_put_flag(&area->page, "predicted", record.is_predicted);
-    else
-      page_put(&area->page, "predicted", NULL);
-    page_row_end(&area->page);
+    put_bts_record(area, &record);
   }
   page_table_end(&area->page);
   return r;
@@ -272,19 +271,16 @@ static bool cpu_has_pebs(const struct lb_cpu *cpu, const void *data)
 /* Chooses the CPU and refuses one that has no such buffer. */
 static int cpu_choose(struct decode_area *area)
 {
-  bool is_pebs = strcmp(area->arguments->what, "pebs") == 0;
+  bool is_pebs = area->arguments->what == DECODE_PEBS;
   bool (*fits)(const struct lb_cpu *, const void *) = is_pebs ? cpu_has_pebs : cpu_has_bts;
   const struct lb_cpu *cpu;
   struct text others = {0};
-  int r;
 
-  r = register_choose_cpu(area->arguments->cpu, fits, NULL, &area->choice);
-  if (r < 0)
-    return r;
+  register_choose_cpu(area->arguments->cpu, fits, NULL, &area->choice);
   cpu = area->choice.cpu;
   if (!fits(cpu, NULL)) {
     cpus_list(&others, fits, NULL);
-    cli_error("%s has no %s; %s have", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
+    cli_error("%s has no %s; %s have it", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
     text_done(&others);
     return LB_E_NO_CPU;
   }
@@ -296,17 +292,32 @@ static int cpu_choose(struct decode_area *area)
 /* Records before a broken one have been shown: what was begun is ended, so that JSON stays JSON. */
 static int area_show(struct decode_area *area)
 {
-  int r, closed = 0;
+  int r;
 
-  if (strcmp(area->arguments->what, "ds") == 0)
+  if (area->arguments->what == DECODE_DS)
     r = ds_show(area);
-  else if (strcmp(area->arguments->what, "bts") == 0)
+  else if (area->arguments->what == DECODE_BTS)
     r = bts_show(area);
   else
     r = decode_pebs(area);
+  if (!area->is_open)
+    return r;
+  if (r >= 0 && area->arguments->what != DECODE_DS && !area->records)
+    page_remark(&area->page, "no records");
+  page_close(&area->page);
+  return r;
+}
+
+/* What is wrong with the file, and at which record. */
+static void area_complain(const struct decode_area *area, int error)
+{
+  const char *file = strcmp(area->arguments->value, "-") == 0 ? "stdin" : area->arguments->value;
+  const char *text = error == LB_E_NO_FIELD ? "its size does not fit what it holds" : lb_strerror(error);
+
   if (area->is_open)
-    closed = page_close(&area->page);
-  return r < 0 ? r : closed;
+    cli_error("%s: record %llu: %s", file, (unsigned long long)area->records, text);
+  else
+    cli_error("%s: %s", file, text);
 }
 
 int decode_area(const struct decode_arguments *arguments)
@@ -321,8 +332,7 @@ int decode_area(const struct decode_arguments *arguments)
     r = area_show(&area);
   file_close(&area);
   if (r < 0) {
-    cli_error("%s: %s", arguments->value,
-              r == LB_E_NO_FIELD ? "a record's size does not fit what it holds" : lb_strerror(r));
+    area_complain(&area, r);
     return CLI_FAILURE;
   }
   return CLI_OK;

@@ -18,15 +18,19 @@ struct decode_area {
   struct register_choice choice; /* only its CPU counts */
   bool is_64;
   FILE *file;
-  bool is_open; /* the page was begun */
+  bool is_open;     /* the page was begun */
+  uint64_t records; /* shown so far */
   struct page page;
 };
 
 /* The next bytes of the file. Returns how many there were, up to `size`, or -errno. */
 int decode_area_get(struct decode_area *area, unsigned char *bytes, size_t size);
 
-/* Begins the page: with what CPU and layout the bytes are read. Returns 0, or -ENOMEM. */
-int decode_area_begin(struct decode_area *area);
+/* Begins the page: with what CPU and layout the bytes are read. */
+void decode_area_begin(struct decode_area *area);
+
+/* False when as many records were shown as the user wants. */
+bool decode_area_wants(const struct decode_area *area);
 
 /* The enum lb_pebs of the records. */
 unsigned decode_pebs_format(const struct decode_area *area);

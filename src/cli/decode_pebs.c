@@ -17,17 +17,16 @@ enum {
 
 /* What a record can hold, as bits. */
 enum group {
-  GROUP_BASIC = 1 << 0,
-  GROUP_GENERAL = 1 << 1,
-  GROUP_R8_TO_R15 = 1 << 2,
-  GROUP_MEMORY = 1 << 3,
-  GROUP_EVENTING = 1 << 4,
-  GROUP_TSX = 1 << 5,
-  GROUP_TSC = 1 << 6,
-  GROUP_STATUS = 1 << 7,
-  GROUP_COUNTERS = 1 << 8,
-  GROUP_XMM = 1 << 9,
-  GROUP_BRANCHES = 1 << 10,
+  GROUP_GENERAL = 1 << 0,
+  GROUP_R8_TO_R15 = 1 << 1,
+  GROUP_MEMORY = 1 << 2,
+  GROUP_EVENTING = 1 << 3,
+  GROUP_TSX = 1 << 4,
+  GROUP_TSC = 1 << 5,
+  GROUP_STATUS = 1 << 6,
+  GROUP_COUNTERS = 1 << 7,
+  GROUP_XMM = 1 << 8,
+  GROUP_BRANCHES = 1 << 9,
 };
 
 static const struct {
@@ -39,7 +38,7 @@ static const struct {
   {                                                                                                                    \
     .key = #name, .place = offsetof(struct lb_registers, name), .group = (group_)                                      \
   }
-  WORD(rip, GROUP_BASIC),           WORD(eventing_ip, GROUP_EVENTING), WORD(tsc, GROUP_TSC),
+  WORD(rip, GROUP_GENERAL),         WORD(eventing_ip, GROUP_EVENTING), WORD(tsc, GROUP_TSC),
   WORD(data_address, GROUP_MEMORY), WORD(data_source, GROUP_MEMORY),   WORD(latency, GROUP_MEMORY),
   WORD(tsx_abort, GROUP_TSX),       WORD(rflags, GROUP_GENERAL),       WORD(rax, GROUP_GENERAL),
   WORD(rbx, GROUP_GENERAL),         WORD(rcx, GROUP_GENERAL),          WORD(rdx, GROUP_GENERAL),
@@ -61,7 +60,7 @@ unsigned decode_pebs_format(const struct decode_area *area)
 /* Bits 3:0 of the head of an adaptive record are those of MSR_PEBS_DATA_CFG. */
 static unsigned adaptive_groups(uint64_t head)
 {
-  unsigned groups = GROUP_BASIC | GROUP_TSC | GROUP_COUNTERS;
+  unsigned groups = GROUP_EVENTING | GROUP_TSC | GROUP_COUNTERS;
 
   groups |= head & 1 ? GROUP_MEMORY | GROUP_TSX : 0;
   groups |= head & 2 ? GROUP_GENERAL | GROUP_R8_TO_R15 : 0;
@@ -72,11 +71,11 @@ static unsigned adaptive_groups(uint64_t head)
 
 static unsigned groups_find(unsigned pebs, uint64_t head)
 {
-  const unsigned first = GROUP_BASIC | GROUP_GENERAL | GROUP_R8_TO_R15;
+  const unsigned first = GROUP_GENERAL | GROUP_R8_TO_R15;
 
   switch (pebs) {
   case LB_PEBS_P4:
-    return GROUP_BASIC | GROUP_GENERAL;
+    return GROUP_GENERAL;
   case LB_PEBS_0:
     return first;
   case LB_PEBS_1:
@@ -100,17 +99,34 @@ static void put_words(struct page *page, unsigned groups, const struct lb_regist
     if (groups & words[i].group) {
       memcpy(&value, (const char *)registers + words[i].place, sizeof(value));
       page_put_hex(page, words[i].key, value);
+    } else {
+      page_absent(page, words[i].key);
     }
 }
 
-static void put_xmm(struct page *page, const struct lb_registers *registers)
+static void put_status(struct page *page, unsigned groups, uint64_t status)
+{
+  if (groups & GROUP_STATUS)
+    page_put_hex(page, "global_status", status);
+  else
+    page_absent(page, "global_status");
+  if (groups & GROUP_COUNTERS)
+    page_put_hex(page, "applicable_counters", status);
+  else
+    page_absent(page, "applicable_counters");
+}
+
+static void put_xmm(struct page *page, unsigned groups, const struct lb_registers *registers)
 {
   char key[8];
 
   for (unsigned i = 0; i < 16; i++) {
     snprintf(key, sizeof(key), "xmm%u", i);
-    page_putf(page, key, "0x%016llx%016llx", (unsigned long long)registers->xmm[i][1],
-              (unsigned long long)registers->xmm[i][0]);
+    if (groups & GROUP_XMM)
+      page_putf(page, key, "0x%016llx%016llx", (unsigned long long)registers->xmm[i][1],
+                (unsigned long long)registers->xmm[i][0]);
+    else
+      page_absent(page, key);
   }
 }
 
@@ -134,7 +150,7 @@ static void put_branches(struct page *page, const struct lb_cpu *cpu, const unsi
 }
 
 /* `size` is that of the record; its branches are its end. */
-static void put_record(struct decode_area *area, uint64_t number, const unsigned char *bytes, size_t size,
+static void put_record(struct decode_area *area, const unsigned char *bytes, size_t size,
                        const struct lb_registers *registers, uint64_t status)
 {
   uint64_t head = bytes_get_u64(bytes);
@@ -143,17 +159,15 @@ static void put_record(struct decode_area *area, uint64_t number, const unsigned
   struct page *page = &area->page;
   char title[32];
 
-  snprintf(title, sizeof(title), "Record %llu", (unsigned long long)number);
+  snprintf(title, sizeof(title), "Record %llu", (unsigned long long)area->records);
   page_section(page, NULL, title);
   put_words(page, groups, registers);
-  if (groups & GROUP_STATUS)
-    page_put_hex(page, "global_status", status);
-  if (groups & GROUP_COUNTERS)
-    page_put_hex(page, "applicable_counters", status);
-  if (groups & GROUP_XMM)
-    put_xmm(page, registers);
+  put_status(page, groups, status);
+  put_xmm(page, groups, registers);
   if (groups & GROUP_BRANCHES)
     put_branches(page, area->choice.cpu, bytes + size - branches * BRANCH_SIZE, branches);
+  else
+    page_absent(page, "branches");
   page_section_end(page);
 }
 
@@ -176,35 +190,26 @@ static int record_get(struct decode_area *area, unsigned char bytes[RECORD_MAX])
   return r < 0 ? r : got + r;
 }
 
-static int records_show(struct decode_area *area)
+int decode_pebs(struct decode_area *area)
 {
-  const struct decode_arguments *arguments = area->arguments;
+  unsigned format = decode_pebs_format(area);
   unsigned char bytes[RECORD_MAX];
   struct lb_registers registers;
   uint64_t status;
   int r = 0;
 
-  for (uint64_t i = 0; !arguments->has_count || i < arguments->count; i++) {
+  decode_area_begin(area);
+  page_put(&area->page, "format", lb_pebs_text(format));
+  page_array(&area->page, "records");
+  for (; decode_area_wants(area); area->records++) {
     r = record_get(area, bytes);
     if (r <= 0)
       break;
-    r = lb_pebs_decode(decode_pebs_format(area), bytes, (size_t)r, &registers, &status);
+    r = lb_pebs_decode(format, bytes, (size_t)r, &registers, &status);
     if (r < 0)
       break;
-    put_record(area, i, bytes, (size_t)r, &registers, status);
+    put_record(area, bytes, (size_t)r, &registers, status);
   }
-  return r;
-}
-
-int decode_pebs(struct decode_area *area)
-{
-  int r;
-
-  r = decode_area_begin(area);
-  if (r < 0)
-    return r;
-  page_array(&area->page, "records", lb_pebs_text(decode_pebs_format(area)));
-  r = records_show(area);
   page_array_end(&area->page);
   return r;
 }

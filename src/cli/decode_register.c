@@ -97,14 +97,6 @@ static uint64_t put_fields(struct page *page, const struct register_choice *choi
 
 /* ---- reserved bits ---- */
 
-static const char *bit_write_word(const struct register_choice *choice, unsigned bit)
-{
-  uint64_t got = 0;
-  enum write_answer answer = register_try_write(choice, UINT64_C(1) << bit, &got);
-
-  return answer == WRITE_CHANGED && !(got >> bit & 1) ? "ignored" : write_answer_word(answer);
-}
-
 /* Has an earlier CPU a field of this name at this bit? */
 static bool field_is_known(const struct field_question *question, size_t before)
 {
@@ -133,7 +125,7 @@ static int elsewhere_describe(struct text *text, const struct register_choice *c
     if (r >= 0)
       r = cpus_list(text, cpu_has_field, &question);
   }
-  return r >= 0 && !text->length ? text_add(text, "no CPU of the catalogue has a use for it") : r;
+  return r >= 0 && !text->length ? text_add(text, "not used on any CPU of the catalogue") : r;
 }
 
 /* A run of reserved bits that are set, and that a write and the other CPUs treat alike. */
@@ -147,7 +139,7 @@ struct reserved_run {
 static int reserved_run_find(const struct register_choice *choice, uint64_t reserved, unsigned low,
                              struct reserved_run *ret_run)
 {
-  struct reserved_run run = {.low = low, .high = low, .write = bit_write_word(choice, low)};
+  struct reserved_run run = {.low = low, .high = low, .write = register_bit_write(choice, low)};
   bool is_same = true;
   int r;
 
@@ -157,7 +149,7 @@ static int reserved_run_find(const struct register_choice *choice, uint64_t rese
 
     r = elsewhere_describe(&elsewhere, choice, run.high + 1);
     is_same = strcmp(text_string(&elsewhere), text_string(&run.elsewhere)) == 0 &&
-              strcmp(bit_write_word(choice, run.high + 1), run.write) == 0;
+              strcmp(register_bit_write(choice, run.high + 1), run.write) == 0;
     run.high += is_same;
     text_done(&elsewhere);
   }
@@ -248,26 +240,42 @@ static struct lb_record record_decode(const struct lb_cpu *cpu, struct record_pa
   return lb_record_decode(cpu, &raw);
 }
 
+static void put_flag(struct page *page, const char *key, bool has, bool value)
+{
+  if (has)
+    page_put_flag(page, key, value);
+  else
+    page_absent(page, key);
+}
+
+static void put_hex(struct page *page, const char *key, bool has, uint64_t value)
+{
+  if (has)
+    page_put_hex(page, key, value);
+  else
+    page_absent(page, key);
+}
+
 /* Flags are shown where this register holds them: in INFO where there is one, else in FROM; cycles can be in TO. */
 static void put_record_flags(struct page *page, const struct lb_cpu *cpu, struct record_part part,
                              const struct lb_record *record)
 {
   bool flags_in_info = lb_cpu_register(cpu, LB_REG_LBR_INFO).count > 0;
+  bool has_flags = flags_in_info ? part.has_info : part.has_from;
+  bool has_cycles = flags_in_info ? part.has_info : part.has_to;
 
-  if (flags_in_info ? part.has_info : part.has_from) {
-    if (record->has_mispredicted)
-      page_put_flag(page, "mispredicted", record->is_mispredicted);
-    if (record->has_tsx) {
-      page_put_flag(page, "in_tsx", record->is_in_tsx);
-      page_put_flag(page, "tsx_abort", record->is_tsx_abort);
-    }
-    if (record->has_type)
-      page_put(page, "branch_type", branch_type_text(record->type));
-  }
-  if ((flags_in_info ? part.has_info : part.has_to) && record->has_cycles)
+  put_flag(page, "mispredicted", has_flags && record->has_mispredicted, record->is_mispredicted);
+  put_flag(page, "in_tsx", has_flags && record->has_tsx, record->is_in_tsx);
+  put_flag(page, "tsx_abort", has_flags && record->has_tsx, record->is_tsx_abort);
+  if (has_flags && record->has_type)
+    page_put(page, "branch_type", branch_type_text(record->type));
+  else
+    page_absent(page, "branch_type");
+  if (has_cycles && record->has_cycles)
     page_put_number(page, "cycles", record->cycles);
-  if (part.has_to && record_format(cpu, part) == LB_FORMAT_AMD_V2)
-    page_put_flag(page, "empty", record->is_empty);
+  else
+    page_absent(page, "cycles");
+  put_flag(page, "empty", part.has_to && record_format(cpu, part) == LB_FORMAT_AMD_V2, record->is_empty);
 }
 
 static void put_record(struct page *page, const struct register_choice *choice, uint64_t value)
@@ -282,10 +290,8 @@ static void put_record(struct page *page, const struct register_choice *choice, 
   record = record_decode(choice->cpu, part, value);
   page_section(page, "record", "As part of a record");
   page_put(page, "format", lb_format_text(record_format(choice->cpu, part)));
-  if (part.has_from)
-    page_put_hex(page, "from_address", record.from);
-  if (part.has_to)
-    page_put_hex(page, "to_address", record.to);
+  put_hex(page, "from_address", part.has_from, record.from);
+  put_hex(page, "to_address", part.has_to, record.to);
   put_record_flags(page, choice->cpu, part, &record);
   page_section_end(page);
 }
@@ -296,19 +302,14 @@ static void put_write(struct page *page, const struct register_choice *choice, u
 {
   uint64_t got = 0;
   enum write_answer answer = register_try_write(choice, value, &got);
+  const char *reason = answer == WRITE_FAULTS ? register_fault_reason(choice) : NULL;
 
   page_section(page, "write", "WRMSR of this value");
   page_put(page, "answer", write_answer_word(answer));
-  if (answer == WRITE_KEPT || answer == WRITE_CHANGED)
-    page_put_hex(page, "reads_back", got);
-  else
-    page_absent(page, "reads_back");
-  if (answer == WRITE_FAULTS && !register_is_address(choice->id))
-    page_put_hex(page, "faulting_bits", register_faulting_bits(choice, value));
-  else
-    page_absent(page, "faulting_bits");
-  if (answer == WRITE_FAULTS && register_is_address(choice->id))
-    page_put(page, "reason", "the address is not canonical");
+  put_hex(page, "reads_back", answer == WRITE_KEPT || answer == WRITE_CHANGED, got);
+  put_hex(page, "faulting_bits", answer == WRITE_FAULTS && !reason, register_faulting_bits(choice, value));
+  if (reason)
+    page_put(page, "reason", reason);
   else
     page_absent(page, "reason");
   page_section_end(page);
@@ -318,31 +319,23 @@ static void put_write(struct page *page, const struct register_choice *choice, u
 
 static int put_register(struct page *page, const struct register_choice *choice, uint64_t value)
 {
-  struct text cpu = {0};
-  char name[64];
+  char name[64], title[96];
   int r;
 
-  r = register_describe_cpu(&cpu, choice);
-  if (r < 0)
-    goto out;
   lb_cpu_register_name(choice->cpu, choice->id, choice->number, name, sizeof(name));
-  page_title(page, "%s = 0x%llx", name, (unsigned long long)value);
-  if (page->is_json) {
+  snprintf(title, sizeof(title), "%s = 0x%llx", name, (unsigned long long)value);
+  page_title(page, title);
+  if (page->is_json)
     page_put(page, "register", name);
-    page_put(page, "cpu", choice->cpu->name);
-    page_put(page, "cpu_chosen_by", choice->chosen_by);
+  register_put_cpu(page, choice);
+  if (page->is_json)
     page_put_hex(page, "value", value);
-  } else {
-    page_put(page, "cpu", text_string(&cpu));
-  }
   page_put_hex(page, "address", choice->msr);
   page_put(page, "purpose", lb_register_text(choice->id));
   page_blank(page);
   r = put_reserved(page, choice, put_fields(page, choice, value));
   put_record(page, choice, value);
   put_write(page, choice, value);
-out:
-  text_done(&cpu);
   return r;
 }
 
@@ -354,15 +347,14 @@ int decode_register(const struct decode_arguments *arguments)
   int r;
 
   if (number_parse(arguments->value, &value) < 0) {
-    cli_error("'%s' is not a number; 0x2a, 42 and -1 are", arguments->value);
+    cli_error("'%s' is not a number of 64 bits; 42, 0x2a and, behind --, -5 are", arguments->value);
     return CLI_USAGE;
   }
-  if (register_choose(arguments->cpu, arguments->what, &choice) < 0)
+  if (register_choose(arguments->cpu, arguments->name, &choice) < 0)
     return CLI_FAILURE;
   page_open(&page, arguments->wants_json, cli_wants_color());
   r = put_register(&page, &choice, value);
-  if (r >= 0)
-    r = page_close(&page);
+  page_close(&page);
   if (r < 0) {
     cli_error("%s", lb_strerror(r));
     return CLI_FAILURE;

@@ -7,20 +7,13 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define BOLD "\033[1m"
-#define PLAIN "\033[0m"
+#include "cli/line.h"
 
-enum {
-  WIDTH_MIN = 80, /* narrower terminals may break lines themselves */
-  WIDTH_MAX = 120,
-  LABEL_WIDTH = 22,
-  MARGIN = 2,
-};
+#define WIDTH_MAX 120
 
 /* ---- JSON ---- */
 
@@ -67,105 +60,6 @@ static void json_end(struct page *page, char bracket)
   page->is_first = false;
 }
 
-/* ---- text ---- */
-
-/* Columns that a string takes: bytes that go on a UTF-8 character take none. */
-static int text_width(const char *string)
-{
-  int width = 0;
-
-  for (; *string; string++)
-    width += ((unsigned char)*string & 0xC0) != 0x80;
-  return width;
-}
-
-static void text_pad(struct page *page, int until)
-{
-  if (until > page->cursor) {
-    printf("%*s", until - page->cursor, "");
-    page->cursor = until;
-  }
-}
-
-/* Prints words from the cursor on, breaking lines; those that follow begin at `indent`. */
-static void text_wrap(struct page *page, const char *string, int indent)
-{
-  bool is_start = true;
-
-  while (*string) {
-    size_t length = strcspn(string, " ");
-    int width = 0;
-
-    for (size_t i = 0; i < length; i++)
-      width += ((unsigned char)string[i] & 0xC0) != 0x80;
-    if (!is_start && page->cursor + 1 + width > page->width) {
-      putchar('\n');
-      page->cursor = 0;
-      text_pad(page, indent);
-    } else if (!is_start) {
-      putchar(' ');
-      page->cursor++;
-    }
-    printf("%.*s", (int)length, string);
-    page->cursor += width;
-    is_start = false;
-    string += length;
-    string += *string == ' ';
-  }
-}
-
-static void text_newline(struct page *page)
-{
-  putchar('\n');
-  page->cursor = 0;
-  page->is_blank = false;
-}
-
-static void text_label(struct page *page, const char *key)
-{
-  text_pad(page, MARGIN);
-  for (; *key; key++, page->cursor++)
-    putchar(*key == '_' ? ' ' : *key);
-  if (page->cursor < MARGIN + LABEL_WIDTH)
-    text_pad(page, MARGIN + LABEL_WIDTH);
-  else
-    page->cursor += printf(" ");
-}
-
-static int column_start(const struct page *page)
-{
-  int start = MARGIN;
-
-  for (unsigned i = 0; i < page->column; i++)
-    start += page->columns[i].width + 1;
-  return start;
-}
-
-/* Blanks go before a cell, not behind it, so that no line ends in them. */
-static void text_cell(struct page *page, const char *string)
-{
-  int start = column_start(page);
-
-  assert(page->columns[page->column].title);
-  if (!*string)
-    return;
-  if (page->cursor < start)
-    text_pad(page, start);
-  else if (page->column > 0)
-    page->cursor += printf(" ");
-  if (page->columns[page->column].width) {
-    fputs(string, stdout);
-    page->cursor += text_width(string);
-  } else {
-    text_wrap(page, string, start);
-  }
-}
-
-static void text_bold(const struct page *page, const char *string)
-{
-  printf("%s%s%s", page->wants_color ? BOLD : "", string, page->wants_color ? PLAIN : "");
-}
-
 /* ---- values ---- */
 
 /* `json` is the value as JSON has it, NULL to make a string of `text`. */
@@ -178,11 +72,11 @@ static void value_put(struct page *page, const char *key, const char *text, cons
     else
       json_string(text);
   } else if (page->columns) {
-    text_cell(page, text);
+    line_cell(page, text);
   } else {
-    text_label(page, key);
-    text_wrap(page, text, MARGIN + LABEL_WIDTH);
-    text_newline(page);
+    line_begin(page, key);
+    line_wrap(page, text, line_indent(page));
+    line_end(page);
   }
   page->column++;
 }
@@ -237,6 +131,7 @@ void page_put_flag(struct page *page, const char *key, bool value)
 
 void page_put_note(struct page *page, const char *key, const char *value)
 {
+  char buffer[512];
   int indent;
 
   if (page->is_json) {
@@ -245,14 +140,12 @@ void page_put_note(struct page *page, const char *key, const char *value)
   }
   assert(page->columns && page->column > 0);
   page->column--;
-  indent = column_start(page);
-  text_newline(page);
-  text_pad(page, indent);
-  putchar('[');
-  page->cursor++;
-  text_wrap(page, value, indent);
-  putchar(']');
+  indent = line_indent(page);
   page->column++;
+  line_end(page);
+  line_pad(page, indent);
+  snprintf(buffer, sizeof(buffer), "[%s]", value);
+  line_wrap(page, buffer, indent);
 }
 
 /* ---- structure ---- */
@@ -262,9 +155,9 @@ static int width_find(void)
 {
   struct winsize size;
 
-  if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col > WIDTH_MAX)
+  if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col || size.ws_col > WIDTH_MAX)
     return WIDTH_MAX;
-  return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col;
+  return size.ws_col;
 }
 
 void page_open(struct page *page, bool is_json, bool wants_color)
@@ -274,28 +167,21 @@ void page_open(struct page *page, bool is_json, bool wants_color)
     json_begin(page, NULL, '{');
 }
 
-int page_close(struct page *page)
+void page_close(struct page *page)
 {
-  if (page->is_json) {
-    json_end(page, '}');
-    assert(page->depth == 0);
-    putchar('\n');
-  }
-  return page->error;
+  if (!page->is_json)
+    return;
+  json_end(page, '}');
+  assert(page->depth == 0);
+  putchar('\n');
 }
 
-void page_title(struct page *page, const char *format, ...)
+void page_title(struct page *page, const char *title)
 {
-  char buffer[512];
-  va_list arguments;
-
   if (page->is_json)
     return;
-  va_start(arguments, format);
-  vsnprintf(buffer, sizeof(buffer), format, arguments);
-  va_end(arguments);
-  text_bold(page, buffer);
-  text_newline(page);
+  line_bold(page, title);
+  line_end(page);
 }
 
 void page_remark(struct page *page, const char *format, ...)
@@ -308,40 +194,41 @@ void page_remark(struct page *page, const char *format, ...)
   va_start(arguments, format);
   vsnprintf(buffer, sizeof(buffer), format, arguments);
   va_end(arguments);
-  text_pad(page, MARGIN);
-  text_wrap(page, buffer, MARGIN);
-  text_newline(page);
+  line_heading(page);
+  line_pad(page, LINE_MARGIN);
+  line_wrap(page, buffer, LINE_MARGIN);
+  line_end(page);
 }
 
 void page_blank(struct page *page)
 {
   if (!page->is_json)
-    text_newline(page);
+    line_end(page);
+}
+
+void page_heading(struct page *page, const char *title)
+{
+  page->heading = title;
 }
 
 void page_section(struct page *page, const char *key, const char *title)
 {
-  if (page->is_json) {
+  if (page->is_json)
     json_begin(page, key, '{');
-    return;
-  }
-  if (!page->is_blank)
-    text_newline(page);
-  page_title(page, "%s", title);
+  page_heading(page, title);
 }
 
 void page_section_end(struct page *page)
 {
   if (page->is_json)
     json_end(page, '}');
+  page->heading = NULL;
 }
 
-void page_array(struct page *page, const char *key, const char *title)
+void page_array(struct page *page, const char *key)
 {
   if (page->is_json)
     json_begin(page, key, '[');
-  else
-    page_section(page, key, title);
 }
 
 void page_array_end(struct page *page)
@@ -352,62 +239,64 @@ void page_array_end(struct page *page)
 
 void page_list(struct page *page, const char *key)
 {
-  page->list_key = key;
   if (page->is_json)
     json_begin(page, key, '[');
+  else
+    line_begin(page, key);
+  page->is_first = true;
 }
 
 void page_item(struct page *page, const char *format, ...)
 {
-  char buffer[256];
+  char buffer[256] = ", ";
   va_list arguments;
-  int r;
 
   va_start(arguments, format);
-  vsnprintf(buffer, sizeof(buffer), format, arguments);
+  vsnprintf(buffer + 2, sizeof(buffer) - 2, format, arguments);
   va_end(arguments);
   if (page->is_json) {
     json_member(page, NULL);
-    json_string(buffer);
+    json_string(buffer + 2);
     return;
   }
-  r = text_addf(&page->list, "%s%s", page->list.length ? ", " : "", buffer);
-  if (r < 0)
-    page->error = r;
+  page->width--; /* the next item's comma must fit too */
+  line_wrap(page, page->is_first ? buffer + 2 : buffer, line_indent(page));
+  page->width++;
+  page->is_first = false;
 }
 
 void page_list_end(struct page *page)
 {
-  if (page->is_json)
+  if (page->is_json) {
     json_end(page, ']');
-  else
-    value_put(page, page->list_key, page->list.length ? text_string(&page->list) : "-", NULL);
-  text_done(&page->list);
+    return;
+  }
+  if (page->is_first)
+    page_item(page, "-");
+  if (!page->columns)
+    line_end(page);
+  page->column++;
 }
 
 void page_table(struct page *page, const char *key, const struct page_column *columns)
 {
   page->columns = columns;
-  if (page->is_json) {
-    json_begin(page, key, '[');
-    return;
-  }
-  page_row(page, true);
-  for (; columns->title; columns++) {
-    text_cell(page, columns->title);
-    page->column++;
-  }
-  page_row_end(page);
+  page->is_headed = false;
+  page_array(page, key);
 }
 
 void page_row(struct page *page, bool is_bold)
 {
+  if (page->is_json) {
+    json_begin(page, NULL, '{');
+    return;
+  }
+  line_heading(page);
+  if (!page->is_headed)
+    line_columns(page);
   page->column = 0;
   page->is_bold = is_bold && page->wants_color;
-  if (page->is_json)
-    json_begin(page, NULL, '{');
-  else if (page->is_bold)
-    fputs(BOLD, stdout);
+  fputs(page->is_bold ? LINE_BOLD : "", stdout);
 }
 
 void page_row_end(struct page *page)
@@ -416,14 +305,12 @@ void page_row_end(struct page *page)
     json_end(page, '}');
     return;
   }
-  if (page->is_bold)
-    fputs(PLAIN, stdout);
-  text_newline(page);
+  fputs(page->is_bold ? LINE_PLAIN : "", stdout);
+  line_end(page);
 }
 
 void page_table_end(struct page *page)
 {
+  page_array_end(page);
   page->columns = NULL;
-  if (page->is_json)
-    json_end(page, ']');
 }

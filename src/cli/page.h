@@ -3,15 +3,13 @@
  * A page of output that comes out as text to read or as JSON, from the same calls: what one shows, the other has too. A
  * page is made of named values, sections, lists of words and tables. In JSON a value's name is its key; as text,
  * underscores in it become blanks. Hexadecimal values are strings in JSON, since its readers keep only 53 bits of a
- * number.
+ * number. As text, a section or table without contents is left out; JSON has it all the same.
  */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "base/base.h"
 
 struct page_column {
   const char *title; /* NULL ends the columns */
@@ -24,31 +22,33 @@ struct page {
   int width; /* text: longer lines are broken; INT_MAX for never */
   /* The rest is the page's own. */
   unsigned depth;                    /* of JSON brackets */
-  bool is_first;                     /* nothing stands behind the bracket yet */
+  bool is_first;                     /* nothing stands behind the bracket, or in the list, yet */
   bool is_blank;                     /* text: nothing was printed yet */
+  const char *heading;               /* text: of a section that is empty so far */
   const struct page_column *columns; /* inside a table */
+  bool is_headed;                    /* text: the titles of the columns were printed */
   unsigned column;
   int cursor; /* text: columns of the line that are filled */
   bool is_bold;
-  const char *list_key;
-  struct text list; /* text: the words of a list so far */
-  int error;        /* 0, or the first failure */
 };
 
 void page_open(struct page *page, bool is_json, bool wants_color);
-/* Returns 0, or -ENOMEM when a list could not be gathered. */
-int page_close(struct page *page);
+void page_close(struct page *page);
 
 /* A headline, a remark, an empty line; text only. */
-void page_title(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void page_title(struct page *page, const char *title);
 void page_remark(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_blank(struct page *page);
 
+/* The title must stay good until the section ends. */
 void page_section(struct page *page, const char *key, const char *title);
 void page_section_end(struct page *page);
 
-/* A section that holds sections without a key (NULL), as many as there are. */
-void page_array(struct page *page, const char *key, const char *title);
+/* The headline of a section that JSON does not have. */
+void page_heading(struct page *page, const char *title);
+
+/* As many sections without a key (NULL) as there are; as text it does not show. */
+void page_array(struct page *page, const char *key);
 void page_array_end(struct page *page);
 
 /* Named values; inside a row of a table, its next cell. page_put with NULL is null, and as text "-". */

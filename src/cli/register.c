@@ -5,7 +5,7 @@
 #include "cli/register.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -73,52 +73,55 @@ static bool cpu_has_register(const struct lb_cpu *cpu, const void *data)
 
 /* ---- which CPU, which register ---- */
 
-int register_choose_cpu(const char *cpu_name, bool (*fits)(const struct lb_cpu *cpu, const void *data),
-                        const void *data, struct register_choice *ret_choice)
+void register_choose_cpu(const struct lb_cpu *cpu, bool (*fits)(const struct lb_cpu *cpu, const void *data),
+                         const void *data, struct register_choice *ret_choice)
 {
-  const struct lb_cpu *cpu = NULL;
   int r;
 
-  if (cpu_name) {
-    r = cli_find_cpu(cpu_name, &cpu);
-    if (r < 0)
-      return r;
-    ret_choice->chosen_by = "--cpu";
-    ret_choice->cpu = cpu;
-    return 0;
-  }
-  cpu = hardware_cpu(hardware_system_real());
-  ret_choice->chosen_by = "this machine";
-  if (!cpu || !fits(cpu, data)) {
-    r = lb_cpu_find("skylake", &cpu);
-    assert(r >= 0);
-    ret_choice->chosen_by = "default";
+  ret_choice->chosen_by = "--cpu";
+  if (!cpu) {
+    cpu = hardware_cpu(hardware_system_real());
+    ret_choice->chosen_by = "this machine";
+    if (!cpu || !fits(cpu, data)) {
+      r = lb_cpu_find("skylake", &cpu);
+      assert(r >= 0);
+      ret_choice->chosen_by = "default";
+    }
   }
   ret_choice->cpu = cpu;
-  return 0;
 }
 
-/* The register's own name that is nearest to what the user wrote, or NULL. */
+/* A register's name without the prefixes that the user may leave out. */
+static const char *name_bare(const char *name)
+{
+  if (strncmp(name, "IA32_", 5) == 0)
+    return name + 5;
+  return strncmp(name, "MSR_", 4) == 0 ? name + 4 : name;
+}
+
+/* What the user may have meant: an address without its 0x, a register whose name begins so, or the nearest name. */
 static bool register_guess(const struct lb_cpu *cpu, const char *name, char *buffer, size_t size)
 {
   size_t nearest = strlen(name) / 3 + 1, distance;
   char candidate[64];
+  unsigned number;
   bool is_found = false;
 
-  for (unsigned id = 0; id < LB_REGISTERS; id++) {
-    const char *bare = candidate;
-
+  snprintf(buffer, size, "0x%s", name);
+  if (lb_cpu_register_find(cpu, buffer, &number) >= 0)
+    return true;
+  for (unsigned id = 0; id < LB_REGISTERS && nearest > 0; id++) {
     if (!lb_cpu_register(cpu, (enum lb_register)id).count)
       continue;
     lb_cpu_register_name(cpu, (enum lb_register)id, 0, candidate, sizeof(candidate));
-    bare += strncmp(bare, "IA32_", 5) == 0 ? 5 : strncmp(bare, "MSR_", 4) == 0 ? 4 : 0;
-    distance = word_distance(name, bare);
+    distance = word_distance(name, name_bare(candidate));
+    if (strlen(name) >= 3 && strncasecmp(name_bare(candidate), name, strlen(name)) == 0)
+      distance = 0;
     if (distance >= nearest)
       continue;
     nearest = distance;
     is_found = true;
-    strncpy(buffer, bare, size - 1);
-    buffer[size - 1] = '\0';
+    snprintf(buffer, size, "%s", name_bare(candidate));
   }
   return is_found;
 }
@@ -139,15 +142,13 @@ static void register_complain(const struct lb_cpu *cpu, const char *name)
   text_done(&names);
 }
 
-int register_choose(const char *cpu_name, const char *register_name, struct register_choice *ret_choice)
+int register_choose(const struct lb_cpu *cpu, const char *register_name, struct register_choice *ret_choice)
 {
   struct register_choice choice = {0};
   struct lb_register_range range;
   int r;
 
-  r = register_choose_cpu(cpu_name, cpu_has_register, register_name, &choice);
-  if (r < 0)
-    return r;
+  register_choose_cpu(cpu, cpu_has_register, register_name, &choice);
   r = lb_cpu_register_find(choice.cpu, register_name, &choice.number);
   if (r < 0) {
     register_complain(choice.cpu, register_name);
@@ -160,11 +161,16 @@ int register_choose(const char *cpu_name, const char *register_name, struct regi
   return 0;
 }
 
-int register_describe_cpu(struct text *text, const struct register_choice *choice)
+void register_put_cpu(struct page *page, const struct register_choice *choice)
 {
-  if (strcmp(choice->chosen_by, "--cpu") == 0)
-    return text_add(text, choice->cpu->title);
-  return text_addf(text, "%s (%s; --cpu chooses another)", choice->cpu->title, choice->chosen_by);
+  if (page->is_json) {
+    page_put(page, "cpu", choice->cpu->name);
+    page_put(page, "cpu_chosen_by", choice->chosen_by);
+  } else if (strcmp(choice->chosen_by, "--cpu") == 0) {
+    page_put(page, "cpu", choice->cpu->title);
+  } else {
+    page_putf(page, "cpu", "%s (%s; --cpu chooses another)", choice->cpu->title, choice->chosen_by);
+  }
 }
 
 /* ---- writing ---- */
@@ -189,16 +195,14 @@ static enum lb_msr_answer write_fresh(const struct register_choice *choice, uint
   return answer;
 }
 
-/* A register that refuses even what it holds is read-only. */
-static bool register_is_read_only(const struct register_choice *choice)
+static uint64_t reset_value(const struct register_choice *choice)
 {
   struct lb_recorder recorder;
   uint64_t value = 0;
 
-  if (lb_recorder_init(&recorder, choice->cpu, NULL, 0) < 0 ||
-      lb_recorder_rdmsr(&recorder, choice->msr, &value) != LB_MSR_OK)
-    return false;
-  return lb_recorder_wrmsr(&recorder, choice->msr, value) == LB_MSR_GP;
+  if (lb_recorder_init(&recorder, choice->cpu, NULL, 0) >= 0)
+    lb_recorder_rdmsr(&recorder, choice->msr, &value);
+  return value;
 }
 
 enum write_answer register_try_write(const struct register_choice *choice, uint64_t value, uint64_t *ret_value)
@@ -209,27 +213,17 @@ enum write_answer register_try_write(const struct register_choice *choice, uint6
   case LB_MSR_OK:
     *ret_value = got;
     return got == value ? WRITE_KEPT : WRITE_CHANGED;
-  case LB_MSR_GP:
-    return register_is_read_only(choice) ? WRITE_READ_ONLY : WRITE_FAULTS;
+  case LB_MSR_GP: /* a register that refuses even what it holds is read-only */
+    return write_fresh(choice, reset_value(choice), NULL) == LB_MSR_GP ? WRITE_READ_ONLY : WRITE_FAULTS;
   case LB_MSR_FOREIGN:
     break;
   }
   return WRITE_UNKNOWN;
 }
 
-uint64_t register_faulting_bits(const struct register_choice *choice, uint64_t value)
+const char *register_fault_reason(const struct register_choice *choice)
 {
-  uint64_t faulting = 0;
-
-  for (unsigned i = 0; i < 64; i++)
-    if (value >> i & 1 && write_fresh(choice, UINT64_C(1) << i, NULL) == LB_MSR_GP)
-      faulting |= UINT64_C(1) << i;
-  return faulting;
-}
-
-bool register_is_address(enum lb_register id)
-{
-  switch (id) {
+  switch (choice->id) {
   case LB_REG_LBR_FROM:
   case LB_REG_LBR_TO:
   case LB_REG_LAST_FROM:
@@ -237,8 +231,28 @@ bool register_is_address(enum lb_register id)
   case LB_REG_LER_FROM:
   case LB_REG_LER_TO:
   case LB_REG_DS_AREA:
-    return true;
+    return "the address is not canonical";
+  case LB_REG_LBR_DEPTH:
+    return "the CPU does not have this depth";
   default:
-    return false;
+    return NULL;
   }
+}
+
+uint64_t register_faulting_bits(const struct register_choice *choice, uint64_t value)
+{
+  uint64_t reset = reset_value(choice), faulting = 0;
+
+  for (uint64_t bit = 1; bit; bit <<= 1)
+    if ((value ^ reset) & bit && write_fresh(choice, reset ^ bit, NULL) == LB_MSR_GP)
+      faulting |= bit;
+  return faulting;
+}
+
+const char *register_bit_write(const struct register_choice *choice, unsigned bit)
+{
+  uint64_t got = 0;
+  enum write_answer answer = register_try_write(choice, reset_value(choice) | UINT64_C(1) << bit, &got);
+
+  return answer == WRITE_CHANGED && !(got >> bit & 1) ? "ignored" : write_answer_word(answer);
 }

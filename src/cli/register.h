@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "cli/page.h"
 #include "lastbranch/cpudb.h"
 
 /* A register that the user named, on the CPU that was named or chosen. */
@@ -21,17 +22,16 @@ struct register_choice {
   uint32_t msr;
 };
 
-/* The CPU of --cpu; without one, this machine's if `fits` likes it, else Skylake. Complains about a name that is none.
- * Returns 0 with `cpu` and `chosen_by` set, or LB_E_NO_CPU. */
-int register_choose_cpu(const char *cpu_name, bool (*fits)(const struct lb_cpu *cpu, const void *data),
-                        const void *data, struct register_choice *ret_choice);
+/* The CPU of --cpu; where that is NULL, this machine's if `fits` likes it, else Skylake. Sets `cpu` and `chosen_by`. */
+void register_choose_cpu(const struct lb_cpu *cpu, bool (*fits)(const struct lb_cpu *cpu, const void *data),
+                         const void *data, struct register_choice *ret_choice);
 
 /* The same with a register that the CPU must have. Complains, saying which CPUs have it.
- * Returns 0, LB_E_NO_CPU or LB_E_NO_REGISTER. */
-int register_choose(const char *cpu_name, const char *register_name, struct register_choice *ret_choice);
+ * Returns 0, or LB_E_NO_REGISTER. */
+int register_choose(const struct lb_cpu *cpu, const char *register_name, struct register_choice *ret_choice);
 
-/* "Intel Skylake", and unless the user chose it, by whom it was. */
-int register_describe_cpu(struct text *text, const struct register_choice *choice);
+/* The CPU that was chosen and, unless the user chose it, by whom. */
+void register_put_cpu(struct page *page, const struct register_choice *choice);
 
 /* Appends the first few names of the CPUs for which `has` is true, and how many more there are: "a, b, c and 7 more".
  * Appends nothing if there is none. Returns how many there are, or -ENOMEM. */
@@ -72,10 +72,13 @@ const char *write_answer_word(enum write_answer answer);
  * faults. */
 enum write_answer register_try_write(const struct register_choice *choice, uint64_t value, uint64_t *ret_value);
 
-/* The bits of `value` that alone would give #GP. */
+/* Why a value faults where no bit is to blame (it is not canonical, say); NULL where one is. */
+const char *register_fault_reason(const struct register_choice *choice);
+
+/* The bits of `value` that give #GP when the register has them and is otherwise as after reset. */
 uint64_t register_faulting_bits(const struct register_choice *choice, uint64_t value);
 
-/* True for registers that hold an address: what faults there is not a bit but an address that is not canonical. */
-bool register_is_address(enum lb_register id);
+/* What a write does with one bit that is set: "kept", "ignored", "#GP", ... */
+const char *register_bit_write(const struct register_choice *choice, unsigned bit);
 
 #endif

@@ -152,21 +152,12 @@ int lb_cpu_find_model(unsigned vendor, unsigned family, unsigned model, unsigned
 
 /* ---- by name ---- */
 
-/* Skips what does not count in a name. */
-static const char *skip(const char *p)
-{
-  while (*p == '-' || *p == '_')
-    p++;
-  return p;
-}
-
 /* True when the first word of `list` is `name`, whatever their case. '-', '_' and, in `name`, ' ' do not count. */
 static bool word_is(const char *list, const char *name)
 {
   for (;; list++, name++) {
-    list = skip(list);
-    while (*name == ' ' || *name == '-' || *name == '_')
-      name++;
+    list += strspn(list, "-_");
+    name += strspn(name, "-_ ");
     if (!*list || *list == ' ' || !*name)
       return (!*list || *list == ' ') && !*name;
     if (tolower((unsigned char)*list) != tolower((unsigned char)*name))

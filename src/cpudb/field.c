@@ -50,6 +50,7 @@ static enum lb_register layout_register(enum lb_register id)
   case LB_REG_AMD_PERF_CTL:
     return LB_REG_K7_EVNTSEL;
   case LB_REG_AMD_GLOBAL_CLR:
+  case LB_REG_AMD_GLOBAL_SET:
     return LB_REG_AMD_GLOBAL_STATUS;
   default:
     return id;

@@ -100,84 +100,114 @@ const char *lb_register_text(enum lb_register id)
 
 /* ---- by name ---- */
 
-#define ONLY (-1)
+#define ONLY (-1)   /* the one register of a run of one */
+#define MANUAL (-2) /* number 0, on CPUs whose manual has this name */
 
-static const struct alias {
+/* Every name that there is, in the order in which they are tried. */
+static const struct name {
   enum lb_register id;
-  const char *word;
-  int number;
-} aliases[] = {
+  const char *pattern;
+  int number; /* that a pattern without %u means */
+} names[] = {
+#define LB_REGISTER(id, name, first, count, stride, text) {LB_REG_##id, name, 0},
+#include "lastbranch/register.def"
+#undef LB_REGISTER
+#define LB_REGISTER_NAME(condition, id, name) {LB_REG_##id, name, MANUAL},
+#include "cpudb/register_name.def"
+#undef LB_REGISTER_NAME
 #define LB_REGISTER_ALIAS(id, word, number) {LB_REG_##id, word, number},
 #include "cpudb/register_alias.def"
 #undef LB_REGISTER_ALIAS
 };
 
-/* Copies what counts in a name: letters in lower case and digits, without a leading IA32_ or MSR_. A name that is too
- * long becomes "", which no register has. */
-static void name_fold(const char *name, char folded[NAME_MAX_LENGTH])
+static bool is_separator(char c)
+{
+  return c == '_' || c == '-' || c == ' ';
+}
+
+/* Copies what counts in a name, letters in lower case and digits, into a buffer of zeros. Returns where the name begins
+ * there: behind IA32 or MSR. A name that is too long becomes "", which no register has. */
+static const char *name_fold(const char *name, char folded[NAME_MAX_LENGTH])
 {
   size_t length = 0;
 
-  for (; *name && length < NAME_MAX_LENGTH; name++)
-    if (*name != '_' && *name != '-' && *name != ' ')
-      folded[length++] = (char)tolower((unsigned char)*name);
-  if (length == NAME_MAX_LENGTH)
-    length = 0;
-  folded[length] = '\0';
+  for (; *name; name++) {
+    if (is_separator(*name))
+      continue;
+    if (length == NAME_MAX_LENGTH - 1)
+      return "";
+    folded[length++] = (char)tolower((unsigned char)*name);
+  }
   if (!strncmp(folded, "ia32", 4))
-    memmove(folded, folded + 4, length - 4 + 1);
-  else if (!strncmp(folded, "msr", 3))
-    memmove(folded, folded + 3, length - 3 + 1);
+    return folded + 4;
+  return strncmp(folded, "msr", 3) ? folded : folded + 3;
 }
 
-/* True when the folded word `wanted` is `pattern` with this number. */
-static bool name_is(const char *pattern, unsigned number, const char *wanted)
+/* Reads the number of a register, as %u prints it. Returns where it ends, or NULL when there is none. */
+static const char *number_read(const char *p, unsigned *ret_number)
 {
-  char name[NAME_MAX_LENGTH], folded[NAME_MAX_LENGTH];
-  int length = name_format(pattern, number, name, sizeof(name));
+  const char *start = p;
+  unsigned number = 0;
 
-  assert(length > 0 && (size_t)length < sizeof(name));
-  name_fold(name, folded);
-  return !strcmp(folded, wanted);
+  for (; isdigit((unsigned char)*p) && p - start < 4; p++) /* no run is so long */
+    number = number * 10 + (unsigned)(*p - '0');
+  if (p == start || (*start == '0' && p - start > 1))
+    return NULL;
+  *ret_number = number;
+  return p;
 }
 
-/* Looks for `wanted` among the numbers of a run. Returns the number, or LB_E_NO_REGISTER. */
-static int run_find(const char *pattern, unsigned count, const char *wanted)
+/* True when the folded word `wanted` is `pattern` with a number in the place of %u, 0 where there is no such place. */
+static bool name_matches(const char *pattern, const char *wanted, unsigned *ret_number)
 {
-  for (unsigned number = 0; number < count; number++)
-    if (name_is(pattern, number, wanted))
-      return (int)number;
-  return LB_E_NO_REGISTER;
+  unsigned number = 0;
+
+  if (!strncmp(pattern, "IA32_", 5))
+    pattern += 5;
+  else if (!strncmp(pattern, "MSR_", 4))
+    pattern += 4;
+  for (; *pattern; pattern++) {
+    if (is_separator(*pattern))
+      continue;
+    if (*pattern == '%') {
+      pattern++;
+      wanted = number_read(wanted, &number);
+      if (!wanted)
+        return false;
+    } else if (*wanted++ != tolower((unsigned char)*pattern))
+      return false;
+  }
+  if (*wanted)
+    return false;
+  *ret_number = number;
+  return true;
 }
 
-static int alias_find(const struct alias *alias, unsigned count, const char *wanted)
+/* Tries one name. Returns the number within the run, or LB_E_NO_REGISTER. */
+static int name_try(const struct lb_cpu *cpu, const struct name *name, const char *wanted)
 {
-  if (strstr(alias->word, "%u"))
-    return run_find(alias->word, count, wanted);
-  if (!count || (alias->number == ONLY && count != 1) || !name_is(alias->word, 0, wanted))
+  unsigned number, count;
+
+  if (!name_matches(name->pattern, wanted, &number))
     return LB_E_NO_REGISTER;
-  return alias->number == ONLY ? 0 : alias->number;
+  if (name->number == MANUAL && strcmp(manual_name(cpu, name->id), name->pattern))
+    return LB_E_NO_REGISTER;
+  count = lb_cpu_register(cpu, name->id).count;
+  if (name->number == ONLY && count != 1)
+    return LB_E_NO_REGISTER;
+  if (name->number > 0)
+    number = (unsigned)name->number;
+  return number < count ? (int)number : LB_E_NO_REGISTER;
 }
 
 static int name_find(const struct lb_cpu *cpu, const char *wanted, unsigned *ret_number)
 {
-  for (int id = 0; id < LB_REGISTERS; id++) {
-    unsigned count = lb_cpu_register(cpu, (enum lb_register)id).count;
-    int number = run_find(manual_name(cpu, (enum lb_register)id), count, wanted);
-
-    if (number < 0)
-      number = run_find(generic_names[id], count, wanted);
-    if (number >= 0) {
-      *ret_number = (unsigned)number;
-      return id;
-    }
-  }
-  for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-    int number = alias_find(&aliases[i], lb_cpu_register(cpu, aliases[i].id).count, wanted);
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    int number = name_try(cpu, &names[i], wanted);
 
     if (number >= 0) {
       *ret_number = (unsigned)number;
-      return (int)aliases[i].id;
+      return (int)names[i].id;
     }
   }
   return LB_E_NO_REGISTER;
@@ -185,7 +215,7 @@ static int name_find(const struct lb_cpu *cpu, const char *wanted, unsigned *ret
 
 int lb_cpu_register_find(const struct lb_cpu *cpu, const char *name, unsigned *ret_number)
 {
-  char wanted[NAME_MAX_LENGTH];
+  char folded[NAME_MAX_LENGTH] = "";
   uint64_t msr;
 
   if (!strncmp(name, "0x", 2) || !strncmp(name, "0X", 2)) {
@@ -193,6 +223,5 @@ int lb_cpu_register_find(const struct lb_cpu *cpu, const char *name, unsigned *r
       return LB_E_NO_REGISTER;
     return lb_cpu_register_at(cpu, (uint32_t)msr, ret_number);
   }
-  name_fold(name, wanted);
-  return name_find(cpu, wanted, ret_number);
+  return name_find(cpu, name_fold(name, folded), ret_number);
 }

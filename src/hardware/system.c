@@ -28,41 +28,40 @@ static void real_cpuid(void *data, uint32_t leaf, uint32_t subleaf, uint32_t ret
 #endif
 }
 
-static int real_file_read(void *data, const char *path, char *buffer, size_t size)
+/* Some bytes of a file. Returns how many there were, or -errno. */
+static int bytes_read(const char *path, off_t offset, void *bytes, size_t size)
 {
   ssize_t got;
   int error;
   int fd;
 
-  (void)data;
   fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return -errno;
-  got = read(fd, buffer, size - 1);
+  got = pread(fd, bytes, size, offset);
   error = errno;
   close(fd);
-  if (got < 0)
-    return -error;
-  buffer[got] = '\0';
-  return (int)got;
+  return got < 0 ? -error : (int)got;
+}
+
+static int real_file_read(void *data, const char *path, char *buffer, size_t size)
+{
+  int got = bytes_read(path, 0, buffer, size - 1);
+
+  (void)data;
+  if (got >= 0)
+    buffer[got] = '\0';
+  return got;
 }
 
 static int real_msr_read(void *data, uint32_t msr, uint64_t *ret_value)
 {
-  uint64_t value;
-  ssize_t got;
-  int error;
-  int fd;
+  uint64_t value = 0;
+  int got = bytes_read("/dev/cpu/0/msr", (off_t)msr, &value, sizeof(value));
 
   (void)data;
-  fd = open("/dev/cpu/0/msr", O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return -errno;
-  got = pread(fd, &value, sizeof(value), (off_t)msr);
-  error = errno;
-  close(fd);
   if (got < 0)
-    return -error;
+    return got;
   if (got != sizeof(value))
     return -EIO;
   *ret_value = value;

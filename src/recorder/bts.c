@@ -148,8 +148,11 @@ lost:
   r->lost++;
 }
 
+/* BTS_OFF_OS and _USR exist with DS-CPL only: SDM 17.4.1. */
 static bool cpl_is_off(const struct lb_recorder *r, const struct lb_branch *branch)
 {
+  if (!r->cpu->ds->has_cpl)
+    return false;
   bool target = unit_option(r, LB_OPTION_BTS_CPL_OF_TARGET);
   bool is_user = (target ? branch->to_cpl : branch->from_cpl) != 0;
   return unit_debugctl(r, is_user ? LB_DEBUGCTL_BTS_OFF_USR : LB_DEBUGCTL_BTS_OFF_OS);

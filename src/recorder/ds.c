@@ -24,10 +24,10 @@ bool lb_recorder_ds_is_64(const struct lb_recorder *r)
   return r->cpu->ds->is_64 || r->is_long_mode;
 }
 
-/* Neither in SMM nor after a machine check. SDM 17.4.9. */
+/* SDM 17.4.9 */
 bool ds_is_available(const struct lb_recorder *r)
 {
-  return !r->smm.is_inside && !r->ds.is_stopped && !r->is_pt_on;
+  return !r->smm.is_inside && !r->ds.is_stopped;
 }
 
 static int ds_piece(const struct lb_recorder *r, uint64_t linear, unsigned char *bytes, size_t size, bool is_write)

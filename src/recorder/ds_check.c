@@ -14,6 +14,7 @@
 struct buffer {
   uint64_t base, index, maximum, threshold;
   uint64_t record; /* bytes of a record, 0 if they vary */
+  uint64_t least;  /* bytes that one record needs */
   uint32_t alignment, size, too_small, index_rule, threshold_rule;
 };
 
@@ -34,7 +35,7 @@ static uint32_t buffer_check(const struct buffer *b)
   uint64_t length = b->maximum - b->base;
   if (b->base % 4)
     broken |= b->alignment;
-  if (b->maximum < b->base || length < b->record || length == 0)
+  if (b->maximum < b->base || length < b->least || length == 0)
     return broken | b->too_small;
   if (b->record && length % b->record > 1)
     broken |= b->size;
@@ -69,10 +70,10 @@ struct range {
 static uint32_t range_check(const struct lb_ds_facts *facts, const struct range *range)
 {
   uint32_t broken = 0;
-  uint64_t page = range->first & ~(uint64_t)(PAGE - 1);
-  uint64_t last = range->first + range->size - 1;
-  for (unsigned i = 0; range->size && i < PAGES_MAX && page + (uint64_t)i * PAGE <= last; i++) {
-    uint64_t linear = page + (uint64_t)i * PAGE;
+  uint64_t first = range->first / PAGE;
+  uint64_t last = (range->first + range->size - 1) / PAGE;
+  for (uint64_t i = 0; range->size && i < PAGES_MAX && i <= last - first; i++) {
+    uint64_t linear = (first + i) * PAGE;
     if (facts->page)
       broken |= page_check(facts, linear);
     if (facts->a20_is_masked && linear >> 20 & 1)
@@ -118,9 +119,17 @@ static bool pebs_is_used(const struct lb_recorder *r)
   return r->cpu->ds->pebs != LB_PEBS_NONE && r->ds.pebs_enable;
 }
 
-static uint64_t pebs_record(const struct lb_recorder *r, bool is_64)
+/* A guest that uses PEBS alone leaves the BTS fields 0. */
+static bool bts_is_used(const struct lb_recorder *r, const struct lb_ds_area *area)
 {
-  return lb_pebs_size(r->cpu->ds->pebs == LB_PEBS_P4 && is_64 ? LB_PEBS_0 : r->cpu->ds->pebs);
+  return unit_debugctl(r, LB_DEBUGCTL_BTS) || area->bts_base || area->bts_maximum || !pebs_is_used(r);
+}
+
+/* Records of several sizes may share a buffer with adaptive PEBS: then boundaries are not checked, only room for one.
+ */
+static uint64_t pebs_record(const struct lb_recorder *r)
+{
+  return unit_has_adaptive_pebs(r) ? 0 : pebs_record_size(r, r->ds.pebs_enable);
 }
 
 static uint32_t circular_check(const struct lb_recorder *r, const struct lb_ds_area *area)
@@ -136,6 +145,7 @@ static uint32_t area_check(const struct lb_recorder *r, const struct lb_ds_area 
                        .maximum = area->bts_maximum,
                        .threshold = area->bts_threshold,
                        .record = ds_layout(area->is_64)->bts,
+                       .least = ds_layout(area->is_64)->bts,
                        .alignment = RULE(BTS_ALIGNMENT),
                        .size = RULE(BTS_SIZE),
                        .too_small = RULE(BTS_TOO_SMALL),
@@ -145,20 +155,22 @@ static uint32_t area_check(const struct lb_recorder *r, const struct lb_ds_area 
                         .index = area->pebs_index,
                         .maximum = area->pebs_maximum,
                         .threshold = area->pebs_threshold,
-                        .record = pebs_record(r, area->is_64),
+                        .record = pebs_record(r),
+                        .least = pebs_record_size(r, r->ds.pebs_enable),
                         .alignment = RULE(PEBS_ALIGNMENT),
                         .size = RULE(PEBS_SIZE),
                         .too_small = RULE(PEBS_TOO_SMALL),
                         .index_rule = RULE(PEBS_INDEX),
                         .threshold_rule = RULE(PEBS_THRESHOLD)};
-  uint32_t broken = buffer_check(&bts) | circular_check(r, area);
+  uint32_t broken = bts_is_used(r, area) ? buffer_check(&bts) | circular_check(r, area) : 0;
   if (r->ds.area % 4)
     broken |= RULE(AREA_ALIGNMENT);
   if (pebs_is_used(r))
     broken |= buffer_check(&pebs);
-  if (!is_canonical(area->bts_base) || !is_canonical(area->bts_maximum) ||
-      (pebs_is_used(r) && (!is_canonical(area->pebs_base) || !is_canonical(area->pebs_maximum))))
-    broken |= RULE(NOT_CANONICAL);
+  const uint64_t *words = &area->bts_base;
+  for (unsigned i = 0; i < (pebs_is_used(r) ? 8 : 4); i++)
+    if (!is_canonical(words[i]))
+      broken |= RULE(NOT_CANONICAL);
   return broken;
 }
 
@@ -177,7 +189,7 @@ uint32_t lb_ds_check(const struct lb_recorder *recorder, const struct lb_ds_fact
     return RULE(UNREADABLE);
   bool has_pebs = pebs_is_used(recorder);
   struct range ranges[] = {
-    {recorder->ds.area, size},
+    {recorder->ds.area, pebs_area_size(recorder)},
     {area.bts_base, length_of(area.bts_base, area.bts_maximum)},
     {has_pebs ? area.pebs_base : 0, has_pebs ? length_of(area.pebs_base, area.pebs_maximum) : 0},
   };

@@ -87,6 +87,15 @@ static bool is_call_stack(const struct lb_recorder *r)
   return unit_is_arch(r) ? r->lbr.ctl & LBR_CTL_CALL_STACK : r->lbr.select & LBR_SELECT_EN_CALLSTACK;
 }
 
+/* LBR_SELECT is one register for both threads on Nehalem and Westmere. SDM 17.8. */
+void lbr_share_select(struct lb_recorder *r)
+{
+  if (!r->sibling || !lb_cpu_has(r->cpu, LB_FEATURE_SELECT_PER_CORE))
+    return;
+  r->sibling->lbr.select = r->lbr.select;
+  unit_update(r->sibling);
+}
+
 /* INIT and RSM are branches only where the architectural LBR table lists them. */
 static bool kind_exists(const struct lb_recorder *r, unsigned kind)
 {
@@ -263,7 +272,7 @@ static void lbr_encode(struct lb_recorder *r, const struct lb_branch *b, struct 
     put_cycles(r, slot);
   if (r->format == LB_FORMAT_EIP_TSX)
     slot->from |= tsx_flags(r, b);
-  else if (r->info_cycles)
+  else if (r->format == LB_FORMAT_INFO || r->format == LB_FORMAT_ARCH)
     slot->info |= tsx_flags(r, b);
 }
 
@@ -361,7 +370,7 @@ const struct lb_slot *lbr_newest(const struct lb_recorder *r)
 /* An interrupt or exception: LER gets the branch before it. SDM 17.4.8.3, 17.11.3, 17.14.2. */
 void lbr_ler_update(struct lb_recorder *r)
 {
-  bool executed = unit_option(r, LB_OPTION_LER_OF_EXECUTED);
+  bool executed = unit_option(r, LB_OPTION_LER_OF_EXECUTED) && !unit_has_pair(r); /* the pair has no filter */
   r->lbr.ler = executed ? r->lbr.executed : *lbr_newest(r);
 }
 
@@ -414,5 +423,5 @@ int lb_recorder_ler(const struct lb_recorder *r, struct lb_record *ret_record)
 
 bool lb_recorder_is_recording(const struct lb_recorder *r)
 {
-  return r->armed & (ARMED_LBR | ARMED_BRS | ARMED_PAIR);
+  return r->armed & (ARMED_LBR | ARMED_BRS);
 }

@@ -31,6 +31,7 @@ static void reset_control(struct lb_recorder *r)
   r->is_pt_on = false;
   r->is_long_mode = false;
   lb_recorder_flush(r);
+  lbr_share_select(r);
   pmu_reset(r);
   r->misc_enable = r->cpu->pmu->kind != LB_PMU_NONE ? MISC_ENABLE_PERFMON : 0;
   if (!r->cpu->ds->has_bts || unit_option(r, LB_OPTION_BTS_UNAVAILABLE))
@@ -67,11 +68,12 @@ void lb_recorder_reset_warm(struct lb_recorder *r)
 }
 
 /* INIT leaves the LBR stack alone and clears the DS mechanism. Only architectural LBR records it. */
-void lb_recorder_init_signal(struct lb_recorder *r, uint64_t ip, uint64_t vector)
+void lb_recorder_init_signal(struct lb_recorder *r, const struct lb_branch *transfer)
 {
   static const enum lb_debugctl_bit ds_bits[] = {LB_DEBUGCTL_TR, LB_DEBUGCTL_BTS, LB_DEBUGCTL_BTINT};
-  struct lb_branch branch = {.from = ip, .to = vector, .kind = LB_BRANCH_INIT};
-  if (r->armed & ARMED_LBR)
+  struct lb_branch branch = *transfer;
+  branch.kind = LB_BRANCH_INIT;
+  if (unit_is_arch(r) && (r->armed & ARMED_LBR))
     lbr_take(r, &branch);
   if (unit_option(r, LB_OPTION_INIT_CLEARS_DEBUGCTL))
     r->debugctl = 0;
@@ -79,6 +81,7 @@ void lb_recorder_init_signal(struct lb_recorder *r, uint64_t ip, uint64_t vector
     r->debugctl &= ~debugctl_bits(r, ds_bits, sizeof(ds_bits) / sizeof(ds_bits[0]));
   r->ds.pebs_enable = 0;
   r->ds.due = 0;
+  r->pmu.is_pending = false; /* INIT resets the local APIC, and the request with it */
   r->smm.is_inside = false;
   unit_update(r);
 }
@@ -104,26 +107,21 @@ void lb_recorder_smi(struct lb_recorder *r)
   unit_update(r);
 }
 
-void lb_recorder_rsm(struct lb_recorder *r, uint64_t ip, uint64_t base, unsigned cpl)
+void lb_recorder_rsm(struct lb_recorder *r, const struct lb_branch *resumed)
 {
-  struct lb_branch branch = {.from = ip,
-                             .to = ip,
-                             .from_base = base,
-                             .to_base = base,
-                             .kind = LB_BRANCH_RSM,
-                             .from_cpl = (uint8_t)cpl,
-                             .to_cpl = (uint8_t)cpl};
+  struct lb_branch branch = *resumed;
+  branch.kind = LB_BRANCH_RSM;
   if (!r->smm.is_inside)
     return;
   bool was_frozen = r->smm.debugctl & lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_FREEZE_WHILE_SMM_EN);
   r->smm.is_inside = false;
-  r->lbr.ctl |= r->smm.ctl & LBR_CTL_LBREN;
+  r->lbr.ctl = (r->lbr.ctl & ~LBR_CTL_LBREN) | (r->smm.ctl & LBR_CTL_LBREN);
   if (was_frozen) {
     r->debugctl = r->smm.debugctl;
     r->pmu.ctrl = unit_option(r, LB_OPTION_RSM_SETS_ENABLES) ? pmu_enables(r) : r->smm.ctrl;
   }
   unit_update(r);
-  if ((r->armed & ARMED_LBR) && !was_frozen)
+  if (unit_is_arch(r) && (r->armed & ARMED_LBR) && !was_frozen)
     lbr_take(r, &branch);
 }
 

@@ -191,17 +191,13 @@ static bool write_debugctl(struct lb_recorder *r, uint64_t value)
   return true;
 }
 
-/* Shared by both threads of a core on Nehalem and Westmere. SDM 17.8. */
 static bool write_select(struct lb_recorder *r, uint64_t value)
 {
   const struct lb_lbr_class *class = r->cpu->lbr;
-  if (value & ~((uint64_t) class->select_mask | class->select_ignored))
+  if (value & ~(class->select_mask | class->select_ignored))
     return false;
   r->lbr.select = value & class->select_mask;
-  if (r->sibling && lb_cpu_has(r->cpu, LB_FEATURE_SELECT_PER_CORE)) {
-    r->sibling->lbr.select = r->lbr.select;
-    unit_update(r->sibling);
-  }
+  lbr_share_select(r);
   return true;
 }
 
@@ -328,8 +324,7 @@ static bool write_extn(struct lb_recorder *r, uint64_t value)
 {
   if (lb_cpu_has(r->cpu, LB_FEATURE_BRS))
     return write_brs(r, value);
-  r->lbr.extn = value & EXTN_LBRV2EN;
-  return true;
+  return write_masked(&r->lbr.extn, value, EXTN_LBRV2EN); /* the rest must be zero: APM vol. 2, figure 13-6 */
 }
 
 /* ---- WRMSR: DS area and counters ---- */
@@ -366,17 +361,21 @@ static bool write_counter(struct lb_recorder *r, unsigned id, unsigned number, u
 
 static bool write_fixed(struct lb_recorder *r, unsigned number, uint64_t value)
 {
-  r->pmu.fixed[number] = value & unit_mask(r->cpu->pmu->fixed_width);
+  uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);
+  if (value & ~mask && !r->cpu->pmu->fixed_is_lax)
+    return false;
+  r->pmu.fixed[number] = value & mask;
   return true;
 }
 
-/* AMD and P6 ignore reserved bits of an event select; architectural ones fault. */
 static bool write_evtsel(struct lb_recorder *r, unsigned number, uint64_t value)
 {
-  uint64_t bits = pmu_evtsel_bits(r);
-  if (r->cpu->pmu->kind == LB_PMU_ARCH && value & ~bits)
+  uint64_t bits = pmu_evtsel_bits(r, number);
+  if (value & ~bits && !r->cpu->pmu->evtsel_is_lax)
     return false;
   r->pmu.select[number] = value & bits;
+  if (number < 4 && !(value & EVTSEL_EN_LBR_LOG))
+    r->lbr.events[number] = 0; /* what it had logged goes with it */
   return true;
 }
 
@@ -385,11 +384,22 @@ static bool write_fixed_ctrl(struct lb_recorder *r, uint64_t value)
   uint64_t allowed = 0;
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
     allowed |= (uint64_t)(r->cpu->pmu->version >= 3 ? 0xF : 0xB) << (4 * i); /* AnyThread came with version 3 */
+  for (unsigned i = 0; i < r->cpu->pmu->fixed && unit_has_adaptive_pebs(r); i++)
+    allowed |= FIXED_ADAPTIVE(i);
+  if (r->cpu->pmu->fixed_is_lax)
+    value &= allowed;
   return write_masked(&r->pmu.fixed_ctrl, value, allowed);
+}
+
+/* AMD's global registers ignore what is reserved or read-only: APM vol. 2, 13.2.1; so does KVM, after hardware. */
+static uint64_t amd_ignored(const struct lb_recorder *r, uint64_t value, uint64_t exists)
+{
+  return r->cpu->pmu->kind == LB_PMU_AMD_V2 ? value & exists : value;
 }
 
 static bool clear_status(struct lb_recorder *r, uint64_t value)
 {
+  value = amd_ignored(r, value, r->cpu->pmu->status_clear);
   if (value & ~r->cpu->pmu->status_clear)
     return false;
   r->pmu.status &= ~value;
@@ -398,6 +408,7 @@ static bool clear_status(struct lb_recorder *r, uint64_t value)
 
 static bool set_status(struct lb_recorder *r, uint64_t value)
 {
+  value = amd_ignored(r, value, r->cpu->pmu->status_clear);
   if (value & ~r->cpu->pmu->status_clear)
     return false;
   r->pmu.status |= value;
@@ -412,12 +423,19 @@ static bool write_data_cfg(struct lb_recorder *r, uint64_t value)
 static bool write_pebs_enable(struct lb_recorder *r, uint64_t value)
 {
   uint64_t allowed = r->misc_enable & MISC_ENABLE_PEBS_UNAVAILABLE ? 0 : r->cpu->pmu->pebs_enable;
-  return write_masked(&r->ds.pebs_enable, value, allowed);
+  if (r->cpu->pmu->pebs_is_lax)
+    value &= allowed;
+  if (!write_masked(&r->ds.pebs_enable, value, allowed))
+    return false;
+  if (r->cpu->pmu->kind != LB_PMU_P4) /* there the bits are no counters */
+    r->ds.due &= value;
+  r->ds.is_stopped = false;
+  return true;
 }
 
-static bool keep(uint64_t *place, uint64_t value)
+static bool keep(uint64_t *place, uint64_t value, uint64_t bits)
 {
-  *place = value & UINT32_MAX;
+  *place = value & bits;
   return true;
 }
 
@@ -440,21 +458,24 @@ static bool write_pmu(struct lb_recorder *r, unsigned id, unsigned number, uint6
     return write_fixed_ctrl(r, value);
   case LB_REG_GLOBAL_CTRL:
   case LB_REG_AMD_GLOBAL_CTL:
-    return write_masked(&r->pmu.ctrl, value, pmu_enables(r));
+    return write_masked(&r->pmu.ctrl, amd_ignored(r, value, pmu_enables(r)), pmu_enables(r));
   case LB_REG_GLOBAL_OVF_CTRL:
   case LB_REG_AMD_GLOBAL_CLR:
     return clear_status(r, value);
   case LB_REG_GLOBAL_STATUS_SET:
+  case LB_REG_AMD_GLOBAL_SET:
     return set_status(r, value);
+  case LB_REG_AMD_GLOBAL_STATUS: /* read-only, and ignores writes */
+    return true;
   case LB_REG_P4_CCCR:
-    return keep(&r->pmu.select[number], value);
+    return keep(&r->pmu.select[number], value, UINT32_MAX);
   case LB_REG_P4_FSB_ESCR:
-    return keep(&r->pmu.escr[number], value);
+    return keep(&r->pmu.escr[number], value, UINT32_MAX);
   case LB_REG_P4_CRU_ESCR:
-    return keep(&r->pmu.escr[2 + number], value);
+    return keep(&r->pmu.escr[2 + number], value, UINT32_MAX);
   case LB_REG_P4_CRU_ESCR2:
-    return keep(&r->pmu.escr[4 + number], value);
-  default: /* GLOBAL_STATUS, GLOBAL_INUSE, AMD's status: read-only */
+    return keep(&r->pmu.escr[4 + number], value, UINT32_MAX);
+  default: /* GLOBAL_STATUS, GLOBAL_INUSE: read-only */
     return false;
   }
 }
@@ -496,9 +517,9 @@ static bool write_register(struct lb_recorder *r, unsigned id, unsigned number, 
   case LB_REG_PEBS_DATA_CFG:
     return write_data_cfg(r, value);
   case LB_REG_PEBS_LD_LAT:
-    return keep(&r->ds.load_latency, value);
+    return keep(&r->ds.load_latency, value, 0xFFFF);
   case LB_REG_P4_PEBS_MATRIX:
-    return keep(&r->ds.matrix, value);
+    return keep(&r->ds.matrix, value, 0x1FFF);
   case LB_REG_AMD_DBG_EXTN_CFG:
     return write_extn(r, value);
   default:

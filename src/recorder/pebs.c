@@ -69,6 +69,11 @@ static unsigned record_format(const struct lb_recorder *r)
   return pebs == LB_PEBS_P4 && lb_recorder_ds_is_64(r) ? LB_PEBS_0 : pebs;
 }
 
+static bool is_adaptive(unsigned format)
+{
+  return format == LB_PEBS_4 || format == LB_PEBS_5;
+}
+
 static size_t adaptive_size(uint64_t config)
 {
   size_t size = 32;
@@ -92,12 +97,31 @@ static void put_lbrs(struct lb_recorder *r, struct cursor *cursor, unsigned coun
   }
 }
 
+/* Which groups a record for these counters has: MSR_PEBS_DATA_CFG counts only if one of them asks for it. */
+static uint64_t record_config(const struct lb_recorder *r, uint64_t counters)
+{
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
+    if (counters >> i & 1 && r->pmu.select[i] & EVTSEL_ADAPTIVE)
+      return r->ds.data_cfg;
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
+    if (counters >> (32 + i) & 1 && r->pmu.fixed_ctrl & FIXED_ADAPTIVE(i))
+      return r->ds.data_cfg;
+  return 0;
+}
+
+size_t pebs_record_size(const struct lb_recorder *r, uint64_t counters)
+{
+  unsigned format = record_format(r);
+  return is_adaptive(format) ? adaptive_size(record_config(r, counters)) : lb_pebs_size(format);
+}
+
+/* The basic group has the address of the instruction that caused the event; the next one is in the registers' group. */
 static void put_adaptive(struct lb_recorder *r, struct cursor *cursor, const struct lb_registers *registers,
                          uint64_t counters)
 {
-  uint64_t config = r->ds.data_cfg;
+  uint64_t config = record_config(r, counters);
   put(cursor, (config & UINT32_MAX) | (uint64_t)adaptive_size(config) << 48);
-  put(cursor, registers->rip);
+  put(cursor, registers->eventing_ip);
   put(cursor, counters);
   put(cursor, registers->tsc);
   if (config & GROUP_MEMORY)
@@ -121,7 +145,7 @@ static size_t record_pack(struct lb_recorder *r, unsigned char *bytes, const str
 {
   unsigned format = record_format(r);
   struct cursor cursor = {.at = bytes, .word = format == LB_PEBS_P4 ? 4 : 8};
-  if (format == LB_PEBS_4 || format == LB_PEBS_5) {
+  if (is_adaptive(format)) {
     put_adaptive(r, &cursor, registers, r->ds.due);
   } else {
     /* 0x90: GLOBAL_STATUS, from format 3 on only the counters that the record is for */
@@ -140,18 +164,30 @@ static void status_overflow(struct lb_recorder *r)
     r->pmu.status |= STATUS_OVF_BUFFER;
 }
 
-/* Bits 35:32 of PEBS_ENABLE are fixed counters with adaptive PEBS; before that they switch load latency on. */
+/* Bits 35:32 of PEBS_ENABLE are fixed counters, but load latency on the big cores before Ice Lake. */
 uint64_t pebs_samplers(const struct lb_recorder *r)
 {
-  bool is_adaptive = r->cpu->perf_capabilities >> 14 & 1;
-  uint64_t fixed = is_adaptive ? unit_mask(r->cpu->pmu->fixed) << 32 : 0;
-  return unit_mask(r->cpu->pmu->pebs_counters) | fixed;
+  const struct lb_pmu *pmu = r->cpu->pmu;
+  bool is_latency = lb_cpu_has(r->cpu, LB_FEATURE_LOAD_LATENCY) && pmu->version < 5;
+  uint64_t fixed = is_latency ? 0 : pmu->pebs_enable & unit_mask(pmu->fixed) << 32;
+  return unit_mask(pmu->pebs_counters) | fixed;
 }
 
 /* Where a fixed counter's reset lies. Linux intel_ds.h: eight general counters before them, 32 from format 5 on. */
 static unsigned fixed_resets(const struct lb_recorder *r)
 {
   return r->cpu->ds->pebs >= LB_PEBS_5 ? 0x140 : 0x80;
+}
+
+/* With the counters' resets: figures 17-5, 17-8, 18-22. */
+size_t pebs_area_size(const struct lb_recorder *r)
+{
+  const struct lb_pmu *pmu = r->cpu->pmu;
+  if (!lb_recorder_ds_is_64(r))
+    return 0x30;
+  if (pebs_samplers(r) >> 32)
+    return fixed_resets(r) + 8 * (size_t)pmu->fixed;
+  return pmu->pebs_counters > 1 ? 0x40 + 8 * (size_t)pmu->pebs_counters : 0x50;
 }
 
 static int reset_read(struct lb_recorder *r, unsigned offset, unsigned width, uint64_t *counter)
@@ -275,7 +311,7 @@ static int decode_adaptive(const unsigned char *bytes, size_t size, struct lb_re
     return LB_E_NO_FIELD;
   if (size < length)
     return LB_E_TRUNCATED;
-  registers->rip = bytes_get_u64(bytes + 8);
+  registers->eventing_ip = bytes_get_u64(bytes + 8);
   *status = bytes_get_u64(bytes + 16);
   registers->tsc = bytes_get_u64(bytes + 24);
   const unsigned char *at = bytes + 32;
@@ -294,7 +330,7 @@ int lb_pebs_decode(unsigned pebs, const void *bytes, size_t size, struct lb_regi
   struct lb_registers registers = {0};
   uint64_t status = 0;
   int result = LB_E_NO_FIELD;
-  if (pebs == LB_PEBS_4 || pebs == LB_PEBS_5)
+  if (is_adaptive(pebs))
     result = decode_adaptive(bytes, size, &registers, &status);
   else if (pebs < LB_PEBS_NONE)
     result = decode_fixed(pebs, bytes, size, &registers, &status);

@@ -51,19 +51,16 @@ uint64_t pmu_in_use(const struct lb_recorder *r)
   return used | (uint64_t)interrupts << 63;
 }
 
-uint64_t pmu_evtsel_bits(const struct lb_recorder *r)
+uint64_t pmu_evtsel_bits(const struct lb_recorder *r, unsigned counter)
 {
-  const struct lb_pmu *pmu = r->cpu->pmu;
-  uint64_t bits = UINT32_MAX;
-  if (is_amd(r)) /* 11:8 of the event in 35:32; guest and host in 41:40; 19 and 21 reserved */
-    return (bits & ~UINT64_C(0x280000)) | UINT64_C(0x30F) << 32;
-  if (pmu->version < 3) /* AnyThread */
-    bits &= ~(UINT64_C(1) << 21);
+  uint64_t bits = r->cpu->pmu->evtsel;
   if (unit_has_tsx(r))
-    bits |= UINT64_C(3) << 32; /* IN_TX, IN_TXCP */
-  if (r->cpu->perf_capabilities >> 14 & 1)
-    bits |= UINT64_C(1) << 34; /* adaptive PEBS */
-  if (r->cpu->leaf_1c[2] >> 16 & 0xF)
+    bits |= UINT64_C(1) << 32; /* IN_TX */
+  if (unit_has_tsx(r) && counter >= 2)
+    bits |= UINT64_C(1) << 33; /* IN_TXCP: measured on 06_3D and 06_5E, counters 0 and 1 refuse it */
+  if (unit_has_adaptive_pebs(r))
+    bits |= EVTSEL_ADAPTIVE;
+  if (counter < 4 && r->cpu->leaf_1c[2] >> (16 + counter) & 1)
     bits |= EVTSEL_EN_LBR_LOG;
   return bits;
 }
@@ -78,7 +75,8 @@ void pmu_reset(struct lb_recorder *r)
     r->pmu.escr[i] = 0;
   r->pmu.fixed_ctrl = 0;
   r->pmu.status = 0;
-  r->pmu.is_pending = false;
+  r->pmu.is_pending = r->pmu.is_held = false;
+  r->pmu.wanted = 0;
   r->pmu.ctrl = 0;
   /* Newer manuals: the general counters' enables are 1 after reset. */
   if (pmu_has_status(r) && !unit_option(r, LB_OPTION_GLOBAL_CTRL_ZERO))

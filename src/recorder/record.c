@@ -60,7 +60,15 @@ static bool event_updates_ler(const struct lb_recorder *r, const struct lb_event
 {
   if (!(r->armed & (unit_has_pair(r) ? ARMED_PAIR : ARMED_LBR)))
     return false;
+  if (event->kind == LB_BRANCH_MACHINE_CHECK && unit_is_amd(r)) /* APM vol. 2, 13.1.6.1 */
+    return false;
   return !(event_is_software(event->kind) && unit_option(r, LB_OPTION_INT_N_KEEPS_LER));
+}
+
+/* BTF: Intel's manuals say branch instructions (until 2009: events too), AMD's say events too. APM vol. 2, 13.1.6.2. */
+static bool event_steps(const struct lb_recorder *r)
+{
+  return unit_is_amd(r) || unit_option(r, LB_OPTION_BTF_ON_EVENTS);
 }
 
 static void ds_stop(struct lb_recorder *r)
@@ -91,15 +99,17 @@ void lb_recorder_event(struct lb_recorder *r, const struct lb_event *event)
   if (r->armed & ARMED_LBR)
     lbr_take(r, &branch);
   record_rest(r, &branch, r->armed);
-  if ((r->armed & ARMED_BTF) && unit_option(r, LB_OPTION_BTF_ON_EVENTS))
+  if ((r->armed & ARMED_BTF) && event_steps(r))
     step(r, &branch);
 }
 
-/* SDM 17.4.2, 17.4.3: any #DB clears LBR and BTF before its handler runs, and is itself not recorded. TR stays. */
+/* SDM 17.4.2, 17.4.3: any #DB clears LBR and BTF before its handler runs, and is itself not recorded. TR stays. AMD's
+ * version 2 stops as well: APM vol. 2, 13.1.1.8. */
 void lb_recorder_debug_exception(struct lb_recorder *r)
 {
   r->debugctl &= ~(lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_LBR) | lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_BTF));
   r->lbr.ctl &= ~LBR_CTL_LBREN;
+  r->lbr.extn &= ~EXTN_LBRV2EN;
   unit_update(r);
 }
 

@@ -42,7 +42,10 @@ static bool format_is_linear(const struct lb_cpu *cpu)
   case LB_FORMAT_EIP_TSX:
   case LB_FORMAT_INFO:
   case LB_FORMAT_OFFSET32:
-    return false;
+  case LB_FORMAT_AMD: /* APM vol. 2, 13.1.6.1: offsets in the code segment */
+  case LB_FORMAT_AMD_BRS:
+  case LB_FORMAT_AMD_V2:
+    return lb_cpu_quirk(cpu, LB_QUIRK_KNL_FORMAT); /* its LBR_FMT, 1, says linear */
   case LB_FORMAT_ARCH:
     return cpu->leaf_1c[0] >> 31;
   default:
@@ -75,6 +78,7 @@ void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other)
   assert(one != other && one->cpu == other->cpu);
   one->sibling = other;
   other->sibling = one;
+  lbr_share_select(one);
 }
 
 /* ---- options by name ---- */

@@ -62,6 +62,8 @@ enum pmi_cause { PMI_COUNTER = 1 << 0, PMI_PEBS = 1 << 1, PMI_BTS = 1 << 2, PMI_
 #define EVTSEL_PC (UINT64_C(1) << 19)
 #define EVTSEL_INT (UINT64_C(1) << 20)
 #define EVTSEL_EN (UINT64_C(1) << 22)
+#define EVTSEL_ADAPTIVE (UINT64_C(1) << 34)
+#define FIXED_ADAPTIVE(counter) (UINT64_C(1) << (32 + 4 * (counter))) /* the same in FIXED_CTR_CTRL */
 #define EVTSEL_EN_LBR_LOG (UINT64_C(1) << 35)
 
 static inline bool unit_option(const struct lb_recorder *r, enum lb_option option)
@@ -84,6 +86,17 @@ static inline bool unit_is_arch(const struct lb_recorder *r)
 static inline bool unit_has_pair(const struct lb_recorder *r)
 {
   return lb_cpu_has(r->cpu, LB_FEATURE_BRS) || lb_cpu_has(r->cpu, LB_FEATURE_LBR_V2);
+}
+
+/* IA32_PERF_CAPABILITIES.PEBS_BASELINE */
+static inline bool unit_has_adaptive_pebs(const struct lb_recorder *r)
+{
+  return r->cpu->perf_capabilities >> 14 & 1;
+}
+
+static inline bool unit_is_amd(const struct lb_recorder *r)
+{
+  return r->cpu->vendor == LB_VENDOR_AMD || r->cpu->vendor == LB_VENDOR_HYGON;
 }
 
 /* Do records count cycles, in INFO or in TO? */
@@ -144,7 +157,8 @@ void lbr_pair_take(struct lb_recorder *r, const struct lb_branch *branch);
 void lbr_brs_take(struct lb_recorder *r, const struct lb_branch *branch);
 void lbr_brs_begin(struct lb_recorder *r, bool wants_pmi); /* the sampling counter overflowed */
 void lbr_ler_update(struct lb_recorder *r);
-void lbr_clear(struct lb_recorder *r); /* entries and TOS to 0 */
+void lbr_share_select(struct lb_recorder *r); /* gives the other thread of the core this one's LBR_SELECT */
+void lbr_clear(struct lb_recorder *r);        /* entries and TOS to 0 */
 unsigned lbr_index(const struct lb_recorder *r, unsigned age);
 const struct lb_slot *lbr_newest(const struct lb_recorder *r); /* what LER copies and the mirrors show */
 
@@ -167,7 +181,7 @@ struct ds_layout {
 };
 const struct ds_layout *ds_layout(bool is_64);
 int ds_access(const struct lb_recorder *r, uint64_t linear, void *bytes, size_t size, bool is_write);
-bool ds_is_available(const struct lb_recorder *r);
+bool ds_is_available(const struct lb_recorder *r); /* neither in SMM nor after a machine check */
 
 /* bts.c */
 void bts_message(struct lb_recorder *r, const struct lb_branch *branch);
@@ -177,7 +191,7 @@ void bts_quicken(struct lb_recorder *r); /* decides whether lb_recorder_branch m
 void pmu_reset(struct lb_recorder *r);
 uint64_t pmu_enables(const struct lb_recorder *r); /* bits of GLOBAL_CTRL that exist */
 uint64_t pmu_in_use(const struct lb_recorder *r);
-uint64_t pmu_evtsel_bits(const struct lb_recorder *r); /* PERFEVTSEL: bits that exist */
+uint64_t pmu_evtsel_bits(const struct lb_recorder *r, unsigned counter); /* bits that exist */
 bool pmu_has_status(const struct lb_recorder *r);
 void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *overflowed);
 
@@ -186,6 +200,8 @@ uint64_t pmu_p4_progress(struct lb_recorder *r, const struct lb_progress *progre
 
 /* pebs.c: counters that can write records, as bits of GLOBAL_CTRL */
 uint64_t pebs_samplers(const struct lb_recorder *r);
+size_t pebs_record_size(const struct lb_recorder *r, uint64_t counters); /* of a record for these counters */
+size_t pebs_area_size(const struct lb_recorder *r);                      /* of the management area */
 
 /* pmi.c */
 void pmi_request(struct lb_recorder *r, unsigned causes);

@@ -3,52 +3,25 @@
  * The layout for programs: one JSON object. Keys are always there and never change; what a CPU does not have is null.
  * Addresses and register values are strings ("0x..."), since JSON readers keep only 53 bits of a number.
  */
+#include <ctype.h>
+
 #include "report/printer.h"
-
-static size_t utf8_lead_length(unsigned char lead)
-{
-  if (lead < 0x80)
-    return 1;
-  if (lead < 0xC2)
-    return 0;
-  if (lead < 0xE0)
-    return 2;
-  if (lead < 0xF0)
-    return 3;
-  return lead < 0xF5 ? 4 : 0;
-}
-
-/* Bytes of the UTF-8 character that starts here, 0 if it is none (RFC 3629: no overlong forms, no surrogates). */
-static size_t utf8_length(const unsigned char *s)
-{
-  size_t length = utf8_lead_length(s[0]);
-
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80)
-      return 0;
-  if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) ||
-      (s[0] == 0xF4 && s[1] >= 0x90))
-    return 0;
-  return length;
-}
 
 static void put_string(struct printer *printer, const char *string)
 {
-  const unsigned char *s = (const unsigned char *)string;
-
   printer_put(printer, "\"");
-  while (*s) {
-    size_t length = utf8_length(s);
+  while (*string) {
+    size_t size = utf8_size(string);
 
-    if (!length)
+    if (!size)
       printer_put(printer, "\\ufffd");
-    else if (*s == '"' || *s == '\\')
-      printer_put(printer, "\\%c", *s);
-    else if (*s < 0x20 || *s == 0x7F)
-      printer_put(printer, "\\u%04x", *s);
+    else if (*string == '"' || *string == '\\')
+      printer_put(printer, "\\%c", *string);
+    else if (size == 1 && iscntrl((unsigned char)*string))
+      printer_put(printer, "\\u%04x", (unsigned)*string);
     else
-      printer_put(printer, "%.*s", (int)length, (const char *)s);
-    s += length ? length : 1;
+      printer_put(printer, "%.*s", (int)size, string);
+    string += size ? size : 1;
   }
   printer_put(printer, "\"");
 }

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/printer.h"
@@ -54,20 +52,12 @@ int report_print(struct text *text, const struct lb_recorder *recorder, enum rep
 void printer_put(struct printer *printer, const char *format, ...)
 {
   va_list list;
-  char *piece = NULL;
-  int length;
 
   if (printer->error < 0)
     return;
   va_start(list, format);
-  length = vasprintf(&piece, format, list);
+  printer->error = text_addv(printer->text, format, list);
   va_end(list);
-  if (length < 0) {
-    printer->error = -ENOMEM;
-    return;
-  }
-  printer->error = text_add_bytes(printer->text, piece, (size_t)length);
-  free(piece);
 }
 
 bool printer_symbol(const struct printer *printer, uint64_t address, const char **ret_name, uint64_t *ret_offset)

@@ -158,6 +158,16 @@ static const struct column columns[] = {
 
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
+/* Letters from byte `start` of a text on: those of a symbol may have more bytes than one. */
+static size_t width_from(const struct text *text, size_t start)
+{
+  size_t width = 0;
+
+  for (size_t i = start; i < text->length; i++)
+    width += ((unsigned char)text->data[i] & 0xC0) != 0x80;
+  return width;
+}
+
 /* The next record from `age` on that holds something. Returns its age, or -1. */
 static int next_record(const struct printer *printer, unsigned age, struct lb_record *ret_record)
 {
@@ -179,8 +189,8 @@ static size_t column_width(struct printer *printer, const struct column *column)
   for (int age = 0; (age = next_record(printer, (unsigned)age, &record)) >= 0; age++) {
     scratch.length = 0;
     column->put(&measure, (unsigned)age, &record);
-    if (scratch.length > width)
-      width = scratch.length;
+    if (width_from(&scratch, 0) > width)
+      width = width_from(&scratch, 0);
   }
   text_done(&scratch);
   printer->error = measure.error;
@@ -201,9 +211,9 @@ static void put_row(struct printer *printer, unsigned age, const struct lb_recor
     before = printer->text->length + owed;
     printer_put(printer, "%*s", (int)owed, "");
     columns[i].put(printer, age, record);
-    owed = widths[i] + 2 - (printer->text->length - before);
     if (printer->error < 0)
       return;
+    owed = widths[i] + 2 - width_from(printer->text, before);
   }
   while (printer->text->length && printer->text->data[printer->text->length - 1] == ' ')
     printer->text->length--;

@@ -31,14 +31,9 @@ static void compare_registers(struct run *run, const struct lb_recorder *one, co
   }
 }
 
-static bool tally_differs(const struct tally *one, const struct tally *other)
-{
-  return one->seen != other->seen;
-}
-
 static void compare_threads(struct run *run, const struct thread *one, const struct thread *other)
 {
-  bool has_pins = false;
+  bool pins_differ = false;
 
   if (!one->is_made || !other->is_made) {
     if (one->is_made != other->is_made)
@@ -47,14 +42,14 @@ static void compare_threads(struct run *run, const struct thread *one, const str
   }
   compare_registers(run, &one->recorder, &other->recorder);
   for (unsigned i = 0; i < 4; i++)
-    has_pins |= tally_differs(&one->pin[i], &other->pin[i]);
-  if (has_pins)
+    pins_differ |= one->pin[i].seen != other->pin[i].seen;
+  if (pins_differ)
     differ(run, "pins");
-  if (tally_differs(&one->pmi, &other->pmi))
+  if (one->pmi.seen != other->pmi.seen)
     differ(run, "PMIs");
-  if (tally_differs(&one->trap, &other->trap))
+  if (one->trap.seen != other->trap.seen)
     differ(run, "traps");
-  if (tally_differs(&one->bus, &other->bus) ||
+  if (one->bus.seen != other->bus.seen ||
       (one->bus.seen && memcmp(one->messages, other->messages, one->bus.seen * sizeof(*one->messages))))
     differ(run, "bus messages");
   struct lb_messages these = lb_recorder_messages(&one->recorder), those = lb_recorder_messages(&other->recorder);

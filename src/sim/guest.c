@@ -137,6 +137,17 @@ void run_match(struct run *run, const struct statement *statement)
 
 /* ---- modes of the processor ---- */
 
+/* A transfer that no instruction makes, inside the code that the thread runs. */
+static struct lb_branch place_in(const struct thread *thread, uint64_t from, uint64_t to)
+{
+  uint64_t base = base_in(thread->mode, thread->base);
+  uint8_t cpl = (uint8_t)thread->cpl;
+  uint8_t flags = thread->mode == CODE_64 ? 0 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32;
+
+  return (struct lb_branch){
+    .from = from, .to = to, .from_base = base, .to_base = base, .from_cpl = cpl, .to_cpl = cpl, .flags = flags};
+}
+
 void run_smi(struct run *run, const struct statement *statement)
 {
   (void)statement;
@@ -145,9 +156,9 @@ void run_smi(struct run *run, const struct statement *statement)
 
 void run_rsm(struct run *run, const struct statement *statement)
 {
-  struct thread *thread = run->thread;
+  struct lb_branch resumed = place_in(run->thread, statement->number, statement->number);
 
-  lb_recorder_rsm(&thread->recorder, statement->number, base_in(thread->mode, thread->base), (unsigned)thread->cpl);
+  lb_recorder_rsm(recorder_of(run), &resumed);
 }
 
 /* Reset and INIT begin at CPL 0 without TF. The code mode of what follows is what the file says, whatever the unit made
@@ -161,7 +172,10 @@ static void thread_restart(struct thread *thread)
 
 void run_init(struct run *run, const struct statement *statement)
 {
-  lb_recorder_init_signal(recorder_of(run), statement->pair[0], statement->pair[1]);
+  struct lb_branch transfer = place_in(run->thread, statement->pair[0], statement->pair[1]);
+
+  transfer.to_cpl = 0;
+  lb_recorder_init_signal(recorder_of(run), &transfer);
   thread_restart(run->thread);
 }
 

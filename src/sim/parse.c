@@ -21,43 +21,34 @@ int parser_fail(struct parser *parser, const char *format, ...)
   va_start(list, format);
   vsnprintf(parser->error->text, sizeof(parser->error->text), format, list);
   va_end(list);
+  for (char *c = parser->error->text; *c; c += utf8_size(c))
+    if (!utf8_size(c))
+      *c = '?'; /* a word was cut in the middle of a letter */
   return LB_E_BAD_SYNTAX;
 }
 
-/* ---- arrays that grow ---- */
-
-static int array_grow(void *array, size_t size, size_t count, size_t *capacity)
-{
-  void **data = array;
-  size_t wanted = *capacity ? *capacity * 2 : 16;
-  void *bigger;
-
-  if (count < *capacity)
-    return 0;
-  bigger = reallocarray(*data, wanted, size);
-  if (!bigger)
-    return -ENOMEM;
-  *data = bigger;
-  *capacity = wanted;
-  return 0;
-}
+/* ---- what the file holds ---- */
 
 static int sim_add_statement(struct sim *sim, const struct statement *statement)
 {
-  int r = array_grow(&sim->statements, sizeof(*sim->statements), sim->count, &sim->capacity);
+  struct statement *statements = array_grow(sim->statements, sizeof(*statements), sim->count, &sim->capacity);
 
-  if (r >= 0)
-    sim->statements[sim->count++] = *statement;
-  return r;
+  if (!statements)
+    return -ENOMEM;
+  sim->statements = statements;
+  statements[sim->count++] = *statement;
+  return 0;
 }
 
 static int sim_add_printed(struct sim *sim, const char *text, unsigned line)
 {
-  int r = array_grow(&sim->printed, sizeof(*sim->printed), sim->printed_count, &sim->printed_capacity);
+  struct printed *printed = array_grow(sim->printed, sizeof(*printed), sim->printed_count, &sim->printed_capacity);
 
-  if (r >= 0)
-    sim->printed[sim->printed_count++] = (struct printed){text, line};
-  return r;
+  if (!printed)
+    return -ENOMEM;
+  sim->printed = printed;
+  printed[sim->printed_count++] = (struct printed){text, line};
+  return 0;
 }
 
 /* ---- verbs that concern the file ---- */
@@ -82,6 +73,8 @@ int parse_cpu(struct parser *parser, struct statement *statement)
   (void)statement;
   if (parser->on_line)
     return parser_fail(parser, "'cpu' inside 'on'");
+  if (parser->has_on)
+    return parser_fail(parser, "'cpu' must come before 'on'");
   parser->has_cpus = true;
   return words_cpus(parser, is_first, &parser->sim->cpus);
 }
@@ -126,6 +119,7 @@ int parse_on(struct parser *parser, struct statement *statement)
   if (parser->has_cpus && !common)
     return parser_fail(parser, "'on' names none of the file's CPUs");
   parser->on_line = parser->line;
+  parser->has_on = true;
   return 0;
 }
 
@@ -189,22 +183,30 @@ static char *word_cut(char *line)
   return end + strspn(end, BLANKS);
 }
 
-/* Cuts what stands behind the verb into words, or takes it as it is if the verb wants text. */
-static int line_cut(struct parser *parser, char *rest)
+/* Takes what stands behind a verb that wants text. */
+static int text_cut(struct parser *parser, char *rest)
 {
-  parser->count = 0;
+  blanks_strip(rest);
+  if (strlen(rest) > SIM_TEXT_MAX)
+    return parser_fail(parser, "a text of more than %d bytes", SIM_TEXT_MAX);
   parser->text = rest;
-  if (verb_is_text(parser->verb)) {
-    blanks_strip(rest);
-    parser->count = *rest != '\0';
-    return 0;
-  }
+  parser->count = *rest != '\0';
+  return 0;
+}
+
+/* Cuts what stands behind any other verb into words. */
+static int words_cut(struct parser *parser, char *rest)
+{
   comment_strip(rest);
-  while (*rest) {
+  for (parser->count = 0; *rest; parser->count++) {
+    char *word = rest;
+
     if (parser->count == SIM_WORDS_MAX)
       return parser_fail(parser, "more than %d words", SIM_WORDS_MAX);
-    parser->words[parser->count++] = rest;
-    rest = word_cut(rest);
+    rest = word_cut(word);
+    if (strlen(word) > SIM_WORD_MAX) /* the name of a symbol may be printed with every record */
+      return parser_fail(parser, "a word of more than %d bytes", SIM_WORD_MAX);
+    parser->words[parser->count] = word;
   }
   return 0;
 }
@@ -229,7 +231,7 @@ static int parse_statement(struct parser *parser, char *line)
   int r = line_find_verb(parser, line);
 
   if (r >= 0)
-    r = line_cut(parser, rest);
+    r = verb_is_text(parser->verb) ? text_cut(parser, rest) : words_cut(parser, rest);
   if (r < 0)
     return r;
   if (is_too_few_or_many(parser))
@@ -255,12 +257,24 @@ static int parse_printed(struct parser *parser, char *line)
   return sim_add_printed(parser->sim, line, parser->line);
 }
 
+/* C0, DEL, and C1, which UTF-8 writes in two bytes. */
+static bool is_control(const unsigned char *s)
+{
+  return (s[0] < 0x20 && s[0] != '\t') || s[0] == 0x7F || (s[0] == 0xC2 && s[1] < 0xA0);
+}
+
 /* Anything but text could do mischief on a terminal. */
 static int line_check(struct parser *parser, const char *line)
 {
-  for (; *line; line++)
-    if (((unsigned char)*line < 0x20 && *line != '\t') || *line == 0x7F)
-      return parser_fail(parser, "a control character (0x%02x)", (unsigned char)*line);
+  for (size_t size; *line; line += size) {
+    const unsigned char *s = (const unsigned char *)line;
+
+    size = utf8_size(line);
+    if (!size)
+      return parser_fail(parser, "a byte that is not UTF-8 (0x%02x)", *s);
+    if (is_control(s))
+      return parser_fail(parser, "a control character (0x%02x)", size == 1 ? s[0] : s[1]);
+  }
   return 0;
 }
 

@@ -24,7 +24,7 @@ int parse_register(struct parser *parser, struct statement *statement)
   if (r < 0)
     return r;
   if (parser->count < 2)
-    return parser_fail(parser, "it must read: expect %.60s VALUE [mask M]", parser->words[0]);
+    return parser_fail(parser, "it must read: expect %.60s %s", parser->words[0], parser->verb->usage);
   statement->msr.mask = UINT64_MAX;
   r = word_number(parser, parser->words[1], &statement->msr.value);
   return r < 0 ? r : parse_mask(parser, 2, UINT64_MAX, &statement->msr.mask);

@@ -19,6 +19,7 @@ struct parser {
   unsigned on_line; /* of the `on` that is open, 0 if none is */
   struct cpu_set on;
   bool has_cpus;    /* a `cpu` statement was there */
+  bool has_on;      /* an `on` was */
   bool is_printing; /* the last statement was `expect print`: lines behind "| " belong to it */
 };
 
@@ -37,7 +38,7 @@ int word_choice(struct parser *parser, const char *word, const char *choices, ui
 /* What stands behind "key=", NULL if the word does not begin with it. */
 const char *word_after(const char *word, const char *key);
 
-/* A register that at least one CPU has, or an address. */
+/* A register that at least one CPU of the catalogue has, or an address. */
 int word_register(struct parser *parser, const char *word, struct named_register *ret_register);
 
 /* "WORD=N": a row of a table, and where its number is stored in a struct. */

@@ -51,20 +51,15 @@ void run_fail_line(struct run *run, unsigned line, const char *expected, const c
 void run_note(struct run *run, const char *format, ...)
 {
   va_list list;
-  char *note;
-  int length;
 
   if (!run->watch || !run->watch->step || run->error < 0)
     return;
+  if (run->effect.length)
+    run->error = text_add(&run->effect, "; ");
   va_start(list, format);
-  length = vasprintf(&note, format, list);
+  if (run->error >= 0)
+    run->error = text_addv(&run->effect, format, list);
   va_end(list);
-  if (length < 0) {
-    run->error = -ENOMEM;
-    return;
-  }
-  run->error = text_addf(&run->effect, "%s%s", run->effect.length ? "; " : "", note);
-  free(note);
 }
 
 char *run_statement_text(const struct run *run, const struct statement *statement)

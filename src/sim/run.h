@@ -19,7 +19,8 @@ struct memory {
   size_t total;
 };
 
-/* Adds a piece of zeros. Returns 0; -EEXIST if it overlaps another; LB_E_TOO_BIG past the limits; -ENOMEM. */
+/* Adds a piece of zeros, at least one, that does not reach past the last address. Returns 0; -EEXIST if it overlaps
+ * another; LB_E_TOO_BIG past the limits; -ENOMEM. */
 int memory_add(struct memory *memory, uint64_t address, size_t size);
 void memory_done(struct memory *memory);
 
@@ -90,7 +91,7 @@ struct run {
   struct report_options options;
   struct text effect; /* of the statement that runs, for who looks on */
   struct sim_result result;
-  int error; /* 0, or -ENOMEM: the run is over */
+  int error; /* 0, or negative as sim_run returns it: the run is over */
 };
 
 /* What the statement demands is not so. */

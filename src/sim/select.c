@@ -3,8 +3,10 @@
  * Words that select CPUs of the catalogue: by name, or by what they have in common.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/parser.h"
 
@@ -73,7 +75,7 @@ static bool has_pmu(const struct lb_cpu *cpu, const char *value)
   char *end;
   unsigned long version = strtoul(value, &end, 10);
 
-  if (end == value || *value == '-')
+  if (!isdigit((unsigned char)*value))
     return false;
   if (!strcmp(end, "+"))
     return cpu->pmu->version >= version;
@@ -89,8 +91,8 @@ static const struct {
 
 /* ---- words ---- */
 
-/* A word like 06_8E or amd:19_21 says which model of the CPU is meant: printing shows it. */
-static void model_note(struct sim *sim, const struct cpu_set *chosen, const char *word)
+/* A CPU's word like 06_8E or amd:19_21 says which of its models is meant: printing shows it. */
+static void model_note(struct sim *sim, const struct lb_cpu *cpu, const char *word)
 {
   const char *colon = strchr(word, ':');
   char *end;
@@ -101,11 +103,8 @@ static void model_note(struct sim *sim, const struct cpu_set *chosen, const char
   model = strtoul(end + 1, &end, 16);
   if ((*end && *end != '_') || model > 0xFF)
     return;
-  for (size_t i = 0; i < SIM_CPUS_MAX; i++)
-    if (cpu_set_has(chosen, i)) {
-      sim->models[i].family = (unsigned)family;
-      sim->models[i].model = (unsigned)model;
-    }
+  sim->models[cpu_index(cpu)].family = (unsigned)family;
+  sim->models[cpu_index(cpu)].model = (unsigned)model;
 }
 
 static const struct lb_cpu *cpu_guess(const char *word)
@@ -161,6 +160,7 @@ int words_cpus(struct parser *parser, bool is_first, struct cpu_set *set)
 {
   for (unsigned i = 0; i < parser->count; i++) {
     const char *word = parser->words[i];
+    const struct lb_cpu *cpu;
     bool is_minus = *word == '-';
     struct cpu_set chosen = {0};
     int r = 0;
@@ -171,8 +171,8 @@ int words_cpus(struct parser *parser, bool is_first, struct cpu_set *set)
       r = select_word(parser, word + is_minus, &chosen);
     if (r < 0)
       return r;
-    if (set == &parser->sim->cpus && !is_minus)
-      model_note(parser->sim, &chosen, word);
+    if (set == &parser->sim->cpus && !is_minus && lb_cpu_find(word, &cpu) >= 0)
+      model_note(parser->sim, cpu, word);
     for (size_t j = 0; j < sizeof(set->bits) / sizeof(*set->bits); j++)
       set->bits[j] = is_minus ? set->bits[j] & ~chosen.bits[j] : set->bits[j] | chosen.bits[j];
   }

@@ -144,7 +144,7 @@ void expect_print(struct run *run, const struct statement *statement)
   char *rest, *got;
 
   if (print_unit(run, statement, &output) < 0)
-    return;
+    goto out;
   rest = output.data;
   for (; expected < end; expected++) {
     if (!strcmp(expected->text, "...")) {

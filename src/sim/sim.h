@@ -15,6 +15,8 @@
 #define SIM_BYTES_MAX (1u << 20)   /* of a file */
 #define SIM_STATEMENTS_MAX 10000   /* in a file */
 #define SIM_WORDS_MAX 64           /* in a line */
+#define SIM_WORD_MAX 255           /* bytes of a word */
+#define SIM_TEXT_MAX 1000          /* bytes of a title, banner or version */
 #define SIM_VALUES_MAX 32          /* that one poke or expect memory takes */
 #define SIM_PIECES_MAX 16          /* of guest memory */
 #define SIM_MEMORY_MAX (16u << 20) /* bytes of guest memory in all */
@@ -72,9 +74,9 @@ struct sim_result {
   bool is_cut; /* there were more than SIM_FAILURES_MAX */
 };
 
-/* Runs the file on a CPU, which need not be one of the file's: once with host.map and once without, and compares the
- * two. `watch` may be NULL. Returns 0 and the failures, which sim_result_done frees; LB_E_NO_UNIT when the CPU has no
- * unit; -ENOMEM.
+/* Runs the file on a CPU of the catalogue, which need not be one of the file's: once with host.map and once without,
+ * and compares the two. `watch` may be NULL. Returns 0 and the failures, which sim_result_done frees; LB_E_NO_UNIT when
+ * the CPU has no unit; -ENOMEM.
  */
 int sim_run(const struct sim *sim, const struct lb_cpu *cpu, const struct sim_watch *watch,
             struct sim_result *ret_result);

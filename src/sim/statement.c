@@ -29,9 +29,9 @@ static const struct verb expects[] = {
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
 #define EXPECTS (sizeof(expects) / sizeof(*expects))
 
-/* What `expect REG VALUE` is. */
+/* What `expect REG VALUE` is. Its first word is none of the table, and parse_register counts its words itself. */
 const struct verb verb_expect_register = {
-  .word = "REG", .least = 2, .most = 4, .parse = parse_register, .run = expect_register, .usage = "VALUE [mask M]"};
+  .word = "REG", .parse = parse_register, .run = expect_register, .usage = "VALUE [mask M]"};
 
 static const struct verb *table_find(const struct verb *table, size_t count, const char *word)
 {

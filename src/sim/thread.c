@@ -52,19 +52,14 @@ static void host_pmi(void *data)
 static void host_bus(void *data, const struct lb_message *message)
 {
   struct thread *thread = data;
+  struct lb_message *messages = array_grow(thread->messages, sizeof(*messages), thread->bus.seen, &thread->capacity);
 
-  if (thread->bus.seen == thread->capacity) {
-    size_t capacity = thread->capacity ? thread->capacity * 2 : 16;
-    struct lb_message *bigger = reallocarray(thread->messages, capacity, sizeof(*bigger));
-
-    if (!bigger) {
-      thread->run->error = -ENOMEM;
-      return;
-    }
-    thread->messages = bigger;
-    thread->capacity = capacity;
+  if (!messages) {
+    thread->run->error = -ENOMEM;
+    return;
   }
-  thread->messages[thread->bus.seen++] = *message;
+  thread->messages = messages;
+  messages[thread->bus.seen++] = *message;
   run_note(thread->run, "on the bus: 0x%llx -> 0x%llx", (unsigned long long)message->from,
            (unsigned long long)message->to);
 }

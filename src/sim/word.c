@@ -2,6 +2,7 @@
  *
  * What single words of a rule file mean: numbers, choices, registers, "word=number".
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,8 +59,8 @@ static void register_add(struct named_register *reg, uint32_t address)
   for (unsigned i = 0; i < reg->count; i++)
     if (reg->addresses[i] == address)
       return;
-  if (reg->count < SIM_ADDRESSES_MAX)
-    reg->addresses[reg->count++] = address;
+  assert(reg->count < SIM_ADDRESSES_MAX); /* whatever the name: it is the catalogue that must fit */
+  reg->addresses[reg->count++] = address;
 }
 
 static int fail_no_register(struct parser *parser, const char *word)

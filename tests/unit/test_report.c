@@ -318,6 +318,26 @@ static void test_table_records(void **state)
   text_done(&text);
 }
 
+static void test_table_letters(void **state)
+{
+  static const struct name names[] = {{"\xE7\xA8\x8B", 0x1000}, {NULL, 0}}; /* one letter of three bytes */
+  struct report_symbols symbols = {(void *)names, name_find};
+  struct report_options options = {.symbols = &symbols};
+  struct lb_recorder recorder;
+  struct text text;
+
+  (void)state;
+  recorder_make(&recorder, "westmere");
+  msr_write(&recorder, 0x1D9, 1);
+  branch_take(&recorder, LB_BRANCH_JCC, 0x1000, 0x800, 0);
+  branch_take(&recorder, LB_BRANCH_JCC, 0x800, 0x1000, 0);
+  text = print(&recorder, REPORT_TABLE, &options);
+  assert_holds(&text, "  age  register  from          to            kind\n"
+                      "  0    2         0x800         0x1000 \xE7\xA8\x8B+0x0  jcc\n"
+                      "  1    1         0x1000 \xE7\xA8\x8B+0x0  0x800         jcc\n");
+  text_done(&text);
+}
+
 static void test_table_color(void **state)
 {
   struct report_options options = {.wants_color = true};
@@ -445,19 +465,13 @@ static void test_print_appends(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_windbg_pentium_m),
-    cmocka_unit_test(test_windbg_old_defaults),
-    cmocka_unit_test(test_windbg_kaby_lake),
-    cmocka_unit_test(test_windbg_without_tos),
-    cmocka_unit_test(test_windbg_flag_in_from),
-    cmocka_unit_test(test_table_empty),
-    cmocka_unit_test(test_table_records),
-    cmocka_unit_test(test_table_color),
-    cmocka_unit_test(test_table_cycles),
-    cmocka_unit_test(test_every_cpu),
-    cmocka_unit_test(test_json),
-    cmocka_unit_test(test_json_strings),
-    cmocka_unit_test(test_formats),
+    cmocka_unit_test(test_windbg_pentium_m),    cmocka_unit_test(test_windbg_old_defaults),
+    cmocka_unit_test(test_windbg_kaby_lake),    cmocka_unit_test(test_windbg_without_tos),
+    cmocka_unit_test(test_windbg_flag_in_from), cmocka_unit_test(test_table_empty),
+    cmocka_unit_test(test_table_records),       cmocka_unit_test(test_table_letters),
+    cmocka_unit_test(test_table_color),         cmocka_unit_test(test_table_cycles),
+    cmocka_unit_test(test_every_cpu),           cmocka_unit_test(test_json),
+    cmocka_unit_test(test_json_strings),        cmocka_unit_test(test_formats),
     cmocka_unit_test(test_print_appends),
   };
 

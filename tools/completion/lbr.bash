@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for lbr: commands, their options, and CPU names (asked of lbr itself).
+# bash completion for lbr: commands, their options, and names of CPUs and registers, all of it asked of lbr itself.
 
-# The options of a command, from its own --help, so that this file need not know them.
+# The options of a command, from its own --help.
 _lbr_options()
 {
   lbr "$1" --help 2>/dev/null | grep -oE -- '(^|[ ,[])--[a-z0-9][a-z0-9-]*' | grep -oE -- '--[a-z0-9-]+' | sort -u
@@ -12,29 +12,66 @@ _lbr_commands()
   lbr help 2>/dev/null | sed -n 's/^  lbr \([a-z]*\).*/\1/p'
 }
 
+# _lbr_registers CPU WORD: the registers of a CPU, the second column of the last table of its page, whose first is an
+# address or a range; in capitals if the word begins so, else in small letters and without IA32_ or MSR_.
+_lbr_registers()
+{
+  local names
+
+  names=$(lbr cpu "$1" 2>/dev/null | sed -n '/^Registers$/,$ s/^  0x.*  \([A-Za-z][A-Za-z0-9_]*\)  .*/\1/p')
+  case $2 in
+  [A-Z]*) echo "$names" ;;
+  *) sed 's/^ia32_//; s/^msr_//' <<<"${names,,}" ;;
+  esac
+}
+
+# What stands behind --cpu or -c so far, else the CPU that lbr takes when this machine's does not fit.
+_lbr_cpu()
+{
+  local i
+
+  for ((i = 2; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+    --cpu=?*) echo "${COMP_WORDS[i]#--cpu=}" && return ;;
+    =) [ "${COMP_WORDS[i - 1]}" = --cpu ] && echo "${COMP_WORDS[i + 1]}" && return ;;
+    -c | --cpu) [ "${COMP_WORDS[i + 1]}" != = ] && echo "${COMP_WORDS[i + 1]}" && return ;;
+    esac
+  done
+  echo skylake
+}
+
 _lbr()
 {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} prefix=
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+  local prefix='' words='' files=''
 
   COMPREPLY=()
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(_lbr_commands) --help --version" -- "$word")
-    return
-  fi
   # bash splits --cpu=NAME into three words unless = was taken out of COMP_WORDBREAKS.
   case $word in
-  =) word='' before=${COMP_WORDS[COMP_CWORD - 1]} ;;
-  --cpu=*) prefix=--cpu= before=--cpu word=${word#--cpu=} ;;
+  =) word='' ;;
+  --cpu=* | --format=*) prefix=${word%%=*}= before=${word%%=*} word=${word#*=} ;;
   esac
   [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
-  case $command:$before:$word in
-  help:*) mapfile -t COMPREPLY < <(compgen -W "$(_lbr_commands)" -- "$word") ;;
-  *:--cpu:*) mapfile -t COMPREPLY < <(compgen -P "$prefix" -W "$(lbr cpu --list --names 2>/dev/null)" -- "$word") ;;
-  *:--format:*) mapfile -t COMPREPLY < <(compgen -W 'table windbg windbg-old json' -- "$word") ;;
-  *:*:-*) mapfile -t COMPREPLY < <(compgen -W "$(_lbr_options "$command")" -- "$word") ;;
-  cpu:*) mapfile -t COMPREPLY < <(compgen -W "$(lbr cpu --list --names 2>/dev/null)" -- "$word") ;;
-  *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+  case $COMP_CWORD:$command:$before:$word in
+  1:*) words="$(_lbr_commands) --help --version" ;;
+  *:help:*:*) words=$(_lbr_commands) ;;
+  *:*:--cpu:* | *:*:-c:*) words=$(lbr cpu --names 2>/dev/null) ;;
+  *:*:--format:* | *:*:-f:*) words='table windbg windbg-old json' ;;
+  *:*:*:-*) words=$(_lbr_options "$command") ;;
+  *:cpu:*:*) words=$(lbr cpu --names 2>/dev/null) ;;
+  *:encode:*:*) words=$(_lbr_registers "$(_lbr_cpu)" "$word") ;;
+  *:decode:*:*)
+    case " ${COMP_WORDS[*]:2:COMP_CWORD-2} " in
+    *' ds '* | *' bts '* | *' pebs '*) files=yes ;;
+    *) words="ds bts pebs $(_lbr_registers "$(_lbr_cpu)" "$word")" ;;
+    esac
+    ;;
+  *) files=yes ;;
   esac
+  mapfile -t COMPREPLY < <(
+    compgen -P "$prefix" -W "$words" -- "$word"
+    [ -z "$files" ] || compgen -f -- "$word"
+  )
 }
 
 complete -o filenames -o bashdefault -F _lbr lbr

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines of a page that is text, not JSON: labels, cells, words that are broken at the edge of the page.
+ */
+#include "cli/line.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LABEL_WIDTH 22
+#define ROOM_MIN 20 /* columns that words must have: with less, the terminal may break the line itself */
+
+/* Columns that bytes take: those that go on a UTF-8 character take none. */
+static int width_of(const char *bytes, size_t length)
+{
+  int width = 0;
+
+  for (size_t i = 0; i < length; i++)
+    width += ((unsigned char)bytes[i] & 0xC0) != 0x80;
+  return width;
+}
+
+static void line_put(struct page *page, const char *bytes, size_t length)
+{
+  fwrite(bytes, 1, length, stdout);
+  page->cursor += width_of(bytes, length);
+}
+
+void line_pad(struct page *page, int until)
+{
+  if (until > page->cursor) {
+    printf("%*s", until - page->cursor, "");
+    page->cursor = until;
+  }
+}
+
+void line_end(struct page *page)
+{
+  putchar('\n');
+  page->cursor = 0;
+  page->is_blank = false;
+}
+
+void line_wrap(struct page *page, const char *string, int indent)
+{
+  bool has_room = page->width - indent >= ROOM_MIN;
+
+  for (bool is_start = true; *string; is_start = false) {
+    size_t length = strcspn(string, " ");
+
+    if (!is_start && has_room && page->cursor + 1 + width_of(string, length) > page->width) {
+      line_end(page);
+      line_pad(page, indent);
+    } else if (!is_start) {
+      line_pad(page, page->cursor + 1);
+    }
+    line_put(page, string, length);
+    string += length;
+    string += *string == ' ';
+  }
+}
+
+void line_bold(const struct page *page, const char *string)
+{
+  printf("%s%s%s", page->wants_color ? LINE_BOLD : "", string, page->wants_color ? LINE_PLAIN : "");
+}
+
+int line_indent(const struct page *page)
+{
+  int start = LINE_MARGIN;
+
+  if (!page->columns)
+    return LINE_MARGIN + LABEL_WIDTH;
+  for (unsigned i = 0; i < page->column; i++)
+    start += page->columns[i].width + 1;
+  return start;
+}
+
+void line_heading(struct page *page)
+{
+  if (!page->heading)
+    return;
+  if (!page->is_blank)
+    line_end(page);
+  line_bold(page, page->heading);
+  line_end(page);
+  page->heading = NULL;
+}
+
+static void label_put(struct page *page, const char *key)
+{
+  line_heading(page);
+  line_pad(page, LINE_MARGIN);
+  for (; *key; key++, page->cursor++)
+    putchar(*key == '_' ? ' ' : *key);
+}
+
+/* Blanks go before a value, not behind it, so that no line ends in them. */
+void line_begin(struct page *page, const char *key)
+{
+  int start = line_indent(page);
+
+  if (!page->columns)
+    label_put(page, key);
+  line_pad(page, page->cursor >= start ? page->cursor + 1 : start);
+}
+
+void line_cell(struct page *page, const char *string)
+{
+  assert(page->columns[page->column].title);
+  if (!*string)
+    return;
+  line_begin(page, NULL);
+  if (page->columns[page->column].width)
+    line_put(page, string, strlen(string));
+  else
+    line_wrap(page, string, line_indent(page));
+}
+
+void line_columns(struct page *page)
+{
+  fputs(page->wants_color ? LINE_BOLD : "", stdout);
+  for (page->column = 0; page->columns[page->column].title; page->column++)
+    line_cell(page, page->columns[page->column].title);
+  fputs(page->wants_color ? LINE_PLAIN : "", stdout);
+  line_end(page);
+  page->is_headed = true;
+}

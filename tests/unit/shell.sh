@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of the command line share; to be sourced. $1 is the program under test.
+set -u
+lbr=$(realpath "$1")
+export LBR=$lbr
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export TERM=xterm
+unset NO_COLOR
+
+# verdict NAME STATUS: prints the result of one test.
+verdict()
+{
+  if [ "$2" -eq 0 ]; then
+    echo "ok $1"
+  else
+    echo "FAIL $1"
+    failures=$((failures + 1))
+  fi
+}
+
+# run ARGUMENT...: leaves the exit status in $status, the output in the files out and err. Input comes from the file in.
+: >"$scratch/in"
+run()
+{
+  "$lbr" "$@" >"$scratch/out" 2>"$scratch/err" <"$scratch/in"
+  status=$?
+}
+
+said() { grep -qF -- "$1" "$scratch/out"; }
+complained() { grep -qF -- "$1" "$scratch/err"; }
+silent() { ! [ -s "$scratch/out" ]; }
