@@ -31,7 +31,7 @@ install: build ## install under PREFIX (/usr/local); DESTDIR is respected
 	@meson install -C $(BUILD)
 
 format: deps ## put every C file into the project's shape
-	@tests/tools/list-files '*.c' '*.h' | xargs clang-format -i
+	@tests/tools/list-files '*.c' '*.h' | xargs -d '\n' clang-format -i
 
 clean: ## remove build/
 	@rm -rf $(BUILD)

@@ -203,6 +203,8 @@ int main(void)
   branches_make(0);
   bts_make(&mapped);
   compare("BTS to memory", loop_ring, 5);
+  msr_write("DEBUGCTL", 0xC1);
+  compare("LBR and BTS together", loop_ring, 0);
   bts_make(&called);
   compare("BTS, memory by callbacks only", loop_ring, 0);
   printf("recording off against an empty call\n");

@@ -83,6 +83,7 @@ struct lb_slot {
   uint64_t from, to, unused, info;
 };
 
+#define LB_ARMED_TR 8      /* in `armed`: only branch trace messages are wanted */
 #define LB_LONG_WAY 0xFFFF /* in `fast`: lb_recorder_record must look at it */
 
 /* Caller's storage; the fields are the recorder's own. What stands before `entries` is worked out from the registers
@@ -141,7 +142,12 @@ struct __attribute__((aligned(16))) lb_recorder {
     uint64_t page_address;
     uint64_t page_limit;   /* first offset at which no record fits; 0 without a page */
     unsigned char *header; /* host.map of the management area */
-    unsigned char *quick;  /* the same while all that a branch does is to be stored in the BTS buffer, else NULL */
+    unsigned char *quick;  /* the same while lb_recorder_bts_quick may use it, else NULL */
+    bool stores;           /* messages go to the BTS buffer, not to the bus, */
+    bool is_open;          /* which may be written now, */
+    bool is_64;            /* has 64-bit records, */
+    bool is_circular;      /* starts again at its end, */
+    bool off[2];           /* and leaves out CPL 0 or CPL > 0 */
   } ds;
 
   struct {

@@ -24,7 +24,7 @@ static inline uint64_t lb_recorder_word(const unsigned char *bytes)
 }
 
 /* Stores the branch if it stays inside the mapped page and short of the threshold and the end of the buffer. False, and
- * nothing done, if not. `quick` is set only while nobody else hears of branches, on a little-endian host. */
+ * nothing done, if not. */
 static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const struct lb_branch *branch)
 {
   unsigned char *header = recorder->ds.quick; /* base, index, absolute maximum, threshold */
@@ -53,8 +53,9 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
   uint16_t fast = (&r->fast[0][0])[traits & 0x3FF];
   bool is_special = traits & (LB_BRANCH_IN_TSX | LB_BRANCH_TO_NEXT) << 16;
   bool is_outside = traits & (LB_BRANCH_FROM_32 | LB_BRANCH_TO_32) << 16;
-  if (fast == LB_LONG_WAY || is_special || (is_outside && (branch->from_base | branch->to_base) & r->linear)) {
-    if (r->armed && !lb_recorder_bts_quick(r, branch))
+  if (fast == LB_LONG_WAY || is_special || (is_outside && r->linear && (branch->from_base | branch->to_base))) {
+    bool is_stored = r->armed == LB_ARMED_TR && lb_recorder_bts_quick(r, branch);
+    if (r->armed && !is_stored)
       lb_recorder_record(r, branch);
     return;
   }

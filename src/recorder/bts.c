@@ -26,7 +26,7 @@ static unsigned char *header_pointer(struct lb_recorder *r)
 {
   if (!r->ds.header && r->host.map && r->ds.area % DS_PAGE + 32 <= DS_PAGE) {
     r->ds.header = r->host.map(r->host.data, r->ds.area, 32);
-    bts_quicken(r);
+    bts_update(r);
   }
   return r->ds.header;
 }
@@ -108,7 +108,7 @@ static bool threshold_interrupts(const struct lb_recorder *r, const struct bts_h
 {
   if (index < header->threshold)
     return false;
-  if (unit_debugctl(r, LB_DEBUGCTL_BTINT))
+  if (!r->ds.is_circular)
     return true;
   return header->threshold <= header->maximum && !unit_option(r, LB_OPTION_BTINT_ALONE);
 }
@@ -123,8 +123,8 @@ static void threshold_reached(struct lb_recorder *r)
 
 static void bts_store(struct lb_recorder *r, const struct bts_entry *entry)
 {
-  bool is_64 = lb_recorder_ds_is_64(r);
-  bool is_circular = !unit_debugctl(r, LB_DEBUGCTL_BTINT);
+  bool is_64 = r->ds.is_64;
+  bool is_circular = r->ds.is_circular;
   unsigned size = ds_layout(is_64)->bts;
   struct bts_header header;
   if (header_read(r, is_64, &header) < 0)
@@ -148,14 +148,10 @@ lost:
   r->lost++;
 }
 
-/* BTS_OFF_OS and _USR exist with DS-CPL only: SDM 17.4.1. */
 static bool cpl_is_off(const struct lb_recorder *r, const struct lb_branch *branch)
 {
-  if (!r->cpu->ds->has_cpl)
-    return false;
   bool target = unit_option(r, LB_OPTION_BTS_CPL_OF_TARGET);
-  bool is_user = (target ? branch->to_cpl : branch->from_cpl) != 0;
-  return unit_debugctl(r, is_user ? LB_DEBUGCTL_BTS_OFF_USR : LB_DEBUGCTL_BTS_OFF_OS);
+  return r->ds.off[(target ? branch->to_cpl : branch->from_cpl) != 0];
 }
 
 static bool bts_is_on(const struct lb_recorder *r)
@@ -164,19 +160,24 @@ static bool bts_is_on(const struct lb_recorder *r)
   return exists && unit_debugctl(r, LB_DEBUGCTL_BTS);
 }
 
-static bool bts_takes_all(const struct lb_recorder *r)
-{
-  bool is_filtered = unit_debugctl(r, LB_DEBUGCTL_BTS_OFF_OS) || unit_debugctl(r, LB_DEBUGCTL_BTS_OFF_USR);
-  bool is_wide = lb_recorder_ds_is_64(r) && lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE);
-  return bts_is_on(r) && ds_is_available(r) && is_wide && !is_filtered;
-}
-
-/* lb_recorder_branch may store by itself: 64-bit layout, no filter, nothing else armed, a host of the guest's byte
- * order. */
-void bts_quicken(struct lb_recorder *r)
+/* The quick way: 64-bit layout, no filter, a host of the guest's byte order. */
+static bool is_quick(const struct lb_recorder *r)
 {
   bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-  r->ds.quick = is_little && r->armed == ARMED_TR && bts_takes_all(r) ? r->ds.header : NULL;
+  bool is_wide = r->ds.is_64 && lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE);
+  return is_little && is_wide && r->ds.stores && r->ds.is_open && !r->ds.off[0] && !r->ds.off[1];
+}
+
+void bts_update(struct lb_recorder *r)
+{
+  bool has_cpl = r->cpu->ds->has_cpl; /* BTS_OFF_OS and _USR exist with DS-CPL only: SDM 17.4.1 */
+  r->ds.stores = bts_is_on(r);
+  r->ds.is_open = ds_is_available(r);
+  r->ds.is_64 = lb_recorder_ds_is_64(r);
+  r->ds.is_circular = !unit_debugctl(r, LB_DEBUGCTL_BTINT);
+  r->ds.off[0] = has_cpl && unit_debugctl(r, LB_DEBUGCTL_BTS_OFF_OS);
+  r->ds.off[1] = has_cpl && unit_debugctl(r, LB_DEBUGCTL_BTS_OFF_USR);
+  r->ds.quick = (r->armed & ARMED_TR) && is_quick(r) ? r->ds.header : NULL;
 }
 
 static uint64_t linear_address(const struct lb_recorder *r, uint64_t offset, uint64_t base, bool is_32)
@@ -190,16 +191,18 @@ static uint64_t linear_address(const struct lb_recorder *r, uint64_t offset, uin
  * of the buffer, but it is generated all the same. SDM table 17-6. */
 void bts_message(struct lb_recorder *r, const struct lb_branch *b)
 {
+  if (lb_recorder_bts_quick(r, b))
+    return;
   struct lb_message message = {linear_address(r, b->from, b->from_base, b->flags & LB_BRANCH_FROM_32),
                                linear_address(r, b->to, b->to_base, b->flags & LB_BRANCH_TO_32)};
-  if (!bts_is_on(r)) {
+  if (!r->ds.stores) {
     r->unstored++;
     bool skipped = unit_option(r, LB_OPTION_CPL_FILTERS_BUS) && cpl_is_off(r, b);
     if (r->host.bus && !skipped)
       r->host.bus(r->host.data, &message);
     return;
   }
-  if (cpl_is_off(r, b) || !ds_is_available(r)) {
+  if (cpl_is_off(r, b) || !r->ds.is_open) {
     r->unstored++;
     return;
   }

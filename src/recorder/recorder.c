@@ -30,7 +30,7 @@ void unit_update(struct lb_recorder *r)
     armed |= ARMED_BTF;
   r->armed = armed;
   r->wrap = r->depth * sizeof(struct lb_slot) - 1;
-  bts_quicken(r);
+  bts_update(r);
   lbr_filter(r);
 }
 

@@ -13,11 +13,11 @@
 
 /* What `armed` holds: who wants to hear of a taken branch. */
 enum armed {
-  ARMED_LBR = 1 << 0,  /* the LBR stack; lb_recorder_branch knows this number */
-  ARMED_PAIR = 1 << 1, /* AMD Zen 3+: the classic pair beside the stack */
-  ARMED_BRS = 1 << 2,  /* AMD branch sampling that has begun */
-  ARMED_TR = 1 << 3,   /* branch trace messages */
-  ARMED_BTF = 1 << 4,  /* single-step on branches */
+  ARMED_LBR = 1 << 0,     /* the LBR stack */
+  ARMED_PAIR = 1 << 1,    /* AMD Zen 3+: the classic pair beside the stack */
+  ARMED_BRS = 1 << 2,     /* AMD branch sampling that has begun */
+  ARMED_TR = LB_ARMED_TR, /* branch trace messages */
+  ARMED_BTF = 1 << 4,     /* single-step on branches */
 };
 
 /* Why a PMI is requested. */
@@ -185,7 +185,7 @@ bool ds_is_available(const struct lb_recorder *r); /* neither in SMM nor after a
 
 /* bts.c */
 void bts_message(struct lb_recorder *r, const struct lb_branch *branch);
-void bts_quicken(struct lb_recorder *r); /* decides whether lb_recorder_branch may store by itself */
+void bts_update(struct lb_recorder *r); /* what a message has to do from now on */
 
 /* pmu.c */
 void pmu_reset(struct lb_recorder *r);

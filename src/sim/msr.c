@@ -4,7 +4,8 @@
  */
 #include "sim/run.h"
 
-int run_register(const struct run *run, const struct named_register *reg, uint32_t *ret_msr)
+/* The address of a register on this CPU. Returns 0, or LB_E_NO_REGISTER. */
+static int register_address(const struct run *run, const struct named_register *reg, uint32_t *ret_msr)
 {
   struct lb_register_range range;
   unsigned number = 0;
@@ -66,7 +67,7 @@ static void check_foreign(struct run *run, const struct statement *statement, bo
 /* The register's address. Returns false when there is nothing more to do: this CPU has none, rightly or wrongly. */
 static bool find_or_fail(struct run *run, const struct statement *statement, bool is_write, uint32_t *ret_msr)
 {
-  if (run_register(run, &statement->msr.reg, ret_msr) >= 0)
+  if (register_address(run, &statement->msr.reg, ret_msr) >= 0)
     return true;
   if (statement->msr.answer == LB_MSR_FOREIGN)
     check_foreign(run, statement, is_write);
@@ -138,7 +139,7 @@ void expect_register(struct run *run, const struct statement *statement)
   uint64_t value;
   uint32_t msr;
 
-  if (run_register(run, &statement->msr.reg, &msr) < 0) {
+  if (register_address(run, &statement->msr.reg, &msr) < 0) {
     run_fail(run, statement, "this CPU has no such register");
     return;
   }

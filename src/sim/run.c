@@ -12,6 +12,20 @@
 
 /* ---- failures ---- */
 
+/* The statement's words, without comment and outer blanks. The caller frees; NULL if there is no memory. */
+static char *statement_text(const struct run *run, const struct statement *statement)
+{
+  const char *line = run->sim->lines[statement->line - 1], *end;
+
+  line += strspn(line, " \t");
+  for (end = line; *end; end++)
+    if (*end == '#' && strchr(" \t", end[-1]) && !verb_is_text(statement->verb))
+      break;
+  while (end > line && strchr(" \t", end[-1]))
+    end--;
+  return strndup(line, (size_t)(end - line));
+}
+
 /* Takes both strings, which may be NULL for want of memory. */
 static void add_failure(struct run *run, unsigned line, char *expected, char *got)
 {
@@ -39,7 +53,7 @@ void run_fail(struct run *run, const struct statement *statement, const char *fo
   va_end(list);
   if (got)
     run_note(run, "not so: %s", got);
-  add_failure(run, statement->line, run_statement_text(run, statement), got);
+  add_failure(run, statement->line, statement_text(run, statement), got);
 }
 
 void run_fail_line(struct run *run, unsigned line, const char *expected, const char *got)
@@ -60,19 +74,6 @@ void run_note(struct run *run, const char *format, ...)
   if (run->error >= 0)
     run->error = text_addv(&run->effect, format, list);
   va_end(list);
-}
-
-char *run_statement_text(const struct run *run, const struct statement *statement)
-{
-  const char *line = run->sim->lines[statement->line - 1], *end;
-
-  line += strspn(line, " \t");
-  for (end = line; *end; end++)
-    if (*end == '#' && strchr(" \t", end[-1]) && !verb_is_text(statement->verb))
-      break;
-  while (end > line && strchr(" \t", end[-1]))
-    end--;
-  return strndup(line, (size_t)(end - line));
 }
 
 /* ---- what who looks on is told ---- */
@@ -128,7 +129,7 @@ static void run_statement_watched(struct run *run, const struct statement *state
   statement->verb->run(run, statement);
   if (run->thread == thread)
     note_changes(run, &before);
-  text = run_statement_text(run, statement);
+  text = statement_text(run, statement);
   if (text)
     run->watch->step(run->watch->data, statement->line, text, text_string(&run->effect));
   else

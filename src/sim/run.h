@@ -104,13 +104,7 @@ void run_fail_line(struct run *run, unsigned line, const char *expected, const c
 /* Something to tell who looks on. Costs nothing when nobody does. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The statement's words, without comment and outer blanks. The caller frees; NULL if there is no memory. */
-char *run_statement_text(const struct run *run, const struct statement *statement);
-
 /* ---- registers (msr.c) ---- */
-
-/* The address of a register on this CPU. Returns 0, or LB_E_NO_REGISTER. */
-int run_register(const struct run *run, const struct named_register *reg, uint32_t *ret_msr);
 
 void run_wrmsr(struct run *run, const struct statement *statement);
 void run_rdmsr(struct run *run, const struct statement *statement);
