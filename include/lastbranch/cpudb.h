@@ -179,6 +179,13 @@ static inline uint64_t lb_cpu_debugctl(const struct lb_cpu *cpu, enum lb_debugct
 /* Entries of the LBR stack; for architectural LBR the largest that CPUID.1CH allows. 0: no stack. */
 unsigned lb_cpu_depth(const struct lb_cpu *cpu);
 
+/* True when its branch records hold linear addresses, false when they hold offsets in the code segment. */
+bool lb_cpu_is_linear(const struct lb_cpu *cpu);
+
+/* enum lb_format of the registers beside the stack: last exception, and the mirrors or the classic pair. As the
+ * stack's, except that AMD keeps plain addresses there. */
+unsigned lb_cpu_pair_format(const struct lb_cpu *cpu);
+
 /* Rows 0, 1, ... of the catalogue, oldest first by vendor; NULL past the end. */
 const struct lb_cpu *lb_cpu_at(size_t index);
 

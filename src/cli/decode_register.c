@@ -218,12 +218,9 @@ static struct record_part record_part(enum lb_register id)
   }
 }
 
-/* AMD keeps plain addresses in the classic pair and the last-exception pair beside its newer stacks. */
 static unsigned record_format(const struct lb_cpu *cpu, struct record_part part)
 {
-  bool is_new_amd = cpu->format == LB_FORMAT_AMD_BRS || cpu->format == LB_FORMAT_AMD_V2;
-
-  return is_new_amd && !part.is_stack ? LB_FORMAT_AMD : cpu->format;
+  return part.is_stack ? cpu->format : lb_cpu_pair_format(cpu);
 }
 
 static struct lb_record record_decode(const struct lb_cpu *cpu, struct record_part part, uint64_t value)

@@ -105,6 +105,29 @@ const struct lb_model *lb_model_at(size_t index)
   return index < MODELS ? &models[index] : NULL;
 }
 
+bool lb_cpu_is_linear(const struct lb_cpu *cpu)
+{
+  switch (cpu->format) {
+  case LB_FORMAT_32:
+  case LB_FORMAT_LIP:
+  case LB_FORMAT_LIP_CYCLES:
+  case LB_FORMAT_LIP_INFO:
+  case LB_FORMAT_LINEAR:
+    return true;
+  case LB_FORMAT_ARCH:
+    return cpu->leaf_1c[0] >> 31;
+  default: /* AMD's too: APM vol. 2, 13.1.6.1. Knights Landing's LBR_FMT, 1, says linear. */
+    return lb_cpu_quirk(cpu, LB_QUIRK_KNL_FORMAT);
+  }
+}
+
+unsigned lb_cpu_pair_format(const struct lb_cpu *cpu)
+{
+  bool is_plain = cpu->format == LB_FORMAT_AMD_BRS || cpu->format == LB_FORMAT_AMD_V2;
+
+  return is_plain ? LB_FORMAT_AMD : cpu->format;
+}
+
 unsigned lb_cpu_depth(const struct lb_cpu *cpu)
 {
   unsigned most = 0;

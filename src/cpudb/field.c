@@ -57,31 +57,12 @@ static enum lb_register layout_register(enum lb_register id)
   }
 }
 
-/* How the addresses of a register lie. The mirrors and LER are as the stack's, except on AMD, where the classic
- * registers beside a stack stay plain. */
+/* How the addresses of a register lie. */
 static unsigned address_format(const struct lb_cpu *cpu, enum lb_register id)
 {
   bool is_stack = id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO;
 
-  if (!is_stack && (cpu->format == LB_FORMAT_AMD_BRS || cpu->format == LB_FORMAT_AMD_V2))
-    return LB_FORMAT_AMD;
-  return cpu->format;
-}
-
-static bool address_is_linear(const struct lb_cpu *cpu)
-{
-  switch (cpu->format) {
-  case LB_FORMAT_32:
-  case LB_FORMAT_LIP:
-  case LB_FORMAT_LIP_CYCLES:
-  case LB_FORMAT_LIP_INFO:
-  case LB_FORMAT_LINEAR:
-    return true;
-  case LB_FORMAT_ARCH:
-    return cpu->leaf_1c[0] >> 31;
-  default:
-    return false;
-  }
+  return is_stack ? cpu->format : lb_cpu_pair_format(cpu);
 }
 
 static unsigned highest_bit(unsigned value)
@@ -132,7 +113,7 @@ static unsigned highest_bit(unsigned value)
 int lb_cpu_field(const struct lb_cpu *cpu, enum lb_register id, unsigned index, struct lb_field *ret_field)
 {
   unsigned format = address_format(cpu, id);
-  bool is_linear = address_is_linear(cpu);
+  bool is_linear = lb_cpu_is_linear(cpu);
   const char *from_meaning =
     is_linear ? "where the branch came from: linear address" : "where the branch came from: offset in CS";
   const char *to_meaning = is_linear ? "where it went: linear address" : "where it went: offset in CS";

@@ -28,12 +28,6 @@ uint64_t format_canonical(uint64_t value)
   return sign_extend(value, 48);
 }
 
-unsigned format_of_ler(const struct lb_cpu *cpu)
-{
-  bool is_amd = cpu->format == LB_FORMAT_AMD_BRS || cpu->format == LB_FORMAT_AMD_V2;
-  return is_amd ? LB_FORMAT_AMD : cpu->format;
-}
-
 /* ---- WRMSR ---- */
 
 /* Highest bit of FROM that belongs to the address: the flags above it are free. */

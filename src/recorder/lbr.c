@@ -416,7 +416,7 @@ int lb_recorder_ler(const struct lb_recorder *r, struct lb_record *ret_record)
   if (!lb_cpu_has(r->cpu, LB_FEATURE_LER))
     return LB_E_NO_ENTRY;
   struct lb_raw raw = slot_raw(&r->lbr.ler);
-  *ret_record = format_decode(r->cpu, format_of_ler(r->cpu), &raw);
+  *ret_record = format_decode(r->cpu, lb_cpu_pair_format(r->cpu), &raw);
   ret_record->kind = (uint8_t)slot_kind(&r->lbr.ler);
   return 0;
 }

@@ -34,25 +34,6 @@ void unit_update(struct lb_recorder *r)
   lbr_filter(r);
 }
 
-static bool format_is_linear(const struct lb_cpu *cpu)
-{
-  switch (cpu->format) {
-  case LB_FORMAT_EIP:
-  case LB_FORMAT_EIP_FLAGS:
-  case LB_FORMAT_EIP_TSX:
-  case LB_FORMAT_INFO:
-  case LB_FORMAT_OFFSET32:
-  case LB_FORMAT_AMD: /* APM vol. 2, 13.1.6.1: offsets in the code segment */
-  case LB_FORMAT_AMD_BRS:
-  case LB_FORMAT_AMD_V2:
-    return lb_cpu_quirk(cpu, LB_QUIRK_KNL_FORMAT); /* its LBR_FMT, 1, says linear */
-  case LB_FORMAT_ARCH:
-    return cpu->leaf_1c[0] >> 31;
-  default:
-    return true;
-  }
-}
-
 int lb_recorder_init(struct lb_recorder *r, const struct lb_cpu *cpu, const struct lb_host *host, uint32_t options)
 {
   if (!cpu->debugctl)
@@ -63,7 +44,7 @@ int lb_recorder_init(struct lb_recorder *r, const struct lb_cpu *cpu, const stru
   if (host)
     r->host = *host;
   r->format = cpu->format;
-  r->linear = format_is_linear(cpu) ? UINT64_MAX : 0;
+  r->linear = lb_cpu_is_linear(cpu) ? UINT64_MAX : 0;
   r->ds.flags[0] = cpu->ds->has_predicted ? BTS_PREDICTED : 0;
   lbr_format(r);
   memset(r->fast, 0xFF, sizeof(r->fast)); /* LB_LONG_WAY, also for numbers that are no kind */

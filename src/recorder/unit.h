@@ -164,7 +164,6 @@ const struct lb_slot *lbr_newest(const struct lb_recorder *r); /* what LER copie
 
 /* format.c: taking records apart, and what WRMSR accepts (false: #GP) */
 struct lb_record format_decode(const struct lb_cpu *cpu, unsigned format, const struct lb_raw *raw);
-unsigned format_of_ler(const struct lb_cpu *cpu); /* AMD's is that of the classic pair */
 bool format_from_is_legal(const struct lb_recorder *r, uint64_t value);
 bool format_to_is_legal(const struct lb_recorder *r, uint64_t value);
 bool format_info_is_legal(const struct lb_recorder *r, uint64_t value);

@@ -347,11 +347,9 @@ static int check_cpus(struct parser *parser)
   return parser->has_cpus && !any ? parser_fail(parser, "the rule is for no CPU at all") : 0;
 }
 
-int sim_parse(const char *text, size_t size, struct sim_error *ret_error, struct sim **ret_sim)
+/* What must be true before the text can be copied as a string. */
+static int check_text(const char *text, size_t size, struct sim_error *ret_error)
 {
-  struct parser parser = {.error = ret_error};
-  int r;
-
   if (size > SIM_BYTES_MAX) {
     *ret_error = (struct sim_error){.text = "the file is too big"};
     return LB_E_TOO_BIG;
@@ -360,6 +358,16 @@ int sim_parse(const char *text, size_t size, struct sim_error *ret_error, struct
     *ret_error = (struct sim_error){.text = "a zero byte: this is no text"};
     return LB_E_BAD_SYNTAX;
   }
+  return 0;
+}
+
+int sim_parse(const char *text, size_t size, struct sim_error *ret_error, struct sim **ret_sim)
+{
+  struct parser parser = {.error = ret_error};
+  int r = check_text(text, size, ret_error);
+
+  if (r < 0)
+    return r;
   parser.sim = calloc(1, sizeof(*parser.sim));
   if (!parser.sim)
     return -ENOMEM;

@@ -135,17 +135,13 @@ static char *skip_to(char **text, const char *expected)
   return NULL;
 }
 
-void expect_print(struct run *run, const struct statement *statement)
+static void check_printed(struct run *run, const struct statement *statement, char *rest)
 {
   const struct printed *expected = run->sim->printed + statement->print.first;
   const struct printed *end = expected + statement->print.count;
-  struct text output = {0};
   bool is_any = false; /* the last expected line was "..." */
-  char *rest, *got;
+  char *got;
 
-  if (print_unit(run, statement, &output) < 0)
-    goto out;
-  rest = output.data;
   for (; expected < end; expected++) {
     if (!strcmp(expected->text, "...")) {
       is_any = true;
@@ -154,14 +150,20 @@ void expect_print(struct run *run, const struct statement *statement)
     got = is_any ? skip_to(&rest, expected->text) : next_line(&rest);
     if (!got || strcmp(got, expected->text)) {
       run_fail_line(run, expected->line, expected->text, got ? got : is_any ? "no such line" : "the end");
-      goto out;
+      return;
     }
     is_any = false;
   }
   got = is_any ? NULL : next_line(&rest);
   if (got)
     run_fail_line(run, statement->line, "the end", got);
+}
 
-out:
+void expect_print(struct run *run, const struct statement *statement)
+{
+  struct text output = {0};
+
+  if (print_unit(run, statement, &output) >= 0)
+    check_printed(run, statement, output.data);
   text_done(&output);
 }
