@@ -7,11 +7,12 @@ PREFIX = /usr/local
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-deps: ## install the Debian packages that are missing
+deps: ## install the Debian packages that building and testing need
 	@tools/install-deps
 
-build: deps ## build lbr and liblastbranch in build/
-	@test -f $(BUILD)/build.ninja || meson setup --werror --prefix=$(PREFIX) $(BUILD)
+build: ## build lbr and liblastbranch in build/
+	@tools/install-deps build
+	@test -f $(BUILD)/build.ninja || meson setup --werror -Dtests=false --prefix=$(PREFIX) $(BUILD)
 	@ninja -C $(BUILD)
 
 test: deps ## build three ways, run every test and check

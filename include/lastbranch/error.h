@@ -18,7 +18,7 @@ enum lb_error {
 };
 
 /* The sentence for an error of either sort, without a full stop. Takes the negative value as returned. For a number
- * that is none: "unknown error". Never NULL; the text is static, or strerror's.
+ * that is none: "unknown error". Never NULL; the text is static.
  */
 const char *lb_strerror(int error);
 

@@ -39,7 +39,7 @@ uint64_t pmu_in_use(const struct lb_recorder *r)
 {
   uint64_t used = 0;
   bool interrupts = r->ds.pebs_enable != 0;
-  for (unsigned i = 0; i < r->cpu->pmu->counters; i++) {
+  for (unsigned i = 0; i < r->cpu->pmu->counters && i < LB_COUNTERS_MAX; i++) {
     used |= (uint64_t)((r->pmu.select[i] & 0xFF) != 0) << i;
     interrupts |= (r->pmu.select[i] & EVTSEL_INT) != 0;
   }

@@ -137,12 +137,12 @@ static char *skip_to(char **text, const char *expected)
 
 static void check_printed(struct run *run, const struct statement *statement, char *rest)
 {
-  const struct printed *expected = run->sim->printed + statement->print.first;
-  const struct printed *end = expected + statement->print.count;
   bool is_any = false; /* the last expected line was "..." */
   char *got;
 
-  for (; expected < end; expected++) {
+  for (size_t i = 0; i < statement->print.count; i++) {
+    const struct printed *expected = &run->sim->printed[statement->print.first + i];
+
     if (!strcmp(expected->text, "...")) {
       is_any = true;
       continue;

@@ -145,6 +145,23 @@ static void test_text_too_big(void **state)
   text_done(&text);
 }
 
+static void test_array_grow(void **state)
+{
+  unsigned *numbers = NULL;
+  size_t capacity = 0;
+
+  (void)state;
+  for (unsigned i = 0; i < 1000; i++) {
+    numbers = array_grow(numbers, sizeof(*numbers), i, &capacity);
+    assert_non_null(numbers);
+    assert_true(capacity > i);
+    numbers[i] = i;
+  }
+  for (unsigned i = 0; i < 1000; i++)
+    assert_int_equal(numbers[i], i);
+  free(numbers);
+}
+
 /* ---- bytes ---- */
 
 static void test_bytes(void **state)
@@ -166,6 +183,41 @@ static void test_bytes(void **state)
 }
 
 /* ---- words ---- */
+
+static void test_utf8(void **state)
+{
+  static const struct {
+    const char *text;
+    size_t size;
+  } letters[] = {
+    {"", 1},
+    {"a", 1},
+    {"\x7F", 1},
+    {"\xC2\x80", 2},
+    {"\xDF\xBFx", 2},
+    {"\xE0\xA0\x80", 3},
+    {"\xED\x9F\xBF", 3},
+    {"\xEF\xBF\xBF", 3},
+    {"\xF0\x90\x80\x80", 4},
+    {"\xF4\x8F\xBF\xBF", 4},
+    {"\x80", 0},
+    {"\xC2", 0},
+    {"\xC2x", 0},
+    {"\xE2\x82", 0},
+    {"\xF0\x90\x80", 0},
+    {"\xFF", 0},
+    {"\xC0\x80", 0},         /* overlong */
+    {"\xE0\x9F\xBF", 0},     /* overlong */
+    {"\xF0\x8F\xBF\xBF", 0}, /* overlong */
+    {"\xED\xA0\x80", 0},     /* a surrogate */
+    {"\xF4\x90\x80\x80", 0}, /* past the last one */
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
+    if (utf8_size(letters[i].text) != letters[i].size)
+      fail_msg("letter %zu has %zu bytes", i, utf8_size(letters[i].text));
+}
 
 static void test_word_distance(void **state)
 {
@@ -271,7 +323,7 @@ int main(void)
     cmocka_unit_test(test_text_add),     cmocka_unit_test(test_text_growth),     cmocka_unit_test(test_text_too_big),
     cmocka_unit_test(test_bytes),        cmocka_unit_test(test_word_distance),   cmocka_unit_test(test_word_long),
     cmocka_unit_test(test_strerror),     cmocka_unit_test(test_error_sentences), cmocka_unit_test(test_kind_words),
-    cmocka_unit_test(test_kind_classes),
+    cmocka_unit_test(test_kind_classes), cmocka_unit_test(test_array_grow),      cmocka_unit_test(test_utf8),
   };
 
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -112,10 +112,12 @@ static void test_parse_errors(void **state)
     {"cpu westmer", 1, "did you mean 'westmere'?"},
     {"cpu class:XYZ", 1, "no CPU of the catalogue is 'class:XYZ'"},
     {"cpu pmu:x", 1, "no CPU of the catalogue is 'pmu:x'"},
+    {"cpu pmu:+3", 1, "no CPU of the catalogue is 'pmu:+3'"},
     {"cpu westmere -westmere", 0, "for no CPU"},
     {"cpu westmere\non skylake\nend", 2, "none of the file's CPUs"},
     {"on all\non all\nend\nend", 2, "inside the 'on' of line 1"},
     {"on all\ncpu all\nend", 2, "'cpu' inside 'on'"},
+    {"on all\nend\ncpu all", 3, "'cpu' must come before 'on'"},
     {"\non all\ndb\n", 2, "'on' without 'end'"},
     {"end", 1, "'end' without 'on'"},
     {"expect", 1, "it must read: expect WHAT..."},
@@ -136,6 +138,9 @@ static void test_parse_errors(void **state)
     {"expect print table\n| a\ndb\n| b", 4, "belongs behind 'expect print'"},
     {"title \x1B[31m", 1, "a control character (0x1b)"},
     {"db\x7F", 1, "a control character (0x7f)"},
+    {"title \xC2\x9B[31m", 1, "a control character (0x9b)"},
+    {"# caf\xE9\ndb", 1, "a byte that is not UTF-8 (0xe9)"},
+    {"title \xED\xA0\x80", 1, "a byte that is not UTF-8 (0xed)"},
   };
 
   (void)state;
@@ -177,6 +182,46 @@ static void test_parse_limits(void **state)
   assert_int_equal(sim_parse("db\0db", 5, &error, &sim), LB_E_BAD_SYNTAX);
   assert_null(sim);
   free(text);
+}
+
+/* A limit holds, and one byte more is too much. */
+static void limit_check(const char *before, size_t most, const char *after, const char *said)
+{
+  struct sim_error error = {0};
+  char text[2048];
+  struct sim *sim;
+
+  for (size_t size = most; size <= most + 1; size++) {
+    memset(text, 'x', sizeof(text));
+    memcpy(text, before, strlen(before));
+    memcpy(text + strlen(before) + size, after, strlen(after) + 1);
+    if (size == most) {
+      assert_int_equal(sim_parse(text, strlen(text), &error, &sim), 0);
+      sim_free(sim);
+    } else
+      assert_int_equal(sim_parse(text, strlen(text), &error, &sim), LB_E_BAD_SYNTAX);
+  }
+  assert_non_null(strstr(error.text, said));
+}
+
+static void test_parse_sizes(void **state)
+{
+  (void)state;
+  limit_check("symbol ", SIM_WORD_MAX, " 1", "a word of more than 255 bytes");
+  limit_check("title ", SIM_TEXT_MAX, "", "a text of more than 1000 bytes");
+  limit_check("banner ", SIM_TEXT_MAX, "\ndb", "a text of more than 1000 bytes");
+}
+
+/* A word is cut for the message, but no letter. */
+static void test_parse_cut_letter(void **state)
+{
+  static const char text[] = "cpu aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\xC3\xA4\xC3\xA4";
+  struct sim_error error = {0};
+  struct sim *sim;
+
+  (void)state;
+  assert_int_equal(sim_parse(text, strlen(text), &error, &sim), LB_E_BAD_SYNTAX);
+  assert_non_null(strstr(error.text, "aaa?'"));
 }
 
 static void test_parse_head(void **state)
@@ -512,11 +557,23 @@ static void test_watch(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_parse_errors),      cmocka_unit_test(test_parse_limits), cmocka_unit_test(test_parse_head),
-    cmocka_unit_test(test_cpu_words),         cmocka_unit_test(test_on),           cmocka_unit_test(test_expect_fails),
-    cmocka_unit_test(test_expect_holds),      cmocka_unit_test(test_guest_fails),  cmocka_unit_test(test_print_fails),
-    cmocka_unit_test(test_failures_are_cut),  cmocka_unit_test(test_threads),      cmocka_unit_test(test_bases),
-    cmocka_unit_test(test_cpl_stays_changed), cmocka_unit_test(test_options),      cmocka_unit_test(test_watch),
+    cmocka_unit_test(test_parse_errors),
+    cmocka_unit_test(test_parse_limits),
+    cmocka_unit_test(test_parse_sizes),
+    cmocka_unit_test(test_parse_cut_letter),
+    cmocka_unit_test(test_parse_head),
+    cmocka_unit_test(test_cpu_words),
+    cmocka_unit_test(test_on),
+    cmocka_unit_test(test_expect_fails),
+    cmocka_unit_test(test_expect_holds),
+    cmocka_unit_test(test_guest_fails),
+    cmocka_unit_test(test_print_fails),
+    cmocka_unit_test(test_failures_are_cut),
+    cmocka_unit_test(test_threads),
+    cmocka_unit_test(test_bases),
+    cmocka_unit_test(test_cpl_stays_changed),
+    cmocka_unit_test(test_options),
+    cmocka_unit_test(test_watch),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
