@@ -30,6 +30,7 @@ fuzz: deps ## run each fuzz target for a minute
 install: build ## install under PREFIX (/usr/local); DESTDIR is respected
 	@meson configure $(BUILD) --prefix=$(PREFIX)
 	@meson install -C $(BUILD)
+	@test -n "$(DESTDIR)" || ldconfig 2>/dev/null || true
 
 format: deps ## put every C file into the project's shape
 	@tests/tools/list-files '*.c' '*.h' | xargs -d '\n' clang-format -i
