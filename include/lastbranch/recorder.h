@@ -104,9 +104,6 @@ struct __attribute__((aligned(16))) lb_recorder {
   uint64_t linear;       /* all ones when records hold linear addresses, else 0 */
   uint32_t lbr_kinds[2]; /* bit per kind that the stack takes, for CPL 0 and for CPL > 0 */
   uint32_t pop_kinds[2]; /* bit per kind that pops it (call-stack mode) */
-  uint8_t format;        /* enum lb_format of the stack */
-  bool judges_source;    /* LBR filters look at the CPL before the transfer */
-  bool skips_zero_calls; /* a call to the next instruction is no branch */
   struct lb_slot entries[LB_DEPTH_MAX];
 
   const struct lb_cpu *cpu;

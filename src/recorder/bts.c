@@ -14,19 +14,13 @@ struct bts_header {
   uint64_t base, index, maximum, threshold;
 };
 
-static void header_unpack(struct bts_header *header, const unsigned char *bytes, bool is_64)
-{
-  uint64_t *words = &header->base;
-  for (unsigned i = 0; i < 4; i++)
-    words[i] = is_64 ? bytes_get_u64(bytes + 8 * i) : bytes_get_u32(bytes + 4 * i);
-}
-
 /* A pointer to the header if the host can give one: remembered until lb_recorder_flush. */
 static unsigned char *header_pointer(struct lb_recorder *r)
 {
   if (!r->ds.header && r->host.map && r->ds.area % DS_PAGE + 32 <= DS_PAGE) {
     r->ds.header = r->host.map(r->host.data, r->ds.area, 32);
-    bts_update(r);
+    if (r->ds.header)
+      bts_update(r);
   }
   return r->ds.header;
 }
@@ -41,7 +35,10 @@ static int header_read(struct lb_recorder *r, bool is_64, struct bts_header *hea
       return result;
     at = bytes;
   }
-  header_unpack(header, at, is_64);
+  header->base = ds_word(is_64, at, 0);
+  header->index = ds_word(is_64, at, 1);
+  header->maximum = ds_word(is_64, at, 2);
+  header->threshold = ds_word(is_64, at, 3);
   return 0;
 }
 
@@ -115,9 +112,8 @@ static bool threshold_interrupts(const struct lb_recorder *r, const struct bts_h
 
 static void threshold_reached(struct lb_recorder *r)
 {
-  bool shown = !lb_cpu_quirk(r->cpu, LB_QUIRK_AJ69) || unit_debugctl(r, LB_DEBUGCTL_FREEZE_PERFMON_ON_PMI);
-  if (pmu_has_status(r) && shown && !unit_option(r, LB_OPTION_BTS_NO_STATUS))
-    r->pmu.status |= STATUS_OVF_BUFFER;
+  if (!unit_option(r, LB_OPTION_BTS_NO_STATUS))
+    pmi_buffer_overflow(r);
   pmi_request(r, PMI_BTS);
 }
 

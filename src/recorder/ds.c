@@ -63,7 +63,7 @@ int ds_access(const struct lb_recorder *r, uint64_t linear, void *bytes, size_t 
   return 0;
 }
 
-static uint64_t word_at(bool is_64, const unsigned char *bytes, unsigned index)
+uint64_t ds_word(bool is_64, const unsigned char *bytes, unsigned index)
 {
   return is_64 ? bytes_get_u64(bytes + 8 * index) : bytes_get_u32(bytes + 4 * index);
 }
@@ -77,7 +77,7 @@ int lb_ds_decode(bool is_64, const void *bytes, size_t size, struct lb_ds_area *
   if (size < (is_64 ? 0x40 : 0x30))
     return LB_E_TRUNCATED;
   for (unsigned i = 0; i < 8; i++)
-    *fields[i] = word_at(is_64, at, i);
+    *fields[i] = ds_word(is_64, at, i);
   unsigned resets = is_64 ? 8 : 1; /* the 32-bit layout has one, of 8 bytes */
   for (unsigned i = 0; i < resets && layouts[is_64].resets + 8 * (i + 1) <= size; i++)
     area.pebs_reset[i] = bytes_get_u64(at + layouts[is_64].resets + 8 * i);
@@ -85,13 +85,22 @@ int lb_ds_decode(bool is_64, const void *bytes, size_t size, struct lb_ds_area *
   return 0;
 }
 
+int ds_area_read(const struct lb_recorder *r, struct lb_ds_area *ret_area)
+{
+  unsigned char bytes[0x40];
+  bool is_64 = lb_recorder_ds_is_64(r);
+  size_t size = is_64 ? 0x40 : 0x30;
+  int result = ds_access(r, r->ds.area, bytes, size, false);
+  return result < 0 ? result : lb_ds_decode(is_64, bytes, size, ret_area);
+}
+
 int lb_bts_decode(bool is_64, const void *bytes, size_t size, struct lb_bts_record *ret_record)
 {
   if (size < layouts[is_64].bts)
     return LB_E_TRUNCATED;
-  ret_record->from = word_at(is_64, bytes, 0);
-  ret_record->to = word_at(is_64, bytes, 1);
-  ret_record->is_predicted = word_at(is_64, bytes, 2) >> 4 & 1;
+  ret_record->from = ds_word(is_64, bytes, 0);
+  ret_record->to = ds_word(is_64, bytes, 1);
+  ret_record->is_predicted = ds_word(is_64, bytes, 2) >> 4 & 1;
   return layouts[is_64].bts;
 }
 

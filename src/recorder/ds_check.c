@@ -23,6 +23,11 @@ static bool is_canonical(uint64_t address)
   return format_canonical(address) == address;
 }
 
+static bool buffer_is_canonical(const struct buffer *b)
+{
+  return is_canonical(b->base) && is_canonical(b->index) && is_canonical(b->maximum) && is_canonical(b->threshold);
+}
+
 /* Is `place` on a record boundary of the buffer? An absolute maximum may be one byte further. */
 static bool is_boundary(const struct buffer *buffer, uint64_t place)
 {
@@ -167,10 +172,8 @@ static uint32_t area_check(const struct lb_recorder *r, const struct lb_ds_area 
     broken |= RULE(AREA_ALIGNMENT);
   if (pebs_is_used(r))
     broken |= buffer_check(&pebs);
-  const uint64_t *words = &area->bts_base;
-  for (unsigned i = 0; i < (pebs_is_used(r) ? 8 : 4); i++)
-    if (!is_canonical(words[i]))
-      broken |= RULE(NOT_CANONICAL);
+  if (!buffer_is_canonical(&bts) || (pebs_is_used(r) && !buffer_is_canonical(&pebs)))
+    broken |= RULE(NOT_CANONICAL);
   return broken;
 }
 
@@ -181,11 +184,8 @@ static uint64_t length_of(uint64_t base, uint64_t maximum)
 
 uint32_t lb_ds_check(const struct lb_recorder *recorder, const struct lb_ds_facts *facts)
 {
-  bool is_64 = lb_recorder_ds_is_64(recorder);
-  unsigned char bytes[0x40];
-  size_t size = is_64 ? 0x40 : 0x30;
   struct lb_ds_area area;
-  if (ds_access(recorder, recorder->ds.area, bytes, size, false) < 0 || lb_ds_decode(is_64, bytes, size, &area) < 0)
+  if (ds_area_read(recorder, &area) < 0)
     return RULE(UNREADABLE);
   bool has_pebs = pebs_is_used(recorder);
   struct range ranges[] = {

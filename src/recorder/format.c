@@ -33,7 +33,7 @@ uint64_t format_canonical(uint64_t value)
 /* Highest bit of FROM that belongs to the address: the flags above it are free. */
 static unsigned from_top(const struct lb_recorder *r)
 {
-  switch (r->format) {
+  switch (r->cpu->format) {
   case LB_FORMAT_EIP_FLAGS:
   case LB_FORMAT_LIP_CYCLES:
     return 62;
@@ -51,7 +51,7 @@ bool format_from_is_legal(const struct lb_recorder *r, uint64_t value)
 
 bool format_to_is_legal(const struct lb_recorder *r, uint64_t value)
 {
-  if (r->cpu->lbr->write_rule != LB_WRITE_CANONICAL || r->format == LB_FORMAT_LIP_CYCLES)
+  if (r->cpu->lbr->write_rule != LB_WRITE_CANONICAL || r->cpu->format == LB_FORMAT_LIP_CYCLES)
     return true;
   return is_sign_extended(value, 63);
 }

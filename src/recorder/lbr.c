@@ -116,8 +116,8 @@ static bool is_special(const struct lb_recorder *r)
 {
   bool is_odd = r->depth & (r->depth - 1); /* lb_recorder_branch wraps by a mask */
   bool one_ring = unit_is_arch(r) && (!ring_is_taken(r, false) || !ring_is_taken(r, true));
-  return is_odd || one_ring || logs_events(r) || r->judges_source || (unit_has_cycles(r) && !r->lbr.cycles_valid) ||
-         unit_option(r, LB_OPTION_LER_OF_EXECUTED);
+  return is_odd || one_ring || logs_events(r) || unit_option(r, LB_OPTION_LBR_CPL_OF_SOURCE) ||
+         (unit_has_cycles(r) && !r->lbr.cycles_valid) || unit_option(r, LB_OPTION_LER_OF_EXECUTED);
 }
 
 /* What lb_recorder_branch may push by itself. */
@@ -146,8 +146,6 @@ void lbr_filter(struct lb_recorder *r)
     r->lbr_kinds[user] = ring_is_taken(r, user) ? taken : 0;
     r->pop_kinds[user] = ring_is_taken(r, user) ? popping : 0;
   }
-  r->skips_zero_calls = unit_is_arch(r) || is_call_stack(r);
-  r->judges_source = unit_option(r, LB_OPTION_LBR_CPL_OF_SOURCE);
   filter_fast(r);
 }
 
@@ -217,7 +215,7 @@ static void format_narrow(struct lb_recorder *r)
 void lbr_format(struct lb_recorder *r)
 {
   r->keep[0][0] = r->keep[0][1] = lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE) ? UINT64_MAX : UINT32_MAX;
-  switch (r->format) {
+  switch (r->cpu->format) {
   case LB_FORMAT_EIP_FLAGS:
     format_flags(r, 1);
     break;
@@ -266,13 +264,13 @@ static void lbr_encode(struct lb_recorder *r, const struct lb_branch *b, struct 
   slot->from = (from & r->keep[0][0]) | r->set[mispredicted].from;
   slot->to = (to & r->keep[0][1]) | r->set[mispredicted].to;
   slot->info = r->set[mispredicted].info | (uint64_t)(b->kind + 1) << SLOT_KIND_SHIFT;
-  if (r->format == LB_FORMAT_ARCH)
+  if (r->cpu->format == LB_FORMAT_ARCH)
     slot->info |= arch_info(r, b);
   if (unit_has_cycles(r))
     put_cycles(r, slot);
-  if (r->format == LB_FORMAT_EIP_TSX)
+  if (r->cpu->format == LB_FORMAT_EIP_TSX)
     slot->from |= tsx_flags(r, b);
-  else if (r->format == LB_FORMAT_INFO || r->format == LB_FORMAT_ARCH)
+  else if (r->cpu->format == LB_FORMAT_INFO || r->cpu->format == LB_FORMAT_ARCH)
     slot->info |= tsx_flags(r, b);
 }
 
@@ -297,26 +295,35 @@ static void lbr_leave_out(struct lb_recorder *r, const struct lb_branch *b, bool
   if (r->pop_kinds[is_user] >> b->kind & 1)
     lbr_pop(r);
   if (unit_option(r, LB_OPTION_LER_OF_EXECUTED)) {
-    struct lb_recorder before = *r;
+    uint64_t cycles = r->cycles;
+    bool valid = r->lbr.cycles_valid;
+    uint8_t events[sizeof(r->lbr.events)];
+    memcpy(events, r->lbr.events, sizeof(events));
     lbr_encode(r, b, &r->lbr.executed);
-    r->cycles = before.cycles; /* no LBR update: the clock and the event counts run on */
-    r->lbr.cycles_valid = before.lbr.cycles_valid;
-    memcpy(r->lbr.events, before.lbr.events, sizeof(r->lbr.events));
+    r->cycles = cycles; /* no LBR update: the clock and the event counts run on */
+    r->lbr.cycles_valid = valid;
+    memcpy(r->lbr.events, events, sizeof(events));
   }
+}
+
+/* A call to the next instruction only reads the instruction pointer: SDM 17.9. Architectural LBR never records it. */
+static bool is_no_branch(const struct lb_recorder *r, const struct lb_branch *b)
+{
+  return b->kind == LB_BRANCH_NEAR_REL_CALL && (unit_is_arch(r) || is_call_stack(r));
 }
 
 void lbr_take(struct lb_recorder *r, const struct lb_branch *b)
 {
-  bool is_user = (r->judges_source ? b->from_cpl : b->to_cpl) != 0;
+  bool is_user = (unit_option(r, LB_OPTION_LBR_CPL_OF_SOURCE) ? b->from_cpl : b->to_cpl) != 0;
   if (!(r->lbr_kinds[is_user] >> b->kind & 1)) {
     lbr_leave_out(r, b, is_user);
     return;
   }
-  if (b->kind == LB_BRANCH_NEAR_REL_CALL && r->skips_zero_calls && (b->flags & LB_BRANCH_TO_NEXT))
+  if (b->flags & LB_BRANCH_TO_NEXT && is_no_branch(r, b))
     return;
   struct lb_slot *entry = lbr_push(r, b);
   /* Where the origin's level is filtered out, an architectural record does not tell where it came from. */
-  if (r->format == LB_FORMAT_ARCH && !ring_is_taken(r, b->from_cpl != 0))
+  if (r->cpu->format == LB_FORMAT_ARCH && !ring_is_taken(r, b->from_cpl != 0))
     entry->from = UINT64_MAX;
   if (unit_option(r, LB_OPTION_LER_OF_EXECUTED))
     r->lbr.executed = *entry;

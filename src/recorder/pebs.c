@@ -140,7 +140,7 @@ static void put_fixed(struct cursor *cursor, const struct lb_registers *register
     put(cursor, order[i] == STATUS_WORD ? status : *field_of(registers, order[i]));
 }
 
-/* Writes the record of format `format` to `bytes`; returns its size. */
+/* Writes the record that is due to `bytes`; returns its size. */
 static size_t record_pack(struct lb_recorder *r, unsigned char *bytes, const struct lb_registers *registers)
 {
   unsigned format = record_format(r);
@@ -156,13 +156,6 @@ static size_t record_pack(struct lb_recorder *r, unsigned char *bytes, const str
 }
 
 /* ---- the buffer ---- */
-
-static void status_overflow(struct lb_recorder *r)
-{
-  bool shown = !lb_cpu_quirk(r->cpu, LB_QUIRK_AJ69) || unit_debugctl(r, LB_DEBUGCTL_FREEZE_PERFMON_ON_PMI);
-  if (pmu_has_status(r) && shown)
-    r->pmu.status |= STATUS_OVF_BUFFER;
-}
 
 /* Bits 35:32 of PEBS_ENABLE are fixed counters, but load latency on the big cores before Ice Lake. */
 uint64_t pebs_samplers(const struct lb_recorder *r)
@@ -215,15 +208,6 @@ static int counters_reload(struct lb_recorder *r)
   return result;
 }
 
-static int area_read(struct lb_recorder *r, struct lb_ds_area *area)
-{
-  unsigned char bytes[0x40];
-  bool is_64 = lb_recorder_ds_is_64(r);
-  size_t size = is_64 ? 0x40 : 0x30;
-  int result = ds_access(r, r->ds.area, bytes, size, false);
-  return result < 0 ? result : lb_ds_decode(is_64, bytes, size, area);
-}
-
 static int index_write(struct lb_recorder *r, uint64_t index)
 {
   bool is_64 = lb_recorder_ds_is_64(r);
@@ -241,7 +225,7 @@ static int record_store(struct lb_recorder *r, struct lb_ds_area *area, const st
   uint64_t index = area->pebs_index;
   if (index < area->pebs_base || index > area->pebs_maximum || area->pebs_maximum - index < size) {
     if (lb_cpu_quirk(r->cpu, LB_QUIRK_PEBS_BOUNDS_STATUS)) /* SDM 18.7.1.3 */
-      status_overflow(r);
+      pmi_buffer_overflow(r);
     return 0;
   }
   int result = ds_access(r, index, bytes, size, true);
@@ -259,7 +243,7 @@ int lb_recorder_pebs_assist(struct lb_recorder *r, const struct lb_registers *re
   bool interrupts = false;
   if (!r->ds.due || !ds_is_available(r))
     goto out;
-  written = area_read(r, &area);
+  written = ds_area_read(r, &area);
   if (written >= 0)
     written = record_store(r, &area, registers);
   if (written < 0 || counters_reload(r) < 0) {
@@ -271,7 +255,7 @@ int lb_recorder_pebs_assist(struct lb_recorder *r, const struct lb_registers *re
 out:
   r->ds.due = 0;
   if (interrupts) {
-    status_overflow(r);
+    pmi_buffer_overflow(r);
     pmi_request(r, PMI_PEBS);
   }
   return written;

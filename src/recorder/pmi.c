@@ -49,6 +49,14 @@ static void freeze(struct lb_recorder *r, unsigned causes)
   unit_update(r);
 }
 
+/* OvfDSBuffer. AJ69: shown only while FREEZE_PERFMON_ON_PMI is 1. */
+void pmi_buffer_overflow(struct lb_recorder *r)
+{
+  bool shown = !lb_cpu_quirk(r->cpu, LB_QUIRK_AJ69) || unit_debugctl(r, LB_DEBUGCTL_FREEZE_PERFMON_ON_PMI);
+  if (pmu_has_status(r) && shown)
+    r->pmu.status |= STATUS_OVF_BUFFER;
+}
+
 void pmi_request(struct lb_recorder *r, unsigned causes)
 {
   if (r->pmu.is_held) {

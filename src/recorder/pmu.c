@@ -8,11 +8,11 @@
 
 struct event {
   uint8_t pmu, select, mask;
-  uint8_t field; /* in words of struct lb_progress */
+  uint8_t field; /* offset in struct lb_progress */
 };
 
 static const struct event events[] = {
-#define EVENT(kind, select, mask, field) {LB_PMU_##kind, select, mask, offsetof(struct lb_progress, field) / 8},
+#define EVENT(kind, select, mask, field) {LB_PMU_##kind, select, mask, offsetof(struct lb_progress, field)},
 #include "recorder/event.def"
 #undef EVENT
 };
@@ -90,10 +90,9 @@ static uint64_t event_count(const struct lb_recorder *r, uint64_t select, const 
   unsigned pmu = is_amd(r) ? LB_PMU_AMD : r->cpu->pmu->kind;
   bool is_exact = !is_amd(r) || (select >> 32 & 0xF) == 0;
   unsigned mask = is_amd(r) ? 0 : select >> 8 & 0xFF; /* AMD's retired-event counts have no unit masks */
-  const uint64_t *fields = &progress->instructions;
   for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]) && is_exact; i++)
     if (events[i].pmu == pmu && events[i].select == (select & 0xFF) && events[i].mask == mask)
-      return fields[events[i].field];
+      return progress_get(progress, events[i].field);
   return 0;
 }
 

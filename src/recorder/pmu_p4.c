@@ -20,14 +20,14 @@ enum { SELECT_CRU_01 = 4, SELECT_CRU_23 = 5, SELECT_FSB = 6 };
 
 struct p4_event {
   uint8_t select, event;
-  uint8_t field; /* in words of struct lb_progress */
+  uint8_t field; /* offset in struct lb_progress */
 };
 
 static const struct p4_event p4_events[] = {
-  {SELECT_FSB, 0x13, offsetof(struct lb_progress, cycles) / 8},          /* global_power_events */
-  {SELECT_CRU_01, 0x02, offsetof(struct lb_progress, instructions) / 8}, /* instr_retired */
-  {SELECT_CRU_01, 0x03, offsetof(struct lb_progress, mispredicts) / 8},  /* mispred_branch_retired */
-  {SELECT_CRU_23, 0x06, offsetof(struct lb_progress, branches) / 8},     /* branch_retired */
+  {SELECT_FSB, 0x13, offsetof(struct lb_progress, cycles)},          /* global_power_events */
+  {SELECT_CRU_01, 0x02, offsetof(struct lb_progress, instructions)}, /* instr_retired */
+  {SELECT_CRU_01, 0x03, offsetof(struct lb_progress, mispredicts)},  /* mispred_branch_retired */
+  {SELECT_CRU_23, 0x06, offsetof(struct lb_progress, branches)},     /* branch_retired */
 };
 
 /* Counters 0, 1 and 12, 13, 16 go with the even ESCR of a pair, 2, 3 and 14, 15, 17 with the odd one. */
@@ -48,10 +48,9 @@ static uint64_t p4_count(const struct lb_recorder *r, unsigned counter, const st
   if (index < 0 || !(r->pmu.escr[index] & (progress->cpl ? ESCR_USR : ESCR_OS)))
     return 0;
   unsigned event = r->pmu.escr[index] >> 25 & 0x3F;
-  const uint64_t *fields = &progress->instructions;
   for (unsigned i = 0; i < sizeof(p4_events) / sizeof(p4_events[0]); i++)
     if (p4_events[i].select == select && p4_events[i].event == event)
-      return fields[p4_events[i].field];
+      return progress_get(progress, p4_events[i].field);
   return 0;
 }
 

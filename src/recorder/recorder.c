@@ -43,7 +43,6 @@ int lb_recorder_init(struct lb_recorder *r, const struct lb_cpu *cpu, const stru
   r->options = options;
   if (host)
     r->host = *host;
-  r->format = cpu->format;
   r->linear = lb_cpu_is_linear(cpu) ? UINT64_MAX : 0;
   r->ds.flags[0] = cpu->ds->has_predicted ? BTS_PREDICTED : 0;
   lbr_format(r);

@@ -139,6 +139,14 @@ static inline void lbr_set_tos(struct lb_recorder *r, unsigned tos)
   r->next = tos + 1 < r->depth ? (tos + 1) * sizeof(struct lb_slot) : 0;
 }
 
+/* The field of `progress` at this offset, as the event tables name it. */
+static inline uint64_t progress_get(const struct lb_progress *progress, unsigned offset)
+{
+  uint64_t count;
+  __builtin_memcpy(&count, (const unsigned char *)progress + offset, sizeof(count));
+  return count;
+}
+
 /* All ones in the low `bits` bits. */
 static inline uint64_t unit_mask(unsigned bits)
 {
@@ -179,6 +187,8 @@ struct ds_layout {
   uint8_t resets; /* offset of the first counter reset */
 };
 const struct ds_layout *ds_layout(bool is_64);
+uint64_t ds_word(bool is_64, const unsigned char *bytes, unsigned index); /* word `index` of a layout */
+int ds_area_read(const struct lb_recorder *r, struct lb_ds_area *ret_area);
 int ds_access(const struct lb_recorder *r, uint64_t linear, void *bytes, size_t size, bool is_write);
 bool ds_is_available(const struct lb_recorder *r); /* neither in SMM nor after a machine check */
 
@@ -204,5 +214,6 @@ size_t pebs_area_size(const struct lb_recorder *r);                      /* of t
 
 /* pmi.c */
 void pmi_request(struct lb_recorder *r, unsigned causes);
+void pmi_buffer_overflow(struct lb_recorder *r); /* a DS buffer reached its threshold: GLOBAL_STATUS[62] */
 
 #endif
