@@ -272,6 +272,10 @@ struct lb_progress {
  * lb_recorder_pebs_assist at the next instruction boundary. */
 bool lb_recorder_progress(struct lb_recorder *recorder, const struct lb_progress *progress);
 
+/* So many core cycles passed, for records that hold cycles: of use to a host that counts nothing else and so does not
+ * call lb_recorder_progress, which does this too. Inline (recorder_inline.h). */
+static inline void lb_recorder_clock(struct lb_recorder *recorder, uint64_t cycles);
+
 /* The processor state that a PEBS record holds. */
 struct lb_registers {
   uint64_t rflags, rip, rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15;

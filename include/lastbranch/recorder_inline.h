@@ -73,6 +73,14 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
   }
 }
 
+/* Saturates as the field of a record does. */
+static inline void lb_recorder_clock(struct lb_recorder *recorder, uint64_t cycles)
+{
+  uint64_t room = 0xFFFF - recorder->cycles;
+  if (recorder->info_cycles | recorder->to_cycles)
+    recorder->cycles += cycles < room ? cycles : room;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -191,16 +191,9 @@ static void overflow(struct lb_recorder *r, uint64_t overflowed)
     pmi_request(r, PMI_COUNTER);
 }
 
-/* Cycles since the last LBR update, saturating as the field of a record does. */
-static void clock_advance(struct lb_recorder *r, uint64_t cycles)
-{
-  r->cycles = cycles > 0xFFFF - r->cycles ? 0xFFFF : r->cycles + cycles;
-}
-
 bool lb_recorder_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
-  if (unit_has_cycles(r))
-    clock_advance(r, progress->cycles);
+  lb_recorder_clock(r, progress->cycles);
   if (r->cpu->pmu->kind == LB_PMU_P4) {
     if (pmu_p4_progress(r, progress))
       pmi_request(r, PMI_COUNTER);
