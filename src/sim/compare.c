@@ -57,7 +57,7 @@ static void compare_threads(struct run *run, const struct thread *one, const str
     differ(run, "counts of branch trace messages");
 }
 
-static void compare_memory(struct run *run, const struct memory *one, const struct memory *other)
+static void compare_memory(struct run *run, const struct areas *one, const struct areas *other)
 {
   for (unsigned i = 0; i < one->count && i < other->count; i++)
     if (memcmp(one->pieces[i].bytes, other->pieces[i].bytes, one->pieces[i].size))

@@ -151,14 +151,14 @@ void expect_pin(struct run *run, const struct statement *statement)
 void expect_memory(struct run *run, const struct statement *statement)
 {
   unsigned size = statement->values.size, count = statement->values.count;
-  const unsigned char *bytes = memory_at(&run->memory, statement->values.address, (size_t)size * count);
+  const unsigned char *bytes = areas_at(&run->memory, statement->values.address, (size_t)size * count);
 
   if (!bytes) {
     run_fail(run, statement, "no memory there");
     return;
   }
   for (unsigned i = 0; i < count; i++) {
-    uint64_t got = memory_get(bytes + i * size, size);
+    uint64_t got = areas_get(bytes + i * size, size);
 
     if (got != (statement->values.values[i] & UINT64_MAX >> (64 - 8 * size))) {
       run_fail(run, statement, "0x%llx at 0x%llx", (unsigned long long)got,

@@ -7,7 +7,7 @@
 
 #include "sim/run.h"
 
-int memory_add(struct memory *memory, uint64_t address, size_t size)
+int areas_add(struct areas *memory, uint64_t address, size_t size)
 {
   unsigned char *bytes;
 
@@ -28,14 +28,14 @@ int memory_add(struct memory *memory, uint64_t address, size_t size)
   return 0;
 }
 
-void memory_done(struct memory *memory)
+void areas_done(struct areas *memory)
 {
   for (unsigned i = 0; i < memory->count; i++)
     free(memory->pieces[i].bytes);
-  *memory = (struct memory){0};
+  *memory = (struct areas){0};
 }
 
-unsigned char *memory_at(const struct memory *memory, uint64_t address, size_t size)
+unsigned char *areas_at(const struct areas *memory, uint64_t address, size_t size)
 {
   for (unsigned i = 0; i < memory->count; i++) {
     uint64_t offset = address - memory->pieces[i].address; /* wraps to something great when the address is below */
@@ -46,7 +46,7 @@ unsigned char *memory_at(const struct memory *memory, uint64_t address, size_t s
   return NULL;
 }
 
-uint64_t memory_get(const unsigned char *bytes, unsigned size)
+uint64_t areas_get(const unsigned char *bytes, unsigned size)
 {
   uint64_t value = 0;
 
@@ -55,7 +55,7 @@ uint64_t memory_get(const unsigned char *bytes, unsigned size)
   return value;
 }
 
-void memory_put(unsigned char *bytes, unsigned size, uint64_t value)
+void areas_put(unsigned char *bytes, unsigned size, uint64_t value)
 {
   for (unsigned i = 0; i < size; i++)
     bytes[i] = (unsigned char)(value >> 8 * i);

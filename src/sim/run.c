@@ -201,7 +201,7 @@ static void run_free(struct run *run)
     return;
   sim_result_done(&run->result);
   text_done(&run->effect);
-  memory_done(&run->memory);
+  areas_done(&run->memory);
   for (unsigned i = 0; i < 2; i++)
     thread_done(&run->threads[i]);
   free(run);

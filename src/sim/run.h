@@ -9,7 +9,7 @@
 
 /* ---- guest memory (memory.c) ---- */
 
-struct memory {
+struct areas {
   struct {
     uint64_t address;
     size_t size;
@@ -21,15 +21,15 @@ struct memory {
 
 /* Adds a piece of zeros, at least one, that does not reach past the last address. Returns 0; -EEXIST if it overlaps
  * another; LB_E_TOO_BIG past the limits; -ENOMEM. */
-int memory_add(struct memory *memory, uint64_t address, size_t size);
-void memory_done(struct memory *memory);
+int areas_add(struct areas *memory, uint64_t address, size_t size);
+void areas_done(struct areas *memory);
 
 /* Where `size` bytes lie that are all in one piece; NULL if they are not. */
-unsigned char *memory_at(const struct memory *memory, uint64_t address, size_t size);
+unsigned char *areas_at(const struct areas *memory, uint64_t address, size_t size);
 
 /* A little-endian number of 1, 2, 4 or 8 bytes. */
-uint64_t memory_get(const unsigned char *bytes, unsigned size);
-void memory_put(unsigned char *bytes, unsigned size, uint64_t value);
+uint64_t areas_get(const unsigned char *bytes, unsigned size);
+void areas_put(unsigned char *bytes, unsigned size, uint64_t value);
 
 /* The attributes of pages that lb_ds_check is told. */
 struct pages {
@@ -81,7 +81,7 @@ struct run {
   const struct sim_watch *watch;
   struct thread threads[2];
   struct thread *thread; /* the one that statements drive */
-  struct memory memory;
+  struct areas memory;
   struct pages pages;
   struct told_facts facts;
   const struct statement *symbols[SIM_SYMBOLS_MAX];

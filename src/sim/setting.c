@@ -13,7 +13,7 @@
 
 void run_memory(struct run *run, const struct statement *statement)
 {
-  int r = memory_add(&run->memory, statement->memory.address, statement->memory.size);
+  int r = areas_add(&run->memory, statement->memory.address, statement->memory.size);
 
   if (r == -EEXIST)
     run_fail(run, statement, "there is memory already");
@@ -29,14 +29,14 @@ void run_memory(struct run *run, const struct statement *statement)
 void run_poke(struct run *run, const struct statement *statement)
 {
   unsigned size = statement->values.size, count = statement->values.count;
-  unsigned char *bytes = memory_at(&run->memory, statement->values.address, (size_t)size * count);
+  unsigned char *bytes = areas_at(&run->memory, statement->values.address, (size_t)size * count);
 
   if (!bytes) {
     run_fail(run, statement, "no memory there");
     return;
   }
   for (unsigned i = 0; i < count; i++)
-    memory_put(bytes + i * size, size, statement->values.values[i]);
+    areas_put(bytes + i * size, size, statement->values.values[i]);
 }
 
 static void fact_set(uint64_t *fact, uint64_t told)

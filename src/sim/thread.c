@@ -14,7 +14,7 @@
 static int host_read(void *data, uint64_t linear, void *bytes, size_t size)
 {
   const struct thread *thread = data;
-  const unsigned char *from = memory_at(&thread->run->memory, linear, size);
+  const unsigned char *from = areas_at(&thread->run->memory, linear, size);
 
   if (!from)
     return -EFAULT;
@@ -25,7 +25,7 @@ static int host_read(void *data, uint64_t linear, void *bytes, size_t size)
 static int host_write(void *data, uint64_t linear, const void *bytes, size_t size)
 {
   const struct thread *thread = data;
-  unsigned char *to = memory_at(&thread->run->memory, linear, size);
+  unsigned char *to = areas_at(&thread->run->memory, linear, size);
 
   if (!to)
     return -EFAULT;
@@ -38,7 +38,7 @@ static void *host_map(void *data, uint64_t linear, size_t size)
   const struct thread *thread = data;
 
   assert((linear & 0xFFF) + size <= 0x1000); /* the recorder has promised so */
-  return memory_at(&thread->run->memory, linear, size);
+  return areas_at(&thread->run->memory, linear, size);
 }
 
 static void host_pmi(void *data)
