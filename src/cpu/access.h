@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Guest memory as instructions see it: segment, then paging, then RAM or a device. The way through the translation
+ * cache is inline; everything else is access.c's. Nothing here returns when the access faults (#SS, #GP, #PF, #AC).
+ */
+#ifndef CPU_ACCESS_H
+#define CPU_ACCESS_H
+
+#include <string.h>
+
+#include "cpu/cpu.h"
+
+/* The long way: checks, translates, asks devices, crosses pages. */
+uint64_t access_load_slow(struct cpu *cpu, uint64_t linear, unsigned size, bool to_modify);
+void access_store_slow(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value);
+
+/* Segment limit and rights of [offset, offset + size): raises #SS(0) or #GP(0). Returns the linear address. */
+uint64_t access_linear_slow(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, unsigned access);
+
+static inline uint64_t access_linear(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, unsigned access)
+{
+  const struct cpu_segment *s = &cpu->segment[segment];
+  if (__builtin_expect(s->ease & access, 1))
+    return (s->linear_base + offset) & cpu->linear_mask;
+  return access_linear_slow(cpu, segment, offset, size, access);
+}
+
+/* True when [linear, linear + size) lies in one page. */
+static inline bool access_is_whole(uint64_t linear, unsigned size)
+{
+  return (linear & PAGE_MASK) <= PAGE_SIZE - size;
+}
+
+static inline struct cpu_tlb_entry *access_entry(struct cpu *cpu, uint64_t linear)
+{
+  return &cpu->tlb[linear / PAGE_SIZE % TLB_ENTRIES];
+}
+
+static inline uint64_t access_fetch(const void *at, unsigned size)
+{
+  uint64_t value = 0;
+  memcpy(&value, at, size); /* little-endian hosts */
+  return value;
+}
+
+/* By linear address, with the rights of the current privilege level. `size` is 1, 2, 4 or 8 and best a constant. */
+static inline uint64_t access_load_linear(struct cpu *cpu, uint64_t linear, unsigned size)
+{
+  const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+  if (__builtin_expect(entry->read == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
+    return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
+  return access_load_slow(cpu, linear, size, false);
+}
+
+static inline void access_store_linear(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value)
+{
+  const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+  if (__builtin_expect(entry->write == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
+    memcpy((void *)(uintptr_t)(linear + entry->host), &value, size);
+  else
+    access_store_slow(cpu, linear, size, value);
+}
+
+static inline uint64_t access_load(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size)
+{
+  return access_load_linear(cpu, access_linear(cpu, segment, offset, size, ACCESS_READ), size);
+}
+
+static inline void access_store(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, uint64_t value)
+{
+  access_store_linear(cpu, access_linear(cpu, segment, offset, size, ACCESS_WRITE), size, value);
+}
+
+/* Reads what will be written back: all that could make the write fault is raised now, as a write. */
+static inline uint64_t access_load_to_modify(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size)
+{
+  uint64_t linear = access_linear(cpu, segment, offset, size, ACCESS_WRITE);
+  const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+  if (__builtin_expect(entry->write == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
+    return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
+  return access_load_slow(cpu, linear, size, true);
+}
+
+/* Any number of bytes (up to 4096), all or nothing: a write that faults has written nothing. */
+void access_read(struct cpu *cpu, unsigned segment, uint64_t offset, void *bytes, unsigned size);
+void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void *bytes, unsigned size);
+
+/* Raises what a write of these bytes would raise; afterwards it succeeds. For instructions that must check before they
+ * change something else. */
+void access_check_write(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size);
+
+/* Descriptor tables, task state segments, interrupt stacks: by linear address with supervisor rights whatever CPL is.
+ * #PF of these has U = 0. */
+uint64_t access_load_system(struct cpu *cpu, uint64_t linear, unsigned size);
+void access_store_system(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value);
+void access_check_write_system(struct cpu *cpu, uint64_t linear, unsigned size);
+
+/* Physical, A20 applied; devices are asked. For SMM's state and page tables. */
+uint64_t access_load_physical(struct cpu *cpu, uint64_t address, unsigned size);
+void access_store_physical(struct cpu *cpu, uint64_t address, unsigned size, uint64_t value);
+
+/* Bulk way of string instructions: host pointer to `linear` if its page may be read (written) directly, with the bytes
+ * up to the page's end in *ret_size; NULL when the bytes must go one by one. Raises no fault. */
+uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned *ret_size);
+
+/* Forget translations: all (but global ones), or one page. `paging.c` fills the caches. */
+void access_flush(struct cpu *cpu, bool with_global);
+void access_flush_page(struct cpu *cpu, uint64_t linear);
+/* Code was found in this physical page: writes to it must go the long way. */
+void access_flush_writes(struct cpu *cpu, uint64_t physical);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Addition, subtraction, comparison and logic: SDM vol. 1, 7.3.2 and 7.3.5.
+ */
+#include "cpu/operand.h"
+#include "cpu/variant.h"
+
+enum alu_operation { ALU_ADD, ALU_ADC, ALU_SUB, ALU_SBB, ALU_AND, ALU_OR, ALU_XOR, ALU_CMP, ALU_TEST };
+
+ALWAYS_INLINE uint64_t alu_result(enum alu_operation operation, uint64_t a, uint64_t b, uint64_t carry)
+{
+  switch (operation) {
+  case ALU_ADD:
+  case ALU_ADC:
+    return a + b + carry;
+  case ALU_SUB:
+  case ALU_SBB:
+  case ALU_CMP:
+    return a - b - carry;
+  case ALU_AND:
+  case ALU_TEST:
+    return a & b;
+  case ALU_OR:
+    return a | b;
+  default:
+    return a ^ b;
+  }
+}
+
+ALWAYS_INLINE void alu_flags(struct cpu *cpu, enum alu_operation operation, uint64_t a, uint64_t b, uint64_t result,
+                             unsigned size)
+{
+  if (operation == ALU_ADD || operation == ALU_ADC)
+    flags_add(cpu, a, b, result, size);
+  else if (operation == ALU_SUB || operation == ALU_SBB || operation == ALU_CMP)
+    flags_sub(cpu, a, b, result, size);
+  else
+    flags_logic(cpu, result, size);
+}
+
+ALWAYS_INLINE const struct insn *alu_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                         enum alu_operation operation)
+{
+  struct place place;
+  bool is_written = operation != ALU_CMP && operation != ALU_TEST;
+  uint64_t b = operand_second(cpu, insn, form, size);
+  uint64_t a = is_written ? operand_modify(cpu, insn, form, size, &place) : operand_first(cpu, insn, form, size);
+  uint64_t carry = operation == ALU_ADC || operation == ALU_SBB ? flags_cf(cpu) : 0;
+  uint64_t result = alu_result(operation, a, b, carry);
+  if (is_written)
+    operand_write(cpu, insn, form, size, &place, result);
+  alu_flags(cpu, operation, a, b, result, size);
+  return insn + 1;
+}
+
+FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, ALU_ADD));
+FORMS_ANY(alu_adc, alu_run(cpu, insn, form, size, ALU_ADC));
+FORMS_ANY(alu_sub, alu_run(cpu, insn, form, size, ALU_SUB));
+FORMS_ANY(alu_sbb, alu_run(cpu, insn, form, size, ALU_SBB));
+FORMS_ANY(alu_and, alu_run(cpu, insn, form, size, ALU_AND));
+FORMS_ANY(alu_or, alu_run(cpu, insn, form, size, ALU_OR));
+FORMS_ANY(alu_xor, alu_run(cpu, insn, form, size, ALU_XOR));
+FORMS_ANY(alu_cmp, alu_run(cpu, insn, form, size, ALU_CMP));
+FORMS_ANY(alu_test, alu_run(cpu, insn, form, size, ALU_TEST));
+
+/* ---- one operand ---- */
+
+/* INC and DEC leave CF alone. They overflow to and from the smallest number. */
+ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                          bool is_up)
+{
+  struct place place;
+  uint64_t a = operand_modify(cpu, insn, form, size, &place);
+  uint64_t result = is_up ? a + 1 : a - 1;
+  operand_write(cpu, insn, form, size, &place, result);
+  bool cf = flags_cf(cpu);
+  bool of = ((is_up ? result : a) & size_mask(size)) == UINT64_C(1) << (8 * size - 1);
+  cpu->lazy.result = flags_extend(result, size);
+  cpu->lazy.fix = (uint32_t)((a ^ 1 ^ result) & FLAG_AF);
+  flags_set_cf_of(cpu, cf, of);
+  return insn + 1;
+}
+
+ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  struct place place;
+  uint64_t a = operand_modify(cpu, insn, form, size, &place);
+  operand_write(cpu, insn, form, size, &place, 0 - a);
+  flags_sub(cpu, 0, a, 0 - a, size);
+  return insn + 1;
+}
+
+ALWAYS_INLINE const struct insn *alu_complement(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  struct place place;
+  uint64_t a = operand_modify(cpu, insn, form, size, &place);
+  operand_write(cpu, insn, form, size, &place, ~a);
+  return insn + 1;
+}
+
+FORMS_ONE(alu_inc, alu_step(cpu, insn, form, size, true));
+FORMS_ONE(alu_dec, alu_step(cpu, insn, form, size, false));
+FORMS_ONE(alu_neg, alu_negate(cpu, insn, form, size));
+FORMS_ONE(alu_not, alu_complement(cpu, insn, form, size));
+
+/* ---- two chains of carries: ADCX has CF, ADOX has OF, and both leave all other flags ---- */
+
+ALWAYS_INLINE const struct insn *alu_chain(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                           bool is_of)
+{
+  uint64_t b = operand_second(cpu, insn, form, size);
+  uint64_t a = reg_get(cpu, insn->op[0], size);
+  uint64_t result = a + b + (is_of ? flags_of(cpu) : flags_cf(cpu));
+  bool carry = sign_bit((a & b) | ((a | b) & ~result), size);
+  reg_set(cpu, insn->op[0], size, result);
+  flags_set_cf_of(cpu, is_of ? flags_cf(cpu) : carry, is_of ? carry : flags_of(cpu));
+  return insn + 1;
+}
+
+FORMS_TO_REG(alu_adcx, alu_chain(cpu, insn, form, size, false));
+FORMS_TO_REG(alu_adox, alu_chain(cpu, insn, form, size, true));

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cache of blocks. Blocks lie in one arena that is emptied when it is full, which happens only between blocks, so
+ * that the one that runs stays. See block.h.
+ */
+#include "cpu/block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "cpu/decode.h"
+#include "cpu/paging.h"
+#include "cpu/transfer.h"
+#include "isa/isa.h"
+
+#define ARENA_SIZE (UINT64_C(96) << 20)
+#define HASH_SIZE 65536u
+#define FETCH_SIZE 256u
+#define JUMP_SIZE 4096u
+#define NO_PAGE UINT64_MAX
+
+/* Where a linear page of code lies. */
+struct fetch {
+  uint64_t linear; /* bit 0: supervisor or user; bit 1: no entry */
+  uint64_t physical;
+};
+
+struct jump {
+  struct block *block;
+  uint32_t generation;
+};
+
+struct block_cache {
+  uint8_t *arena;
+  size_t used;
+  struct block **pages; /* per page of RAM: blocks with code in it */
+  struct block *hash[HASH_SIZE];
+  struct fetch fetches[FETCH_SIZE];
+  struct jump jumps[JUMP_SIZE];
+};
+
+int block_cache_new(const struct memory *memory, struct block_cache **ret_cache)
+{
+  struct block_cache *cache = calloc(1, sizeof(*cache));
+  if (!cache)
+    return -ENOMEM;
+  void *arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  cache->arena = arena == MAP_FAILED ? NULL : arena;
+  cache->pages = calloc(memory->size / PAGE_SIZE, sizeof(struct block *));
+  if (!cache->arena || !cache->pages) {
+    block_cache_free(cache);
+    return -ENOMEM;
+  }
+  for (unsigned i = 0; i < FETCH_SIZE; i++)
+    cache->fetches[i].linear = 2;
+  *ret_cache = cache;
+  return 0;
+}
+
+void block_cache_free(struct block_cache *cache)
+{
+  if (!cache)
+    return;
+  if (cache->arena)
+    munmap(cache->arena, ARENA_SIZE);
+  free(cache->pages);
+  free(cache);
+}
+
+/* ---- finding ---- */
+
+static struct fetch *fetch_entry(struct cpu *cpu, uint64_t page)
+{
+  return &cpu->blocks->fetches[page / PAGE_SIZE % FETCH_SIZE];
+}
+
+static uint64_t fetch_tag(const struct cpu *cpu, uint64_t page)
+{
+  return page | (cpu->mode & MODE_USER ? 1 : 0);
+}
+
+/* Physical address of a page of code; raises #PF, and #GP for one that is not canonical. */
+static uint64_t fetch_page(struct cpu *cpu, uint64_t linear)
+{
+  uint64_t page = linear & ~PAGE_MASK;
+  struct fetch *entry = fetch_entry(cpu, page);
+  if (entry->linear != fetch_tag(cpu, page)) {
+    unsigned user = cpu->mode & MODE_USER ? PAGING_USER : 0;
+    if ((cpu->mode & MODE_BITS) == MODE_64 && (uint64_t)((int64_t)(linear << 16) >> 16) != linear)
+      fault_gp(cpu, 0);
+    entry->physical = paging_translate(cpu, linear, PAGING_FETCH | user).physical;
+    entry->linear = fetch_tag(cpu, page);
+  }
+  return entry->physical;
+}
+
+void block_flush_fetches(struct cpu *cpu)
+{
+  for (unsigned i = 0; i < FETCH_SIZE; i++)
+    cpu->blocks->fetches[i].linear = 2;
+  cpu->generation++;
+}
+
+static uint64_t code_base(const struct cpu *cpu)
+{
+  return cpu->segment[CS].linear_base;
+}
+
+static unsigned hash_of(uint64_t linear, uint32_t mode)
+{
+  return (unsigned)((linear ^ linear >> 15 ^ linear >> 31 ^ (uint64_t)mode << 9) % HASH_SIZE);
+}
+
+/* True when the page that the last instruction reaches into is still where it was. Raises nothing: when that page is
+ * not at hand the answer is no, and the block is decoded again. */
+static bool second_page_matches(struct cpu *cpu, const struct block *block)
+{
+  if (block->physical[1] == NO_PAGE)
+    return true;
+  uint64_t page = ((block->cs_base + block->last) & cpu->linear_mask) & ~PAGE_MASK;
+  const struct fetch *entry = fetch_entry(cpu, page);
+  return entry->linear == fetch_tag(cpu, page) && entry->physical == block->physical[1];
+}
+
+static struct block *block_find(struct cpu *cpu, uint64_t linear, uint64_t physical)
+{
+  struct block *block = cpu->blocks->hash[hash_of(linear, cpu->mode)];
+  for (; block; block = block->next_in_hash) {
+    bool is_it = block->rip == cpu->rip && block->mode == cpu->mode && block->cs_base == code_base(cpu) &&
+                 block->physical[0] == physical && block->last <= cpu->code_limit;
+    if (is_it && second_page_matches(cpu, block))
+      return block;
+  }
+  return NULL;
+}
+
+struct block *block_peek(struct cpu *cpu)
+{
+  uint64_t linear = (code_base(cpu) + cpu->rip) & cpu->linear_mask;
+  uint64_t page = linear & ~PAGE_MASK;
+  const struct fetch *entry = fetch_entry(cpu, page);
+  if (entry->linear != fetch_tag(cpu, page))
+    return NULL;
+  return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK));
+}
+
+struct block *block_peek_indirect(struct cpu *cpu)
+{
+  struct jump *jump = &cpu->blocks->jumps[(cpu->rip ^ cpu->rip >> 12) % JUMP_SIZE];
+  struct block *block = jump->block;
+  if (block && jump->generation == cpu->generation && block->rip == cpu->rip && block->mode == cpu->mode &&
+      block->cs_base == code_base(cpu))
+    return block;
+  if (cpu->mode & MODE_ONE)
+    return NULL;
+  block = block_peek(cpu);
+  if (block)
+    *jump = (struct jump){block, cpu->generation};
+  return block;
+}
+
+/* ---- forgetting ---- */
+
+static uint64_t page_number(const struct memory *memory, uint64_t physical)
+{
+  const uint8_t *at = memory_at(memory, physical);
+  return at ? (uint64_t)(at - memory->ram) / PAGE_SIZE : NO_PAGE;
+}
+
+/* In a block that was forgotten while it ran: whatever is left of it is found anew. */
+static const struct insn *run_forgotten(struct cpu *cpu, const struct insn *insn)
+{
+  transfer_set(cpu, insn->rip);
+  cpu->budget += insn->left;
+  return NULL;
+}
+
+static void hash_remove(struct block_cache *cache, struct block *block)
+{
+  struct block **at = &cache->hash[hash_of(block->linear, block->mode)];
+  while (*at && *at != block)
+    at = &(*at)->next_in_hash;
+  if (*at)
+    *at = block->next_in_hash;
+}
+
+static void block_kill(struct block_cache *cache, struct block *block)
+{
+  if (block->is_dead)
+    return;
+  block->is_dead = true;
+  hash_remove(cache, block);
+  for (unsigned i = 0; i <= block->count; i++)
+    block->insns[i].run = run_forgotten;
+}
+
+/* First and last byte of a block inside one of its two pages. */
+static void block_bytes_in(const struct block *block, unsigned which, unsigned *ret_first, unsigned *ret_last)
+{
+  unsigned first = (unsigned)(block->physical[0] & PAGE_MASK);
+  unsigned size = (unsigned)(block->last - block->rip);
+  if (which == 0) {
+    *ret_first = first;
+    *ret_last = first + size < PAGE_SIZE ? first + size : PAGE_SIZE - 1;
+  } else {
+    *ret_first = 0;
+    *ret_last = (first + size) & PAGE_MASK;
+  }
+}
+
+static uint64_t line_mask(unsigned first, unsigned last)
+{
+  unsigned low = first / 64, high = last / 64;
+  return (UINT64_MAX << low) & (UINT64_MAX >> (63 - high));
+}
+
+void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
+{
+  uint64_t number = page_number(cpu->memory, address);
+  if (number == NO_PAGE || size == 0)
+    return;
+  unsigned offset = (unsigned)(address & PAGE_MASK);
+  uint64_t written = line_mask(offset, offset + size - 1 < PAGE_SIZE ? offset + size - 1 : PAGE_SIZE - 1);
+  if (!(cpu->memory->code[number] & written))
+    return;
+  uint64_t kept = 0;
+  struct block **at = &cpu->blocks->pages[number];
+  while (*at) {
+    struct block *block = *at;
+    unsigned which = page_number(cpu->memory, block->physical[0]) == number ? 0 : 1;
+    unsigned first, last;
+    block_bytes_in(block, which, &first, &last);
+    uint64_t lines = line_mask(first, last);
+    if (block->is_dead || (lines & written)) {
+      *at = block->next_in_page[which];
+      block_kill(cpu->blocks, block);
+    } else {
+      kept |= lines;
+      at = &block->next_in_page[which];
+    }
+  }
+  cpu->memory->code[number] = kept;
+  cpu->generation++;
+}
+
+void block_flush(struct cpu *cpu)
+{
+  struct block_cache *cache = cpu->blocks;
+  for (unsigned i = 0; i < HASH_SIZE; i++)
+    cache->hash[i] = NULL;
+  uint64_t pages = cpu->memory->size / PAGE_SIZE;
+  for (uint64_t i = 0; i < pages; i++) {
+    cache->pages[i] = NULL;
+    cpu->memory->code[i] = 0;
+  }
+  for (unsigned i = 0; i < JUMP_SIZE; i++)
+    cache->jumps[i].block = NULL;
+  cache->used = 0;
+  block_flush_fetches(cpu);
+}
+
+/* ---- building ---- */
+
+/* The end of a block that did not jump: on to the next one. */
+static const struct insn *run_end(struct cpu *cpu, const struct insn *insn)
+{
+  return transfer_sequential(cpu, insn);
+}
+
+/* Up to 15 bytes at offset `rip`, across the page's end if need be. Returns how many; those of the first page only
+ * unless `wants_more`, which raises the faults of fetching. */
+static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical, uint8_t *bytes, bool wants_more,
+                            uint64_t *ret_second)
+{
+  unsigned size = (unsigned)(PAGE_SIZE - (linear & PAGE_MASK));
+  size = size < ISA_LENGTH_MAX ? size : ISA_LENGTH_MAX;
+  for (unsigned i = 0; i < size; i++)
+    bytes[i] = (uint8_t)access_load_physical(cpu, physical + i, 1);
+  *ret_second = NO_PAGE;
+  if (!wants_more || size == ISA_LENGTH_MAX)
+    return size;
+  uint64_t next = (linear + size) & cpu->linear_mask;
+  *ret_second = fetch_page(cpu, next);
+  for (unsigned i = size; i < ISA_LENGTH_MAX; i++)
+    bytes[i] = (uint8_t)access_load_physical(cpu, *ret_second + (i - size), 1);
+  return ISA_LENGTH_MAX;
+}
+
+/* Decodes one instruction at `offset` bytes behind the block's start. Returns its length; 0 when the block must end
+ * before it. */
+static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset, bool *ret_ends)
+{
+  uint64_t rip = block->rip + offset;
+  uint64_t linear = (block->cs_base + rip) & cpu->linear_mask;
+  uint64_t physical = block->physical[0] + offset;
+  struct insn *insn = &block->insns[block->count];
+  bool is_rom = memory_is_rom(cpu->memory, physical);
+  uint8_t bytes[ISA_LENGTH_MAX];
+  uint64_t second;
+  unsigned size = fetch_bytes(cpu, linear, physical, bytes, false, &second);
+  int length = decode_insn(cpu, rip, bytes, size, is_rom, insn, ret_ends);
+  if (length < 0) {
+    if (block->count)
+      return 0;
+    size = fetch_bytes(cpu, linear, physical, bytes, true, &second);
+    length = decode_insn(cpu, rip, bytes, size, is_rom, insn, ret_ends);
+    *ret_ends = true;
+    block->physical[1] = second;
+  }
+  if (length < 0) { /* 15 bytes are always enough to know */
+    insn->run = decode_run_ud;
+    insn->length = 1;
+    length = 1;
+  }
+  if (rip + (unsigned)length - 1 > cpu->code_limit) {
+    insn->run = decode_run_gp;
+    *ret_ends = true;
+  }
+  return (unsigned)length;
+}
+
+static void block_register(struct cpu *cpu, struct block *block)
+{
+  struct block_cache *cache = cpu->blocks;
+  for (unsigned which = 0; which < 2; which++) {
+    uint64_t number = block->physical[which] == NO_PAGE ? NO_PAGE : page_number(cpu->memory, block->physical[which]);
+    if (number == NO_PAGE)
+      continue;
+    block->next_in_page[which] = cache->pages[number];
+    cache->pages[number] = block;
+    unsigned first, last;
+    block_bytes_in(block, which, &first, &last);
+    bool was_clean = cpu->memory->code[number] == 0;
+    cpu->memory->code[number] |= line_mask(first, last);
+    if (was_clean)
+      access_flush_writes(cpu, block->physical[which] & ~PAGE_MASK);
+  }
+  struct block **head = &cache->hash[hash_of(block->linear, block->mode)];
+  block->next_in_hash = *head;
+  *head = block;
+}
+
+static void block_close(const struct cpu *cpu, struct block *block, unsigned size)
+{
+  for (unsigned i = 0; i < block->count; i++)
+    block->insns[i].left = (uint8_t)(block->count - i);
+  block->insns[block->count] = (struct insn){.run = run_end, .rip = (block->rip + size) & cpu->linear_mask};
+  block->last = block->rip + size - 1;
+}
+
+static struct block *block_build(struct cpu *cpu, uint64_t physical)
+{
+  struct block_cache *cache = cpu->blocks;
+  size_t most = sizeof(struct block) + (BLOCK_MAX + 1) * sizeof(struct insn);
+  if (cache->used + most > ARENA_SIZE)
+    block_flush(cpu);
+  struct block *block = (struct block *)(void *)(cache->arena + cache->used);
+  *block = (struct block){.rip = cpu->rip,
+                          .cs_base = code_base(cpu),
+                          .linear = (code_base(cpu) + cpu->rip) & cpu->linear_mask,
+                          .mode = cpu->mode,
+                          .physical = {physical, NO_PAGE}};
+  unsigned most_count = cpu->mode & MODE_ONE ? 1 : BLOCK_MAX;
+  unsigned size = 0;
+  for (bool ends = false; !ends && block->count < most_count && (physical & PAGE_MASK) + size < PAGE_SIZE;) {
+    unsigned length = build_one(cpu, block, size, &ends);
+    if (!length)
+      break;
+    size += length;
+    block->count++;
+  }
+  block_close(cpu, block, size);
+  cache->used += sizeof(struct block) + (block->count + 1u) * sizeof(struct insn);
+  cache->used = (cache->used + 63) & ~(size_t)63;
+  if (memory_at(cpu->memory, physical))
+    block_register(cpu, block);
+  return block;
+}
+
+struct block *block_get(struct cpu *cpu)
+{
+  uint64_t linear = (code_base(cpu) + cpu->rip) & cpu->linear_mask;
+  if (cpu->rip > cpu->code_limit)
+    fault_gp(cpu, 0);
+  uint64_t physical = fetch_page(cpu, linear) | (linear & PAGE_MASK);
+  struct block *block = block_find(cpu, linear, physical);
+  return block ? block : block_build(cpu, physical);
+}

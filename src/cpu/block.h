@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cached blocks: decoded instructions in a row, found by where they lie (physical address, offset and base of CS) and
+ * by the mode they were decoded for. A write to their bytes forgets them. Links between blocks, and the table that
+ * finds blocks for indirect branches, are good only while cpu->generation stays the same: whatever could make them
+ * wrong (translations, code) counts it up.
+ */
+#ifndef CPU_BLOCK_H
+#define CPU_BLOCK_H
+
+#include "cpu/insn.h"
+
+#define BLOCK_MAX 32 /* instructions; one more closes it */
+
+struct block {
+  uint64_t rip;
+  uint64_t cs_base;
+  uint64_t linear;
+  uint64_t last;        /* offset of its last byte */
+  uint64_t physical[2]; /* of its first byte; of the page that its last instruction reaches into: -1 for none */
+  struct block *next_in_hash;
+  struct block *next_in_page[2];
+  uint32_t mode;
+  uint16_t count;
+  bool is_dead;
+  struct insn insns[];
+};
+
+/* Returns 0 or -ENOMEM. */
+int block_cache_new(const struct memory *memory, struct block_cache **ret_cache);
+void block_cache_free(struct block_cache *cache);
+
+/* The block at cpu->rip, decoded now if need be. Faults of fetching are raised. */
+struct block *block_get(struct cpu *cpu);
+
+/* The same if it is there, else NULL; raises nothing. */
+struct block *block_peek(struct cpu *cpu);
+
+/* By a small table, for indirect branches. */
+struct block *block_peek_indirect(struct cpu *cpu);
+
+/* Physical [address, address + size) within a page was or will be written. */
+void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size);
+
+/* Forget every block; only between blocks. */
+void block_flush(struct cpu *cpu);
+
+/* Forget only where fetches go. */
+void block_flush_fetches(struct cpu *cpu);
+
+/* Next block, if the budget allows. */
+static inline const struct insn *block_enter(struct cpu *cpu, const struct block *block)
+{
+  int64_t left = cpu->budget - block->count;
+  if (__builtin_expect(left < 0, 0))
+    return NULL;
+  cpu->budget = left;
+  return block->insns;
+}
+
+#endif

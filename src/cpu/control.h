@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the system group share: control.c, privileged.c, idle.c, debug.c, msr.c, cpuid.c, smm.c, reset.c,
+ * port.c.
+ */
+#ifndef CPU_CONTROL_H
+#define CPU_CONTROL_H
+
+#include "cpu/fault.h"
+#include "cpu/insn.h"
+#include "cpu/system.h"
+
+/* #GP(0) unless CPL is 0. Real mode has CPL 0, virtual-8086 mode 3. */
+static inline void control_check_privilege(struct cpu *cpu)
+{
+  if (cpu->cpl)
+    fault_gp(cpu, 0);
+}
+
+/* SGDT, SIDT, SLDT, SMSW, STR above CPL 0: #GP(0) when the system forbids it. SDM vol. 3, 2.5: CR4.UMIP. */
+static inline void control_check_umip(struct cpu *cpu)
+{
+  if (cpu->cpl && (cpu->cr4 & CR4_UMIP))
+    fault_gp(cpu, 0);
+}
+
+/* 48-bit linear addresses, sign-extended. */
+static inline bool control_is_canonical(uint64_t address)
+{
+  return (uint64_t)((int64_t)(address << 16) >> 16) == address;
+}
+
+/* EFER.LMA, and the recorder's view of it. */
+void system_set_long_mode(struct cpu *cpu, bool is_active);
+
+/* Bits of XCR0 and of CR4 that this CPU has. */
+uint64_t system_xcr0_bits(const struct cpu *cpu);
+uint32_t system_cr4_bits(const struct cpu *cpu);
+
+/* FS.base or GS.base alone, as MSRs and WRFSBASE write it. */
+static inline void control_set_base(struct cpu *cpu, unsigned segment, uint64_t base)
+{
+  cpu->segment[segment].base = base;
+  cpu->segment[segment].linear_base = base;
+}
+
+/* The time-stamp counter. */
+static inline uint64_t control_tsc(const struct cpu *cpu)
+{
+  return cpu_cycles(cpu) + cpu->tsc_offset;
+}
+
+/* MISC_ENABLE as software sees it, whoever keeps it. */
+uint64_t msr_misc_enable(const struct cpu *cpu);
+enum {
+  MISC_ENABLE_FAST_STRINGS = 1u << 0,
+  MISC_ENABLE_MONITOR = 1u << 18,
+  MISC_ENABLE_LIMIT_CPUID = 1u << 22,
+};
+#define MISC_ENABLE_XD_DISABLE (UINT64_C(1) << 34)
+
+/* msr_memory.c: PAT and the memory-type range registers. */
+bool msr_memory_owns(const struct cpu *cpu, uint32_t msr);
+bool msr_memory_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
+bool msr_memory_write(struct cpu *cpu, uint32_t msr, uint64_t value); /* false: #GP(0) */
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One x86 processor: an interpreter over decoded and cached blocks, whose every branch passes one seam (transfer.h) to
+ * a recorder. This header is what the rest of the machine sees: the state, the bus behind the processor, running it.
+ * The folder's other headers are its own.
+ *
+ * The host gives RAM and a struct of callbacks; the processor allocates its block cache and translation caches once and
+ * never trusts the guest. Time is counted in cycles of a simple model, so that a run repeats itself exactly.
+ */
+#ifndef CPU_CPU_H
+#define CPU_CPU_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/fpu.h"
+#include "cpu/memory.h"
+#include "cpu/predictor.h"
+#include "lastbranch/recorder.h"
+
+struct insn;
+struct block_cache;
+
+/* ---- registers ---- */
+
+/* Numbers of general registers are those of the encoding. ZERO is always 0: the base or index that an address lacks. */
+enum cpu_register { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, ZERO, CPU_REGISTERS };
+
+/* The order of the encoding; the two system segments behind. */
+enum cpu_segment_number { ES, CS, SS, DS, FS, GS, LDTR, TR, CPU_SEGMENTS };
+
+/* A segment register with its hidden part. `access` has the second dword of a descriptor shifted right by 8: type 3:0,
+ * S 4, DPL 6:5, P 7, AVL 12, L 13, D/B 14, G 15. A null selector loaded in protected mode has `access` 0. In real and
+ * virtual-8086 mode the hidden part holds what those modes imply (segment_load_real). */
+struct cpu_segment {
+  uint64_t base;
+  uint64_t linear_base; /* what an access adds: base, but 0 for CS, DS, ES and SS in 64-bit mode (segment_update) */
+  uint32_t limit;       /* last offset (for expand-down: last offset that is outside), in bytes */
+  uint16_t selector;
+  uint16_t access;
+  uint8_t ease; /* ACCESS_READ | ACCESS_WRITE: any offset may be accessed so without a check (segment_update) */
+};
+
+#define SEGMENT_TYPE(access) ((access)&0xFu)
+#define SEGMENT_DPL(access) ((access) >> 5 & 3u)
+enum {
+  SEGMENT_ACCESSED = 1u << 0,
+  SEGMENT_WRITABLE = 1u << 1, /* data */
+  SEGMENT_READABLE = 1u << 1, /* code */
+  SEGMENT_EXPAND_DOWN = 1u << 2,
+  SEGMENT_CONFORMING = 1u << 2,
+  SEGMENT_CODE = 1u << 3,
+  SEGMENT_S = 1u << 4, /* code or data, not system */
+  SEGMENT_P = 1u << 7,
+  SEGMENT_L = 1u << 13,
+  SEGMENT_DB = 1u << 14,
+  SEGMENT_G = 1u << 15,
+};
+
+struct cpu_table {
+  uint64_t base;
+  uint32_t limit;
+};
+
+enum {
+  FLAG_CF = 1u << 0,
+  FLAG_1 = 1u << 1, /* always 1 */
+  FLAG_PF = 1u << 2,
+  FLAG_AF = 1u << 4,
+  FLAG_ZF = 1u << 6,
+  FLAG_SF = 1u << 7,
+  FLAG_TF = 1u << 8,
+  FLAG_IF = 1u << 9,
+  FLAG_DF = 1u << 10,
+  FLAG_OF = 1u << 11,
+  FLAG_IOPL = 3u << 12,
+  FLAG_NT = 1u << 14,
+  FLAG_RF = 1u << 16,
+  FLAG_VM = 1u << 17,
+  FLAG_AC = 1u << 18,
+  FLAG_VIF = 1u << 19,
+  FLAG_VIP = 1u << 20,
+  FLAG_ID = 1u << 21,
+  FLAGS_ARITHMETIC = FLAG_CF | FLAG_PF | FLAG_AF | FLAG_ZF | FLAG_SF | FLAG_OF,
+};
+
+enum {
+  CR0_PE = 1u << 0,
+  CR0_MP = 1u << 1,
+  CR0_EM = 1u << 2,
+  CR0_TS = 1u << 3,
+  CR0_ET = 1u << 4,
+  CR0_NE = 1u << 5,
+  CR0_WP = 1u << 16,
+  CR0_AM = 1u << 18,
+  CR0_NW = 1u << 29,
+  CR0_CD = 1u << 30,
+};
+#define CR0_PG (1u << 31)
+
+enum {
+  CR4_VME = 1u << 0,
+  CR4_PVI = 1u << 1,
+  CR4_TSD = 1u << 2,
+  CR4_DE = 1u << 3,
+  CR4_PSE = 1u << 4,
+  CR4_PAE = 1u << 5,
+  CR4_MCE = 1u << 6,
+  CR4_PGE = 1u << 7,
+  CR4_PCE = 1u << 8,
+  CR4_OSFXSR = 1u << 9,
+  CR4_OSXMMEXCPT = 1u << 10,
+  CR4_UMIP = 1u << 11,
+  CR4_FSGSBASE = 1u << 16,
+  CR4_PCIDE = 1u << 17,
+  CR4_OSXSAVE = 1u << 18,
+  CR4_SMEP = 1u << 20,
+  CR4_SMAP = 1u << 21,
+};
+
+enum {
+  EFER_SCE = 1u << 0,
+  EFER_LME = 1u << 8,
+  EFER_LMA = 1u << 10,
+  EFER_NXE = 1u << 11,
+};
+
+enum {
+  DR6_B = 0xFu, /* B0 to B3 */
+  DR6_BD = 1u << 13,
+  DR6_BS = 1u << 14,
+  DR6_BT = 1u << 15,
+  DR7_FIXED = 0x400u,
+  DR7_GD = 1u << 13,
+};
+#define DR6_FIXED 0xFFFF0FF0u /* bits that read as 1 */
+
+/* Arithmetic flags, not yet worked out. flags.h alone reads and writes it. */
+struct cpu_lazy {
+  uint64_t result; /* sign-extended: ZF, SF and PF are its, but for `fix` */
+  uint64_t carry;  /* bit 63 is CF, bit 63 ^ bit 62 is OF */
+  uint32_t fix;    /* bit 0 inverts PF, bit 1 inverts SF, bit 4 is AF */
+};
+
+/* ---- what stands behind the processor ---- */
+
+enum cpu_access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_EXECUTE = 4 };
+
+/* Callbacks must not be NULL and may call cpu_set_line, cpu_signal, cpu_kick and the functions that look. */
+struct cpu_bus {
+  void *data; /* handed to every callback */
+  uint32_t (*in)(void *data, uint16_t port, unsigned size);
+  void (*out)(void *data, uint16_t port, unsigned size, uint32_t value);
+  /* Physical addresses that are neither RAM nor ROM; `size` is 1, 2, 4 or 8. Nobody there: reads give all ones. */
+  uint64_t (*mmio_read)(void *data, uint64_t address, unsigned size);
+  void (*mmio_write)(void *data, uint64_t address, unsigned size, uint64_t value);
+  /* INTR is being taken: returns the vector. */
+  uint8_t (*acknowledge)(void *data);
+  /* The local APIC's registers: IA32_APIC_BASE (0x1B), TSC deadline (0x6E0), x2APIC (0x800 to 0x8FF), as MSRs; CR8 as
+   * msr 0x808 shifted by 4. Return 0, or -1 for #GP(0). */
+  int (*apic_read)(void *data, uint32_t msr, uint64_t *ret_value);
+  int (*apic_write)(void *data, uint32_t msr, uint64_t value);
+  uint8_t (*task_priority)(void *data);                          /* TPR 7:4, as CR8 */
+  void (*set_task_priority)(void *data, uint8_t value);          /* 0 to 15 */
+  void (*pmi)(void *data);                                       /* LVT performance counter entry; see lb_host.pmi */
+  void (*ferr)(void *data);                                      /* FERR#: an unmasked x87 exception with CR0.NE = 0 */
+  void (*message)(void *data, const struct lb_message *message); /* a branch trace message on the system bus */
+  /* The firmware's instruction (0F 3F nn in ROM) was executed: a service of the board in the host's code. `rip` already
+   * is behind it. */
+  void (*service)(void *data, uint8_t number);
+};
+
+enum cpu_line { CPU_LINE_INTR };
+
+enum cpu_signal { CPU_NMI = 1, CPU_SMI = 2, CPU_INIT = 4, CPU_RESET = 8 };
+
+/* Every taken branch and every event, as the recorder gets it, for a trace. */
+typedef void cpu_listener(void *data, const struct lb_branch *branch);
+
+/* ---- the processor ---- */
+
+enum cpu_activity { CPU_RUNNING, CPU_HALTED, CPU_SHUTDOWN, CPU_WAIT_SIPI };
+
+/* In `watch`: somebody wants to hear of branches. */
+enum { WATCH_RECORDER = 1, WATCH_LISTENER = 2, WATCH_COUNTERS = 4 };
+
+/* Bits of `mode`, which is part of a block's identity: what decoding and handlers rely on. */
+enum {
+  MODE_16 = 0,
+  MODE_32 = 1,
+  MODE_64 = 2,
+  MODE_BITS = 3,
+  MODE_REAL = 1 << 2, /* real or virtual-8086: decode as such */
+  MODE_LONG = 1 << 3, /* EFER.LMA */
+  MODE_USER = 1 << 4, /* CPL 3 */
+  MODE_ONE = 1 << 5,  /* blocks of one instruction: something must be looked at after each */
+};
+
+#define TLB_ENTRIES 1024
+
+/* A page that the guest may access without further questions. Tags are linear page addresses; bit 0 set: none. */
+struct cpu_tlb_entry {
+  uint64_t read, write;
+  uintptr_t host; /* host address = linear + host */
+};
+
+struct cpu {
+  /* first, what every instruction touches */
+  uint64_t r[CPU_REGISTERS];
+  struct cpu_lazy lazy;
+  const struct insn *at;     /* being executed */
+  int64_t budget;            /* instructions left before the run loop looks at the world again */
+  struct cpu_tlb_entry *tlb; /* the one of the current privilege: tlbs[mode & MODE_USER ? 1 : 0] */
+  uint32_t generation;       /* links between blocks are good while it stays the same */
+  uint32_t mode;
+  uint64_t code_limit;  /* last offset in CS; in 64-bit mode all ones */
+  uint64_t stack_mask;  /* width of the stack pointer: 0xFFFF, 0xFFFFFFFF or all ones */
+  uint64_t linear_mask; /* of linear addresses: all ones in 64-bit mode, else 0xFFFFFFFF */
+  uint8_t watch;        /* WATCH_ bits: 0 when nobody wants to hear of branches */
+  uint8_t cpl;
+  struct cpu_segment segment[CPU_SEGMENTS];
+
+  uint64_t rip;    /* offset in CS; good outside blocks and after cpu_sync. transfer.c alone writes it to jump */
+  uint32_t eflags; /* all but the arithmetic flags (lazy); flags_get joins them */
+  struct cpu_table gdtr, idtr;
+  uint32_t cr0, cr4;
+  uint64_t cr2, cr3, efer, xcr0;
+  uint64_t pdpte[4];
+  uint64_t dr[8]; /* 4 and 5 unused */
+  struct fpu fpu;
+
+  /* system registers that only some instructions use */
+  uint64_t star, lstar, cstar, fmask, kernel_gs_base, tsc_aux, tsc_offset, pat;
+  uint64_t sysenter_cs, sysenter_esp, sysenter_eip;
+  uint64_t mtrr[2 * 16 + 11 + 2]; /* msr.c's own */
+  uint64_t monitor_address;       /* line of 64 bytes; bit 0: armed */
+  uint64_t monitor_sum;           /* of what the line held */
+  uint64_t tsc_adjust, misc_enable, hwcr, syscfg, random;
+  struct {
+    uint64_t rip, retired; /* the last IN or OUT, for SMM's I/O restart */
+    uint32_t what;         /* as IO_MISC of the SMM state */
+  } io;
+  uint32_t smbase;
+
+  /* between instructions */
+  uint8_t activity; /* enum cpu_activity */
+  uint8_t lines;    /* 1 << enum cpu_line */
+  uint8_t signals;  /* enum cpu_signal bits that wait */
+  uint8_t shadow;   /* SHADOW_ bits: the next instruction is protected from interrupts */
+  bool is_nmi_blocked, is_in_smm, is_smi_blocked;
+  bool is_spinning; /* the last instruction jumped to itself */
+  bool had_tf;      /* TF was 1 when the instruction began */
+  bool was_event;   /* the instruction ended in an interrupt handler: no single-step trap */
+  bool is_kicked;
+  uint32_t debug_due;  /* bits of DR6 for a #DB after this instruction */
+  uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register */
+  uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */
+  bool progress_is_on; /* counters are programmed: tell the recorder after each instruction */
+
+  /* an exception on its way */
+  struct {
+    uint8_t vector;
+    bool has_error;
+    uint32_t error;
+    bool is_delivering;      /* an event is being delivered: another fault may become #DF */
+    uint8_t delivering;      /* its vector */
+    bool is_delivering_soft; /* by INT n, INT3, INTO, INT1: never contributory */
+  } fault;
+  jmp_buf door;
+
+  const struct lb_cpu *model;
+  uint64_t features; /* 1 << enum cpu_feature */
+  struct lb_recorder recorder;
+  cpu_listener *listener;
+  void *listener_data;
+  struct predictor predictor;
+  struct cpu_bus bus;
+  struct memory *memory;
+  struct block_cache *blocks;
+  struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access goes the long way */
+
+  /* time */
+  uint64_t retired_base; /* instructions retired before the current budget was given */
+  int64_t budget_start;
+  int64_t budget_held;   /* taken away until the run loop has looked */
+  uint64_t extra_cycles; /* cycles beyond one per instruction: mispredictions and idle time */
+  uint64_t reported;     /* cycles that the recorder has heard of */
+  uint64_t reported_retired;
+  uint64_t spins, spin_retired; /* jumps to itself in a row, and when the last one was */
+  uint64_t eventing_ip;         /* linear address of the instruction that is running, while counters run */
+  struct lb_progress progress;  /* of the instruction that is running */
+
+  /* why a run ended */
+  char reason[96];
+};
+
+/* What decides whether an instruction may be protected from interrupts. */
+enum { SHADOW_STI = 1, SHADOW_MOV_SS = 2 };
+
+/* What cpu_run returns. */
+enum cpu_stop {
+  CPU_STOP_BUDGET,        /* so many instructions were executed, or cpu_kick was called */
+  CPU_STOP_HALTED,        /* HLT, MWAIT: waits for an interrupt */
+  CPU_STOP_SPINNING,      /* jumps to itself: waits for an interrupt */
+  CPU_STOP_SHUTDOWN,      /* triple fault; `reason` says how it came */
+  CPU_STOP_UNIMPLEMENTED, /* an instruction that this interpreter lacks; `reason` names it; rip is at it */
+};
+
+/* Makes a processor of the catalogue, reset. `memory` and the bus' data must live as long. Returns 0, -ENOMEM, or
+ * LB_E_NO_UNIT when the CPU has no recording unit. */
+int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_bus *bus, uint32_t recorder_options,
+            struct cpu **ret_cpu);
+void cpu_free(struct cpu *cpu);
+
+/* Power-on, or RESET# when `is_warm`. */
+void cpu_reset(struct cpu *cpu, bool is_warm);
+
+/* Runs until about `instructions` have retired or something else ends it. */
+enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions);
+
+/* From callbacks: end the run soon, because the host's plans have changed. */
+void cpu_kick(struct cpu *cpu);
+
+/* A #DB with these bits of DR6 is due after the current instruction. */
+void cpu_trap(struct cpu *cpu, uint32_t bits);
+
+void cpu_set_line(struct cpu *cpu, enum cpu_line line, bool is_high);
+void cpu_signal(struct cpu *cpu, enum cpu_signal signal);
+void cpu_start(struct cpu *cpu, uint8_t vector); /* SIPI */
+
+/* Time in cycles, now, also in the middle of a run; and time that passes while nothing runs. */
+uint64_t cpu_cycles(const struct cpu *cpu);
+uint64_t cpu_retired(const struct cpu *cpu);
+void cpu_idle(struct cpu *cpu, uint64_t cycles);
+
+/* True when an interrupt could wake it: IF, or a line that cannot be masked. */
+bool cpu_is_interruptible(const struct cpu *cpu);
+
+/* Everything follows from the registers that were changed from outside (a loader, a debugger): call it after that. */
+void cpu_changed(struct cpu *cpu);
+
+/* RFLAGS, whole. */
+uint64_t cpu_flags(const struct cpu *cpu);
+void cpu_set_flags(struct cpu *cpu, uint64_t flags);
+
+/* Hear of every branch; NULL ends it. */
+void cpu_listen(struct cpu *cpu, cpu_listener *listener, void *data);
+
+/* Guest memory by linear address as a debugger sees it: no faults, no accessed bits. Returns bytes done. */
+size_t cpu_peek(struct cpu *cpu, uint64_t linear, void *bytes, size_t size);
+size_t cpu_poke(struct cpu *cpu, uint64_t linear, const void *bytes, size_t size);
+
+/* What paging says of a linear address: its physical address, or -1; `ret_bits` gets LB_DS_PAGE_ bits, may be NULL. */
+uint64_t cpu_translate(struct cpu *cpu, uint64_t linear, unsigned *ret_bits);
+
+/* Loads a segment register as real mode does; for loaders and firmware. */
+void cpu_load_real_segment(struct cpu *cpu, unsigned number, uint16_t selector);
+/* Loads flat segments and protected mode, as a multiboot loader hands over. */
+void cpu_enter_flat_protected(struct cpu *cpu, uint32_t eip);
+/* Jumps, as the board's power-on does; not a branch. */
+void cpu_set_rip(struct cpu *cpu, uint64_t rip);
+
+/* Does the instruction at `linear` fall in what the interpreter knows? One line of text for reports. */
+int cpu_disassemble(struct cpu *cpu, uint64_t rip, char *text, size_t size);
+
+#endif

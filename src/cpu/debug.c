@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Debug registers: MOV to and from DR0 to DR7, and the breakpoints that DR7 switches on. SDM vol. 3, 17.2 and 17.3. The
+ * run loop asks for code breakpoints, access.c and port.c report data and I/O.
+ */
+#include "cpu/control.h"
+#include "cpu/instruction.h"
+#include "cpu/transfer.h"
+
+#define DR6_WRITABLE (DR6_B | DR6_BD | DR6_BS | DR6_BT)
+#define DR7_WRITABLE 0xFFFF23FFu
+
+/* R/W field of DR7. */
+enum { BREAK_EXECUTE, BREAK_WRITE, BREAK_IO, BREAK_ACCESS };
+
+/* ---- what DR7 says ---- */
+
+static unsigned break_type(const struct cpu *cpu, unsigned number)
+{
+  return (unsigned)(cpu->dr[7] >> (16 + 4 * number)) & 3;
+}
+
+static bool break_is_on(const struct cpu *cpu, unsigned number)
+{
+  return cpu->dr[7] >> (2 * number) & 3;
+}
+
+/* Bytes that it watches; code is one byte whatever LEN says. */
+static unsigned break_length(const struct cpu *cpu, unsigned number)
+{
+  static const uint8_t lengths[4] = {1, 2, 8, 4};
+  return lengths[cpu->dr[7] >> (18 + 4 * number) & 3];
+}
+
+/* Bits of PERF_GLOBAL_CTRL; all ones where counters have no such common switch. */
+static uint64_t counters_enabled(const struct lb_recorder *recorder)
+{
+  const struct lb_pmu *pmu = recorder->cpu->pmu;
+  bool has_switch = (pmu->kind == LB_PMU_ARCH && pmu->version >= 2) || pmu->kind == LB_PMU_AMD_V2;
+  return has_switch ? recorder->pmu.ctrl : UINT64_MAX;
+}
+
+/* Counters that count: the run loop then tells the recorder of every instruction. */
+static bool counters_run(const struct lb_recorder *recorder)
+{
+  const struct lb_pmu *pmu = recorder->cpu->pmu;
+  uint64_t enable = pmu->kind == LB_PMU_P4 ? UINT64_C(1) << 12 : UINT64_C(1) << 22;
+  uint64_t enabled = counters_enabled(recorder);
+  for (unsigned i = 0; i < pmu->counters && i < LB_COUNTERS_MAX; i++)
+    if ((recorder->pmu.select[i] & enable) && (enabled >> i & 1))
+      return true;
+  for (unsigned i = 0; i < pmu->fixed; i++)
+    if ((recorder->pmu.fixed_ctrl >> (4 * i) & 3) && (enabled >> (32 + i) & 1))
+      return true;
+  return false;
+}
+
+/* Counters begin behind the instruction that switches them on: what was before is none of theirs. */
+static void counting_begins(struct cpu *cpu)
+{
+  uint64_t now = cpu_cycles(cpu);
+  lb_recorder_clock(&cpu->recorder, now - cpu->reported);
+  cpu->reported = now + (cpu->at ? 1 : 0);
+  cpu->reported_retired = cpu_retired(cpu) + (cpu->at ? 1 : 0);
+  cpu->progress = (struct lb_progress){.cpl = cpu->cpl};
+}
+
+void system_update_debug(struct cpu *cpu)
+{
+  cpu->dr_code = cpu->dr_access = 0;
+  for (unsigned i = 0; i < 4; i++) {
+    unsigned type = break_type(cpu, i);
+    if (!break_is_on(cpu, i) || (type == BREAK_IO && !(cpu->cr4 & CR4_DE)))
+      continue;
+    if (type == BREAK_EXECUTE)
+      cpu->dr_code |= (uint8_t)(1u << i);
+    else
+      cpu->dr_access |= (uint8_t)(1u << i);
+  }
+  bool was_on = cpu->progress_is_on;
+  cpu->progress_is_on = counters_run(&cpu->recorder);
+  if (cpu->progress_is_on && !was_on)
+    counting_begins(cpu);
+  transfer_watch(cpu);
+}
+
+/* ---- breakpoints ---- */
+
+static uint32_t break_hit(struct cpu *cpu, unsigned number)
+{
+  lb_recorder_breakpoint_match(&cpu->recorder, number);
+  return 1u << number;
+}
+
+/* Do [a, a + size) and the aligned field of a debug register overlap? LEN decides which address bits count. */
+static bool break_overlaps(const struct cpu *cpu, unsigned number, uint64_t address, unsigned size, uint64_t mask)
+{
+  unsigned length = break_length(cpu, number);
+  uint64_t first = cpu->dr[number] & mask & ~(uint64_t)(length - 1);
+  return ((address - first) & mask) < length || ((first - address) & mask) < size;
+}
+
+uint32_t system_code_breakpoints(struct cpu *cpu, uint64_t linear)
+{
+  uint32_t bits = 0;
+  for (unsigned i = 0; i < 4; i++)
+    if ((cpu->dr_code >> i & 1) && (cpu->dr[i] & cpu->linear_mask) == linear)
+      bits |= break_hit(cpu, i);
+  return bits;
+}
+
+void system_data_breakpoints(struct cpu *cpu, uint64_t linear, unsigned size, unsigned access)
+{
+  for (unsigned i = 0; i < 4; i++) {
+    unsigned type = break_type(cpu, i);
+    bool is_wanted = type == BREAK_ACCESS || (type == BREAK_WRITE && (access & ACCESS_WRITE));
+    if ((cpu->dr_access >> i & 1) && is_wanted && break_overlaps(cpu, i, linear, size, cpu->linear_mask))
+      cpu->debug_due |= break_hit(cpu, i);
+  }
+}
+
+void system_io_breakpoints(struct cpu *cpu, uint16_t port, unsigned size)
+{
+  for (unsigned i = 0; i < 4; i++)
+    if ((cpu->dr_access >> i & 1) && break_type(cpu, i) == BREAK_IO && break_overlaps(cpu, i, port, size, UINT64_MAX))
+      cpu->debug_due |= break_hit(cpu, i);
+}
+
+/* ---- MOV ---- */
+
+/* Without CR4.DE, DR4 and DR5 are other names of DR6 and DR7. Order of checks: #UD, privilege, general detect. */
+static unsigned debug_check(struct cpu *cpu, unsigned number)
+{
+  if (number > 7)
+    fault_ud(cpu);
+  if (number == 4 || number == 5) {
+    if (cpu->cr4 & CR4_DE)
+      fault_ud(cpu);
+    number += 2;
+  }
+  control_check_privilege(cpu);
+  if (cpu->dr[7] & DR7_GD) {
+    cpu->debug_due = DR6_BD;
+    fault_raise(cpu, EXCEPTION_DB, 0);
+  }
+  return number;
+}
+
+static void debug_set(struct cpu *cpu, unsigned number, uint64_t value)
+{
+  if (number >= 6 && value >> 32)
+    fault_gp(cpu, 0);
+  if (number == 6)
+    cpu->dr[6] = (value & DR6_WRITABLE) | DR6_FIXED;
+  else if (number == 7)
+    cpu->dr[7] = (value & DR7_WRITABLE) | DR7_FIXED;
+  else
+    cpu->dr[number] = value;
+  system_update_debug(cpu);
+}
+
+const struct insn *control_mov_dr(struct cpu *cpu, const struct insn *insn)
+{
+  bool is_write = insn->vector_bytes;
+  unsigned number = debug_check(cpu, insn->op[is_write ? 0 : 1]);
+  unsigned place = insn->op[is_write ? 1 : 0];
+  unsigned size = insn_is_64(cpu) ? 8 : 4;
+  if (!is_write) {
+    reg_set(cpu, place, size, cpu->dr[number]);
+    return insn + 1;
+  }
+  debug_set(cpu, number, reg_get(cpu, place, size));
+  return insn_leave(cpu, insn);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From bytes to struct insn.
+ */
+#ifndef CPU_DECODE_H
+#define CPU_DECODE_H
+
+#include "cpu/insn.h"
+
+/* Fills `insn` for the instruction at offset `rip`, whose first `size` bytes (at most 15) are given. Bytes that are no
+ * instruction, or none that the CPU has, get a handler that faults. `is_rom`: it lies in the firmware's ROM, where the
+ * service instruction exists. `ret_ends` is set when a block must end with it. Returns its length (for bytes that are
+ * no instruction: 1), or LB_E_TRUNCATED when more bytes are needed. */
+int decode_insn(struct cpu *cpu, uint64_t rip, const uint8_t *bytes, size_t size, bool is_rom, struct insn *insn,
+                bool *ret_ends);
+
+/* Handlers for what is none: #UD, and #GP(0) for one that is longer than 15 bytes or runs beyond the limit of CS. */
+insn_handler decode_run_ud, decode_run_gp;
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What reads and writes a place in one step: XCHG, XADD, CMPXCHG and its wide forms. SDM vol. 1, 7.3.1.2. One processor
+ * needs no lock.
+ */
+#include "cpu/fault.h"
+#include "cpu/operand.h"
+#include "cpu/variant.h"
+
+ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  struct place place;
+  uint64_t first = operand_modify(cpu, insn, form, size, &place);
+  uint64_t second = reg_get(cpu, insn->op[1], size);
+  operand_write(cpu, insn, form, size, &place, second);
+  reg_set(cpu, insn->op[1], size, first);
+  return insn + 1;
+}
+
+/* The register first: when both are one register, the sum stays. */
+ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  struct place place;
+  uint64_t first = operand_modify(cpu, insn, form, size, &place);
+  uint64_t second = reg_get(cpu, insn->op[1], size);
+  reg_set(cpu, insn->op[1], size, first);
+  operand_write(cpu, insn, form, size, &place, first + second);
+  flags_add(cpu, first, second, first + second, size);
+  return insn + 1;
+}
+
+/* The destination is written in either case, if only with what it held. The accumulator changes when they differ. */
+ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct insn *insn, unsigned form,
+                                                  unsigned size)
+{
+  struct place place;
+  uint64_t value = operand_modify(cpu, insn, form, size, &place);
+  uint64_t accumulator = reg_get(cpu, 8 * RAX, size);
+  bool is_equal = value == accumulator;
+  operand_write(cpu, insn, form, size, &place, is_equal ? reg_get(cpu, insn->op[1], size) : value);
+  if (!is_equal)
+    reg_set(cpu, 8 * RAX, size, value);
+  flags_sub(cpu, accumulator, value, accumulator - value, size);
+  return insn + 1;
+}
+
+FORMS_BY_REG(exchange_xchg, exchange_run(cpu, insn, form, size));
+FORMS_BY_REG(exchange_xadd, exchange_add(cpu, insn, form, size));
+FORMS_BY_REG(exchange_cmpxchg, exchange_compare(cpu, insn, form, size));
+
+/* ---- rDX:rAX against memory, rCX:rBX into it; ZF alone changes ---- */
+
+ALWAYS_INLINE const struct insn *exchange_compare_pair(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  struct place low, high;
+  uint64_t address = insn_address(cpu, insn);
+  uint64_t linear = access_linear(cpu, insn->segment, address, 2 * size, ACCESS_WRITE);
+  if (size == 8 && linear % 16)
+    fault_gp(cpu, 0);
+  uint64_t low_value = place_load(cpu, &low, linear, size);
+  uint64_t high_value = place_load(cpu, &high, (linear + size) & cpu->linear_mask, size);
+  bool is_equal = low_value == reg_get(cpu, 8 * RAX, size) && high_value == reg_get(cpu, 8 * RDX, size);
+  place_store(cpu, &low, size, is_equal ? reg_get(cpu, 8 * RBX, size) : low_value);
+  place_store(cpu, &high, size, is_equal ? reg_get(cpu, 8 * RCX, size) : high_value);
+  if (!is_equal) {
+    reg_set(cpu, 8 * RAX, size, low_value);
+    reg_set(cpu, 8 * RDX, size, high_value);
+  }
+  flags_set_zf(cpu, is_equal);
+  return insn + 1;
+}
+
+const struct insn *exchange_cmpxchg8b(struct cpu *cpu, const struct insn *insn)
+{
+  return exchange_compare_pair(cpu, insn, 4);
+}
+
+const struct insn *exchange_cmpxchg16b(struct cpu *cpu, const struct insn *insn)
+{
+  return exchange_compare_pair(cpu, insn, 8);
+}

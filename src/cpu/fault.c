@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The door out of an instruction. See fault.h.
+ */
+#include "cpu/fault.h"
+
+#include <stdio.h>
+
+#include "cpu/run.h"
+
+/* Vectors that push an error code: SDM vol. 3, table 6-1. */
+#define WITH_ERROR                                                                                                     \
+  (1u << EXCEPTION_DF | 1u << EXCEPTION_TS | 1u << EXCEPTION_NP | 1u << EXCEPTION_SS | 1u << EXCEPTION_GP |            \
+   1u << EXCEPTION_PF | 1u << EXCEPTION_AC)
+
+_Noreturn void fault_raise(struct cpu *cpu, enum cpu_exception vector, uint32_t error)
+{
+  cpu->fault.vector = (uint8_t)vector;
+  cpu->fault.has_error = WITH_ERROR >> vector & 1;
+  cpu->fault.error = error;
+  longjmp(cpu->door, DOOR_FAULT);
+}
+
+_Noreturn void fault_unimplemented(struct cpu *cpu, const char *what)
+{
+  snprintf(cpu->reason, sizeof(cpu->reason), "instruction %s is not implemented", what ? what : "?");
+  longjmp(cpu->door, DOOR_UNIMPLEMENTED);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one door by which an instruction leaves unfinished. The run loop delivers the exception (interrupt.c).
+ */
+#ifndef CPU_FAULT_H
+#define CPU_FAULT_H
+
+#include "cpu/cpu.h"
+
+enum cpu_exception {
+  EXCEPTION_DE = 0,
+  EXCEPTION_DB = 1,
+  EXCEPTION_NMI = 2,
+  EXCEPTION_BP = 3,
+  EXCEPTION_OF = 4,
+  EXCEPTION_BR = 5,
+  EXCEPTION_UD = 6,
+  EXCEPTION_NM = 7,
+  EXCEPTION_DF = 8,
+  EXCEPTION_TS = 10,
+  EXCEPTION_NP = 11,
+  EXCEPTION_SS = 12,
+  EXCEPTION_GP = 13,
+  EXCEPTION_PF = 14,
+  EXCEPTION_MF = 16,
+  EXCEPTION_AC = 17,
+  EXCEPTION_MC = 18,
+  EXCEPTION_XM = 19,
+};
+
+/* Raises a fault of the current instruction. `error` is pushed by those vectors that have an error code. #PF wants CR2
+ * set before; #DB as a fault wants its DR6 bits in cpu->debug_due. */
+_Noreturn void fault_raise(struct cpu *cpu, enum cpu_exception vector, uint32_t error);
+
+_Noreturn static inline void fault_gp(struct cpu *cpu, uint32_t error)
+{
+  fault_raise(cpu, EXCEPTION_GP, error);
+}
+
+_Noreturn static inline void fault_ud(struct cpu *cpu)
+{
+  fault_raise(cpu, EXCEPTION_UD, 0);
+}
+
+/* The instruction is one that this interpreter lacks although the CPU has it: ends the run. */
+_Noreturn void fault_unimplemented(struct cpu *cpu, const char *what);
+
+#endif

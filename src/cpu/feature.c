@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a CPU has, and which instructions it therefore knows. feature.def says which generation had what, isa_set.def
+ * which instructions need it. What the interpreter or the host lacks is never claimed.
+ */
+#include "cpu/control.h"
+#include "cpu/generation.h"
+
+_Static_assert(CPU_FEATURES <= 64, "features are bits of a uint64_t");
+
+/* ---- what a CPU has ---- */
+
+/* The mnemonics for which there is a handler. */
+static const bool is_known[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
+  [ZYDIS_MNEMONIC_INVALID] = true,
+#define INSTRUCTION(name, function) [ZYDIS_MNEMONIC_##name] = true,
+#define INSTRUCTION_FORMS(name, function) [ZYDIS_MNEMONIC_##name] = true,
+#include "cpu/instruction.def"
+#undef INSTRUCTION
+#undef INSTRUCTION_FORMS
+};
+
+#define SINCE(row) generation_is_since(generation, GENERATION_##row)
+#define IS(row) (generation == GENERATION_##row)
+#define LONG_MODE lb_cpu_has(model, LB_FEATURE_LONG_MODE)
+#define HOST(name) (__builtin_cpu_supports(name) != 0)
+#define OFF(rule) ((rule) && false)
+
+uint64_t system_features(const struct lb_cpu *model)
+{
+  enum generation_row generation = generation_find(model);
+  uint64_t features = 0;
+  __builtin_cpu_init();
+#define CPU_FEATURE(name, leaf, subleaf, reg, bit, flag, mnemonic, rule)                                               \
+  if ((rule) && is_known[ZYDIS_MNEMONIC_##mnemonic])                                                                   \
+    features |= UINT64_C(1) << FEATURE_##name;
+#include "cpu/feature.def"
+#undef CPU_FEATURE
+  return features;
+}
+
+/* ---- which instructions that gives ---- */
+
+enum { SET_NEVER, SET_ALWAYS, SET_FEATURE }; /* SET_FEATURE + enum cpu_feature */
+
+static const uint8_t sets[ZYDIS_ISA_SET_MAX_VALUE + 1] = {
+#define ISA_SET(set, feature) [ZYDIS_ISA_SET_##set] = SET_FEATURE + FEATURE_##feature,
+#define ISA_SET_ALWAYS(set) [ZYDIS_ISA_SET_##set] = SET_ALWAYS,
+#include "cpu/isa_set.def"
+#undef ISA_SET
+#undef ISA_SET_ALWAYS
+};
+
+ZydisMnemonic system_mnemonic(const struct cpu *cpu, ZydisMnemonic mnemonic)
+{
+  switch (mnemonic) {
+  case ZYDIS_MNEMONIC_TZCNT: /* a CPU without it ignores the prefix */
+    return system_has(cpu, FEATURE_BMI1) ? mnemonic : ZYDIS_MNEMONIC_BSF;
+  case ZYDIS_MNEMONIC_LZCNT:
+    return system_has(cpu, FEATURE_LZCNT) ? mnemonic : ZYDIS_MNEMONIC_BSR;
+  case ZYDIS_MNEMONIC_ENDBR32: /* what lies among the NOPs with operand, 0F 18 to 0F 1F, is one without the feature */
+  case ZYDIS_MNEMONIC_ENDBR64:
+  case ZYDIS_MNEMONIC_RDSSPD:
+  case ZYDIS_MNEMONIC_RDSSPQ:
+  case ZYDIS_MNEMONIC_CLDEMOTE:
+  case ZYDIS_MNEMONIC_BNDMK:
+  case ZYDIS_MNEMONIC_BNDCL:
+  case ZYDIS_MNEMONIC_BNDCU:
+  case ZYDIS_MNEMONIC_BNDCN:
+  case ZYDIS_MNEMONIC_BNDMOV:
+  case ZYDIS_MNEMONIC_BNDLDX:
+  case ZYDIS_MNEMONIC_BNDSTX:
+    return ZYDIS_MNEMONIC_NOP;
+  default:
+    return mnemonic;
+  }
+}
+
+bool system_allows(const struct cpu *cpu, const struct isa_instruction *instruction)
+{
+  const ZydisDecodedInstruction *code = &instruction->code;
+  bool is_64 = code->machine_mode == ZYDIS_MACHINE_MODE_LONG_64;
+  if (system_mnemonic(cpu, code->mnemonic) != code->mnemonic)
+    return true;
+  switch (code->mnemonic) {
+  case ZYDIS_MNEMONIC_SYSCALL:
+  case ZYDIS_MNEMONIC_SYSRET:
+    return system_has(cpu, FEATURE_SYSCALL);
+  case ZYDIS_MNEMONIC_SYSENTER:
+  case ZYDIS_MNEMONIC_SYSEXIT:
+    return system_has(cpu, FEATURE_SEP);
+  case ZYDIS_MNEMONIC_LAHF:
+  case ZYDIS_MNEMONIC_SAHF:
+    return !is_64 || system_has(cpu, FEATURE_LAHF64);
+  case ZYDIS_MNEMONIC_PREFETCH: /* CPUs with 64-bit mode have them as NOPs: SDM vol. 2, PREFETCHW */
+  case ZYDIS_MNEMONIC_PREFETCHW:
+  case ZYDIS_MNEMONIC_PREFETCHWT1:
+    return system_has(cpu, FEATURE_PREFETCHW) || system_has(cpu, FEATURE_LM);
+  default:
+    break;
+  }
+  unsigned set = sets[code->meta.isa_set];
+  return set == SET_ALWAYS || (set >= SET_FEATURE && system_has(cpu, (enum cpu_feature)(set - SET_FEATURE)));
+}

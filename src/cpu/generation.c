@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of generations. See generation.h.
+ */
+#include "cpu/generation.h"
+
+#include <string.h>
+
+static const struct generation rows[GENERATIONS] = {
+#define CPU_GENERATION(row, line_, name_, family_, model_, stepping_, leaves_, extended_, evidence)                    \
+  [GENERATION_##row] = {.name = name_,                                                                                 \
+                        .line = LINE_##line_,                                                                          \
+                        .family = family_,                                                                             \
+                        .model = model_,                                                                               \
+                        .stepping = stepping_,                                                                         \
+                        .leaves = leaves_,                                                                             \
+                        .extended = extended_},
+#include "cpu/generation.def"
+#undef CPU_GENERATION
+};
+
+static unsigned vendor_line(unsigned vendor)
+{
+  switch (vendor) {
+  case LB_VENDOR_AMD:
+  case LB_VENDOR_HYGON:
+    return LINE_AMD;
+  case LB_VENDOR_CENTAUR:
+  case LB_VENDOR_ZHAOXIN:
+    return LINE_VIA;
+  default:
+    return LINE_INTEL;
+  }
+}
+
+enum generation_row generation_find(const struct lb_cpu *model)
+{
+  unsigned last = 0;
+  for (unsigned i = 0; i < GENERATIONS; i++) {
+    if (!strcmp(rows[i].name, model->name))
+      return (enum generation_row)i;
+    if (rows[i].line == vendor_line(model->vendor))
+      last = i;
+  }
+  return (enum generation_row)last;
+}
+
+const struct generation *generation_at(enum generation_row row)
+{
+  return &rows[row];
+}
+
+bool generation_is_since(enum generation_row row, enum generation_row first)
+{
+  return rows[row].line == rows[first].line && row >= first;
+}
+
+/* SDM vol. 2, CPUID, figure 3-6: family above 15 goes on in 27:20, the upper model bits are in 19:16. */
+uint32_t generation_signature(const struct generation *g)
+{
+  uint32_t family = g->family < 0xF ? g->family : 0xF;
+  uint32_t more = g->family < 0xF ? 0 : g->family - 0xFu;
+  return more << 20 | (g->model >> 4 & 0xFu) << 16 | family << 8 | (g->model & 0xFu) << 4 | g->stepping;
+}

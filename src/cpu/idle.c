@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The interrupt flag and waiting for interrupts: CLI, STI, HLT, MONITOR, MWAIT. SDM vol. 2 under these names; virtual
+ * interrupt flag: vol. 3, 20.3 and 20.4.
+ */
+#include "cpu/control.h"
+#include "cpu/instruction.h"
+
+/* ---- CLI and STI ---- */
+
+/* Which flag CLI and STI mean here: IF, VIF, or 0 where they fault. */
+static uint32_t interrupt_flag(const struct cpu *cpu)
+{
+  unsigned iopl = cpu->eflags >> 12 & 3;
+  if (!(cpu->cr0 & CR0_PE))
+    return FLAG_IF;
+  if (cpu->eflags & FLAG_VM)
+    return iopl == 3 ? FLAG_IF : cpu->cr4 & CR4_VME ? FLAG_VIF : 0;
+  if (iopl >= cpu->cpl)
+    return FLAG_IF;
+  return cpu->cpl == 3 && (cpu->cr4 & CR4_PVI) ? FLAG_VIF : 0;
+}
+
+const struct insn *control_cli(struct cpu *cpu, const struct insn *insn)
+{
+  uint32_t flag = interrupt_flag(cpu);
+  if (!flag)
+    fault_gp(cpu, 0);
+  cpu->eflags &= ~flag;
+  return insn + 1;
+}
+
+const struct insn *control_sti(struct cpu *cpu, const struct insn *insn)
+{
+  uint32_t flag = interrupt_flag(cpu);
+  if (!flag || (flag == FLAG_VIF && (cpu->eflags & FLAG_VIP)))
+    fault_gp(cpu, 0);
+  if (flag == FLAG_IF && !(cpu->eflags & FLAG_IF))
+    cpu->shadow |= SHADOW_STI;
+  cpu->eflags |= flag;
+  return insn_leave(cpu, insn);
+}
+
+/* ---- waiting ---- */
+
+const struct insn *control_hlt(struct cpu *cpu, const struct insn *insn)
+{
+  control_check_privilege(cpu);
+  cpu->activity = CPU_HALTED;
+  return insn_leave(cpu, insn);
+}
+
+#define MONITOR_LINE UINT64_C(64)
+#define MONITOR_ARMED UINT64_C(1)
+
+/* What stands in the line, in short: MWAIT compares, and so notices a store that came in between. */
+static uint64_t line_sum(struct cpu *cpu, uint64_t line)
+{
+  uint8_t bytes[MONITOR_LINE] = {0};
+  uint64_t sum = UINT64_C(0xCBF29CE484222325);
+  cpu_peek(cpu, line, bytes, sizeof(bytes));
+  for (unsigned i = 0; i < sizeof(bytes); i++)
+    sum = (sum ^ bytes[i]) * UINT64_C(0x100000001B3);
+  return sum;
+}
+
+/* Both exist at CPL 0 only, and while MISC_ENABLE has them on. */
+static void check_monitor(struct cpu *cpu)
+{
+  bool is_off = cpu->model->vendor == LB_VENDOR_INTEL && !(msr_misc_enable(cpu) & MISC_ENABLE_MONITOR);
+  if (cpu->cpl || is_off)
+    fault_ud(cpu);
+}
+
+const struct insn *control_monitor(struct cpu *cpu, const struct insn *insn)
+{
+  check_monitor(cpu);
+  if ((uint32_t)cpu->r[RCX])
+    fault_gp(cpu, 0);
+  uint64_t offset = cpu->r[RAX] & insn->address_mask;
+  uint64_t linear = access_linear(cpu, insn->segment, offset, 1, ACCESS_READ);
+  access_load_linear(cpu, linear, 1);
+  uint64_t line = linear & ~(MONITOR_LINE - 1);
+  cpu->monitor_address = line | MONITOR_ARMED;
+  cpu->monitor_sum = line_sum(cpu, line);
+  return insn + 1;
+}
+
+/* Hint 7:4 of EAX: 0 is C1, 15 is C0, the rest is deeper. */
+static bool is_deep(uint32_t hint)
+{
+  unsigned state = hint >> 4 & 0xF;
+  return state != 0 && state != 0xF;
+}
+
+/* A wait without a monitor that is armed, or for a line that was written meanwhile, is none. ECX bit 0 lets interrupts
+ * end it that are masked: since such a one would not wake a processor that is halted here, MWAIT then goes on at once,
+ * as it may at any time (SDM vol. 3, 8.10.4: software looks again why it waits). */
+const struct insn *control_mwait(struct cpu *cpu, const struct insn *insn)
+{
+  uint32_t extensions = (uint32_t)cpu->r[RCX];
+  check_monitor(cpu);
+  if (extensions & ~1u)
+    fault_gp(cpu, 0);
+  uint64_t line = cpu->monitor_address & ~MONITOR_ARMED;
+  bool is_armed = (cpu->monitor_address & MONITOR_ARMED) && cpu->monitor_sum == line_sum(cpu, line);
+  bool is_awake = (extensions & 1) && ((cpu->lines & 1u << CPU_LINE_INTR) || !(cpu->eflags & FLAG_IF));
+  cpu->monitor_address = 0;
+  if (is_armed && !is_awake)
+    cpu->activity = CPU_HALTED;
+  if (is_armed && is_deep((uint32_t)cpu->r[RAX]))
+    lb_recorder_deep_sleep(&cpu->recorder);
+  return insn_leave(cpu, insn);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A decoded instruction, and how its handler gets at its operands. decode.c fills it from Zydis; handlers only read it.
+ *
+ * A handler does all of one instruction and returns what comes next: insn + 1 when it goes straight on, what transfer.h
+ * returns when it jumps, insn_leave() when the run loop must look at the world (interrupt flag, mode, translation or
+ * debug registers, devices). Faults leave through fault.h and never return: a handler commits its results last, so that
+ * the instruction can start again.
+ */
+#ifndef CPU_INSN_H
+#define CPU_INSN_H
+
+#include <string.h>
+
+#include "cpu/access.h"
+#include "cpu/cpu.h"
+
+typedef const struct insn *insn_handler(struct cpu *cpu, const struct insn *insn);
+
+/* What the first two operands are; further ones are looked at by whoever has them. */
+enum insn_form {
+  FORM_NONE,
+  FORM_REG,
+  FORM_MEM,
+  FORM_IMM,
+  FORM_REG_REG,
+  FORM_REG_MEM,
+  FORM_MEM_REG,
+  FORM_REG_IMM,
+  FORM_MEM_IMM,
+  FORM_OTHER,
+};
+
+/* What kind of operand each one is, where form and sizes do not tell (op_class). */
+enum insn_class {
+  CLASS_NONE,
+  CLASS_GENERAL,
+  CLASS_MMX,
+  CLASS_XMM,
+  CLASS_YMM,
+  CLASS_ST,
+  CLASS_MEMORY,
+  CLASS_IMMEDIATE,
+  CLASS_OTHER,
+};
+
+enum insn_prefix {
+  PREFIX_LOCK = 1,
+  PREFIX_REP = 2,   /* F3 where it repeats (REP, REPE) */
+  PREFIX_REPNE = 4, /* F2 where it repeats */
+};
+
+struct insn {
+  insn_handler *run;
+  uint64_t rip;          /* its own offset in CS */
+  uint64_t disp;         /* of its memory operand; relative to RIP: already the whole address */
+  uint64_t imm;          /* first immediate, sign-extended to 64 bits; of a near relative branch the target offset, cut
+                            to the operand size; of a far pointer the offset */
+  uint64_t address_mask; /* by address size */
+  struct block *link;    /* branches: the block at imm, if it is known (transfer.c) */
+  uint32_t link_generation;
+  uint16_t mnemonic; /* ZydisMnemonic */
+  uint16_t selector; /* of a far pointer; second immediate of ENTER, EXTRQ and the like */
+  uint8_t op[4];     /* operands 0 to 3 that are registers. General registers: offset in bytes into cpu->r (8 * number,
+                        + 1 for AH to BH). All others: the number. */
+  uint8_t size;      /* of operand 0 (for stack, string and branch instructions the operand size) in bytes, 1 to 64 */
+  uint8_t size2;     /* of operand 1 */
+  uint8_t memory_size; /* of the memory operand in bytes, 0 without one or when it does not fit a byte */
+  uint8_t base, index; /* of the memory operand, as offsets into cpu->r; ZERO * 8 for none */
+  uint8_t scale;       /* shift: 0 to 3 */
+  uint8_t segment;     /* of the memory operand */
+  uint8_t address_size;
+  uint8_t form;     /* enum insn_form */
+  uint8_t prefixes; /* enum insn_prefix */
+  uint8_t length;
+  uint8_t left;         /* instructions of this block from here on, this one counted */
+  uint8_t operands;     /* how many are visible */
+  uint8_t vector_bytes; /* 16 or 32 for VEX, 0xFF for legacy SSE, else 0 (MMX, x87, all others) */
+  uint8_t op_class[4];  /* enum insn_class of operands 0 to 3 */
+};
+
+/* ---- ways to choose a handler: see instruction.c ---- */
+
+typedef insn_handler *insn_chooser(const struct insn *insn);
+
+/* ---- what comes next ---- */
+
+static inline uint64_t insn_next_rip(const struct insn *insn)
+{
+  return insn->rip + insn->length;
+}
+
+/* Done, and the run loop must look before the next instruction. */
+const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn);
+
+/* A string instruction that is not finished lets others in between and then starts again. */
+const struct insn *insn_again(struct cpu *cpu, const struct insn *insn);
+
+/* ---- general registers, by the offset that op[] holds ---- */
+
+static inline uint64_t reg_get(const struct cpu *cpu, unsigned offset, unsigned size)
+{
+  const uint8_t *at = (const uint8_t *)cpu->r + offset;
+  uint8_t u8;
+  uint16_t u16;
+  uint32_t u32;
+  uint64_t u64;
+  switch (size) {
+  case 1:
+    memcpy(&u8, at, 1);
+    return u8;
+  case 2:
+    memcpy(&u16, at, 2);
+    return u16;
+  case 4:
+    memcpy(&u32, at, 4);
+    return u32;
+  default:
+    memcpy(&u64, at, 8);
+    return u64;
+  }
+}
+
+/* A 32-bit result clears the upper half; 8 and 16 bits leave the rest. */
+static inline void reg_set(struct cpu *cpu, unsigned offset, unsigned size, uint64_t value)
+{
+  uint8_t *at = (uint8_t *)cpu->r + offset;
+  uint8_t u8 = (uint8_t)value;
+  uint16_t u16 = (uint16_t)value;
+  uint64_t u64 = size == 4 ? (uint32_t)value : value;
+  switch (size) {
+  case 1:
+    memcpy(at, &u8, 1);
+    break;
+  case 2:
+    memcpy(at, &u16, 2);
+    break;
+  default:
+    memcpy(at, &u64, 8);
+  }
+}
+
+/* ---- memory operand ---- */
+
+static inline uint64_t insn_address(const struct cpu *cpu, const struct insn *insn)
+{
+  uint64_t base = reg_get(cpu, insn->base, 8);
+  uint64_t index = reg_get(cpu, insn->index, 8);
+  return (base + (index << insn->scale) + insn->disp) & insn->address_mask;
+}
+
+static inline uint64_t insn_load(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  return access_load(cpu, insn->segment, insn_address(cpu, insn), size);
+}
+
+/* The same for an operand that will be written back: faults as a write does. Then insn_store. */
+static inline uint64_t insn_load_to_modify(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  return access_load_to_modify(cpu, insn->segment, insn_address(cpu, insn), size);
+}
+
+static inline void insn_store(struct cpu *cpu, const struct insn *insn, unsigned size, uint64_t value)
+{
+  access_store(cpu, insn->segment, insn_address(cpu, insn), size, value);
+}
+
+static inline bool insn_is_64(const struct cpu *cpu)
+{
+  return (cpu->mode & MODE_BITS) == MODE_64;
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data from one place to another: MOV in all forms but those of control and debug registers, extensions, conditional
+ * moves, LEA. SDM vol. 1, 7.3.1.
+ */
+#include "cpu/fault.h"
+#include "cpu/operand.h"
+#include "cpu/segment.h"
+#include "cpu/system.h"
+#include "cpu/variant.h"
+
+/* Marks of decode.c in size2. */
+enum { MOVE_SEGMENT = 0xFC, MOVE_DR = 0xFD, MOVE_CR = 0xFE };
+
+/* ---- MOV ---- */
+
+ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  uint64_t value = operand_second(cpu, insn, form, size);
+  if (form_is_memory(form))
+    insn_store(cpu, insn, size, value);
+  else
+    reg_set(cpu, insn->op[0], size, value);
+  return insn + 1;
+}
+
+static insn_chooser move_general;
+FORMS_ANY(move_general, move_run(cpu, insn, form, size));
+
+/* MOV sreg, r/m16. After SS nothing gets in before the next instruction (SDM vol. 3, 6.8.3). */
+static const struct insn *move_to_segment(struct cpu *cpu, const struct insn *insn)
+{
+  if (insn->op[0] == CS || insn->op[0] > GS)
+    fault_ud(cpu);
+  uint64_t value = operand_second(cpu, insn, insn->form, 2);
+  segment_load(cpu, insn->op[0], (uint16_t)value);
+  if (insn->op[0] != SS)
+    return insn + 1;
+  cpu->shadow = SHADOW_MOV_SS;
+  return insn_leave(cpu, insn);
+}
+
+/* MOV r/m, sreg: 16 bits to memory whatever the operand size, zero-extended to a register. */
+static const struct insn *move_from_segment(struct cpu *cpu, const struct insn *insn)
+{
+  if (insn->op[1] > GS)
+    fault_ud(cpu);
+  uint16_t selector = cpu->segment[insn->op[1]].selector;
+  if (insn->form == FORM_MEM_REG)
+    insn_store(cpu, insn, 2, selector);
+  else
+    reg_set(cpu, insn->op[0], insn->size, selector);
+  return insn + 1;
+}
+
+insn_handler *move_mov(const struct insn *insn)
+{
+  switch (insn->size2) {
+  case MOVE_SEGMENT:
+    return insn->vector_bytes ? move_to_segment : move_from_segment;
+  case MOVE_CR:
+    return control_mov_cr;
+  case MOVE_DR:
+    return control_mov_dr;
+  default:
+    return move_general(insn);
+  }
+}
+
+/* ---- extension; the source has its own size ---- */
+
+ALWAYS_INLINE const struct insn *move_extend(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                             unsigned from, bool is_signed)
+{
+  uint64_t value = operand_second(cpu, insn, form, from);
+  reg_set(cpu, insn->op[0], size, is_signed ? flags_extend(value, from) : value);
+  return insn + 1;
+}
+
+static insn_chooser move_zero_1, move_zero_2, move_sign_1, move_sign_2, move_sign_4;
+FORMS_TO_REG(move_zero_1, move_extend(cpu, insn, form, size, 1, false));
+FORMS_TO_REG(move_zero_2, move_extend(cpu, insn, form, size, 2, false));
+FORMS_TO_REG(move_sign_1, move_extend(cpu, insn, form, size, 1, true));
+FORMS_TO_REG(move_sign_2, move_extend(cpu, insn, form, size, 2, true));
+FORMS_TO_REG(move_sign_4, move_extend(cpu, insn, form, size, 4, true));
+
+insn_handler *move_movzx(const struct insn *insn)
+{
+  return insn->size2 == 1 ? move_zero_1(insn) : move_zero_2(insn);
+}
+
+/* MOVSX, and MOVSXD, which without REX.W is a plain move of 32 or 16 bits. */
+insn_handler *move_movsx(const struct insn *insn)
+{
+  return insn->size2 == 1 ? move_sign_1(insn) : insn->size2 == 2 ? move_sign_2(insn) : move_sign_4(insn);
+}
+
+/* CBW, CWDE, CDQE: the accumulator from half of it. */
+ALWAYS_INLINE const struct insn *move_widen(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  reg_set(cpu, 8 * RAX, size, flags_extend(reg_get(cpu, 8 * RAX, size / 2), size / 2));
+  return insn + 1;
+}
+
+/* CWD, CDQ, CQO: its sign all over rDX. */
+ALWAYS_INLINE const struct insn *move_sign(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  reg_set(cpu, 8 * RDX, size, sign_bit(reg_get(cpu, 8 * RAX, size), size) ? UINT64_MAX : 0);
+  return insn + 1;
+}
+
+const struct insn *move_cbw(struct cpu *cpu, const struct insn *insn)
+{
+  return move_widen(cpu, insn, 2);
+}
+
+const struct insn *move_cwde(struct cpu *cpu, const struct insn *insn)
+{
+  return move_widen(cpu, insn, 4);
+}
+
+const struct insn *move_cdqe(struct cpu *cpu, const struct insn *insn)
+{
+  return move_widen(cpu, insn, 8);
+}
+
+const struct insn *move_cwd(struct cpu *cpu, const struct insn *insn)
+{
+  return move_sign(cpu, insn, 2);
+}
+
+const struct insn *move_cdq(struct cpu *cpu, const struct insn *insn)
+{
+  return move_sign(cpu, insn, 4);
+}
+
+const struct insn *move_cqo(struct cpu *cpu, const struct insn *insn)
+{
+  return move_sign(cpu, insn, 8);
+}
+
+/* ---- by condition ---- */
+
+/* The source is read whatever the condition, and 32 bits clear the upper half in either case. */
+ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                         unsigned code)
+{
+  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t old = reg_get(cpu, insn->op[0], size);
+  reg_set(cpu, insn->op[0], size, flags_condition(cpu, code) ? value : old);
+  return insn + 1;
+}
+
+ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned code)
+{
+  uint64_t value = flags_condition(cpu, code);
+  if (form_is_memory(form))
+    insn_store(cpu, insn, 1, value);
+  else
+    reg_set(cpu, insn->op[0], 1, value);
+  return insn + 1;
+}
+
+#define CONDITION(code, upper, name)                                                                                   \
+  FORMS_TO_REG(move_cmov##name, move_if(cpu, insn, form, size, code));                                                 \
+  VARIANT(set_reg_##name, FORM_REG, 1, move_condition(cpu, insn, form, code))                                          \
+  VARIANT(set_mem_##name, FORM_MEM, 1, move_condition(cpu, insn, form, code))                                          \
+  insn_handler *move_set##name(const struct insn *insn)                                                                \
+  {                                                                                                                    \
+    return insn->form == FORM_REG ? set_reg_##name : set_mem_##name;                                                   \
+  }
+#include "cpu/condition.def"
+#undef CONDITION
+
+/* ---- the rest ---- */
+
+/* An address, not what is there: no segment, no check. */
+ALWAYS_INLINE const struct insn *move_address(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  reg_set(cpu, insn->op[0], size, insn_address(cpu, insn));
+  return insn + 1;
+}
+
+SIZES(move_lea, move_address(cpu, insn, size));
+
+/* MOVBE: one side is memory, which has the other byte order. */
+ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  bool is_load = insn->form == FORM_REG_MEM;
+  uint64_t value = is_load ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
+  uint64_t swapped = __builtin_bswap64(value) >> (64 - 8 * size);
+  if (is_load)
+    reg_set(cpu, insn->op[0], size, swapped);
+  else
+    insn_store(cpu, insn, size, swapped);
+  return insn + 1;
+}
+
+SIZES(move_movbe, move_swapped(cpu, insn, size));
+
+/* AL gets the byte that it numbers in a table at rBX. */
+const struct insn *move_xlat(struct cpu *cpu, const struct insn *insn)
+{
+  uint64_t offset = (cpu->r[RBX] + reg_get(cpu, 8 * RAX, 1)) & insn->address_mask;
+  reg_set(cpu, 8 * RAX, 1, access_load(cpu, insn->segment, offset, 1));
+  return insn + 1;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operands of integer instructions, by form and size. Every function here is meant to be called with both constant: see
+ * variant.h, which makes a handler per form and size. What is left of each is then a few machine instructions.
+ */
+#ifndef CPU_OPERAND_H
+#define CPU_OPERAND_H
+
+#include "cpu/flags.h"
+#include "cpu/insn.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* A memory operand that was read and will be written back: looked up once. */
+struct place {
+  uint8_t *host; /* NULL: it goes the long way */
+  uint64_t linear;
+};
+
+ALWAYS_INLINE bool form_is_memory(unsigned form) /* operand 0 is */
+{
+  return form == FORM_MEM || form == FORM_MEM_REG || form == FORM_MEM_IMM;
+}
+
+ALWAYS_INLINE uint64_t size_mask(unsigned size)
+{
+  return UINT64_MAX >> (64 - 8 * size);
+}
+
+ALWAYS_INLINE bool sign_bit(uint64_t value, unsigned size)
+{
+  return value >> (8 * size - 1) & 1;
+}
+
+/* Operand 0, only to be read. */
+ALWAYS_INLINE uint64_t operand_first(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  return form_is_memory(form) ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[0], size);
+}
+
+/* Operand 1. An immediate is sign-extended beyond its size, everything else zero-extended. */
+ALWAYS_INLINE uint64_t operand_second(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+{
+  if (form == FORM_REG_IMM || form == FORM_MEM_IMM)
+    return insn->imm;
+  return form == FORM_REG_MEM ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
+}
+
+ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, uint64_t linear, unsigned size)
+{
+  const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+  place->linear = linear;
+  place->host = NULL;
+  if (__builtin_expect(entry->write != (linear & ~PAGE_MASK) || !access_is_whole(linear, size), 0))
+    return access_load_slow(cpu, linear, size, true);
+  place->host = (uint8_t *)(uintptr_t)(linear + entry->host);
+  return access_fetch(place->host, size);
+}
+
+/* Cannot fault any more. */
+ALWAYS_INLINE void place_store(struct cpu *cpu, const struct place *place, unsigned size, uint64_t value)
+{
+  if (__builtin_expect(place->host != NULL, 1))
+    memcpy(place->host, &value, size);
+  else
+    access_store_slow(cpu, place->linear, size, value);
+}
+
+/* Operand 0, to be written by operand_write afterwards: what could fault does so here. */
+ALWAYS_INLINE uint64_t operand_modify(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                      struct place *place)
+{
+  if (!form_is_memory(form))
+    return reg_get(cpu, insn->op[0], size);
+  uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), size, ACCESS_WRITE);
+  return place_load(cpu, place, linear, size);
+}
+
+ALWAYS_INLINE void operand_write(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                 const struct place *place, uint64_t value)
+{
+  if (form_is_memory(form))
+    place_store(cpu, place, size, value);
+  else
+    reg_set(cpu, insn->op[0], size, value);
+}
+
+/* An operand of a register or memory that stands third. */
+ALWAYS_INLINE uint64_t operand_third(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  return insn->op_class[2] == CLASS_MEMORY ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[2], size);
+}
+
+/* Changes the low bits of a register by `mask`, which is an address size's or the stack pointer's: 16 bits leave the
+ * rest, 32 bits clear the upper half. */
+ALWAYS_INLINE void reg_set_masked(struct cpu *cpu, enum cpu_register number, uint64_t mask, uint64_t value)
+{
+  uint64_t kept = mask == 0xFFFF ? cpu->r[number] & ~mask : 0;
+  cpu->r[number] = kept | (value & mask);
+}
+
+/* ZF alone, the others stay. */
+static inline void flags_set_zf(struct cpu *cpu, bool zf)
+{
+  flags_set_arithmetic(cpu, (flags_arithmetic(cpu) & ~(uint32_t)FLAG_ZF) | (zf ? FLAG_ZF : 0u));
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The run loop: between blocks it looks at the world (traps, signals, interrupts, breakpoints), then runs a block and
+ * those it is linked to until one of them comes back. Whatever must be looked at after every instruction (TF, debug
+ * registers, counters, an interrupt shadow, the last instructions of a budget) makes blocks of one instruction, so that
+ * there is only this one loop. Order of events: SDM vol. 3, table 6-2.
+ */
+#include "cpu/run.h"
+
+#include <stdio.h>
+
+#include "cpu/block.h"
+#include "cpu/fault.h"
+#include "cpu/flags.h"
+#include "cpu/interrupt.h"
+#include "cpu/segment.h"
+#include "cpu/system.h"
+#include "cpu/transfer.h"
+
+const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn)
+{
+  transfer_set(cpu, insn_next_rip(insn) & cpu->linear_mask);
+  cpu->budget += insn->left - 1;
+  return NULL;
+}
+
+const struct insn *insn_again(struct cpu *cpu, const struct insn *insn)
+{
+  transfer_set(cpu, insn->rip);
+  cpu->eflags |= FLAG_RF; /* an interrupt that comes now pushes it: SDM vol. 3, 17.3.1.1 */
+  cpu->budget += insn->left - 1;
+  return NULL;
+}
+
+/* ---- time ---- */
+
+uint64_t cpu_retired(const struct cpu *cpu)
+{
+  uint64_t begun = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget);
+  return begun - (cpu->at ? cpu->at->left : 0);
+}
+
+uint64_t cpu_cycles(const struct cpu *cpu)
+{
+  return cpu_retired(cpu) + cpu->extra_cycles;
+}
+
+void cpu_idle(struct cpu *cpu, uint64_t cycles)
+{
+  cpu->extra_cycles += cycles;
+}
+
+/* Takes the budget away, so that the run loop looks at the world after this instruction; prepare gives it back. */
+static void interrupt_blocks(struct cpu *cpu)
+{
+  if (cpu->budget <= 0)
+    return;
+  cpu->budget_held += cpu->budget;
+  cpu->budget_start -= cpu->budget;
+  cpu->budget = 0;
+}
+
+static void restore_budget(struct cpu *cpu)
+{
+  cpu->budget += cpu->budget_held;
+  cpu->budget_start += cpu->budget_held;
+  cpu->budget_held = 0;
+}
+
+void cpu_kick(struct cpu *cpu)
+{
+  cpu->is_kicked = true;
+  interrupt_blocks(cpu);
+}
+
+void cpu_trap(struct cpu *cpu, uint32_t bits)
+{
+  cpu->debug_due |= bits;
+  interrupt_blocks(cpu);
+}
+
+/* ---- from outside ---- */
+
+void cpu_set_line(struct cpu *cpu, enum cpu_line line, bool is_high)
+{
+  cpu->lines = (uint8_t)(is_high ? cpu->lines | 1u << line : cpu->lines & ~(1u << line));
+  if (is_high)
+    interrupt_blocks(cpu);
+}
+
+void cpu_signal(struct cpu *cpu, enum cpu_signal signal)
+{
+  cpu->signals |= (uint8_t)signal;
+  interrupt_blocks(cpu);
+}
+
+void cpu_start(struct cpu *cpu, uint8_t vector)
+{
+  if (cpu->activity != CPU_WAIT_SIPI)
+    return;
+  segment_load_real(cpu, CS, (uint16_t)(vector << 8));
+  segment_update(cpu);
+  transfer_set(cpu, 0);
+  cpu->activity = CPU_RUNNING;
+}
+
+bool cpu_is_interruptible(const struct cpu *cpu)
+{
+  return (cpu->eflags & FLAG_IF) || cpu->signals;
+}
+
+/* ---- between instructions ---- */
+
+/* Delivering an event takes time, so that events without an instruction in between cannot hold the loop for ever. */
+static void wake(struct cpu *cpu)
+{
+  cpu->budget--;
+  cpu->budget_start--;
+  cpu->extra_cycles++;
+  cpu->activity = CPU_RUNNING;
+  cpu->is_spinning = false;
+}
+
+/* Delivers what waits. Returns true when something was delivered: look again. */
+static bool take_signals(struct cpu *cpu, uint8_t shadow)
+{
+  if ((cpu->signals & CPU_SMI) && !cpu->is_in_smm && !cpu->is_smi_blocked) {
+    cpu->signals &= (uint8_t)~CPU_SMI;
+    system_enter_smm(cpu); /* looks at activity: HLT may be restarted */
+    wake(cpu);
+    return true;
+  }
+  if ((cpu->signals & CPU_INIT) && !cpu->is_in_smm) {
+    cpu->signals &= (uint8_t)~CPU_INIT;
+    wake(cpu);
+    system_init_signal(cpu);
+    return true;
+  }
+  if (cpu->activity == CPU_WAIT_SIPI)
+    return false;
+  if ((cpu->signals & CPU_NMI) && !cpu->is_nmi_blocked && !shadow) {
+    cpu->signals &= (uint8_t)~CPU_NMI;
+    wake(cpu);
+    interrupt_nmi(cpu);
+    return true;
+  }
+  if ((cpu->lines & 1u << CPU_LINE_INTR) && (cpu->eflags & FLAG_IF) && !shadow) {
+    wake(cpu);
+    interrupt_external(cpu, cpu->bus.acknowledge(cpu->bus.data));
+    return true;
+  }
+  return false;
+}
+
+static bool take_debug_trap(struct cpu *cpu, uint8_t shadow)
+{
+  if (!cpu->debug_due || (shadow & SHADOW_MOV_SS))
+    return false;
+  uint32_t bits = cpu->debug_due;
+  cpu->debug_due = 0;
+  wake(cpu);
+  interrupt_debug(cpu, bits);
+  return true;
+}
+
+static void check_code_breakpoints(struct cpu *cpu, uint8_t shadow)
+{
+  if (!cpu->dr_code || (cpu->eflags & FLAG_RF) || (shadow & SHADOW_MOV_SS))
+    return;
+  uint32_t bits = system_code_breakpoints(cpu, (cpu->segment[CS].linear_base + cpu->rip) & cpu->linear_mask);
+  if (bits) {
+    cpu->debug_due = bits;
+    fault_raise(cpu, EXCEPTION_DB, 0);
+  }
+}
+
+/* The access check of alignment, and data breakpoints, need the long way of every access. */
+static void choose_tlb(struct cpu *cpu)
+{
+  bool is_user = cpu->mode & MODE_USER;
+  bool checks_alignment = is_user && (cpu->cr0 & CR0_AM) && (cpu->eflags & FLAG_AC);
+  cpu->tlb = cpu->tlbs[checks_alignment || cpu->dr_access ? 2 : is_user];
+}
+
+static void choose_mode(struct cpu *cpu, uint8_t shadow)
+{
+  bool is_one = shadow || cpu->had_tf || cpu->dr_code || cpu->dr_access || cpu->progress_is_on || cpu->debug_due ||
+                cpu->budget < BLOCK_MAX;
+  cpu->mode = is_one ? cpu->mode | MODE_ONE : cpu->mode & ~(uint32_t)MODE_ONE;
+}
+
+/* Looks at the world. Returns false when the run ends. */
+static bool prepare(struct cpu *cpu, enum cpu_stop *ret_stop)
+{
+  cpu->at = NULL;
+  restore_budget(cpu);
+  uint8_t shadow = cpu->shadow;
+  if (take_debug_trap(cpu, shadow) || take_signals(cpu, shadow))
+    shadow = cpu->shadow = 0;
+  *ret_stop = cpu->activity == CPU_RUNNING    ? cpu->is_spinning ? CPU_STOP_SPINNING : CPU_STOP_BUDGET
+              : cpu->activity == CPU_SHUTDOWN ? CPU_STOP_SHUTDOWN
+                                              : CPU_STOP_HALTED;
+  bool ends = cpu->is_kicked || cpu->budget <= 0 || *ret_stop != CPU_STOP_BUDGET;
+  if (ends)
+    return false;
+  cpu->shadow = 0;
+  check_code_breakpoints(cpu, shadow);
+  cpu->eflags &= ~(uint32_t)FLAG_RF;
+  cpu->had_tf = cpu->eflags & FLAG_TF;
+  cpu->was_event = false;
+  choose_tlb(cpu);
+  choose_mode(cpu, shadow);
+  return true;
+}
+
+/* ---- after an instruction ---- */
+
+static void pebs(struct cpu *cpu)
+{
+  struct lb_registers registers = {
+    .rflags = flags_get(cpu),
+    .rip = cpu->segment[CS].linear_base + cpu->rip,
+    .rax = cpu->r[RAX],
+    .rbx = cpu->r[RBX],
+    .rcx = cpu->r[RCX],
+    .rdx = cpu->r[RDX],
+    .rsi = cpu->r[RSI],
+    .rdi = cpu->r[RDI],
+    .rbp = cpu->r[RBP],
+    .rsp = cpu->r[RSP],
+    .r8 = cpu->r[R8],
+    .r9 = cpu->r[R9],
+    .r10 = cpu->r[R10],
+    .r11 = cpu->r[R11],
+    .r12 = cpu->r[R12],
+    .r13 = cpu->r[R13],
+    .r14 = cpu->r[R14],
+    .r15 = cpu->r[R15],
+    .eventing_ip = cpu->eventing_ip,
+    .tsc = cpu_cycles(cpu) + cpu->tsc_offset,
+  };
+  for (unsigned i = 0; i < 16; i++) {
+    registers.xmm[i][0] = cpu->fpu.v[i].u64[0];
+    registers.xmm[i][1] = cpu->fpu.v[i].u64[1];
+  }
+  lb_recorder_pebs_assist(&cpu->recorder, &registers);
+}
+
+/* Counters hear of what was done since the last time. */
+static void report_progress(struct cpu *cpu)
+{
+  uint64_t now = cpu_cycles(cpu);
+  uint64_t retired = cpu_retired(cpu);
+  cpu->progress.cycles = cpu->progress.reference_cycles = now - cpu->reported;
+  cpu->progress.instructions = retired - cpu->reported_retired;
+  cpu->progress.slots = 4 * cpu->progress.cycles;
+  cpu->reported = now;
+  cpu->reported_retired = retired;
+  struct lb_progress progress = cpu->progress;
+  cpu->progress = (struct lb_progress){.cpl = cpu->cpl};
+  if (progress.instructions || progress.cycles)
+    if (lb_recorder_progress(&cpu->recorder, &progress))
+      pebs(cpu);
+  transfer_watch(cpu);
+}
+
+static void after_instruction(struct cpu *cpu)
+{
+  bool is_blocked = cpu->shadow & SHADOW_MOV_SS; /* lost, not postponed: SDM vol. 3, 6.8.3 */
+  if (cpu->had_tf && !cpu->was_event && !is_blocked && !lb_recorder_steps_branches(&cpu->recorder))
+    cpu->debug_due |= DR6_BS;
+  if (cpu->progress_is_on)
+    report_progress(cpu);
+}
+
+/* ---- the loop ---- */
+
+static void run_blocks(struct cpu *cpu)
+{
+  if (cpu->progress_is_on)
+    cpu->eventing_ip = cpu->segment[CS].linear_base + cpu->rip;
+  cpu->progress.cpl = cpu->cpl;
+  const struct block *block = block_get(cpu);
+  cpu->budget -= block->count;
+  const struct insn *insn = block->insns;
+  while (insn) {
+    cpu->at = insn;
+    insn = insn->run(cpu, insn);
+  }
+  cpu->at = NULL;
+  if (cpu->mode & MODE_ONE)
+    after_instruction(cpu);
+}
+
+/* The instruction that was begun did not happen, nor did the rest of its block. */
+static void give_back(struct cpu *cpu)
+{
+  if (cpu->at) {
+    cpu->budget += cpu->at->left;
+    transfer_set(cpu, cpu->at->rip);
+  }
+  cpu->at = NULL;
+}
+
+/* A fault came through the door. */
+static bool deliver_fault(struct cpu *cpu)
+{
+  give_back(cpu);
+  wake(cpu);
+  if (cpu->fault.vector != EXCEPTION_DB)
+    cpu->debug_due = 0; /* the instruction will access its data again */
+  if (interrupt_exception(cpu))
+    return true;
+  cpu->activity = CPU_SHUTDOWN;
+  snprintf(cpu->reason, sizeof(cpu->reason), "triple fault: exception %u while a double fault was delivered",
+           cpu->fault.vector);
+  return false;
+}
+
+static void give_budget(struct cpu *cpu, uint64_t instructions)
+{
+  restore_budget(cpu);
+  cpu->retired_base += (uint64_t)(cpu->budget_start - cpu->budget);
+  cpu->budget_start = cpu->budget = instructions < INT64_MAX ? (int64_t)instructions : INT64_MAX;
+}
+
+enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions)
+{
+  give_budget(cpu, instructions);
+  cpu->is_kicked = false;
+  cpu->is_spinning = false;
+  switch (setjmp(cpu->door)) {
+  case DOOR_FAULT:
+    if (!deliver_fault(cpu))
+      return CPU_STOP_SHUTDOWN;
+    break;
+  case DOOR_UNIMPLEMENTED:
+    give_back(cpu);
+    return CPU_STOP_UNIMPLEMENTED;
+  default:
+    break;
+  }
+  enum cpu_stop stop;
+  while (prepare(cpu, &stop))
+    run_blocks(cpu);
+  return stop;
+}

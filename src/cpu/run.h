@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The run loop's own: what comes back through cpu->door, and what it shares with cpu.c.
+ */
+#ifndef CPU_RUN_H
+#define CPU_RUN_H
+
+#include "cpu/cpu.h"
+
+enum { DOOR_FAULT = 1, DOOR_UNIMPLEMENTED = 2 };
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MOVS, CMPS, STOS, LODS, SCAS and their repetition: SDM vol. 1, 7.3.9. The registers are committed after each element,
+ * so that a fault in the middle starts again where it was. A long repetition lets interrupts in now and then; MOVS and
+ * STOS go forward through pages at once.
+ */
+#include <limits.h>
+
+#include "cpu/operand.h"
+#include "cpu/variant.h"
+#include "cpu/vector.h"
+
+enum string_operation { STRING_MOVS, STRING_CMPS, STRING_STOS, STRING_LODS, STRING_SCAS };
+
+enum {
+  STRING_MOST = 4096, /* elements before others are let in */
+  STRING_BULK = 8,    /* fewer go one by one */
+};
+
+/* ---- one element ---- */
+
+ALWAYS_INLINE uint64_t string_load(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  return access_load(cpu, insn->segment, cpu->r[RSI] & insn->address_mask, size);
+}
+
+ALWAYS_INLINE uint64_t string_load_es(struct cpu *cpu, const struct insn *insn, unsigned size)
+{
+  return access_load(cpu, ES, cpu->r[RDI] & insn->address_mask, size);
+}
+
+/* `bytes` may be negative: two's complement. */
+ALWAYS_INLINE void string_advance(struct cpu *cpu, const struct insn *insn, enum cpu_register index, uint64_t bytes)
+{
+  reg_set_masked(cpu, index, insn->address_mask, cpu->r[index] + bytes);
+}
+
+ALWAYS_INLINE void string_compare(struct cpu *cpu, uint64_t a, uint64_t b, unsigned size)
+{
+  flags_sub(cpu, a, b, a - b, size);
+}
+
+ALWAYS_INLINE void string_element(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                  enum string_operation operation)
+{
+  uint64_t source = 0, step = cpu->eflags & FLAG_DF ? 0 - (uint64_t)size : size;
+  if (operation == STRING_MOVS || operation == STRING_LODS || operation == STRING_CMPS)
+    source = string_load(cpu, insn, size);
+  else
+    source = reg_get(cpu, 8 * RAX, size);
+  if (operation == STRING_MOVS || operation == STRING_STOS)
+    access_store(cpu, ES, cpu->r[RDI] & insn->address_mask, size, source);
+  else if (operation == STRING_LODS)
+    reg_set(cpu, 8 * RAX, size, source);
+  else
+    string_compare(cpu, source, string_load_es(cpu, insn, size), size);
+  if (operation != STRING_STOS && operation != STRING_SCAS)
+    string_advance(cpu, insn, RSI, step);
+  if (operation != STRING_LODS)
+    string_advance(cpu, insn, RDI, step);
+}
+
+/* ---- many elements ---- */
+
+/* Host memory of the bytes at an index register that go together: in one page, inside the segment, without wrapping
+ * around the address size. NULL when there are none. May raise the fault of the first element. */
+static uint8_t *string_span(struct cpu *cpu, const struct insn *insn, unsigned segment, enum cpu_register index,
+                            unsigned size, unsigned access, unsigned *ret_bytes)
+{
+  const struct cpu_segment *s = &cpu->segment[segment];
+  uint64_t offset = cpu->r[index] & insn->address_mask;
+  uint64_t linear = access_linear(cpu, segment, offset, size, access);
+  uint8_t *host = access_span(cpu, linear, access, ret_bytes);
+  uint64_t last = insn->address_mask;
+  if (!(s->ease & access) && !insn_is_64(cpu)) {
+    bool is_expanding_down = (s->access & (SEGMENT_CODE | SEGMENT_EXPAND_DOWN)) == SEGMENT_EXPAND_DOWN;
+    if (is_expanding_down || offset > s->limit)
+      return NULL;
+    last = s->limit < last ? s->limit : last;
+  }
+  if (host && last - offset < *ret_bytes - 1)
+    *ret_bytes = (unsigned)(last - offset) + 1;
+  return host;
+}
+
+/* Element after element: a destination shortly behind its source repeats what was written before. */
+ALWAYS_INLINE void string_copy(uint8_t *to, const uint8_t *from, unsigned bytes, unsigned size)
+{
+  if ((uintptr_t)to - (uintptr_t)from >= bytes) {
+    memmove(to, from, bytes);
+    return;
+  }
+  for (unsigned i = 0; i < bytes; i += size) {
+    uint64_t value = access_fetch(from + i, size);
+    memcpy(to + i, &value, size);
+  }
+}
+
+ALWAYS_INLINE void string_fill(uint8_t *to, uint64_t value, unsigned bytes, unsigned size)
+{
+  for (unsigned i = 0; i < bytes; i += size)
+    memcpy(to + i, &value, size);
+}
+
+/* Does up to `count` elements at once, and returns how many: 0 when they must go one by one. */
+ALWAYS_INLINE unsigned string_bulk(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                   enum string_operation operation, unsigned count)
+{
+  unsigned bytes = 0, from_bytes = UINT_MAX;
+  uint8_t *from = NULL;
+  if (operation == STRING_MOVS) {
+    from = string_span(cpu, insn, insn->segment, RSI, size, ACCESS_READ, &from_bytes);
+    if (!from)
+      return 0;
+  }
+  uint8_t *to = string_span(cpu, insn, ES, RDI, size, ACCESS_WRITE, &bytes);
+  if (!to)
+    return 0;
+  bytes = from_bytes < bytes ? from_bytes : bytes;
+  bytes = bytes / size > count ? count * size : bytes / size * size;
+  if (from)
+    string_copy(to, from, bytes, size);
+  else
+    string_fill(to, cpu->r[RAX], bytes, size);
+  if (from)
+    string_advance(cpu, insn, RSI, bytes);
+  string_advance(cpu, insn, RDI, bytes);
+  return bytes / size;
+}
+
+/* Up to `count` elements, and how many it was. Less than asked for says nothing about the end. */
+ALWAYS_INLINE unsigned string_some(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                   enum string_operation operation, unsigned count)
+{
+  bool has_bulk = operation == STRING_MOVS || operation == STRING_STOS;
+  if (has_bulk && count >= STRING_BULK && !(cpu->eflags & FLAG_DF)) {
+    unsigned done = string_bulk(cpu, insn, size, operation, count);
+    if (done)
+      return done;
+  }
+  string_element(cpu, insn, size, operation);
+  return 1;
+}
+
+/* CMPS and SCAS also end by ZF: REPE when it is 0, REPNE when it is 1. */
+ALWAYS_INLINE bool string_is_over(const struct cpu *cpu, const struct insn *insn, enum string_operation operation)
+{
+  if (operation != STRING_CMPS && operation != STRING_SCAS)
+    return false;
+  return flags_zf(cpu) == !!(insn->prefixes & PREFIX_REPNE);
+}
+
+ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                               enum string_operation operation)
+{
+  unsigned left = cpu->eflags & FLAG_TF ? 1 : STRING_MOST; /* a single step is one element */
+  uint64_t count = cpu->r[RCX] & insn->address_mask;
+  while (count && left) {
+    unsigned done = string_some(cpu, insn, size, operation, count < left ? (unsigned)count : left);
+    count -= done;
+    left -= done;
+    reg_set_masked(cpu, RCX, insn->address_mask, count);
+    if (string_is_over(cpu, insn, operation))
+      return insn + 1;
+    if (cpu->debug_due) /* a data breakpoint traps after its element */
+      break;
+  }
+  return count ? insn_again(cpu, insn) : insn + 1;
+}
+
+ALWAYS_INLINE const struct insn *string_run(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                            enum string_operation operation)
+{
+  if (insn->prefixes & (PREFIX_REP | PREFIX_REPNE))
+    return string_repeat(cpu, insn, size, operation);
+  string_element(cpu, insn, size, operation);
+  return insn + 1;
+}
+
+SIZES(string_movs, string_run(cpu, insn, size, STRING_MOVS));
+SIZES(string_cmps, string_run(cpu, insn, size, STRING_CMPS));
+SIZES(string_stos, string_run(cpu, insn, size, STRING_STOS));
+SIZES(string_lods, string_run(cpu, insn, size, STRING_LODS));
+SIZES(string_scas, string_run(cpu, insn, size, STRING_SCAS));
+
+/* Two mnemonics are those of SSE2 too. */
+insn_handler *string_movsd(const struct insn *insn)
+{
+  return insn->vector_bytes ? vector_movsd(insn) : string_movs(insn);
+}
+
+insn_handler *string_cmpsd(const struct insn *insn)
+{
+  return insn->vector_bytes ? vector_cmpsd(insn) : string_cmps(insn);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the run loop and other groups ask of control registers, debug registers, MSRs, CPUID and SMM.
+ */
+#ifndef CPU_SYSTEM_H
+#define CPU_SYSTEM_H
+
+#include "cpu/insn.h"
+#include "isa/isa.h"
+
+/* What the processor has: bits 1 << enum cpu_feature. */
+enum cpu_feature {
+#define CPU_FEATURE(name, ...) FEATURE_##name,
+#include "cpu/feature.def"
+#undef CPU_FEATURE
+  CPU_FEATURES,
+};
+
+static inline bool system_has(const struct cpu *cpu, enum cpu_feature feature)
+{
+  return cpu->features >> feature & 1;
+}
+
+/* The features that a CPU of the catalogue had and this interpreter (and the host, for vector instructions) gives. */
+uint64_t system_features(const struct lb_cpu *model);
+
+/* False: the CPU does not have this instruction: #UD. What CR0, CR4 and XCR0 decide, handlers check when they run. */
+bool system_allows(const struct cpu *cpu, const struct isa_instruction *instruction);
+
+/* The mnemonic that this CPU takes an instruction for: F3 BSF where others have TZCNT, NOP where they have ENDBR64. */
+ZydisMnemonic system_mnemonic(const struct cpu *cpu, ZydisMnemonic mnemonic);
+
+/* CPUID: EAX, EBX, ECX, EDX. */
+void system_cpuid(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, uint32_t ret_registers[4]);
+
+/* Ticks of the time-stamp counter in a second of the guest, as CPUID.15H and PLATFORM_INFO say: one cycle is 1 ns. */
+#define SYSTEM_TSC_PER_SECOND UINT64_C(1000000000)
+
+/* Width of physical addresses, as CPUID.80000008H says and paging checks. */
+#define SYSTEM_PHYSICAL_BITS 40
+
+/* Handlers of what shares its mnemonic with others (decode.c): MOV to and from control and debug registers, and the
+ * firmware's own instruction. */
+insn_handler control_mov_cr, control_mov_dr, control_service;
+
+/* Control registers as MOV to CR does, with all checks (#GP(0)) and flushes. */
+void system_set_cr0(struct cpu *cpu, uint64_t value);
+void system_set_cr3(struct cpu *cpu, uint64_t value);
+void system_set_cr4(struct cpu *cpu, uint64_t value);
+
+/* After DR7 or the recorder's registers changed: which debug registers watch code and data, whether counters run,
+ * whether the recorder is armed (cpu->watch). */
+void system_update_debug(struct cpu *cpu);
+
+/* DR6 bits of the code breakpoints at `linear`; also counts BPi# pins. */
+uint32_t system_code_breakpoints(struct cpu *cpu, uint64_t linear);
+/* A data access or I/O happened: sets debug_due for those that match. */
+void system_data_breakpoints(struct cpu *cpu, uint64_t linear, unsigned size, unsigned access);
+void system_io_breakpoints(struct cpu *cpu, uint16_t port, unsigned size);
+
+/* Enters SMM: SDM vol. 3 chapter 34. */
+void system_enter_smm(struct cpu *cpu);
+
+/* INIT, and power-on values of registers. */
+void system_init_signal(struct cpu *cpu);
+void system_reset_registers(struct cpu *cpu, bool is_warm);
+
+/* I/O permission: CPL, IOPL, TSS bitmap. Raises #GP(0). */
+void system_check_io(struct cpu *cpu, uint16_t port, unsigned size);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The seam, the part that is not in every branch's way. See transfer.h. Addresses of records: SDM vol. 3, 17.4.8 and
+ * 17.11.2. The cost model: an instruction takes one cycle, a mispredicted branch MISPREDICT_CYCLES more.
+ */
+#include "cpu/transfer.h"
+
+#include "cpu/cpu.h"
+#include "isa/isa.h"
+
+#define MISPREDICT_CYCLES 15
+
+void transfer_watch(struct cpu *cpu)
+{
+  cpu->watch = (cpu->recorder.armed ? WATCH_RECORDER : 0) | (cpu->listener ? WATCH_LISTENER : 0) |
+               (cpu->progress_is_on ? WATCH_COUNTERS : 0);
+}
+
+/* ---- near branches ---- */
+
+/* A jump to itself: it is waiting, once whoever watches has seen it often enough (an LBR stack full of it, a BTS buffer
+ * up to its threshold, a counter up to its overflow). */
+static void transfer_spin(struct cpu *cpu)
+{
+  uint64_t retired = cpu_retired(cpu);
+  cpu->spins = retired == cpu->spin_retired + 1 ? cpu->spins + 1 : 0;
+  cpu->spin_retired = retired;
+  uint64_t enough = cpu->watch & WATCH_COUNTERS   ? UINT64_C(1) << 24
+                    : cpu->watch & WATCH_RECORDER ? UINT64_C(1) << 16
+                                                  : 0;
+  cpu->is_spinning = cpu->spins >= enough && !cpu->had_tf;
+}
+
+/* Whether it will jump to itself for ever: LOOP counts. */
+static bool is_endless(const struct insn *insn)
+{
+  return insn->length && insn->mnemonic != ZYDIS_MNEMONIC_LOOP && insn->mnemonic != ZYDIS_MNEMONIC_LOOPE &&
+         insn->mnemonic != ZYDIS_MNEMONIC_LOOPNE;
+}
+
+const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn)
+{
+  if (cpu->rip == insn->rip && is_endless(insn)) {
+    transfer_spin(cpu);
+    return NULL;
+  }
+  if (cpu->mode & MODE_ONE)
+    return NULL;
+  struct block *block = block_peek(cpu);
+  if (!block)
+    return NULL;
+  struct insn *own = (struct insn *)insn; /* the block cache's storage */
+  own->link = block;
+  own->link_generation = cpu->generation;
+  return block_enter(cpu, block);
+}
+
+const struct insn *transfer_lookup(struct cpu *cpu)
+{
+  const struct block *block = block_peek_indirect(cpu);
+  return block ? block_enter(cpu, block) : NULL;
+}
+
+static bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
+{
+  struct predictor *predictor = &cpu->predictor;
+  switch (kind) {
+  case LB_BRANCH_JCC:
+    return predictor_conditional(predictor, insn->rip, true);
+  case LB_BRANCH_NEAR_REL_CALL:
+    predictor_call(predictor, insn_next_rip(insn));
+    return false;
+  case LB_BRANCH_NEAR_IND_CALL:
+    predictor_call(predictor, insn_next_rip(insn));
+    return predictor_indirect(predictor, insn->rip, target);
+  case LB_BRANCH_NEAR_IND_JMP:
+    return predictor_indirect(predictor, insn->rip, target);
+  case LB_BRANCH_NEAR_RET:
+    return predictor_return(predictor, target);
+  default:
+    return false;
+  }
+}
+
+/* The recorder's clock runs up to the branch. While counters run, the run loop tells it instead. */
+static void clock_recorder(struct cpu *cpu)
+{
+  uint64_t now = cpu_cycles(cpu);
+  lb_recorder_clock(&cpu->recorder, now - cpu->reported);
+  cpu->reported = now;
+}
+
+static void count_branch(struct cpu *cpu, bool is_taken, bool is_wrong)
+{
+  cpu->progress.branches++;
+  cpu->progress.taken_branches += is_taken;
+  cpu->progress.mispredicts += is_wrong;
+  cpu->extra_cycles += is_wrong ? MISPREDICT_CYCLES : 0;
+}
+
+static void report(struct cpu *cpu, const struct lb_branch *branch)
+{
+  if (cpu->watch & WATCH_RECORDER) {
+    if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
+      clock_recorder(cpu);
+    lb_recorder_branch(&cpu->recorder, branch);
+  }
+  if (cpu->watch & WATCH_LISTENER)
+    cpu->listener(cpu->listener_data, branch);
+}
+
+void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
+{
+  bool is_64 = insn_is_64(cpu);
+  bool is_wrong = is_mispredicted(cpu, insn, target, kind);
+  uint64_t base = is_64 ? 0 : cpu->segment[CS].base;
+  struct lb_branch branch = {
+    .from = insn->rip,
+    .to = target,
+    .from_base = base,
+    .to_base = base,
+    .kind = (uint8_t)kind,
+    .to_cpl = cpu->cpl,
+    .from_cpl = cpu->cpl,
+    .flags = (uint8_t)((is_wrong ? LB_BRANCH_MISPREDICTED : 0) | (is_64 ? 0 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32) |
+                       (cpu->had_tf ? LB_BRANCH_TF : 0) |
+                       (kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn) ? LB_BRANCH_TO_NEXT : 0)),
+  };
+  report(cpu, &branch);
+  count_branch(cpu, true, is_wrong);
+}
+
+void transfer_report_untaken(struct cpu *cpu, const struct insn *insn)
+{
+  count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
+}
+
+/* ---- far transfers and events ---- */
+
+struct transfer transfer_begin(const struct cpu *cpu)
+{
+  bool is_64 = insn_is_64(cpu);
+  return (struct transfer){
+    .from = cpu->at ? cpu->at->rip : cpu->rip,
+    .next = cpu->at ? insn_next_rip(cpu->at) : cpu->rip,
+    .from_base = is_64 ? 0 : cpu->segment[CS].base,
+    .from_cpl = cpu->cpl,
+    .flags = (uint8_t)((is_64 ? 0 : LB_BRANCH_FROM_32) | (cpu->had_tf ? LB_BRANCH_TF : 0)),
+  };
+}
+
+void transfer_set(struct cpu *cpu, uint64_t target)
+{
+  cpu->rip = target;
+}
+
+const struct insn *transfer_far(struct cpu *cpu, const struct transfer *transfer, uint64_t target,
+                                enum lb_branch_kind kind)
+{
+  cpu->rip = target;
+  if (!cpu->watch)
+    return NULL;
+  bool is_64 = insn_is_64(cpu);
+  struct lb_branch branch = {
+    .from = transfer->from,
+    .to = target,
+    .from_base = transfer->from_base,
+    .to_base = is_64 ? 0 : cpu->segment[CS].base,
+    .kind = (uint8_t)kind,
+    .from_cpl = transfer->from_cpl,
+    .to_cpl = cpu->cpl,
+    .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),
+  };
+  report(cpu, &branch);
+  count_branch(cpu, true, false);
+  return NULL;
+}
+
+static void listen_event(struct cpu *cpu, const struct lb_event *event)
+{
+  struct lb_branch branch = {
+    .from = event->kind == LB_BRANCH_INTERRUPT || event->kind == LB_BRANCH_NMI || event->kind == LB_BRANCH_TRAP
+              ? event->next
+              : event->current,
+    .to = event->handler,
+    .from_base = event->from_base,
+    .to_base = event->to_base,
+    .kind = event->kind,
+    .from_cpl = event->from_cpl,
+    .to_cpl = event->to_cpl,
+    .flags = event->flags,
+  };
+  cpu->listener(cpu->listener_data, &branch);
+}
+
+void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t saved, uint64_t target,
+                    enum lb_branch_kind kind)
+{
+  cpu->rip = target;
+  cpu->was_event = true;
+  if (!cpu->watch)
+    return;
+  bool is_64 = insn_is_64(cpu);
+  struct lb_event event = {
+    .current = transfer->from,
+    .next = saved,
+    .handler = target,
+    .from_base = transfer->from_base,
+    .to_base = is_64 ? 0 : cpu->segment[CS].base,
+    .kind = (uint8_t)kind,
+    .from_cpl = transfer->from_cpl,
+    .to_cpl = cpu->cpl,
+    .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),
+  };
+  if (cpu->watch & WATCH_RECORDER) {
+    if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
+      clock_recorder(cpu);
+    lb_recorder_event(&cpu->recorder, &event);
+  }
+  if (cpu->watch & WATCH_LISTENER)
+    listen_event(cpu, &event);
+}
+
+void transfer_debug(struct cpu *cpu, uint64_t target)
+{
+  cpu->rip = target;
+  cpu->was_event = true;
+  lb_recorder_debug_exception(&cpu->recorder);
+  transfer_watch(cpu);
+}

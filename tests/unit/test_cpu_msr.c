@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CPUID, MSRs and the instructions that a CPU has. Expected values are those of Intel's SDM and, for CPUID, of the
+ * CPUID dumps of InstLatx64.
+ */
+#include "cpu_rig.h"
+
+/* ---- CPUID ---- */
+
+static uint32_t cpuid_of(struct rig *rig, uint32_t leaf, uint32_t subleaf, unsigned reg)
+{
+  static const uint8_t places[] = {RAX, RBX, RCX, RDX};
+  rig->cpu->r[RAX] = leaf;
+  rig->cpu->r[RCX] = subleaf;
+  assert_int_equal(EXECUTE(rig, 0x0F, 0xA2), DONE);
+  return (uint32_t)rig->cpu->r[places[reg]];
+}
+
+enum { EAX, EBX, ECX, EDX };
+
+/* The bits of `mask` must be as the dump of that part has them. */
+static void test_cpuid_of_known_parts(void **state)
+{
+  static const struct {
+    const char *cpu;
+    uint32_t leaf, subleaf;
+    uint8_t reg;
+    uint32_t mask, value;
+  } rows[] = {
+    {"skylake", 0x0, 0, EAX, UINT32_MAX, 0x16},
+    {"skylake", 0x0, 0, EBX, UINT32_MAX, 0x756E6547}, /* "Genu" */
+    {"skylake", 0x1, 0, EAX, UINT32_MAX, 0x000506E3},
+    {"skylake", 0x1, 0, EDX, 0x078BFBFF, 0x078BFBFF}, /* to SSE2, without what is not there */
+    {"skylake", 0x1, 0, ECX, 0x45F82209, 0x45F82209}, /* SSE3, MONITOR, SSSE3, CX16, SSE4, ..., XSAVE, RDRAND */
+    {"skylake", 0x1, 0, ECX, 0x3A021060, 0x00000000}, /* no VMX, SMX, FMA, PCID, AES, AVX, F16C */
+    {"skylake", 0x1, 0, ECX, 0x00008014, 0x00008014}, /* PDCM, DS-CPL, DTES64: the recorder's */
+    {"skylake", 0x1, 0, EDX, 1u << 21, 1u << 21},     /* DS */
+    {"skylake", 0x7, 0, EBX, 0x00980F8B & ~0x800u, 0x0098078B}, /* FSGSBASE to CLFLUSHOPT, no RTM */
+    {"skylake", 0x7, 0, EBX, 1u << 11 | 1u << 4, 0},
+    {"skylake", 0xA, 0, EAX, UINT32_MAX, 0x07300404},
+    {"skylake", 0x80000000, 0, EAX, UINT32_MAX, 0x80000008},
+    {"skylake", 0x80000001, 0, EDX, UINT32_MAX, 0x2C100000}, /* SYSCALL shows in 64-bit mode only */
+    {"skylake", 0x80000001, 0, ECX, UINT32_MAX, 0x121},
+    {"westmere", 0x1, 0, EAX, UINT32_MAX, 0x00020652},
+    {"westmere", 0x1, 0, ECX, 0x00982209, 0x00982209},
+    {"westmere", 0x1, 0, ECX, 0x44600000, 0}, /* no x2APIC, MOVBE, XSAVE, RDRAND */
+    {"sandybridge", 0x1, 0, EAX, UINT32_MAX, 0x000206A7},
+    {"sandybridge", 0x1, 0, ECX, 0x05B82209, 0x05B82209},
+    {"sandybridge", 0x7, 0, EBX, UINT32_MAX, 0},
+    {"p6", 0x0, 0, EAX, UINT32_MAX, 2},
+    {"p6", 0x1, 0, EAX, UINT32_MAX, 0x686},
+    {"p6", 0x1, 0, EDX, UINT32_MAX, 0x0383FBFF}, /* to SSE; without the serial number */
+    {"p6", 0x1, 0, ECX, UINT32_MAX, 0},
+    {"p6", 0x80000000, 0, EAX, UINT32_MAX, 0x03020101}, /* no extended leaves: as leaf 2 */
+    {"pentium4", 0x1, 0, EAX, UINT32_MAX, 0xF29},
+    {"prescott", 0x1, 0, EAX, UINT32_MAX, 0xF64},
+    {"prescott", 0x80000001, 0, EDX, UINT32_MAX, 0x20100000},
+    {"merom", 0x1, 0, ECX, 0x00182209, 0x00002209},
+    {"silvermont", 0x1, 0, EAX, UINT32_MAX, 0x00030678},
+    {"silvermont", 0x1, 0, ECX, 0x45F82209, 0x41D82209},
+    {"goldmont", 0x7, 0, EBX, 0x0098078B, 0x00900283},
+    {"alderlake", 0x1C, 0, EAX, UINT32_MAX, 0x4000000B},
+    {"alderlake", 0x7, 0, EDX, 1u << 19, 1u << 19},
+    {"k8", 0x0, 0, EBX, UINT32_MAX, 0x68747541}, /* "Auth" */
+    {"k8", 0x1, 0, EAX, UINT32_MAX, 0x00040F33},
+    {"k8", 0x80000001, 0, EDX, UINT32_MAX, 0xEBD3FBFF & ~0xC2000000u}, /* without 3DNow! and FFXSR */
+    {"zen", 0x1, 0, EAX, UINT32_MAX, 0x00800F11},
+    {"zen", 0x7, 0, EBX, 0x00980F8B, 0x00980189},
+    {"zen4", 0x80000022, 0, EAX, 7, 7},
+    {"zen4", 0x80000029, 0, EAX, UINT32_MAX, 0}, /* beyond the last */
+    {"zen3", 0x80000008, 0, EBX, 1u << 31, 1u << 31},
+    {"nano", 0x0, 0, EBX, UINT32_MAX, 0x746E6543}, /* "Cent" */
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct rig rig;
+    rig_protected(&rig, rows[i].cpu);
+    uint32_t value = cpuid_of(&rig, rows[i].leaf, rows[i].subleaf, rows[i].reg);
+    if ((value & rows[i].mask) != rows[i].value)
+      print_error("%s leaf %x register %u is %08x\n", rows[i].cpu, rows[i].leaf, rows[i].reg, value);
+    assert_int_equal(value & rows[i].mask, rows[i].value);
+    rig_free(&rig);
+  }
+}
+
+/* What CPUID says of family and model leads back to the row. */
+static void test_cpuid_signature_is_of_the_row(void **state)
+{
+  const struct lb_cpu *model;
+  (void)state;
+  for (size_t i = 0; (model = lb_cpu_at(i)); i++) {
+    struct rig rig;
+    rig_protected(&rig, model->name);
+    uint32_t eax = cpuid_of(&rig, 1, 0, EAX);
+    assert_int_equal(rig.cpu->features, system_features(model));
+    unsigned family = (eax >> 8 & 0xF) + ((eax >> 8 & 0xF) == 0xF ? eax >> 20 & 0xFF : 0);
+    const struct lb_cpu *found = NULL;
+    assert_int_equal(lb_cpu_find_model(model->vendor, family, (eax >> 4 & 0xF) | (eax >> 12 & 0xF0), eax & 0xF, &found),
+                     0);
+    assert_true(found == model || !strcmp(model->name, "arch-max"));
+    rig_free(&rig);
+  }
+}
+
+static void test_cpuid_brand_and_flags(void **state)
+{
+  struct rig rig;
+  char brand[49] = "";
+  (void)state;
+  rig_long(&rig, "westmere");
+  for (unsigned i = 0; i < 12; i++) {
+    uint32_t word = cpuid_of(&rig, 0x80000002 + i / 4, 0, i % 4);
+    memcpy(brand + 4 * i, &word, 4);
+  }
+  assert_string_equal(brand, "Intel Westmere");
+  assert_int_equal(cpuid_of(&rig, 0x80000001, 0, EDX) >> 11 & 1, 1); /* SYSCALL, in 64-bit mode */
+  rig.apic_base &= ~UINT64_C(0x800);
+  assert_int_equal(cpuid_of(&rig, 1, 0, EDX) >> 9 & 1, 0); /* the APIC is off */
+  assert_int_equal(wrmsr(&rig, 0x1A0, msr_of(&rig, 0x1A0) | 1u << 22), DONE);
+  assert_int_equal(cpuid_of(&rig, 0, 0, EAX), 2);
+  rig_free(&rig);
+  rig_protected(&rig, "skylake");
+  assert_int_equal(cpuid_of(&rig, 1, 0, ECX) >> 27 & 1, 0);
+  rig.cpu->cr4 |= CR4_OSXSAVE;
+  assert_int_equal(cpuid_of(&rig, 1, 0, ECX) >> 27 & 1, 1);
+  assert_int_equal(cpuid_of(&rig, 0xD, 0, EAX), 3);
+  assert_int_equal(cpuid_of(&rig, 0xD, 0, ECX), 576);
+  rig_free(&rig);
+}
+
+static void test_instructions_follow_the_cpu(void **state)
+{
+  static const struct {
+    const char *cpu;
+    uint8_t code[5];
+    int result;
+  } rows[] = {
+    {"skylake", {0x0F, 0x38, 0xF0, 0x00, 0x90}, DONE},
+    {"sandybridge", {0x0F, 0x38, 0xF0, 0x00, 0x90}, UD}, /* MOVBE */
+    {"nehalem", {0xF3, 0x0F, 0xB8, 0xC0, 0x90}, DONE},
+    {"penryn", {0xF3, 0x0F, 0xB8, 0xC0, 0x90}, UD}, /* POPCNT */
+    {"ivybridge", {0x0F, 0xC7, 0xF0, 0x90, 0x90}, DONE},
+    {"westmere", {0x0F, 0xC7, 0xF0, 0x90, 0x90}, UD}, /* RDRAND */
+    {"skylake", {0xC4, 0xE2, 0x78, 0xF2, 0xC0}, DONE},
+    {"ivybridge", {0xC4, 0xE2, 0x78, 0xF2, 0xC0}, UD}, /* ANDN */
+    {"skylake", {0x0F, 0x01, 0xC1, 0x90, 0x90}, UD},   /* VMCALL */
+    {"skylake", {0x0F, 0x01, 0xD5, 0x90, 0x90}, UD},   /* XEND */
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct rig rig;
+    rig_protected(&rig, rows[i].cpu);
+    rig.cpu->r[RAX] = DATA;
+    int result = execute(&rig, rows[i].code, 5);
+    if (result != rows[i].result)
+      print_error("row %zu on %s\n", i, rows[i].cpu);
+    assert_int_equal(result, rows[i].result);
+    rig_free(&rig);
+  }
+}
+
+/* ---- MSRs ---- */
+
+static void test_msr_time(void **state)
+{
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "skylake");
+  assert_int_equal(wrmsr(&rig, 0x10, UINT64_C(0x100000000000)), DONE);
+  uint64_t now = msr_of(&rig, 0x10);
+  assert_in_range(now, UINT64_C(0x100000000000), UINT64_C(0x100000001000));
+  uint64_t adjust = msr_of(&rig, 0x3B);
+  assert_int_equal(wrmsr(&rig, 0x3B, 0), DONE); /* back to what it would have been */
+  assert_in_range(msr_of(&rig, 0x10), 1, 0x1000);
+  assert_in_range(adjust, UINT64_C(0x0FFFFFFFF000), UINT64_C(0x100000000000));
+  assert_int_equal(wrmsr(&rig, 0xC0000103, 7), DONE);
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x01, 0xF9), DONE); /* rdtscp */
+  assert_int_equal(rig.cpu->r[RCX], 7);
+  assert_int_equal(wrmsr(&rig, 0xC0000103, UINT64_C(1) << 32), GP);
+  rig.cpu->cr4 = CR4_TSD;
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x31), DONE);
+  rig_ring_3(&rig);
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x31, 0xCC), GP);
+  rig_free(&rig);
+  rig_protected(&rig, "p6"); /* 32 bits are taken, the rest is cleared: SDM vol. 3, 17.15 */
+  assert_int_equal(wrmsr(&rig, 0x10, UINT64_C(0x500000000)), DONE);
+  assert_in_range(msr_of(&rig, 0x10), 0, 0x1000);
+  rig_free(&rig);
+}
+
+static void test_msr_rules(void **state)
+{
+  static const struct {
+    uint32_t msr;
+    uint64_t value;
+    int result;
+  } rows[] = {
+    {0x277, UINT64_C(0x0007010500070406), DONE},
+    {0x277, 2, GP}, /* PAT: type 2 is reserved */
+    {0x200, 6, DONE},
+    {0x200, 2, GP},
+    {0x200, 0x106, GP},
+    {0x201, UINT64_C(0xFF80000800), DONE},
+    {0x201, UINT64_C(1) << 45, GP},
+    {0x210, 0, GP}, /* ranges 0 to 7 */
+    {0x250, UINT64_C(0x0606060606060606), DONE},
+    {0x250, 3, GP},
+    {0x2FF, 0xC06, DONE},
+    {0x2FF, 0x1000, GP},
+    {0xFE, 0, GP},
+    {0x174, 8, DONE},
+    {0x175, UINT64_C(0x0000800000000000), GP},
+    {0x176, UINT64_C(0xFFFF800000000000), DONE},
+    {0xC0000082, UINT64_C(0x0000800000000000), GP},
+    {0xC0000100, UINT64_C(0x1234), DONE},
+    {0xC0000102, UINT64_C(0x8000000000000000), GP},
+    {0x3A, 5, GP},
+    {0x8B, 0, DONE},
+    {0x179, 0, GP},
+    {0x400, 0, GP}, /* no banks */
+    {0x1B, UINT64_C(0xFEE00900), DONE},
+    {0x123456, 0, GP},
+    {0xC0010015, 0, GP}, /* AMD's */
+  };
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "skylake");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    int result = wrmsr(&rig, rows[i].msr, rows[i].value);
+    if (result != rows[i].result)
+      print_error("msr %x\n", rows[i].msr);
+    assert_int_equal(result, rows[i].result);
+  }
+  assert_int_equal(msr_of(&rig, 0x277), UINT64_C(0x0007010500070406));
+  assert_int_equal(msr_of(&rig, 0xFE), 0x508);
+  assert_int_equal(msr_of(&rig, 0x2FF), 0xC06);
+  assert_int_equal(rig.cpu->segment[FS].base, 0x1234);
+  assert_int_equal(msr_of(&rig, 0x3A), 1);
+  rig_free(&rig);
+  rig_protected(&rig, "zen");
+  assert_int_equal(wrmsr(&rig, 0xC0010015, 0x10), DONE);
+  assert_int_equal(msr_of(&rig, 0xC0010015), 0x10);
+  assert_int_equal(wrmsr(&rig, 0x3A, 0), GP);
+  rig_free(&rig);
+}
+
+static void test_x2apic_needs_the_feature(void **state)
+{
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "westmere");
+  assert_int_equal(wrmsr(&rig, 0x1B, 0xFEE00D00), GP);
+  rig_free(&rig);
+  rig_protected(&rig, "sandybridge");
+  assert_int_equal(wrmsr(&rig, 0x1B, 0xFEE00D00), DONE);
+  assert_int_equal(rig.apic_base, 0xFEE00D00);
+  rig_free(&rig);
+}
+
+/* The deadline is in ticks of the guest's counter, which it has moved; the board's clock is that of power-on. */
+static void test_tsc_deadline(void **state)
+{
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "skylake");
+  assert_int_equal(wrmsr(&rig, 0x10, UINT64_C(0x100000000000)), DONE);
+  assert_int_equal(wrmsr(&rig, 0x6E0, UINT64_C(0x100000100000)), DONE);
+  assert_in_range(rig.deadline, 0xFF000, 0x101000);
+  assert_int_equal(msr_of(&rig, 0x6E0), UINT64_C(0x100000100000));
+  assert_int_equal(wrmsr(&rig, 0x6E0, 5), DONE);
+  assert_int_equal(rig.deadline, 1); /* long ago */
+  assert_int_equal(wrmsr(&rig, 0x6E0, 0), DONE);
+  assert_int_equal(rig.deadline, 0);
+  rig_free(&rig);
+  rig_protected(&rig, "westmere");
+  assert_int_equal(wrmsr(&rig, 0x6E0, 0), GP);
+  rig_free(&rig);
+}
+
+static void test_msr_of_the_recorder(void **state)
+{
+  struct rig rig;
+  uint64_t value;
+  (void)state;
+  rig_protected(&rig, "westmere");
+  assert_int_equal(wrmsr(&rig, 0x1D9, 1), DONE);
+  assert_true(rig.cpu->watch & WATCH_RECORDER);
+  assert_int_equal(EXECUTE(&rig, 0xEB, 0x01, 0x90), DONE); /* jmp over a NOP */
+  struct lb_record record;
+  assert_int_equal(lb_recorder_entry(&rig.cpu->recorder, 0, &record), 0);
+  assert_int_equal(record.from, CODE);
+  assert_int_equal(record.to, CODE + 3);
+  assert_int_equal(wrmsr(&rig, 0x1D9, 0x8000), GP);
+  assert_int_equal(wrmsr(&rig, 0x1D9, 0), DONE);
+  assert_false(rig.cpu->watch & WATCH_RECORDER);
+  assert_int_equal(rdmsr(&rig, 0x345, &value), DONE);
+  assert_int_equal(value, 0x11C3);
+  assert_int_equal(rdmsr(&rig, 0x14CE, &value), GP); /* IA32_LBR_CTL */
+  rig_free(&rig);
+}
+
+static void test_rdpmc(void **state)
+{
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "skylake");
+  assert_int_equal(wrmsr(&rig, 0x38D, 0x1), DONE); /* fixed counter 0 counts CPL 0 */
+  assert_int_equal(wrmsr(&rig, 0x38F, UINT64_C(1) << 32), DONE);
+  assert_int_equal(wrmsr(&rig, 0x309, 0), DONE); /* HLT of the rig, and what follows, count */
+  rig.cpu->r[RCX] = 1u << 30;
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x33, 0x89, 0xC3, 0x90, 0x90, 0x0F, 0x33), DONE);
+  assert_int_equal(rig.cpu->r[RAX] - rig.cpu->r[RBX], 4); /* rdpmc, mov, nop, nop */
+  rig.cpu->r[RCX] = 8;
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x33), GP);
+  rig.cpu->r[RCX] = 0;
+  rig_ring_3(&rig);
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x33, 0xCC), GP);
+  rig_free(&rig);
+  rig_protected(&rig, "skylake");
+  rig.cpu->cr4 = CR4_PCE;
+  rig_ring_3(&rig);
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x33, 0xCC), 3);
+  rig_free(&rig);
+  rig_protected(&rig, "zen"); /* six counters, two registers apart */
+  assert_int_equal(wrmsr(&rig, 0xC001020B, 0x1234), DONE);
+  rig.cpu->r[RCX] = 5;
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x33), DONE);
+  assert_int_equal(rig.cpu->r[RAX], 0x1234);
+  rig.cpu->r[RCX] = 6;
+  assert_int_equal(EXECUTE(&rig, 0x0F, 0x33), GP);
+  rig_free(&rig);
+}
+
+static void test_rdrand_repeats_itself(void **state)
+{
+  struct rig one, other;
+  (void)state;
+  rig_protected(&one, "skylake");
+  rig_protected(&other, "skylake");
+  for (unsigned i = 0; i < 10; i++) {
+    assert_int_equal(EXECUTE(&one, 0x0F, 0xC7, 0xF0), DONE);
+    assert_int_equal(EXECUTE(&other, 0x0F, 0xC7, 0xF0), DONE);
+    assert_int_equal(one.cpu->r[RAX], other.cpu->r[RAX]);
+    assert_int_equal(cpu_flags(one.cpu) & FLAGS_ARITHMETIC, FLAG_CF);
+  }
+  rig_free(&one);
+  rig_free(&other);
+}
+
+/* A CPU without BMI1 takes TZCNT for BSF. */
+static void test_mnemonics_of_older_cpus(void **state)
+{
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "westmere");
+  assert_int_equal(system_mnemonic(rig.cpu, ZYDIS_MNEMONIC_TZCNT), ZYDIS_MNEMONIC_BSF);
+  assert_int_equal(system_mnemonic(rig.cpu, ZYDIS_MNEMONIC_LZCNT), ZYDIS_MNEMONIC_BSR);
+  assert_int_equal(system_mnemonic(rig.cpu, ZYDIS_MNEMONIC_ENDBR64), ZYDIS_MNEMONIC_NOP);
+  assert_int_equal(system_mnemonic(rig.cpu, ZYDIS_MNEMONIC_ADD), ZYDIS_MNEMONIC_ADD);
+  rig_free(&rig);
+  rig_protected(&rig, "skylake");
+  assert_int_equal(system_mnemonic(rig.cpu, ZYDIS_MNEMONIC_TZCNT), ZYDIS_MNEMONIC_TZCNT);
+  rig_free(&rig);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_cpuid_of_known_parts),
+    cmocka_unit_test(test_cpuid_signature_is_of_the_row),
+    cmocka_unit_test(test_cpuid_brand_and_flags),
+    cmocka_unit_test(test_instructions_follow_the_cpu),
+    cmocka_unit_test(test_msr_time),
+    cmocka_unit_test(test_msr_rules),
+    cmocka_unit_test(test_x2apic_needs_the_feature),
+    cmocka_unit_test(test_tsc_deadline),
+    cmocka_unit_test(test_msr_of_the_recorder),
+    cmocka_unit_test(test_rdpmc),
+    cmocka_unit_test(test_rdrand_repeats_itself),
+    cmocka_unit_test(test_mnemonics_of_older_cpus),
+  };
+  return cmocka_run_group_tests_name("cpu_msr", tests, NULL, NULL);
+}
