@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The board as a whole: making and resetting it, device memory, time, and INTR. Every way in ends in board_settle.
+ */
+#include "board/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Everything that time changes. */
+static const struct {
+  void (*advance)(struct board *board, uint64_t now);
+  uint64_t (*deadline)(const struct board *board);
+} clocks[] = {
+  {pit_advance, pit_deadline},
+  {rtc_advance, rtc_deadline},
+  {i8042_advance, i8042_deadline},
+  {uart_advance, uart_deadline},
+  {ide_advance, ide_deadline},
+  {hpet_advance, hpet_deadline},
+  {lapic_timer_advance, lapic_timer_deadline},
+  {power_advance, power_deadline},
+};
+
+#define CLOCKS (sizeof(clocks) / sizeof(clocks[0]))
+#define PAGE_OF(address) ((address) >> 12)
+
+/* ---- settling ---- */
+
+static bool board_wants_intr(struct board *board)
+{
+  return lapic_request(board) >= 0 || (pic_output(&board->pic) && lapic_passes_extint(board));
+}
+
+static uint64_t board_earliest(const struct board *board)
+{
+  uint64_t deadline = CLOCK_NEVER;
+  for (unsigned i = 0; i < CLOCKS; i++)
+    deadline = clock_earlier(deadline, clocks[i].deadline(board));
+  return deadline;
+}
+
+void board_settle(struct board *board)
+{
+  const struct board_host *host = &board->host;
+  uint64_t before = board->deadline;
+  board->is_touched = false;
+  lapic_set_pin(board, 0, pic_output(&board->pic));
+  bool intr = board_wants_intr(board);
+  board->is_touched = false;
+  board->deadline = board_earliest(board);
+  if (intr != board->intr) {
+    board->intr = intr;
+    host->intr(host->data, intr);
+  }
+  if (board->deadline != before && !board->is_advancing)
+    host->replan(host->data);
+}
+
+uint8_t board_acknowledge(struct board *board)
+{
+  int vector = lapic_request(board);
+  uint8_t taken;
+  if (vector >= 0)
+    taken = lapic_take(board, (uint8_t)vector);
+  else if (lapic_passes_extint(board))
+    taken = pic_acknowledge(&board->pic);
+  else
+    taken = (uint8_t)board->lapic.svr; /* the request has gone: the spurious vector */
+  board_settle(board);
+  return taken;
+}
+
+/* ---- time ---- */
+
+void board_catch_up(struct board *board)
+{
+  uint64_t now = board_now(board);
+  for (unsigned i = 0; i < CLOCKS; i++)
+    clocks[i].advance(board, now);
+}
+
+uint64_t board_deadline(const struct board *board)
+{
+  return board->deadline;
+}
+
+void board_advance(struct board *board, uint64_t now)
+{
+  board->is_advancing = true;
+  for (unsigned i = 0; i < CLOCKS; i++)
+    clocks[i].advance(board, now);
+  board_settle(board);
+  board->is_advancing = false;
+}
+
+/* Deadlines are those of interrupts that nobody masks: there are no others. */
+bool board_can_wake(const struct board *board)
+{
+  return board->deadline != CLOCK_NEVER;
+}
+
+/* ---- device memory ---- */
+
+bool board_owns(const struct board *board, uint64_t address)
+{
+  uint64_t page = PAGE_OF(address);
+  if (page == PAGE_OF(HPET_BASE))
+    return true;
+  return board->config.has_apic && (page == PAGE_OF(IOAPIC_BASE) || lapic_owns(board, address));
+}
+
+uint64_t board_read(struct board *board, uint64_t address, unsigned size)
+{
+  uint64_t value = UINT64_MAX;
+  if (!board_owns(board, address))
+    return value >> (64 - 8 * size);
+  if (lapic_owns(board, address))
+    value = lapic_read_memory(board, address, size);
+  else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
+    value = ioapic_read_memory(board, address, size);
+  else
+    value = hpet_read_memory(board, address, size);
+  if (board->is_touched)
+    board_settle(board);
+  return value & UINT64_MAX >> (64 - 8 * size);
+}
+
+void board_write(struct board *board, uint64_t address, unsigned size, uint64_t value)
+{
+  if (!board_owns(board, address))
+    return;
+  board_catch_up(board);
+  if (lapic_owns(board, address))
+    lapic_write_memory(board, address, size, value);
+  else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
+    ioapic_write_memory(board, address, size, value);
+  else
+    hpet_write_memory(board, address, size, value);
+  board_settle(board);
+}
+
+/* ---- making ---- */
+
+static void board_reset_devices(struct board *board)
+{
+  board->a20_is_open = true; /* as firmware leaves it */
+  pic_reset(&board->pic);
+  ioapic_reset(board);
+  lapic_reset(board, true);
+  hpet_reset(board);
+  pit_reset(board);
+  rtc_reset(board);
+  i8042_reset(board);
+  uart_reset(board);
+  vga_reset(board);
+  pci_reset(board);
+  ide_reset(board);
+  power_reset(board);
+}
+
+int board_new(const struct board_config *config, const struct board_host *host, struct board **ret_board)
+{
+  struct board *board = calloc(1, sizeof(*board));
+  if (!board)
+    return -ENOMEM;
+  board->config = *config;
+  board->host = *host;
+  if (board->config.tsc_per_second == 0 || board->config.tsc_per_second > CLOCK_HERTZ_MAX)
+    board->config.tsc_per_second = CLOCK_SECOND;
+  port_map(board);
+  rtc_power_on(board);
+  board_reset_devices(board);
+  board->deadline = board_earliest(board);
+  *ret_board = board;
+  return 0;
+}
+
+void board_free(struct board *board)
+{
+  free(board);
+}
+
+void board_reset(struct board *board)
+{
+  bool was_open = board->a20_is_open;
+  board_reset_devices(board);
+  if (!was_open)
+    board->host.a20(board->host.data, true);
+  board_settle(board);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The board of a PC: everything behind the processor's pins but RAM. Two 8259A, 8254, RTC/CMOS, 8042 with keyboard,
+ * COM1, VGA text registers, local APIC, I/O APIC, HPET, PCI configuration space, an IDE disk, power and debug ports.
+ *
+ * The board knows no processor: it is called for ports, device memory and APIC registers, it drives lines through
+ * struct board_host, and it is told the time. Nothing happens in it on its own: board_deadline says when it next wants
+ * board_advance. Time is in nanoseconds since power-on.
+ */
+#ifndef BOARD_BOARD_H
+#define BOARD_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct board;
+
+/* What the board drives. Callbacks must not be NULL. */
+struct board_host {
+  void *data; /* handed to every callback */
+  uint64_t (*now)(void *data);
+  void (*intr)(void *data, bool is_high); /* INTR: called when it changes */
+  void (*nmi)(void *data);
+  void (*smi)(void *data);
+  void (*init)(void *data);                    /* INIT */
+  void (*startup)(void *data, uint8_t vector); /* SIPI */
+  void (*a20)(void *data, bool is_open);
+  void (*reset)(void *data);                /* port 0xCF9, 8042, port 0x92 */
+  void (*replan)(void *data);               /* board_deadline has changed */
+  void (*serial)(void *data, uint8_t byte); /* COM1 sends */
+  void (*debug)(void *data, uint8_t byte);  /* port 0xE9 */
+  void (*post)(void *data, uint8_t code);   /* port 0x80 */
+  void (*exit)(void *data, uint32_t value); /* port 0xF4 */
+  void (*pmi_delivered)(void *data);        /* the LVT entry took, or dropped, a performance interrupt */
+};
+
+/* A disk image, in memory. Writes change the memory only. */
+struct board_disk {
+  uint8_t *bytes;
+  uint64_t size;
+  uint32_t cylinders, heads, sectors; /* of its geometry */
+};
+
+struct board_config {
+  uint64_t ram;          /* bytes, for CMOS */
+  int64_t wall_clock;    /* seconds since 1970 that the RTC shows at power-on */
+  struct board_disk hda; /* bytes NULL: none */
+  bool has_floppy;       /* for CMOS */
+  bool has_x2apic;       /* the CPU has x2APIC mode */
+  bool has_apic;         /* the CPU has a local APIC */
+  bool has_tsc_deadline;
+  uint64_t tsc_per_second; /* TSC ticks in 1e9 ns */
+  uint8_t apic_version;    /* of register 0x30: 0x14 */
+  uint8_t physical_bits;   /* MAXPHYADDR, for IA32_APIC_BASE; 0: 52 */
+};
+
+/* Returns 0 or -ENOMEM. */
+int board_new(const struct board_config *config, const struct board_host *host, struct board **ret_board);
+void board_free(struct board *board);
+void board_reset(struct board *board);
+
+/* Ports of 1, 2 or 4 bytes. Nobody there: all ones. */
+uint32_t board_in(struct board *board, uint16_t port, unsigned size);
+void board_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
+
+/* Device memory. board_owns tells whether a physical page is a device's (the local APIC moves). */
+bool board_owns(const struct board *board, uint64_t address);
+uint64_t board_read(struct board *board, uint64_t address, unsigned size);
+void board_write(struct board *board, uint64_t address, unsigned size, uint64_t value);
+
+/* ---- local APIC ---- */
+
+/* IA32_APIC_BASE, IA32_TSC_DEADLINE, x2APIC registers as MSRs. 0, or -1 for #GP(0). */
+int board_apic_read(struct board *board, uint32_t msr, uint64_t *ret_value);
+int board_apic_write(struct board *board, uint32_t msr, uint64_t value);
+/* TSC = time in TSC ticks + offset. To be told when software has moved the TSC, or before IA32_TSC_DEADLINE is written.
+ */
+void board_set_tsc_offset(struct board *board, uint64_t offset);
+/* CR8: TPR 7:4. */
+uint8_t board_task_priority(const struct board *board);
+void board_set_task_priority(struct board *board, uint8_t value);
+/* The recording unit requests its interrupt at LVT 0x340: fixed, NMI or SMI by the entry; the entry then masks itself
+ * (SDM vol. 3, 10.5.1 and 18). A masked entry or a disabled APIC drops it: host.pmi_delivered is called either way. */
+void board_pmi(struct board *board);
+/* LVT performance entry as it stands, and whether the APIC is enabled (for lb_ds_check). */
+uint32_t board_lvt_perf(const struct board *board);
+bool board_apic_is_enabled(const struct board *board);
+
+/* The processor takes INTR: the vector, of the local APIC first, else (ExtINT) of the 8259A. */
+uint8_t board_acknowledge(struct board *board);
+
+/* ---- time ---- */
+
+/* When board_advance must be called next: UINT64_MAX for never. Only what could make a device change a line counts. */
+uint64_t board_deadline(const struct board *board);
+void board_advance(struct board *board, uint64_t now);
+/* True when time alone could interrupt the processor: a timer runs whose interrupt is not masked on its way. */
+bool board_can_wake(const struct board *board);
+
+/* ---- the outside world ---- */
+
+/* A key goes down or up, as set-1 scan code bytes. Dropped when the buffer is full: returns false. */
+bool board_key(struct board *board, uint8_t code);
+/* A byte arrives at COM1. False: not taken now. */
+bool board_serial_receive(struct board *board, uint8_t byte);
+
+/* What the VGA's registers say of the text screen. */
+struct board_screen {
+  uint32_t start;  /* first character cell shown, from 0xB8000 */
+  uint32_t cursor; /* cell of the cursor */
+  bool has_cursor;
+  unsigned columns, rows;
+};
+
+struct board_screen board_screen(const struct board *board);
+void board_set_cursor(struct board *board, uint32_t cell);
+void board_set_cursor_shape(struct board *board, uint8_t start, uint8_t end);
+
+/* The NMI button: to LINT1, unless bit 7 of port 0x70 masks it. */
+void board_nmi(struct board *board);
+
+/* FERR# of the processor: IRQ 13. */
+void board_ferr(struct board *board);
+
+/* ACPI (RSDP, RSDT/XSDT, MADT, FADT with a minimal DSDT, HPET) and MP tables, to be put into memory by the firmware.
+ * Writes at most `size` bytes of tables that are to lie at physical `address`; returns how many, 0 when too small.
+ * `ret_rsdp` gets the offset of the RSDP, which the firmware also finds by its signature. */
+size_t board_tables(const struct board *board, uint64_t address, uint8_t *bytes, size_t size, size_t *ret_rsdp);
+
+#endif

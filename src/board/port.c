@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a port to its device. port.def is the map; it is spread over a table of bytes once, so that a port is found with
+ * one look.
+ */
+#include "board/state.h"
+
+struct port_range {
+  uint16_t first, last;
+  bool is_wide; /* takes 2 and 4 bytes at once */
+  port_in *in;
+  port_out *out;
+};
+
+static const struct port_range ranges[] = {
+#define PORT(first, last, is_wide, in, out) {first, last, is_wide, in, out},
+#include "board/port.def"
+#undef PORT
+};
+
+#define RANGES (sizeof(ranges) / sizeof(ranges[0]))
+
+void port_map(struct board *board)
+{
+  memset(board->port_owner, 0, sizeof(board->port_owner));
+  for (unsigned i = 0; i < RANGES; i++)
+    for (unsigned port = ranges[i].first; port <= ranges[i].last; port++)
+      board->port_owner[port] = (uint8_t)(i + 1);
+}
+
+static const struct port_range *port_find(const struct board *board, uint16_t port)
+{
+  unsigned owner = port < PORT_COUNT ? board->port_owner[port] : 0;
+  return owner ? &ranges[owner - 1] : NULL;
+}
+
+/* Byte by byte, where one device after the other may answer. */
+static uint32_t port_in_bytes(struct board *board, uint16_t port, unsigned size)
+{
+  uint32_t value = 0;
+  for (unsigned i = 0; i < size; i++) {
+    uint16_t place = (uint16_t)(port + i);
+    const struct port_range *range = port_find(board, place);
+    value |= (range ? range->in(board, place, 1) & 0xFF : 0xFF) << 8 * i;
+  }
+  return value;
+}
+
+uint32_t board_in(struct board *board, uint16_t port, unsigned size)
+{
+  const struct port_range *range = port_find(board, port);
+  bool is_whole = range && (range->is_wide || size == 1);
+  uint32_t value = is_whole ? range->in(board, port, size) : port_in_bytes(board, port, size);
+  if (board->is_touched)
+    board_settle(board);
+  return size < 4 ? value & (UINT32_MAX >> (32 - 8 * size)) : value;
+}
+
+void board_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+{
+  const struct port_range *range = port_find(board, port);
+  if (range && (range->is_wide || size == 1))
+    range->out(board, port, size, value);
+  else
+    for (unsigned i = 0; i < size; i++) {
+      uint16_t place = (uint16_t)(port + i);
+      range = port_find(board, place);
+      if (range)
+        range->out(board, place, 1, value >> 8 * i & 0xFF);
+    }
+  board_settle(board);
+}

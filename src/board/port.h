@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who answers at which port (port.c, port.def), and the ports that are no device: system control, debug, power
+ * (power.c).
+ */
+#ifndef BOARD_PORT_H
+#define BOARD_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PORT_COUNT 0x1000u /* nobody lives beyond */
+
+struct board;
+
+typedef uint32_t port_in(struct board *board, uint16_t port, unsigned size);
+typedef void port_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
+
+/* System control ports and ACPI's fixed registers. */
+struct power {
+  uint8_t control_61;
+  uint8_t control_92;
+  uint8_t reset; /* port 0xCF9 */
+  uint8_t apm[2];
+  uint8_t post;
+  uint16_t status, enable, control; /* of PM1 */
+  uint64_t seen;                    /* ticks of the PM timer */
+};
+
+/* Fills in board->port_owner. */
+void port_map(struct board *board);
+
+void power_reset(struct board *board);
+void power_advance(struct board *board, uint64_t now);
+uint64_t power_deadline(const struct board *board);
+
+port_in system_in, debug_in, power_in;
+port_out system_out, debug_out, power_out;
+
+#endif

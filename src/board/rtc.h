@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real-time clock with its CMOS memory. rtc.c; what the firmware keeps in the memory is in cmos.c.
+ */
+#ifndef BOARD_RTC_H
+#define BOARD_RTC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RTC_HERTZ UINT64_C(32768)
+#define CMOS_SIZE 128u
+#define CMOS_CENTURY 0x32
+
+struct board;
+
+struct rtc {
+  uint8_t index;
+  bool nmi_is_masked; /* bit 7 of port 0x70 */
+  uint8_t cmos[CMOS_SIZE];
+  int64_t seconds; /* since 1970, at `base` */
+  uint64_t base;   /* nanoseconds */
+  uint64_t seen;   /* the flags of register C hold what happened up to then */
+};
+
+/* Power-on: the clock shows the wall clock. A reset leaves time and memory alone. */
+void rtc_power_on(struct board *board);
+void rtc_reset(struct board *board);
+void rtc_advance(struct board *board, uint64_t now);
+uint64_t rtc_deadline(const struct board *board);
+
+uint32_t rtc_in(struct board *board, uint16_t port, unsigned size);
+void rtc_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
+
+/* cmos.c: memory sizes, drives, their checksum. */
+void cmos_fill(struct board *board);
+
+#endif

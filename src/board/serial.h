@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * COM1, a 16550A. serial.c.
+ */
+#ifndef BOARD_SERIAL_H
+#define BOARD_SERIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UART_FIFO 16u
+
+struct board;
+
+struct uart {
+  uint8_t fifo[UART_FIFO]; /* received; one byte when FIFOs are off */
+  uint8_t first, count;
+  uint8_t ier, fcr, lcr, mcr, msr, scratch;
+  uint8_t errors; /* of LSR, until it is read */
+  bool is_sent;   /* THR became empty, and nobody has been told */
+  uint16_t divisor;
+  uint64_t timeout; /* when bytes below the trigger level count as left behind */
+  bool has_timed_out;
+};
+
+void uart_reset(struct board *board);
+void uart_advance(struct board *board, uint64_t now);
+uint64_t uart_deadline(const struct board *board);
+uint32_t uart_in(struct board *board, uint16_t port, unsigned size);
+void uart_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
+
+#endif

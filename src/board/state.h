@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The board from inside: all devices, and the wires between them. A device that changes a line, a mask or a timer is
+ * called from one of the functions of board.h, and these end in board_settle, which tells the host what has changed.
+ */
+#ifndef BOARD_STATE_H
+#define BOARD_STATE_H
+
+#include <string.h>
+
+#include "board/board.h"
+#include "board/clock.h"
+#include "board/hpet.h"
+#include "board/ide.h"
+#include "board/ioapic.h"
+#include "board/keyboard.h"
+#include "board/lapic.h"
+#include "board/pci.h"
+#include "board/pic.h"
+#include "board/pit.h"
+#include "board/port.h"
+#include "board/rtc.h"
+#include "board/serial.h"
+#include "board/vga.h"
+
+struct board {
+  struct board_config config;
+  struct board_host host;
+  bool is_touched; /* lines or deadlines may have changed since board_settle */
+  bool is_advancing;
+  bool intr;         /* as the host knows it */
+  uint64_t deadline; /* as the host knows it */
+  bool a20_is_open;
+  struct pic pic;
+  struct pit pit;
+  struct rtc rtc;
+  struct i8042 i8042;
+  struct uart uart;
+  struct vga vga;
+  struct lapic lapic;
+  struct ioapic ioapic;
+  struct hpet hpet;
+  struct pci pci;
+  struct ide ide;
+  struct power power;
+  uint8_t port_owner[PORT_COUNT]; /* row of port.def + 1, 0 for nobody */
+};
+
+static inline uint64_t board_now(const struct board *board)
+{
+  return board->host.now(board->host.data);
+}
+
+/* ---- board.c ---- */
+
+/* Timers of all devices to now, so that lines are what they should be before masks are looked at or changed. */
+void board_catch_up(struct board *board);
+/* After a change: INTR and the deadline are worked out anew, and the host is told. */
+void board_settle(struct board *board);
+void board_set_a20(struct board *board, bool is_open);
+
+/* ---- line.c: the interrupt lines of the ISA bus ---- */
+
+/* IRQ `irq` goes to the 8259A and to the I/O APIC: 0 to inputs 0 and 2, all others to the input of their number. */
+void line_set(struct board *board, unsigned irq, bool is_high);
+/* Could the processor hear of it, as masks stand? */
+bool line_reaches(const struct board *board, unsigned irq);
+
+#endif
