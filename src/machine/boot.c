@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the machine starts with: boot sectors, flat bytes, kernels (multiboot.c); INT 18h, INT 19h and resets. Nothing
+ * here runs while the processor does: services ask for it, the run loop does it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "machine/firmware.h"
+
+#define BOOT_ADDRESS 0x7C00u
+#define FLAT_STACK UINT64_C(0x9F000)
+
+/* ---- entering real mode ---- */
+
+/* All general registers 0, interrupts on, a stack that grows down from SS:SP. */
+static void enter_real(struct machine *m, uint16_t cs, uint16_t ip, uint16_t ss, uint16_t sp)
+{
+  struct cpu *cpu = m->cpu;
+  memset(cpu->r, 0, sizeof(cpu->r));
+  for (unsigned i = ES; i <= GS; i++)
+    cpu_load_real_segment(cpu, i, i == CS ? cs : i == SS ? ss : 0);
+  cpu->r[RSP] = sp;
+  cpu->activity = CPU_RUNNING;
+  cpu_set_flags(cpu, FLAG_1 | FLAG_IF);
+  cpu_set_rip(cpu, ip);
+  cpu_changed(cpu);
+}
+
+/* ---- drives ---- */
+
+static bool drive_boot(struct machine *m, const struct drive *drive, uint8_t number)
+{
+  if (!drive->bytes || drive->bytes[510] != 0x55 || drive->bytes[511] != 0xAA)
+    return false;
+  memory_write(&m->memory, BOOT_ADDRESS, drive->bytes, SECTOR_SIZE);
+  enter_real(m, 0, BOOT_ADDRESS, 0, BOOT_ADDRESS);
+  m->cpu->r[RDX] = number;
+  return true;
+}
+
+void boot_drives(struct machine *machine)
+{
+  uint32_t vector = 0;
+  if (drive_boot(machine, &machine->floppy, 0x00) || drive_boot(machine, &machine->disk, 0x80))
+    return;
+  vector = guest_get(machine, 4 * 0x18, 4);
+  enter_real(machine, (uint16_t)(vector >> 16), (uint16_t)vector, 0, BOOT_ADDRESS);
+}
+
+bool firmware_no_boot(struct machine *machine)
+{
+  video_print(machine, "No bootable device.\r\n");
+  return false;
+}
+
+bool firmware_boot(struct machine *machine)
+{
+  machine->wants_boot = !(machine->cpu->cr0 & CR0_PE);
+  cpu_kick(machine->cpu);
+  return false;
+}
+
+/* ---- resets ---- */
+
+bool firmware_reset(struct machine *machine)
+{
+  machine->wants_reset = true;
+  cpu_kick(machine->cpu);
+  return false;
+}
+
+bool boot_resume(struct machine *machine)
+{
+  board_out(machine->board, 0x70, 1, 0x0F);
+  uint8_t code = (uint8_t)board_in(machine->board, 0x71, 1);
+  if (code != 0x05 && code != 0x0A)
+    return false;
+  board_out(machine->board, 0x70, 1, 0x0F);
+  board_out(machine->board, 0x71, 1, 0);
+  cpu_reset(machine->cpu, true);
+  machine->wants_reset = false;
+  uint8_t vector[4] = {0};
+  memory_read(&machine->memory, BDA_RESET_VECTOR, vector, sizeof(vector));
+  uint32_t target = bytes_get_u32(vector);
+  enter_real(machine, (uint16_t)(target >> 16), (uint16_t)target, 0, 0x400);
+  cpu_set_flags(machine->cpu, FLAG_1);
+  if (code == 0x05)
+    firmware_eoi_both(machine);
+  return true;
+}
+
+/* ---- flat bytes ---- */
+
+static void flat_apply(struct machine *m)
+{
+  const struct start *start = &m->start;
+  memory_write(&m->memory, start->address, start->image.bytes, start->image.size);
+  if (start->address < EXTENDED_START) {
+    bool is_low = start->address < BOOT_ADDRESS; /* then the stack goes to the end of conventional memory */
+    enter_real(m, (uint16_t)(start->address >> 4), start->address & 15, is_low ? 0x9000 : 0,
+               is_low ? 0xF000 : BOOT_ADDRESS);
+    return;
+  }
+  memset(m->cpu->r, 0, sizeof(m->cpu->r));
+  cpu_set_flags(m->cpu, FLAG_1);
+  cpu_enter_flat_protected(m->cpu, (uint32_t)start->address);
+  m->cpu->r[RSP] = FLAT_STACK;
+  cpu_changed(m->cpu);
+}
+
+/* ---- what to start with ---- */
+
+static bool image_copy(const struct machine_image *from, struct machine_image *ret_to)
+{
+  uint8_t *bytes = malloc(from->size ? from->size : 1);
+  if (!bytes)
+    return false;
+  if (from->size)
+    memcpy(bytes, from->bytes, from->size);
+  *ret_to = (struct machine_image){bytes, from->size};
+  return true;
+}
+
+void start_done(struct start *start)
+{
+  free((void *)start->image.bytes);
+  free(start->command_line);
+  for (size_t i = 0; i < start->count; i++) {
+    free((void *)start->modules[i].bytes);
+    free(start->names[i]);
+  }
+  free(start->modules);
+  free(start->names);
+  *start = (struct start){0};
+}
+
+void start_apply(struct machine *machine)
+{
+  machine->is_started = true;
+  switch (machine->start.kind) {
+  case START_KERNEL:
+    if (multiboot_load(machine, &machine->start, NULL) < 0)
+      boot_drives(machine); /* it was loaded once; only memory for its list of modules can be missing now */
+    break;
+  case START_FLAT:
+    flat_apply(machine);
+    break;
+  default:
+    boot_drives(machine);
+  }
+}
+
+/* The machine as it was just after machine_new. */
+static void machine_refresh(struct machine *m)
+{
+  if (m->is_started)
+    machine_power_on(m, false);
+  m->is_started = false;
+}
+
+static bool start_add_module(struct start *start, const struct machine_image *module, const char *name)
+{
+  start->names[start->count] = strdup(name ? name : "");
+  if (!image_copy(module, &start->modules[start->count])) {
+    free(start->names[start->count]);
+    return false;
+  }
+  start->count++;
+  return start->names[start->count - 1];
+}
+
+static bool start_init_kernel(struct start *start, const struct machine_image *kernel, const char *command_line,
+                              const struct machine_image *modules, const char *const *names, size_t count)
+{
+  *start = (struct start){.kind = START_KERNEL};
+  start->command_line = strdup(command_line ? command_line : "");
+  start->modules = calloc(count + 1, sizeof(*start->modules));
+  start->names = calloc(count + 1, sizeof(*start->names));
+  bool is_good = start->command_line && start->modules && start->names && image_copy(kernel, &start->image);
+  for (size_t i = 0; is_good && i < count; i++)
+    is_good = start_add_module(start, &modules[i], names ? names[i] : NULL);
+  return is_good;
+}
+
+int machine_load_kernel(struct machine *machine, const struct machine_image *kernel, const char *command_line,
+                        const struct machine_image *modules, const char *const *module_names, size_t count,
+                        const char **ret_why)
+{
+  struct start start;
+  int r = -ENOMEM;
+  machine_refresh(machine);
+  if (start_init_kernel(&start, kernel, command_line, modules, module_names, count))
+    r = multiboot_load(machine, &start, ret_why);
+  if (r < 0) {
+    start_done(&start);
+    return r;
+  }
+  start_done(&machine->start);
+  machine->start = start;
+  machine->is_started = true;
+  return 0;
+}
+
+int machine_load_flat(struct machine *machine, const struct machine_image *image, uint64_t address)
+{
+  struct start start = {.kind = START_FLAT, .address = address};
+  if (image->size == 0)
+    return LB_E_BAD_IMAGE;
+  if (address > UINT32_MAX || !machine_is_free(machine, address, image->size))
+    return LB_E_TOO_BIG;
+  if (!image_copy(image, &start.image))
+    return -ENOMEM;
+  machine_refresh(machine);
+  start_done(&machine->start);
+  machine->start = start;
+  start_apply(machine);
+  return 0;
+}

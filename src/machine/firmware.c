@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The firmware's power-on: what a boot sector or a kernel finds in memory and in the devices; and the way from the
+ * firmware's instruction to its service.
+ */
+#include "machine/firmware.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static firmware_service *const services[256] = {
+#define SERVICE(number, function) [number] = function,
+#include "machine/service.def"
+#undef SERVICE
+};
+
+/* The instruction works in real and virtual-8086 mode only: elsewhere nobody can have meant it. Live CF tells the stub
+ * whether to ask again. */
+void firmware_call(struct machine *machine, uint8_t number)
+{
+  struct cpu *cpu = machine->cpu;
+  bool is_real = !(cpu->cr0 & CR0_PE) || (cpu->eflags & FLAG_VM);
+  bool again = is_real && services[number] && services[number](machine);
+  uint64_t flags = cpu_flags(cpu);
+  cpu_set_flags(cpu, again ? flags | FLAG_CF : flags & ~(uint64_t)FLAG_CF);
+}
+
+/* ---- memory ---- */
+
+static void put(struct machine *m, uint64_t address, unsigned size, uint32_t value)
+{
+  memory_write(&m->memory, address,
+               (const uint8_t[]){(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)},
+               size);
+}
+
+static void install_vectors(struct machine *m, const uint16_t entries[256])
+{
+  for (unsigned i = 0; i < 256; i++) {
+    bool is_user = i >= 0x60 && i < 0x68; /* kept for programs: 0 means that nobody uses it */
+    put(m, 4 * i, 4, is_user ? 0 : FIRMWARE_SEGMENT << 16 | entries[i]);
+  }
+}
+
+/* What is not here is 0. Video and clock add theirs. */
+static void install_data(struct machine *m)
+{
+  uint8_t zeros[256] = {0};
+  memory_write(&m->memory, 0x400, zeros, sizeof(zeros));
+  put(m, BDA_COM1, 2, 0x3F8);
+  put(m, BDA_EBDA, 2, (uint32_t)(EBDA_START >> 4));
+  /* one serial port, 80x25 in colour, x87, a floppy or none */
+  put(m, BDA_EQUIPMENT, 2, 1u << 9 | 2u << 4 | 1u << 1 | (m->floppy.bytes ? 1 : 0));
+  put(m, BDA_MEMORY, 2, (uint32_t)(EBDA_START / 1024));
+  put(m, BDA_KEY_HEAD, 2, BDA_KEY_BUFFER - 0x400);
+  put(m, BDA_KEY_TAIL, 2, BDA_KEY_BUFFER - 0x400);
+  put(m, BDA_KEY_START, 2, BDA_KEY_BUFFER - 0x400);
+  put(m, BDA_KEY_END, 2, BDA_KEY_BUFFER - 0x400 + 32);
+  put(m, BDA_KEY_MODE, 1, 0x10); /* an enhanced keyboard */
+  put(m, BDA_DISKS, 1, m->disk.bytes ? 1 : 0);
+  put(m, EBDA_START, 4, 1); /* its size in KiB */
+}
+
+/* Copies the structure with this signature from the tables to where software looks for it. */
+static void install_pointer(uint8_t *rom, unsigned at, const uint8_t *tables, size_t size, const char *signature,
+                            size_t length)
+{
+  size_t signature_size = strlen(signature);
+  for (size_t i = 0; i + length <= size; i += 16)
+    if (memcmp(tables + i, signature, signature_size) == 0) {
+      memcpy(rom + at, tables + i, length);
+      return;
+    }
+}
+
+#define RSDP_SIZE 36
+#define MP_POINTER_SIZE 16
+
+static void install_tables(struct machine *m, uint8_t *rom)
+{
+  size_t room = (size_t)(m->memory.low - m->tables), rsdp = 0;
+  uint8_t *tables = memory_at(&m->memory, m->tables);
+  memset(tables, 0, room);
+  size_t size = board_tables(m->board, m->tables, tables, room, &rsdp);
+  if (size >= RSDP_SIZE && rsdp <= size - RSDP_SIZE)
+    memcpy(rom + ROM_RSDP, tables + rsdp, RSDP_SIZE);
+  install_pointer(rom, ROM_MP, tables, size, "_MP_", MP_POINTER_SIZE);
+}
+
+/* SMBASE is where the processor's reset puts it: a handler that returns at once stands there (RSM). */
+static void install_smm(struct machine *m)
+{
+  put(m, 0x38000, 2, 0xAA0F);
+}
+
+/* ---- devices ---- */
+
+/* Both 8259A with the vectors of the AT; clock, keyboard and cascade let through. */
+static void install_interrupts(struct machine *m)
+{
+  static const struct {
+    uint8_t port, value;
+  } words[] = {
+    {0x20, 0x11}, {0x21, 0x08}, {0x21, 0x04}, {0x21, 0x01}, {0x21, 0xF8},
+    {0xA0, 0x11}, {0xA1, 0x70}, {0xA1, 0x02}, {0xA1, 0x01}, {0xA1, 0xFF},
+  };
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    board_out(m->board, words[i].port, 1, words[i].value);
+}
+
+/* The local APIC passes the 8259A's interrupts on (virtual wire mode, MultiProcessor Specification 3.6.2.2). */
+static void install_apic(struct machine *m)
+{
+  const uint64_t apic = 0xFEE00000;
+  if (!board_owns(m->board, apic))
+    return;
+  board_write(m->board, apic + 0xF0, 4, 0x1FF);  /* enabled, spurious vector FFh */
+  board_write(m->board, apic + 0x350, 4, 0x700); /* LINT0: ExtINT */
+  board_write(m->board, apic + 0x360, 4, 0x400); /* LINT1: NMI */
+}
+
+/* Channel 0: 18.2 times a second. 8042: interrupt, translation to set 1. */
+static void install_timer_and_keyboard(struct machine *m)
+{
+  board_out(m->board, 0x43, 1, 0x36);
+  board_out(m->board, 0x40, 1, 0);
+  board_out(m->board, 0x40, 1, 0);
+  board_out(m->board, 0x64, 1, 0x60);
+  board_out(m->board, 0x60, 1, 0x65);
+  board_out(m->board, 0x64, 1, 0xAE);
+}
+
+void firmware_install(struct machine *machine)
+{
+  uint16_t entries[256];
+  uint8_t *rom = memory_at(&machine->memory, FIRMWARE_START);
+  machine->key_wait = (uint16_t)rom_build(rom, &machine->disk, entries);
+  install_vectors(machine, entries);
+  install_data(machine);
+  install_tables(machine, rom);
+  install_smm(machine);
+  install_interrupts(machine);
+  install_apic(machine);
+  install_timer_and_keyboard(machine);
+  board_out(machine->board, 0x92, 1, 2); /* A20 open */
+  video_install(machine);
+  clock_install(machine);
+  cpu_changed(machine->cpu);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between the readers of kernel images: what goes where in memory. Images are hostile: a plan is made and checked as a
+ * whole before anything is written. Functions return NULL, or a sentence that says what is wrong with the image.
+ */
+#ifndef MACHINE_KERNEL_H
+#define MACHINE_KERNEL_H
+
+#include "machine/state.h"
+
+#define PIECES_MAX 64u
+
+/* Bytes [offset, offset + file_size) of the image go to `address`; zeros follow up to memory_size. */
+struct piece {
+  uint64_t address, memory_size;
+  uint64_t offset, file_size;
+};
+
+/* The section headers of an ELF file; count 0: none that can be used. All lie within the image. */
+struct sections {
+  uint64_t offset;
+  uint32_t count, size, names; /* size: of one; names: which section has their names */
+  bool is_64;
+};
+
+struct plan {
+  struct piece pieces[PIECES_MAX];
+  unsigned count;
+  uint64_t entry; /* physical */
+  struct sections sections;
+};
+
+/* ---- elf.c ---- */
+
+bool elf_is(const struct machine_image *image);
+const char *elf_plan(const struct machine_image *image, struct plan *ret_plan);
+
+/* Copies section headers and symbols behind the kernel, each section header getting the address of its section, and
+ * moves *end behind them. Returns where the headers lie, 0 when there is no room or there are none. */
+uint64_t elf_load_symbols(struct machine *machine, const struct machine_image *image, const struct sections *sections,
+                          uint64_t *end);
+
+/* ---- multiboot_info.c ---- */
+
+/* What the information structure tells. */
+struct multiboot_facts {
+  const struct start *start;
+  const struct plan *plan;
+  const uint64_t *modules; /* where each begins */
+  uint64_t symbols;        /* section headers; 0: none */
+  bool wants_video;
+};
+
+/* Writes it below 640 KiB, where the kernel is not. Returns its address, or 0 without room. */
+uint32_t multiboot_info(struct machine *machine, const struct multiboot_facts *facts);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A PC: processor, board, memory, firmware services and boot loaders, joined. The command line, the labs and the tests
+ * run guests through it.
+ */
+#ifndef MACHINE_MACHINE_H
+#define MACHINE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/cpu.h"
+#include "lastbranch/cpudb.h"
+
+struct machine;
+
+/* Who listens to what leaves the machine. Any may be NULL. */
+struct machine_host {
+  void *data;
+  void (*serial)(void *data, uint8_t byte);
+  void (*debug)(void *data, uint8_t byte);                   /* port 0xE9 */
+  void (*bus)(void *data, const struct lb_message *message); /* branch trace messages */
+};
+
+struct machine_image {
+  const uint8_t *bytes; /* copied */
+  size_t size;
+};
+
+struct machine_config {
+  const struct lb_cpu *model;
+  uint64_t ram;              /* bytes; 0: 128 MiB */
+  uint32_t recorder_options; /* 1 << enum lb_option */
+  enum predictor_kind predictor;
+  struct machine_image floppy, disk;
+  int64_t wall_clock; /* seconds since 1970 that the clock shows at power-on; 0: always the same date, so that a run
+                         repeats itself */
+};
+
+/* Makes a machine, powered on, with firmware in place. An image that is smaller than a disk of its kind is filled up
+ * with zeros: a lone boot sector will do. Returns 0, -ENOMEM, LB_E_NO_UNIT, LB_E_BAD_RAM (fewer than 2 MiB or more than
+ * 64 GiB), LB_E_TOO_BIG for a floppy of more than 2.88 MB or a disk of more than 8 GiB, LB_E_BAD_IMAGE for an image of
+ * no bytes. */
+int machine_new(const struct machine_config *config, const struct machine_host *host, struct machine **ret_machine);
+void machine_free(struct machine *machine);
+
+/* ---- what it starts with: the last call decides; without one it boots from floppy, then disk ---- */
+
+/* A multiboot 1 kernel (ELF or with address fields), with command line and modules; a Linux bzImage comes later. The
+ * command line is handed over as it is: by custom its first word is the kernel's name. NULL stands for none. Returns 0;
+ * LB_E_BAD_IMAGE when it cannot be started, LB_E_TOO_BIG without room for it, both with a static sentence in ret_why
+ * (may be NULL); or -ENOMEM. */
+int machine_load_kernel(struct machine *machine, const struct machine_image *kernel, const char *command_line,
+                        const struct machine_image *modules, const char *const *module_names, size_t count,
+                        const char **ret_why);
+/* Raw bytes at a physical address, started there in real mode (CS:IP = address >> 4 : address & 15) below 1 MiB, else
+ * in flat 32-bit protected mode. Returns 0, -ENOMEM, LB_E_BAD_IMAGE for no bytes, or LB_E_TOO_BIG when it does not lie
+ * in RAM that is the guest's. */
+int machine_load_flat(struct machine *machine, const struct machine_image *image, uint64_t address);
+
+/* ---- running ---- */
+
+enum machine_stop {
+  MACHINE_STOP_INSTRUCTIONS, /* as many as were asked for */
+  MACHINE_STOP_IDLE,         /* the guest can make no more progress */
+  MACHINE_STOP_HALTED,       /* HLT, if asked to stop there */
+  MACHINE_STOP_EXIT,         /* port 0xF4; machine_exit_value */
+  MACHINE_STOP_SHUTDOWN,     /* triple fault */
+  MACHINE_STOP_UNIMPLEMENTED,
+  MACHINE_STOP_REQUESTED, /* machine_stop was called */
+  MACHINE_STOP_TIME,      /* as much time of the guest as was asked for */
+};
+
+struct machine_limit {
+  uint64_t instructions; /* at most about so many in this call; 0: no limit */
+  bool until_idle;
+  bool until_halt;
+  uint64_t nanoseconds; /* at most about so much of the guest's time in this call; 0: no limit */
+};
+
+/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, HALTED and REQUESTED. Time that the guest waits for is
+ * skipped: a host that wants the guest's clock to go like its own asks for slices of `nanoseconds` and sleeps between
+ * them. Without `until_idle` IDLE is returned only when nothing inside the machine will ever wake the guest: a key may.
+ */
+enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit);
+/* From a callback, a signal handler or another thread: the run ends soon. */
+void machine_stop(struct machine *machine);
+uint64_t machine_time(const struct machine *machine); /* of the guest, in nanoseconds since power-on */
+uint32_t machine_exit_value(const struct machine *machine);
+const char *machine_stop_reason(const struct machine *machine); /* of SHUTDOWN and UNIMPLEMENTED; "" else */
+
+/* ---- looking and touching ---- */
+
+struct cpu *machine_cpu(struct machine *machine);
+struct memory *machine_memory(struct machine *machine);
+
+/* A key by its set-1 scan code bytes; characters of US keyboards by machine_type. False: the buffer is full. */
+bool machine_key(struct machine *machine, uint8_t code);
+bool machine_type(struct machine *machine, char character);
+bool machine_serial_receive(struct machine *machine, uint8_t byte);
+
+/* The text screen: rows of cells, character and attribute. */
+struct machine_screen {
+  const uint8_t *cells; /* two bytes each, in guest memory */
+  unsigned columns, rows;
+  unsigned cursor_row, cursor_column;
+  bool has_cursor;
+};
+
+struct machine_screen machine_screen(struct machine *machine);
+/* The whole text memory from the first row down to the last one written, at most 204 rows (32 KiB). */
+struct machine_screen machine_screen_all(struct machine *machine);
+
+/* What lb_ds_check wants to know of this guest. */
+struct lb_ds_facts machine_ds_facts(struct machine *machine);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The run loop. One cycle of the processor is one nanosecond. The processor runs until the board or the keyboard next
+ * wants to be called, then these are told the time, and so on. While the guest waits (HLT, or a jump to itself) time is
+ * skipped up to the next moment at which something happens; idle.c says when nothing will.
+ */
+#include "machine/firmware.h"
+
+#define SLICE_MAX (UINT64_C(1) << 20) /* instructions: how soon a request to stop is seen */
+#define BARREN_MAX (1u << 16)         /* times that time may pass without an instruction before the guest is given up */
+
+/* One call of machine_run. */
+struct run {
+  const struct machine_limit *limit;
+  uint64_t retired;   /* when it began */
+  uint64_t last_time; /* when it must end */
+  bool was_halted;    /* when it began */
+  enum machine_stop stop;
+};
+
+static uint64_t run_deadline(const struct machine *m)
+{
+  uint64_t board = board_deadline(m->board), keys = keyboard_deadline(m);
+  return board < keys ? board : keys;
+}
+
+/* Tells devices the time. */
+static void run_advance(struct machine *m)
+{
+  uint64_t now = cpu_cycles(m->cpu);
+  if (now >= board_deadline(m->board))
+    board_advance(m->board, now);
+  if (now >= keyboard_deadline(m))
+    keyboard_advance(m, now);
+}
+
+static bool run_ends(struct run *run, enum machine_stop stop)
+{
+  run->stop = stop;
+  return true;
+}
+
+/* ---- before the processor runs ---- */
+
+/* What a service or a device asked for while the processor was in the middle of something. */
+static void run_requests(struct machine *m)
+{
+  if (m->wants_reset) {
+    if (boot_resume(m))
+      return;
+    machine_power_on(m, true);
+    start_apply(m);
+  } else if (!m->is_started)
+    start_apply(m);
+  else if (m->wants_boot) {
+    m->wants_boot = false;
+    boot_drives(m);
+  }
+}
+
+static bool run_is_over(struct machine *m, struct run *run)
+{
+  const struct machine_limit *limit = run->limit;
+  if (m->has_exit) {
+    m->has_exit = false;
+    return run_ends(run, MACHINE_STOP_EXIT);
+  }
+  if (atomic_exchange(&m->is_stopping, false))
+    return run_ends(run, MACHINE_STOP_REQUESTED);
+  if (limit->instructions && cpu_retired(m->cpu) - run->retired >= limit->instructions)
+    return run_ends(run, MACHINE_STOP_INSTRUCTIONS);
+  if (cpu_cycles(m->cpu) >= run->last_time)
+    return run_ends(run, MACHINE_STOP_TIME);
+  return false;
+}
+
+static uint64_t run_slice(const struct machine *m, const struct run *run)
+{
+  uint64_t now = cpu_cycles(m->cpu), until = run_deadline(m), slice = SLICE_MAX;
+  if (until > run->last_time)
+    until = run->last_time;
+  if (until <= now)
+    return 1;
+  if (slice > until - now)
+    slice = until - now;
+  if (run->limit->instructions) {
+    uint64_t left = run->limit->instructions - (cpu_retired(m->cpu) - run->retired);
+    if (slice > left)
+      slice = left;
+  }
+  return slice;
+}
+
+/* ---- when the guest waits ---- */
+
+/* Time passes until something happens. False: nothing ever will. */
+static bool run_skip(struct machine *m, const struct run *run)
+{
+  uint64_t now = cpu_cycles(m->cpu), until = run_deadline(m), retired = cpu_retired(m->cpu);
+  if (!cpu_is_interruptible(m->cpu) || until == UINT64_MAX)
+    return false;
+  if (!board_can_wake(m->board) && keyboard_deadline(m) == UINT64_MAX)
+    return false;
+  m->idle.barren = m->idle.retired == retired ? m->idle.barren + 1 : 0;
+  m->idle.retired = retired;
+  if (m->idle.barren > BARREN_MAX)
+    return false;
+  if (until > run->last_time)
+    until = run->last_time;
+  if (until > now)
+    cpu_idle(m->cpu, until - now);
+  return true;
+}
+
+static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
+{
+  bool is_new = !run->was_halted || cpu_retired(m->cpu) != run->retired;
+  if (stop == CPU_STOP_HALTED && run->limit->until_halt && is_new && !idle_waits_for_key(m))
+    return run_ends(run, MACHINE_STOP_HALTED);
+  if (stop == CPU_STOP_SPINNING && idle_spin_counts(m))
+    return idle_spins_forever(m) && run->limit->until_idle ? run_ends(run, MACHINE_STOP_IDLE) : false;
+  if (run->limit->until_idle && cpu_is_interruptible(m->cpu) && idle_is_forever(m, stop))
+    return run_ends(run, MACHINE_STOP_IDLE);
+  return run_skip(m, run) ? false : run_ends(run, MACHINE_STOP_IDLE);
+}
+
+/* True when the run is over. */
+static bool run_step(struct machine *m, struct run *run)
+{
+  enum cpu_stop stop = cpu_run(m->cpu, run_slice(m, run));
+  bool is_asked = m->wants_reset || m->wants_boot || m->has_exit;
+  switch (stop) {
+  case CPU_STOP_HALTED:
+  case CPU_STOP_SPINNING:
+    return is_asked ? false : run_wait(m, run, stop);
+  case CPU_STOP_SHUTDOWN:
+    return run_ends(run, MACHINE_STOP_SHUTDOWN);
+  case CPU_STOP_UNIMPLEMENTED:
+    return run_ends(run, MACHINE_STOP_UNIMPLEMENTED);
+  default:
+    return false;
+  }
+}
+
+enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit)
+{
+  if (!machine->is_started)
+    start_apply(machine);
+  uint64_t now = cpu_cycles(machine->cpu);
+  struct run run = {.limit = limit, .retired = cpu_retired(machine->cpu), .last_time = UINT64_MAX};
+  if (limit->nanoseconds && limit->nanoseconds < UINT64_MAX - now)
+    run.last_time = now + limit->nanoseconds;
+  run.was_halted = machine->cpu->activity == CPU_HALTED;
+  do {
+    run_requests(machine);
+    run_advance(machine);
+  } while (!run_is_over(machine, &run) && !run_step(machine, &run));
+  if (run.stop == MACHINE_STOP_IDLE)
+    machine->idle = (struct idle){0}; /* whoever runs it on has changed something */
+  return run.stop;
+}
+
+void machine_stop(struct machine *machine)
+{
+  atomic_store(&machine->is_stopping, true);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The machine from inside: its parts, what it starts with, and what its files offer each other. The firmware's own side
+ * is in firmware.h.
+ */
+#ifndef MACHINE_STATE_H
+#define MACHINE_STATE_H
+
+#include <stdatomic.h>
+
+#include "board/board.h"
+#include "machine/machine.h"
+
+#define FIRMWARE_START UINT64_C(0xF0000) /* its ROM, up to 1 MiB */
+#define FIRMWARE_SEGMENT 0xF000u
+#define EBDA_START UINT64_C(0x9FC00) /* the last KiB of conventional memory */
+#define EXTENDED_START UINT64_C(0x100000)
+#define VIDEO_START UINT64_C(0xB8000)
+#define VIDEO_SIZE 0x8000u
+#define SECTOR_SIZE 512u
+
+/* A floppy or a disk: its bytes, a multiple of 512, and the geometry that INT 13h shows. */
+struct drive {
+  uint8_t *bytes; /* NULL: not there */
+  uint64_t size;
+  uint32_t cylinders, heads, sectors;
+  uint8_t type; /* of a floppy, as CMOS and INT 13h number them: 1 360K, 2 1.2M, 3 720K, 4 1.44M, 6 2.88M */
+};
+
+/* What the machine was told to start with, kept for the next reset. */
+enum start_kind { START_DRIVES, START_KERNEL, START_FLAT };
+
+struct start {
+  enum start_kind kind;
+  struct machine_image image;    /* kernel or flat bytes, our own copy */
+  uint64_t address;              /* of flat bytes */
+  char *command_line;            /* NULL: none */
+  struct machine_image *modules; /* our own copies */
+  char **names;
+  size_t count;
+};
+
+/* Keys on their way to the keyboard controller, one code a millisecond. */
+#define KEYS_MAX 1024
+struct keys {
+  uint8_t codes[KEYS_MAX];
+  unsigned first, count;
+  uint64_t next; /* not before this time */
+};
+
+/* What idle.c remembers: see there. */
+struct idle {
+  unsigned quiet;   /* times in a row that the guest came back to a loop that does nothing */
+  bool is_foreign;  /* since the last time something else than the firmware was called */
+  unsigned barren;  /* times in a row that time passed and no instruction was executed */
+  uint64_t retired; /* instructions at the last time */
+  uint64_t spins;   /* jumps to itself that were executed because somebody counts them */
+};
+
+struct machine {
+  struct memory memory;
+  struct cpu *cpu;
+  struct board *board;
+  struct machine_host host;
+  struct machine_config config; /* its images are in the drives */
+  struct drive floppy, disk;
+  struct start start;
+  bool is_started; /* a kernel, flat bytes or a boot sector are in place */
+  bool wants_reset, wants_boot;
+  atomic_bool is_stopping;
+  bool has_exit;
+  uint32_t exit_value;
+  struct keys keys;
+  struct idle idle;
+  uint64_t tables;     /* where ACPI's tables begin: the end of the guest's low memory */
+  uint64_t wait_until; /* INT 15h AH=86h */
+  uint16_t key_wait;   /* in the ROM: behind the HLT that waits for a key */
+};
+
+/* ---- bus.c ---- */
+
+struct cpu_bus bus_of_machine(struct machine *machine);
+struct board_host board_host_of_machine(struct machine *machine);
+
+/* ---- geometry.c ---- */
+
+/* Copies an image into a drive and works out its geometry. Return 0, -ENOMEM, LB_E_BAD_IMAGE, LB_E_TOO_BIG. */
+int drive_init_floppy(struct drive *drive, const struct machine_image *image);
+int drive_init_disk(struct drive *drive, const struct machine_image *image);
+void drive_done(struct drive *drive);
+/* The geometry that the disk itself reports: at most 16383 cylinders of 16 heads. */
+struct board_disk drive_as_board_disk(const struct drive *drive);
+
+/* ---- machine.c ---- */
+
+/* RESET#, or power-on: processor, board, firmware. What it starts with is not yet in place. */
+void machine_power_on(struct machine *machine, bool is_warm);
+/* Is all of [address, address + size) RAM that belongs to the guest at the start? */
+bool machine_is_free(const struct machine *machine, uint64_t address, uint64_t size);
+
+/* ---- boot.c ---- */
+
+/* Puts in place what the machine starts with. */
+void start_apply(struct machine *machine);
+void start_done(struct start *start);
+/* INT 19h: the first drive with a boot sector, or the message of INT 18h. */
+void boot_drives(struct machine *machine);
+/* A reset of the processor alone, as programs of the 286 leave protected mode: CMOS register 0Fh says so, and the
+ * pointer at 40:67 says where it goes on. False: it is a whole one. */
+bool boot_resume(struct machine *machine);
+
+/* ---- multiboot.c ---- */
+
+/* Puts the kernel of machine->start into memory and the processor at its entry. Returns as machine_load_kernel. */
+int multiboot_load(struct machine *machine, const struct start *start, const char **ret_why);
+
+/* ---- idle.c ---- */
+
+/* The processor takes an interrupt with this vector; something that is not an interrupt comes in. */
+void idle_interrupt(struct machine *machine, uint8_t vector);
+void idle_disturb(struct machine *machine);
+/* It stands at the HLT with which INT 16h waits for a key. */
+bool idle_waits_for_key(const struct machine *machine);
+/* The guest waits, and something could wake it. True: it would only come back here for ever. */
+bool idle_is_forever(struct machine *machine, enum cpu_stop stop);
+/* The guest spins, and counters or trace messages hear of it: time must not be skipped. */
+bool idle_spin_counts(const struct machine *machine);
+bool idle_spins_forever(struct machine *machine);
+
+/* ---- keyboard.c ---- */
+
+/* When the next key is due; UINT64_MAX for none. */
+uint64_t keyboard_deadline(const struct machine *machine);
+void keyboard_advance(struct machine *machine, uint64_t now);
+
+#endif

@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of src/machine: boot sectors and kernels of tests/machine are run, and what they left on the screen and in
+ * memory is looked at. LB_GUESTS names the folder of the assembled guests.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "lastbranch/error.h"
+#include "machine/machine.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* ---- helpers ---- */
+
+static const struct machine_limit idle = {.until_idle = true, .nanoseconds = 60 * SECOND};
+
+static struct machine_image guest_read(const char *name)
+{
+  char path[512];
+  const char *folder = getenv("LB_GUESTS");
+  snprintf(path, sizeof(path), "%s/%s", folder ? folder : ".", name);
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    fail_msg("%s cannot be read", path);
+  uint8_t *bytes = malloc(1 << 20);
+  assert_non_null(bytes);
+  size_t size = fread(bytes, 1, 1 << 20, file);
+  fclose(file);
+  return (struct machine_image){bytes, size};
+}
+
+static void guest_free(struct machine_image image)
+{
+  free((void *)image.bytes);
+}
+
+static struct machine_config config_get(void)
+{
+  struct machine_config config = {.ram = UINT64_C(16) << 20};
+  assert_int_equal(lb_cpu_find("skylake", &config.model), 0);
+  return config;
+}
+
+static struct machine *machine_make(const struct machine_config *config, const struct machine_host *host)
+{
+  struct machine *machine = NULL;
+  assert_int_equal(machine_new(config, host, &machine), 0);
+  return machine;
+}
+
+/* A machine with this guest in its floppy drive, or as its disk. */
+static struct machine *floppy_machine(const char *name)
+{
+  struct machine_config config = config_get();
+  config.floppy = guest_read(name);
+  struct machine *machine = machine_make(&config, NULL);
+  guest_free(config.floppy);
+  return machine;
+}
+
+static struct machine *disk_machine(const char *name)
+{
+  struct machine_config config = config_get();
+  config.disk = guest_read(name);
+  struct machine *machine = machine_make(&config, NULL);
+  guest_free(config.disk);
+  return machine;
+}
+
+static uint64_t get(struct machine *machine, uint64_t address, size_t size)
+{
+  uint64_t value = 0;
+  assert_true(memory_read(machine_memory(machine), address, &value, size));
+  return value;
+}
+
+static void assert_row(const struct machine_screen *screen, unsigned row, const char *text)
+{
+  char got[256] = {0};
+  unsigned length = 0;
+  assert_true(row < screen->rows);
+  for (unsigned i = 0; i < screen->columns && i < sizeof(got) - 1; i++) {
+    got[i] = (char)screen->cells[2 * (row * screen->columns + i)];
+    if (got[i] != ' ' && got[i])
+      length = i + 1;
+  }
+  got[length] = '\0';
+  assert_string_equal(got, text);
+}
+
+static void assert_stop(struct machine *machine, const struct machine_limit *limit, enum machine_stop stop)
+{
+  enum machine_stop got = machine_run(machine, limit);
+  if (got != stop)
+    fail_msg("stopped with %d, not %d, at %llx:%llx %s", got, stop,
+             (unsigned long long)machine_cpu(machine)->segment[CS].selector,
+             (unsigned long long)machine_cpu(machine)->rip, machine_stop_reason(machine));
+}
+
+/* ---- the screen ---- */
+
+static void test_hello(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("hello.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  struct machine_screen screen = machine_screen(machine);
+  assert_int_equal(screen.columns, 80);
+  assert_int_equal(screen.rows, 25);
+  assert_row(&screen, 0, "Hello");
+  assert_row(&screen, 1, "from sector 1");
+  assert_row(&screen, 3, "     yello");
+  assert_int_equal(screen.cells[2 * (3 * 80 + 5) + 1], 0x1E);
+  assert_true(screen.has_cursor);
+  assert_int_equal(screen.cursor_row, 3);
+  assert_int_equal(screen.cursor_column, 10);
+  screen = machine_screen_all(machine);
+  assert_int_equal(screen.rows, 4);
+  machine_free(machine);
+}
+
+static void test_screen_beyond(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("halt3.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(machine_screen_all(machine).rows, 0);
+  assert_true(memory_write(machine_memory(machine), 0xB8000 + 160 * 100 + 8, "Z", 1));
+  struct machine_screen screen = machine_screen_all(machine);
+  assert_int_equal(screen.rows, 101);
+  assert_row(&screen, 100, "    Z");
+  machine_free(machine);
+}
+
+static void test_no_boot(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  struct machine_screen screen = machine_screen(machine);
+  assert_row(&screen, 0, "No bootable device.");
+  machine_free(machine);
+}
+
+/* A floppy without signature is passed over. */
+static void test_second_drive(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  config.floppy = (struct machine_image){(const uint8_t *)"none", 4};
+  config.disk = guest_read("hello.bin");
+  struct machine *machine = machine_make(&config, NULL);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  struct machine_screen screen = machine_screen(machine);
+  assert_row(&screen, 0, "Hello");
+  guest_free(config.disk);
+  machine_free(machine);
+}
+
+/* ---- memory ---- */
+
+static void test_memory_map(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("map.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  unsigned count = (unsigned)get(machine, 0xFF0, 2);
+  assert_in_range(count, 6, 9);
+  uint64_t end = 0;
+  for (unsigned i = 0; i < count; i++) {
+    uint64_t start = get(machine, 0x1000 + 24 * i, 8), size = get(machine, 0x1008 + 24 * i, 8);
+    assert_true(start >= end && size > 0);
+    assert_int_equal(get(machine, 0x1014 + 24 * i, 4), 1);
+    end = start + size;
+  }
+  assert_int_equal(get(machine, 0x1008, 8), 0x9FC00);
+  assert_int_equal(get(machine, 0x1010, 4), 1);
+  assert_int_equal(get(machine, 0x1028, 4), 2); /* EBDA */
+  assert_int_equal(get(machine, 0x1040, 4), 2); /* ROM */
+  assert_int_equal(get(machine, 0x1048, 8), 0x100000);
+  assert_int_equal(get(machine, 0x1050, 8), 0xF00000 - 0x10000);
+  assert_int_equal(get(machine, 0x1070, 4), 3); /* ACPI */
+  assert_int_equal(get(machine, 0xFE0, 2), 15 * 1024 - 64);
+  assert_int_equal(get(machine, 0xFE2, 2), 0);
+  assert_int_equal(get(machine, 0xFE8, 2), 15 * 1024 - 64);
+  assert_int_equal(get(machine, 0xFEA, 2), 639);
+  assert_int_equal(get(machine, 0xFEC, 2) & 0x33, 0x23);
+  assert_int_equal(get(machine, 0xFEE, 2), 0xFFFF);
+  machine_free(machine);
+}
+
+static bool has_signature(struct machine *machine, const char *signature)
+{
+  uint8_t rom[0x10000];
+  assert_true(memory_read(machine_memory(machine), 0xF0000, rom, sizeof(rom)));
+  for (size_t i = 0; i < sizeof(rom); i += 16)
+    if (memcmp(rom + i, signature, strlen(signature)) == 0)
+      return true;
+  return false;
+}
+
+static void test_tables(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("halt3.bin");
+  assert_true(has_signature(machine, "RSD PTR "));
+  assert_int_equal(get(machine, 0x40E, 2), 0x9FC0);
+  assert_int_equal(get(machine, 0x463, 2), 0x3D4);
+  assert_int_equal(get(machine, 0x41A, 2), 0x1E);
+  assert_int_equal(get(machine, 0x475, 1), 0);
+  machine_free(machine);
+}
+
+static void test_gate(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("gate.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, 0x1000, 1), 0x22);
+  assert_int_equal(get(machine, 0x1001, 1), 0x11);
+  assert_int_equal(get(machine, 0x1002, 1), 0);
+  assert_int_equal(get(machine, 0x1003, 1), 1);
+  assert_int_equal(get(machine, 0x1004, 1), 0x22);
+  assert_true(machine_ds_facts(machine).a20_is_masked);
+  machine_free(machine);
+}
+
+/* ---- disks ---- */
+
+/* Word pairs CF, AX of tests/machine/disk.S. */
+static unsigned disk_cf(struct machine *machine, unsigned call)
+{
+  return (unsigned)get(machine, 0x1002 + 4 * call, 2);
+}
+
+static unsigned disk_ah(struct machine *machine, unsigned call)
+{
+  return (unsigned)get(machine, 0x1005 + 4 * call, 1);
+}
+
+static void assert_disk_common(struct machine *machine, uint8_t number)
+{
+  assert_int_equal(get(machine, 0x1000, 1), number);
+  assert_int_equal(disk_cf(machine, 0), 0);
+  assert_int_equal(disk_cf(machine, 1), 0);
+  assert_int_equal(get(machine, 0x1008, 1), 1); /* AL: one sector */
+  assert_int_equal(get(machine, 0x2000, 4), 0x5A5A5A5A);
+  assert_int_equal(get(machine, 0x21FC, 4), 0x5A5A5A5A);
+  assert_int_equal(disk_cf(machine, 2), 1);
+  assert_int_equal(disk_ah(machine, 2), 1);
+  assert_int_equal(disk_ah(machine, 3), 1);
+  assert_int_equal(disk_cf(machine, 6), 0);
+  assert_int_equal(disk_cf(machine, 7), 0);
+  assert_int_equal(get(machine, 0x2400 + 510, 2), 0xAA55);
+}
+
+static void test_floppy(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("disk.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_disk_common(machine, 0x00);
+  assert_int_equal(disk_cf(machine, 4), 1); /* no extensions */
+  assert_int_equal(disk_ah(machine, 4), 1);
+  assert_int_equal(disk_cf(machine, 5), 1);
+  assert_int_equal(disk_ah(machine, 5), 1);
+  assert_int_equal(get(machine, 0x2200, 4), 0);
+  assert_int_equal(disk_ah(machine, 8), 1);
+  assert_int_equal(get(machine, 0x1100, 2), 0x4F12); /* 80 cylinders, 18 sectors */
+  assert_int_equal(get(machine, 0x1102, 2), 0x0101);
+  assert_int_equal(get(machine, 0x1104, 1), 4);
+  machine_free(machine);
+}
+
+static void test_disk(void **state)
+{
+  (void)state;
+  struct machine *machine = disk_machine("disk.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_disk_common(machine, 0x80);
+  assert_int_equal(disk_cf(machine, 4), 0);
+  assert_int_equal(disk_cf(machine, 5), 0);
+  assert_int_equal(get(machine, 0x2200, 4), 0x5A5A5A5A);
+  assert_int_equal(disk_ah(machine, 8), 3);
+  assert_int_equal(get(machine, 0x1100, 2), 0x003F); /* filled up to one cylinder */
+  assert_int_equal(get(machine, 0x1102, 2), 0x0F01);
+  machine_free(machine);
+}
+
+/* A disk of `size` bytes whose partition table says this. Returns cylinders, heads, sectors as AH=08h does. */
+static uint32_t geometry_get(size_t size, const uint8_t partition[16])
+{
+  struct machine_config config = config_get();
+  uint8_t *bytes = calloc(1, size);
+  assert_non_null(bytes);
+  struct machine_image sector = guest_read("disk.bin");
+  memcpy(bytes, sector.bytes, 512);
+  guest_free(sector);
+  if (partition)
+    memcpy(bytes + 446, partition, 16);
+  config.disk = (struct machine_image){bytes, size};
+  struct machine *machine = machine_make(&config, NULL);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  uint32_t geometry = (uint32_t)get(machine, 0x1100, 4);
+  free(bytes);
+  machine_free(machine);
+  return geometry;
+}
+
+static void test_geometry(void **state)
+{
+  (void)state;
+  /* from sector 17 to the end of cylinder 99 of 4 heads and 17 sectors */
+  static const uint8_t good[16] = {0x80, 1, 1, 0, 6, 3, 17, 99, 17, 0, 0, 0, 0x7F, 0x1A, 0, 0};
+  static const uint8_t bad[16] = {0x80, 1, 1, 0, 6, 3, 17, 99, 18, 0, 0, 0, 0x7F, 0x1A, 0, 0};
+  size_t size = 100 * 4 * 17 * 512;
+  assert_int_equal(geometry_get(size, good), 0x03016311);
+  assert_int_equal(geometry_get(size, bad), 0x0F01053F);
+  assert_int_equal(geometry_get(size, NULL), 0x0F01053F);
+}
+
+static void test_bad_configuration(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = NULL;
+  static uint8_t big[2880 * 1024 + 1];
+  config.floppy = (struct machine_image){big, sizeof(big)};
+  assert_int_equal(machine_new(&config, NULL, &machine), LB_E_TOO_BIG);
+  config.floppy.size = 0;
+  assert_int_equal(machine_new(&config, NULL, &machine), LB_E_BAD_IMAGE);
+  config.floppy.bytes = NULL;
+  config.disk = (struct machine_image){big, 0};
+  assert_int_equal(machine_new(&config, NULL, &machine), LB_E_BAD_IMAGE);
+  config.disk.bytes = NULL;
+  config.ram = 4096;
+  assert_int_equal(machine_new(&config, NULL, &machine), LB_E_BAD_RAM);
+  assert_null(machine);
+}
+
+/* ---- interrupts, time, keys ---- */
+
+static void test_hook(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("hook.bin");
+  static const struct machine_limit limit = {.until_idle = true, .nanoseconds = 2 * SECOND};
+  assert_stop(machine, &limit, MACHINE_STOP_TIME); /* its own handler keeps it from being idle */
+  assert_int_equal(get(machine, 0x1000, 2), 2);
+  assert_in_range(get(machine, 0x1002, 2), 35, 37);
+  assert_in_range(get(machine, 0x1008, 4) - get(machine, 0x1004, 4), 9, 10);
+  struct machine_screen screen = machine_screen(machine);
+  assert_row(&screen, 0, "AB");
+  assert_in_range(machine_time(machine), 2 * SECOND, 2 * SECOND + 1000);
+  machine_free(machine);
+}
+
+static void type(struct machine *machine, const char *text)
+{
+  for (; *text; text++)
+    assert_true(machine_type(machine, *text));
+}
+
+static void test_keys(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("keys.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE); /* waits for a key */
+  type(machine, "aB;~ 1!");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  type(machine, "this is more than fifteen keys\n");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  struct machine_screen screen = machine_screen(machine);
+  assert_row(&screen, 0, "aB;~ 1!this is more than fifteen keys");
+  assert_int_equal(get(machine, 0x1000, 2), 0x1E61);
+  assert_int_equal(get(machine, 0x1002, 2), 0x3042);
+  assert_int_equal(get(machine, 0x1004, 2), 0x273B);
+  assert_int_equal(get(machine, 0x1006, 2), 0x297E);
+  unsigned end = 0x1000 + 2 * (7 + 31);
+  assert_int_equal(get(machine, end - 2, 2), 0x1C0D);
+  assert_int_equal(get(machine, end, 2), 0x40);
+  assert_int_equal(get(machine, end + 2, 2), 0);
+  assert_true(machine_key(machine, 0xE0) && machine_key(machine, 0x48)); /* the grey arrow */
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, end + 2, 2), 1);
+  machine_free(machine);
+}
+
+/* ---- idle ---- */
+
+static void test_idle(void **state)
+{
+  (void)state;
+  static const struct machine_limit limit = {.until_idle = true, .nanoseconds = 3 * SECOND};
+  static const enum machine_stop stops[] = {
+    MACHINE_STOP_IDLE, MACHINE_STOP_IDLE, MACHINE_STOP_IDLE, MACHINE_STOP_IDLE,
+    MACHINE_STOP_TIME, MACHINE_STOP_TIME, MACHINE_STOP_IDLE, MACHINE_STOP_TIME,
+  };
+  for (unsigned way = 1; way <= 8; way++) {
+    char name[16];
+    snprintf(name, sizeof(name), "halt%u.bin", way);
+    struct machine *machine = floppy_machine(name);
+    enum machine_stop stop = machine_run(machine, &limit);
+    if (stop != stops[way - 1])
+      fail_msg("%s stopped with %d", name, stop);
+    if (way >= 5 && way != 7)
+      assert_in_range(get(machine, 0x1000, 2), 53, 55);
+    machine_free(machine);
+  }
+}
+
+static void test_halt(void **state)
+{
+  (void)state;
+  static const struct machine_limit limit = {.until_halt = true, .nanoseconds = 3 * SECOND};
+  struct machine *machine = floppy_machine("halt6.bin");
+  for (unsigned i = 0; i < 4; i++) {
+    assert_stop(machine, &limit, MACHINE_STOP_HALTED);
+    assert_int_equal(get(machine, 0x1000, 2), i);
+  }
+  machine_free(machine);
+}
+
+static void test_limits(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("halt5.bin");
+  struct machine_limit limit = {.instructions = 100};
+  uint64_t before = cpu_retired(machine_cpu(machine));
+  assert_stop(machine, &limit, MACHINE_STOP_INSTRUCTIONS);
+  assert_in_range(cpu_retired(machine_cpu(machine)) - before, 100, 110);
+  machine_stop(machine);
+  assert_stop(machine, &limit, MACHINE_STOP_REQUESTED);
+  machine_free(machine);
+}
+
+/* ---- ends ---- */
+
+struct heard {
+  char serial[8], debug[8];
+};
+
+static void hear_serial(void *data, uint8_t byte)
+{
+  struct heard *heard = data;
+  heard->serial[strlen(heard->serial)] = (char)byte;
+}
+
+static void hear_debug(void *data, uint8_t byte)
+{
+  struct heard *heard = data;
+  heard->debug[strlen(heard->debug)] = (char)byte;
+}
+
+static void test_exit(void **state)
+{
+  (void)state;
+  struct heard heard = {0};
+  struct machine_host host = {.data = &heard, .serial = hear_serial, .debug = hear_debug};
+  struct machine_config config = config_get();
+  config.floppy = guest_read("finish.bin");
+  struct machine *machine = machine_make(&config, &host);
+  assert_stop(machine, &idle, MACHINE_STOP_EXIT);
+  assert_int_equal(machine_exit_value(machine), 0x2A);
+  assert_string_equal(heard.serial, "sT");
+  assert_string_equal(heard.debug, "d");
+  assert_int_equal(get(machine, 0x1000, 1), 0);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, 0x1000, 1), 1);
+  guest_free(config.floppy);
+  machine_free(machine);
+}
+
+static void test_triple_fault(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("triple.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_SHUTDOWN);
+  assert_non_null(strstr(machine_stop_reason(machine), "triple fault"));
+  machine_free(machine);
+}
+
+static void test_reboot(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("again.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, 0x1000, 2), 4);
+  assert_int_equal(get(machine, 0x1004, 2), 0x600D);
+  machine_free(machine);
+}
+
+/* ---- kernels ---- */
+
+static uint32_t info_get(struct machine *machine, uint32_t info, unsigned offset)
+{
+  return (uint32_t)get(machine, info + offset, 4);
+}
+
+static void assert_string_at(struct machine *machine, uint32_t address, const char *string)
+{
+  char got[64];
+  assert_true(memory_read(machine_memory(machine), address, got, sizeof(got)));
+  got[sizeof(got) - 1] = '\0';
+  assert_string_equal(got, string);
+}
+
+static void assert_modules(struct machine *machine, uint32_t info)
+{
+  assert_int_equal(info_get(machine, info, 20), 2);
+  uint32_t list = info_get(machine, info, 24), first = info_get(machine, list, 0), second = info_get(machine, list, 16);
+  assert_int_equal(first % 4096, 0);
+  assert_int_equal(second % 4096, 0);
+  assert_int_equal(info_get(machine, list, 4), first + 3);
+  assert_string_at(machine, info_get(machine, list, 8), "one");
+  assert_string_at(machine, info_get(machine, list, 24), "two words");
+  assert_int_equal(get(machine, first, 3), 0x636261);
+  assert_int_equal(get(machine, second, 1), 'd');
+}
+
+static void assert_kernel(const char *name, bool is_elf)
+{
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image kernel = guest_read(name);
+  struct machine_image modules[] = {{(const uint8_t *)"abc", 3}, {(const uint8_t *)"d", 1}};
+  const char *names[] = {"one", "two words"}, *why = "";
+  int r = machine_load_kernel(machine, &kernel, "kernel a=b", modules, names, 2, &why);
+  if (r < 0)
+    fail_msg("%s: %s: %s", name, lb_strerror(r), why);
+  guest_free(kernel);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, 0x2000, 4), 0x2BADB002);
+  uint32_t info = (uint32_t)get(machine, 0x2004, 4);
+  assert_int_equal(get(machine, 0x2008, 4) & 0x20200, 0);    /* neither IF nor VM */
+  assert_int_equal(get(machine, 0x200C, 4) & 0x80000001, 1); /* protected, no paging */
+  assert_int_equal(get(machine, 0x2010, 4), 0x37F);          /* FNINIT */
+  assert_int_equal(get(machine, 0x2014, 4), 0);
+  assert_int_equal(get(machine, 0x2018, 4), 0xCAFE);
+  assert_int_equal(info_get(machine, info, 0) & 0x24D, 0x24D);
+  assert_int_equal(!!(info_get(machine, info, 0) & 0x20), is_elf);
+  assert_int_equal(info_get(machine, info, 4), 639);
+  assert_int_equal(info_get(machine, info, 8), 15 * 1024 - 64);
+  assert_string_at(machine, info_get(machine, info, 16), "kernel a=b");
+  assert_modules(machine, info);
+  assert_true(info_get(machine, info, 44) >= 6 * 24);
+  assert_int_equal(info_get(machine, info_get(machine, info, 48), 0), 20);
+  struct machine_screen screen = machine_screen(machine);
+  assert_row(&screen, 0, "AB");
+  machine_free(machine);
+}
+
+static void test_kernels(void **state)
+{
+  (void)state;
+  assert_kernel("kernel32.elf", true);
+  assert_kernel("kernel64.elf", true);
+  assert_kernel("kernel.bin", false);
+}
+
+/* The section headers of kernel32.elf lead to its symbols: one of them is _start. */
+static void test_symbols(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image kernel = guest_read("kernel32.elf");
+  assert_int_equal(machine_load_kernel(machine, &kernel, NULL, NULL, NULL, 0, NULL), 0);
+  uint32_t info = (uint32_t)machine_cpu(machine)->r[RBX], count = info_get(machine, info, 28);
+  uint32_t headers = info_get(machine, info, 36), names = 0, symbols = 0, size = 0;
+  assert_int_equal(info_get(machine, info, 32), 40);
+  for (uint32_t i = 0; i < count; i++)
+    if (info_get(machine, headers, 40 * i + 4) == 2) {
+      symbols = info_get(machine, headers, 40 * i + 12);
+      size = info_get(machine, headers, 40 * i + 20);
+      names = info_get(machine, headers, 40 * info_get(machine, headers, 40 * i + 24) + 12);
+    }
+  assert_true(symbols && names);
+  bool is_found = false;
+  for (uint32_t at = 0; at < size; at += 16) {
+    char name[8];
+    assert_true(memory_read(machine_memory(machine), names + info_get(machine, symbols, at), name, sizeof(name)));
+    if (strncmp(name, "_start", sizeof(name)) == 0)
+      is_found = info_get(machine, symbols, at + 4) == machine_cpu(machine)->rip;
+  }
+  assert_true(is_found);
+  guest_free(kernel);
+  machine_free(machine);
+}
+
+/* Each change makes the kernel unusable, in its own words. */
+static void assert_bad_kernel(size_t at, uint32_t value, unsigned size, const char *sentence)
+{
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image kernel = guest_read("kernel32.elf");
+  const char *why = "";
+  memcpy((uint8_t *)kernel.bytes + at, &value, size);
+  int r = machine_load_kernel(machine, &kernel, "", NULL, NULL, 0, &why);
+  assert_true(r == LB_E_BAD_IMAGE || r == LB_E_TOO_BIG);
+  assert_string_equal(why, sentence);
+  guest_free(kernel);
+  machine_free(machine);
+}
+
+static void test_bad_kernels(void **state)
+{
+  (void)state;
+  struct machine_image kernel = guest_read("kernel32.elf");
+  size_t header = 0, segment = bytes_get_u32(kernel.bytes + 28);
+  while (bytes_get_u32(kernel.bytes + header) != 0x1BADB002)
+    header += 4;
+  guest_free(kernel);
+  assert_bad_kernel(header, 0, 4, "no multiboot header in its first 8192 bytes");
+  assert_bad_kernel(header + 8, 0, 4, "no multiboot header in its first 8192 bytes");
+  assert_bad_kernel(0, 0, 4, "it has a multiboot header, but is not an ELF file and has no address fields");
+  assert_bad_kernel(5, 2, 1, "the ELF file is not little-endian");
+  assert_bad_kernel(4, 7, 1, "the ELF file is neither of 32 nor of 64 bits");
+  assert_bad_kernel(18, 40, 2, "the ELF file ends within its header or is for another processor");
+  assert_bad_kernel(28, 0xFFFFFFF0, 4, "the program headers of the ELF file end behind the end of the file");
+  assert_bad_kernel(42, 8, 2, "the program headers of the ELF file are too small");
+  assert_bad_kernel(44, 0, 2, "the ELF file has no segment to load");
+  assert_bad_kernel(segment + 4, 0x10000000, 4, "a segment of the ELF file ends behind the end of the file");
+  assert_bad_kernel(segment + 20, 1, 4, "a segment of the ELF file is longer in the file than in memory");
+  assert_bad_kernel(segment + 20, 0xFFFFFFFF, 4,
+                    "a part of it does not fit into memory, or lies where the firmware is");
+  assert_bad_kernel(segment + 12, 0xF0000, 4, "a part of it does not fit into memory, or lies where the firmware is");
+}
+
+static void test_flat(void **state)
+{
+  (void)state;
+  static const uint8_t real[] = {0x8C, 0xC8, 0xA3, 0x00, 0x20, 0xFA, 0xF4};       /* mov %cs, %ax; mov %ax, 0x2000 */
+  static const uint8_t flat[] = {0x8C, 0xC8, 0xA3, 0x00, 0x20, 0, 0, 0xFA, 0xF4}; /* the same in 32 bits */
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image image = {real, sizeof(real)};
+  assert_int_equal(machine_load_flat(machine, &image, 0x12345), 0);
+  assert_int_equal(machine_cpu(machine)->rip, 5);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, 0x2000, 2), 0x1234);
+  image = (struct machine_image){flat, sizeof(flat)};
+  assert_int_equal(machine_load_flat(machine, &image, 0x200000), 0);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_not_equal(get(machine, 0x2000, 2), 0x1234);
+  assert_int_equal(machine_load_flat(machine, &image, 0xFFFFF), LB_E_TOO_BIG);
+  assert_int_equal(machine_load_flat(machine, &image, UINT64_MAX - 2), LB_E_TOO_BIG);
+  image.size = 0;
+  assert_int_equal(machine_load_flat(machine, &image, 0x1000), LB_E_BAD_IMAGE);
+  machine_free(machine);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_hello),
+    cmocka_unit_test(test_screen_beyond),
+    cmocka_unit_test(test_no_boot),
+    cmocka_unit_test(test_second_drive),
+    cmocka_unit_test(test_memory_map),
+    cmocka_unit_test(test_tables),
+    cmocka_unit_test(test_gate),
+    cmocka_unit_test(test_floppy),
+    cmocka_unit_test(test_disk),
+    cmocka_unit_test(test_geometry),
+    cmocka_unit_test(test_bad_configuration),
+    cmocka_unit_test(test_hook),
+    cmocka_unit_test(test_keys),
+    cmocka_unit_test(test_idle),
+    cmocka_unit_test(test_halt),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_exit),
+    cmocka_unit_test(test_triple_fault),
+    cmocka_unit_test(test_reboot),
+    cmocka_unit_test(test_kernels),
+    cmocka_unit_test(test_symbols),
+    cmocka_unit_test(test_bad_kernels),
+    cmocka_unit_test(test_flat),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
