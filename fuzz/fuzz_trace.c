@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Traces from a stranger: whatever the bytes are, reading them must end, without a crash, and all that comes out must
+ * keep the reader's promises. Input that begins with a trace's first byte is read as it stands. Anything else is a list
+ * of chunks (type, flags, size in two bytes, contents) that get heads with the right checksums first, since no mutation
+ * would guess those.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "lastbranch/trace.h"
+#include "trace/format.h"
+
+#define RECORDS_MAX 2000u /* a few bytes can stand for millions of branches */
+#define CHUNKS_MAX 64u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile uint64_t sink; /* so that every byte that comes out is read */
+
+static void text_check(const char *text)
+{
+  if (strlen(text) > LB_TRACE_TEXT_MAX)
+    abort();
+}
+
+static void bytes_use(const uint8_t *bytes, size_t size)
+{
+  for (size_t i = 0; i < size; i++)
+    sink += bytes[i];
+}
+
+static void branches_check(const struct lb_trace_branches *branches)
+{
+  if (!branches->count || branches->count > LB_TRACE_BATCH_MAX || branches->stream >= LB_TRACE_STREAMS_MAX)
+    abort();
+  for (size_t i = 0; i < branches->count; i++) {
+    const struct lb_branch *branch = &branches->branches[i];
+
+    if (branch->kind >= LB_BRANCH_KINDS || branch->from_cpl > 3 || branch->to_cpl > 3)
+      abort();
+    sink += branch->from ^ branch->to ^ branch->from_base ^ branch->to_base ^ branch->flags;
+  }
+}
+
+static void record_check(const struct lb_trace_record *record)
+{
+  switch (record->type) {
+  case LB_TRACE_META:
+    text_check(record->meta.key);
+    text_check(record->meta.value);
+    break;
+  case LB_TRACE_MODULE:
+    text_check(record->module.name);
+    bytes_use(record->module.build_id, record->module.build_id_size);
+    break;
+  case LB_TRACE_CODE:
+    bytes_use(record->code.bytes, record->code.size);
+    break;
+  case LB_TRACE_STREAM:
+    text_check(record->stream.name);
+    break;
+  case LB_TRACE_BRANCHES:
+    branches_check(&record->branches);
+    break;
+  case LB_TRACE_GAP:
+    if (!strcmp(lb_trace_gap_name(record->gap.reason), "?"))
+      abort();
+    break;
+  }
+}
+
+static void records_read(struct lb_trace_reader *reader)
+{
+  struct lb_trace_record record;
+
+  for (unsigned i = 0; i < RECORDS_MAX; i++) {
+    int r = lb_trace_reader_next(reader, &record);
+
+    if (r < 0)
+      abort(); /* memory does not fail to be read */
+    if (r == 0)
+      return;
+    record_check(&record);
+  }
+}
+
+static void trace_read(const uint8_t *bytes, size_t size)
+{
+  struct lb_trace_reader *reader;
+
+  if (lb_trace_reader_open_bytes(bytes, size, &reader) < 0)
+    return;
+  records_read(reader);
+  for (uint32_t stream = 0; stream < 3; stream++)
+    if (lb_trace_reader_tail(reader, stream, 100) >= 0)
+      records_read(reader);
+  if (lb_trace_reader_tail(reader, LB_TRACE_ALL, 0) >= 0)
+    records_read(reader);
+  lb_trace_reader_rewind(reader);
+  records_read(reader);
+  lb_trace_reader_close(reader);
+}
+
+/* The head of a chunk around `stored` bytes that are in place already. */
+static void head_put(uint8_t *file, size_t offset, unsigned type, unsigned flags, size_t stored)
+{
+  size_t before = chunk_has_position(type) ? POSITION_SIZE : 0;
+  struct chunk_head head = {
+    .type = (uint16_t)type,
+    .flags = (uint16_t)flags,
+    .stored = (uint32_t)stored,
+    .raw = (uint32_t)(stored > before ? stored - before : 0),
+    .checksum = checksum_add(0, file + offset + CHUNK_HEAD_SIZE, stored),
+  };
+
+  if (flags & CHUNK_ZSTD)
+    head.raw *= 16;
+  chunk_head_put(&head, offset, file + offset);
+}
+
+static void chunks_read(const uint8_t *data, size_t size)
+{
+  uint8_t *file = calloc(1, TRACE_HEAD_SIZE + size + (size_t)CHUNKS_MAX * CHUNK_HEAD_SIZE);
+  size_t offset = TRACE_HEAD_SIZE;
+
+  if (!file)
+    return;
+  memcpy(file, TRACE_MAGIC, TRACE_MAGIC_SIZE);
+  file[TRACE_MAGIC_SIZE] = TRACE_VERSION;
+  bytes_put_u32(file + 12, checksum_add(0, file, 12));
+  for (unsigned i = 0; i < CHUNKS_MAX && size >= 4; i++) {
+    size_t stored = data[2] | (size_t)data[3] << 8;
+
+    stored = stored < size - 4 ? stored : size - 4;
+    memcpy(file + offset + CHUNK_HEAD_SIZE, data + 4, stored);
+    head_put(file, offset, data[0] & 15, data[1], stored);
+    offset += CHUNK_HEAD_SIZE + stored;
+    data += 4 + stored;
+    size -= 4 + stored;
+  }
+  trace_read(file, offset);
+  free(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  if (size && data[0] == (uint8_t)TRACE_MAGIC[0])
+    trace_read(data, size);
+  else
+    chunks_read(data, size);
+  return 0;
+}

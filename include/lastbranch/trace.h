@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace: every branch of every thread of a run, in a file. The writer takes branches in the order in which each
+ * thread takes them and keeps them at a few bits each; the reader gives them back exactly. doc/trace.md describes the
+ * bytes.
+ *
+ * A trace stands in NAME.incomplete until it is closed, and in NAME after that. A file that was cut anywhere is
+ * readable up to its last whole chunk. Loss is never silent: whatever is missing comes out of the reader as a gap.
+ *
+ * Writers and readers are independent objects; calls on one of them must not overlap.
+ */
+#ifndef LASTBRANCH_TRACE_H
+#define LASTBRANCH_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lastbranch/branch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LB_TRACE_STREAMS_MAX 65536u /* streams of one trace */
+#define LB_TRACE_TEXT_MAX 65535u    /* bytes of a name, key or value */
+#define LB_TRACE_BUILD_ID_MAX 64u   /* bytes of a build-id */
+#define LB_TRACE_BATCH_MAX 4096u    /* branches that the reader gives at once */
+#define LB_TRACE_ALL UINT32_MAX     /* as a stream: all of them, or not known which */
+
+/* ---- what a trace holds ---- */
+
+/* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
+ * "process"), "cpu", "command", "host", "time" (seconds since 1970). */
+struct lb_trace_meta {
+  const char *key;
+  const char *value;
+};
+
+/* A piece of a file, or of nothing, that lies in an address space from here on in the trace. */
+struct lb_trace_module {
+  uint32_t space; /* address space: 0 for a machine, one for each process image */
+  bool is_gone;   /* it is unmapped from here on; only space, address and size count */
+  uint64_t address, size;
+  uint64_t offset; /* in the file, of the byte at `address` */
+  const char *name;
+  const uint8_t *build_id;
+  size_t build_id_size;
+};
+
+/* The bytes of code that is in no file. */
+struct lb_trace_code {
+  uint32_t space;
+  uint64_t address;
+  const uint8_t *bytes;
+  size_t size;
+};
+
+/* Whose branches a stream holds: a thread, or a processor of a machine. Numbers are given out from 0 on. */
+struct lb_trace_stream {
+  uint32_t number; /* the writer gives it */
+  uint32_t space;
+  uint32_t process, thread; /* the system's numbers; 0 for a machine */
+  const char *name;
+};
+
+/* Branches of one stream, one after another. */
+struct lb_trace_branches {
+  uint32_t stream;
+  uint64_t first; /* number in its stream of the first of them, counted from 0, lost ones included */
+  size_t count;
+  const struct lb_branch *branches;
+};
+
+enum lb_trace_gap_reason {
+  LB_TRACE_LOST,    /* the producer could not keep them */
+  LB_TRACE_PAUSED,  /* recording was switched off for a while */
+  LB_TRACE_DAMAGED, /* found when reading: bytes whose checksum is wrong */
+  LB_TRACE_MISSING, /* found when reading: branch numbers jump */
+  LB_TRACE_CUT,     /* found when reading: the file ends without its end */
+  LB_TRACE_GAP_REASONS,
+};
+
+/* "lost", "paused", ...; "?" for a number that is none. */
+const char *lb_trace_gap_name(unsigned reason);
+
+/* Branches that happened here and are not in the trace. */
+struct lb_trace_gap {
+  uint32_t stream; /* LB_TRACE_ALL: any may be concerned */
+  uint8_t reason;  /* enum lb_trace_gap_reason */
+  uint64_t first;  /* number of the first that is missing; of no meaning with LB_TRACE_ALL */
+  uint64_t count;  /* how many are missing; 0: not known */
+};
+
+/* ---- writing ---- */
+
+struct lb_trace_writer;
+
+/* Begins a trace that will be called `path`. Creates PATH.incomplete, which must not exist, readable by the owner only;
+ * a symbolic link there is not followed. If PATH is a device or a pipe it is written to directly. Returns 0, -errno
+ * (-EEXIST: PATH.incomplete is there already; -EISDIR: PATH is a folder; -ELOOP: PATH is a link to something that is
+ * not a regular file), or -ENOMEM. */
+int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer);
+
+/* Ends the trace: writes what is buffered and the index, gives the file its name (replacing a file that had it), and
+ * frees the writer, also on failure; PATH.incomplete then stays. Returns 0, or the first error that any call on this
+ * writer met: what came after it is not in the file. Takes NULL. */
+int lb_trace_writer_close(struct lb_trace_writer *writer);
+
+/* The functions below return 0; -errno when the file could not be written, as does every call after that; -ENOMEM; or
+ * what is said beside them. */
+
+/* LB_E_TOO_BIG: a key or value longer than LB_TRACE_TEXT_MAX. */
+int lb_trace_writer_meta(struct lb_trace_writer *writer, const struct lb_trace_meta *meta);
+
+/* Branches that were added before are written before it. LB_E_TOO_BIG: a name or build-id is too long. */
+int lb_trace_writer_module(struct lb_trace_writer *writer, const struct lb_trace_module *module);
+
+/* Likewise. Of any size: the reader gives it in pieces. */
+int lb_trace_writer_code(struct lb_trace_writer *writer, const struct lb_trace_code *code);
+
+/* A new stream. `stream->number` is not looked at. LB_E_TOO_BIG: the name is too long or there are too many streams. */
+int lb_trace_writer_stream(struct lb_trace_writer *writer, const struct lb_trace_stream *stream, uint32_t *ret_number);
+
+/* Branches of a stream, in their order. A base whose flag is not set comes back as 0. -EINVAL, with those before it
+ * added: no such stream, kind or CPL. */
+int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, const struct lb_branch *branches,
+                             size_t count);
+
+/* Branches are missing: of one stream, or of all. `first` is not looked at; the numbers of the branches that follow
+ * leave room for `count`. -EINVAL: no such stream, or a reason other than LB_TRACE_LOST and LB_TRACE_PAUSED. */
+int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_gap *gap);
+
+/* Everything that was added is in the file. Costs compactness if done often. */
+int lb_trace_writer_flush(struct lb_trace_writer *writer);
+
+/* Bytes in the file so far, and branches added. */
+struct lb_trace_size {
+  uint64_t bytes, branches;
+};
+
+struct lb_trace_size lb_trace_writer_size(const struct lb_trace_writer *writer);
+
+/* ---- reading ---- */
+
+struct lb_trace_reader;
+
+enum lb_trace_type {
+  LB_TRACE_META,
+  LB_TRACE_MODULE,
+  LB_TRACE_CODE,
+  LB_TRACE_STREAM,
+  LB_TRACE_BRANCHES,
+  LB_TRACE_GAP,
+};
+
+/* One thing out of a trace. Pointers are good until the next call on the reader. Texts hold no zero bytes, but may hold
+ * any others: they come from a stranger. */
+struct lb_trace_record {
+  enum lb_trace_type type;
+  union {
+    struct lb_trace_meta meta;
+    struct lb_trace_module module;
+    struct lb_trace_code code;
+    struct lb_trace_stream stream;
+    struct lb_trace_branches branches;
+    struct lb_trace_gap gap;
+  };
+};
+
+/* Opens a trace, finished or not. Memory in use stays below 64 MiB and 32 bytes for each stream and chunk. Returns 0;
+ * -errno (-ESPIPE: not a regular file); LB_E_NOT_TRACE; LB_E_TRACE_VERSION; -ENOMEM. */
+int lb_trace_reader_open(const char *path, struct lb_trace_reader **ret_reader);
+
+/* The same for bytes in memory, which must stay good. */
+int lb_trace_reader_open_bytes(const void *bytes, size_t size, struct lb_trace_reader **ret_reader);
+
+/* Takes NULL. */
+void lb_trace_reader_close(struct lb_trace_reader *reader);
+
+/* The next thing in the trace. Chunks that are damaged are passed over and come out as gaps, so do branches that are
+ * missing; a trace without its end has LB_TRACE_CUT as its last gap. Returns 1; 0 at the end; -errno when the file
+ * could not be read, -ENOMEM. */
+int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
+
+/* From here on lb_trace_reader_next gives everything that is not a branch or a gap, and then the last `count` branches
+ * of `stream` with the gaps between them; nothing of it with LB_TRACE_ALL. Takes constant time in a trace that has its
+ * index. Returns 0; LB_E_NO_ENTRY: no such stream; -errno, -ENOMEM. */
+int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64_t count);
+
+/* From here on lb_trace_reader_next begins again at the start. */
+void lb_trace_reader_rewind(struct lb_trace_reader *reader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

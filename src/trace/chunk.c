@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A chunk on its way to the file: compressed if that makes it smaller, framed, written in one piece.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/writer.h"
+
+#define COMPRESS_MIN 64u /* bytes; below that a frame of zstd only adds */
+
+int raw_varint(struct lb_trace_writer *writer, uint64_t value)
+{
+  struct buffer *raw = &writer->raw;
+
+  if (buffer_reserve(raw, VARINT_MAX) < 0)
+    return -ENOMEM;
+  raw->size = (size_t)(varint_put(raw->bytes + raw->size, value) - raw->bytes);
+  return 0;
+}
+
+int raw_bytes(struct lb_trace_writer *writer, const void *bytes, size_t size)
+{
+  struct buffer *raw = &writer->raw;
+
+  if (raw_varint(writer, size) < 0 || buffer_reserve(raw, size) < 0)
+    return -ENOMEM;
+  if (size)
+    memcpy(raw->bytes + raw->size, bytes, size);
+  raw->size += size;
+  return 0;
+}
+
+/* Puts the contents behind the head, compressed or not. Returns 0 or -ENOMEM. */
+static int chunk_pack(struct lb_trace_writer *writer, struct chunk_head *head)
+{
+  struct buffer *packed = &writer->packed;
+  const struct buffer *raw = &writer->raw;
+  size_t size;
+
+  if (buffer_reserve(packed, ZSTD_compressBound(raw->size)) < 0)
+    return -ENOMEM;
+  head->raw = (uint32_t)raw->size;
+  if (raw->size >= COMPRESS_MIN) {
+    size = ZSTD_compress2(writer->zstd, packed->bytes + packed->size, packed->capacity - packed->size, raw->bytes,
+                          raw->size);
+    if (!ZSTD_isError(size) && size < raw->size) {
+      head->flags |= CHUNK_ZSTD;
+      packed->size += size;
+      return 0;
+    }
+  }
+  if (raw->size)
+    memcpy(packed->bytes + packed->size, raw->bytes, raw->size);
+  packed->size += raw->size;
+  return 0;
+}
+
+static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, const struct chunk_position *position)
+{
+  struct buffer *packed = &writer->packed;
+
+  packed->size = 0;
+  if (buffer_reserve(packed, CHUNK_HEAD_SIZE + POSITION_SIZE) < 0)
+    return -ENOMEM;
+  packed->size = CHUNK_HEAD_SIZE;
+  if (position) {
+    chunk_position_put(position, packed->bytes + packed->size);
+    packed->size += POSITION_SIZE;
+  }
+  if (chunk_pack(writer, head) < 0)
+    return -ENOMEM;
+  head->stored = (uint32_t)(packed->size - CHUNK_HEAD_SIZE);
+  head->checksum = checksum_add(0, packed->bytes + CHUNK_HEAD_SIZE, head->stored);
+  chunk_head_put(head, writer->file.size, packed->bytes);
+  return 0;
+}
+
+/* The index names every chunk that is neither branches nor a gap. */
+static int chunk_note(struct lb_trace_writer *writer)
+{
+  uint64_t *described =
+    array_grow(writer->described, sizeof(*described), writer->described_count, &writer->described_capacity);
+
+  if (!described)
+    return -ENOMEM;
+  writer->described = described;
+  described[writer->described_count++] = writer->file.size;
+  return 0;
+}
+
+int chunk_write(struct lb_trace_writer *writer, enum chunk_type type, const struct chunk_position *position)
+{
+  struct chunk_head head = {.type = (uint16_t)type};
+
+  if (writer->error < 0)
+    return writer->error;
+  writer->error = chunk_frame(writer, &head, position);
+  if (writer->error >= 0 && type < CHUNK_BRANCHES)
+    writer->error = chunk_note(writer);
+  if (writer->error >= 0)
+    writer->error = trace_file_write(&writer->file, writer->packed.bytes, writer->packed.size);
+  return writer->error;
+}
+
+/* ---- the end of the file ---- */
+
+/* With so many chunks that describe (a program that makes code all the time) a reader must walk through the file. */
+static bool index_fits(const struct lb_trace_writer *writer)
+{
+  return (writer->described_count + 2 * writer->count + 2) * VARINT_MAX <= CHUNK_RAW_MAX;
+}
+
+static int index_fill(struct lb_trace_writer *writer)
+{
+  uint64_t before = 0;
+  int r = raw_varint(writer, writer->described_count);
+
+  for (size_t i = 0; r >= 0 && i < writer->described_count; i++) {
+    r = raw_varint(writer, writer->described[i] - before);
+    before = writer->described[i];
+  }
+  if (r >= 0)
+    r = raw_varint(writer, writer->count);
+  for (size_t i = 0; r >= 0 && i < writer->count; i++) {
+    r = raw_varint(writer, writer->streams[i].previous);
+    if (r >= 0)
+      r = raw_varint(writer, writer->streams[i].next);
+  }
+  return r;
+}
+
+int index_write(struct lb_trace_writer *writer)
+{
+  uint64_t place = writer->file.size;
+  bool has_index = index_fits(writer);
+
+  writer->raw.size = 0;
+  if (has_index && (index_fill(writer) < 0 || chunk_write(writer, CHUNK_INDEX, NULL) < 0))
+    return writer->error < 0 ? writer->error : -ENOMEM;
+  writer->raw.size = 0;
+  if (buffer_reserve(&writer->raw, 8) < 0)
+    return -ENOMEM;
+  bytes_put_u64(writer->raw.bytes, has_index ? place : 0);
+  writer->raw.size = 8;
+  return chunk_write(writer, CHUNK_END, NULL);
+}

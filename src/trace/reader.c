@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reader of traces: chunk after chunk, from front to end or by a plan (tail.c), and out of each the records.
+ * Whatever is missing comes out as a gap.
+ */
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+const char *lb_trace_gap_name(unsigned reason)
+{
+  static const char *const names[LB_TRACE_GAP_REASONS] = {
+    [LB_TRACE_LOST] = "lost",       [LB_TRACE_PAUSED] = "paused", [LB_TRACE_DAMAGED] = "damaged",
+    [LB_TRACE_MISSING] = "missing", [LB_TRACE_CUT] = "cut",
+  };
+
+  return reason < LB_TRACE_GAP_REASONS ? names[reason] : "?";
+}
+
+int stream_get(struct lb_trace_reader *reader, uint32_t number, struct reader_stream **ret_stream)
+{
+  if (number >= LB_TRACE_STREAMS_MAX)
+    return LB_E_DAMAGED;
+  while (number >= reader->count) {
+    struct reader_stream *streams = array_grow(reader->streams, sizeof(*streams), reader->count, &reader->capacity);
+
+    if (!streams)
+      return -ENOMEM;
+    reader->streams = streams;
+    streams[reader->count++] = (struct reader_stream){0};
+  }
+  *ret_stream = &reader->streams[number];
+  return 0;
+}
+
+/* ---- gaps ---- */
+
+static int give_gap(struct lb_trace_record *record, struct lb_trace_gap gap)
+{
+  *record = (struct lb_trace_record){.type = LB_TRACE_GAP, .gap = gap};
+  return 1;
+}
+
+static int give_damage(struct lb_trace_record *record)
+{
+  return give_gap(record, (struct lb_trace_gap){.stream = LB_TRACE_ALL, .reason = LB_TRACE_DAMAGED});
+}
+
+/* ---- branches ---- */
+
+/* What is left of a chunk that contradicts itself is missing; the chunk that follows does not find it so. */
+static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  struct lb_trace_gap gap = {
+    .stream = reader->position.stream,
+    .reason = LB_TRACE_DAMAGED,
+    .first = reader->number,
+    .count = reader->position.first + reader->position.count - reader->number,
+  };
+
+  reader->decoder.left = 0;
+  return give_gap(record, gap);
+}
+
+/* The next branches of the chunk that is open. Returns 1, 0 when all that is left was not asked for, or negative. */
+static int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  int count = decoder_next(&reader->decoder, reader->batch, LB_TRACE_BATCH_MAX);
+  uint64_t skip;
+
+  if (count == LB_E_DAMAGED)
+    return branches_damaged(reader, record);
+  if (count < 0)
+    return count;
+  skip = reader->skip < (uint64_t)count ? reader->skip : (uint64_t)count;
+  reader->skip -= skip;
+  *record = (struct lb_trace_record){
+    .type = LB_TRACE_BRANCHES,
+    .branches = {.stream = reader->position.stream,
+                 .first = reader->number + skip,
+                 .count = (size_t)count - skip,
+                 .branches = reader->batch + skip},
+  };
+  reader->number += (uint64_t)count;
+  return record->branches.count > 0;
+}
+
+/* A chunk of a stream: are branches missing before it? Returns 1 with a gap: the chunk is to be looked at again; 0 if
+ * not; or negative. */
+static int position_check(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  const struct chunk_position *position = &reader->position;
+  struct reader_stream *stream;
+  struct lb_trace_gap gap = {.stream = position->stream, .reason = LB_TRACE_MISSING};
+  int r = stream_get(reader, position->stream, &stream);
+
+  if (r < 0)
+    return r;
+  if (position->first < stream->next || position->count > UINT64_MAX - position->first)
+    return LB_E_DAMAGED;
+  if (position->first == stream->next)
+    return 0;
+  gap.first = stream->next;
+  gap.count = position->first - stream->next;
+  stream->next = position->first;
+  return give_gap(record, gap);
+}
+
+static int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  int r = decoder_begin(&reader->decoder, reader->raw.bytes, reader->raw.size, reader->position.count);
+
+  reader->number = reader->position.first;
+  reader->streams[reader->position.stream].next = reader->position.first + reader->position.count;
+  return r == LB_E_DAMAGED ? branches_damaged(reader, record) : r;
+}
+
+static int gap_open(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  struct lb_trace_gap gap;
+  int r = gap_unpack(reader, &gap);
+
+  if (r < 0)
+    return r;
+  reader->streams[gap.stream].next += gap.count;
+  return give_gap(record, gap);
+}
+
+/* ---- chunks ---- */
+
+/* The chunk that was loaded. Returns 1 with a record, 0 when it gives none (yet), LB_E_DAMAGED, or -ENOMEM. */
+static int chunk_open(struct lb_trace_reader *reader, struct lb_trace_record *record, bool *ret_again)
+{
+  struct reader_stream *stream;
+  int r;
+
+  if (chunk_has_position(reader->head.type)) {
+    r = position_check(reader, record);
+    *ret_again = r > 0;
+    if (r != 0)
+      return r;
+    return reader->head.type == CHUNK_GAP ? gap_open(reader, record) : branches_open(reader, record);
+  }
+  if (!chunk_describes(reader->head.type))
+    return 0;
+  r = record_unpack(reader, record);
+  if (r >= 0 && record->type == LB_TRACE_STREAM)
+    r = stream_get(reader, record->stream.number, &stream);
+  return r < 0 ? r : 1;
+}
+
+/* The file is over: it must have said so. */
+static int reader_end(struct lb_trace_reader *reader, struct lb_trace_record *record, bool is_whole)
+{
+  reader->is_over = true;
+  if (is_whole)
+    return 0;
+  return give_gap(record, (struct lb_trace_gap){.stream = LB_TRACE_ALL, .reason = LB_TRACE_CUT});
+}
+
+/* There is no chunk where one should be: goes on at the next that can be found. */
+static int reader_search(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  int r = chunk_search(reader, reader->offset, &reader->offset);
+
+  if (r == LB_E_TRUNCATED) {
+    reader->offset = reader->size;
+    return give_damage(record);
+  }
+  return r < 0 ? r : give_damage(record);
+}
+
+/* Returns 1 with a record, 0 without, LB_E_DAMAGED for a chunk whose contents are, or another error. */
+static int chunk_next(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head,
+                      struct lb_trace_record *record, bool *ret_again)
+{
+  int r = chunk_load(reader, offset, head);
+
+  return r < 0 ? r : chunk_open(reader, record, ret_again);
+}
+
+/* Is it a chunk that a sequential reader has to unpack? */
+static bool chunk_is_ours(unsigned type)
+{
+  return chunk_describes(type) || chunk_has_position(type);
+}
+
+static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  while (!reader->is_over) {
+    uint64_t offset = reader->offset;
+    struct chunk_head head;
+    bool is_again = false;
+    int r = chunk_find(reader, offset, &head);
+
+    if (r == LB_E_TRUNCATED)
+      return reader_end(reader, record, false);
+    if (r == LB_E_DAMAGED)
+      return reader_search(reader, record);
+    if (r < 0)
+      return r;
+    if (head.type == CHUNK_END)
+      return reader_end(reader, record, true);
+    reader->offset = offset + CHUNK_HEAD_SIZE + head.stored;
+    if (!chunk_is_ours(head.type))
+      continue;
+    r = chunk_next(reader, offset, &head, record, &is_again);
+    if (is_again)
+      reader->offset = offset;
+    if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
+      return give_damage(record);
+    if (r == 0 && reader->decoder.left)
+      r = branches_next(reader, record);
+    if (r != 0)
+      return r;
+  }
+  return 0;
+}
+
+/* The stream's first chunk of a plan is where its numbers begin. */
+static int plan_begin_stream(struct lb_trace_reader *reader, const struct chunk_position *position)
+{
+  struct reader_stream *stream;
+  int r = stream_get(reader, position->stream, &stream);
+
+  if (r < 0)
+    return r;
+  stream->next = position->first;
+  reader->skip = reader->plan.skip;
+  return 0;
+}
+
+static int plan_chunk(struct lb_trace_reader *reader, uint64_t place, struct lb_trace_record *record, bool *ret_again)
+{
+  struct reader_plan *plan = &reader->plan;
+  struct chunk_position position;
+  struct chunk_head head;
+  int r = chunk_find(reader, place, &head);
+
+  if (r >= 0 && plan->at == plan->described + 1) {
+    r = chunk_find_position(reader, place, &head, &position);
+    if (r >= 0)
+      r = plan_begin_stream(reader, &position);
+  }
+  return r < 0 ? r : chunk_next(reader, place, &head, record, ret_again);
+}
+
+/* What is known to be missing before the stream's first chunk and behind its last one. */
+static int plan_gap(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  struct reader_plan *plan = &reader->plan;
+
+  if (plan->at == plan->described && plan->is_broken) {
+    plan->is_broken = false;
+    return give_damage(record);
+  }
+  if (plan->at == plan->count && plan->is_cut) {
+    plan->is_cut = false;
+    return reader_end(reader, record, false);
+  }
+  return 0;
+}
+
+static int plan_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  struct reader_plan *plan = &reader->plan;
+  int r = plan_gap(reader, record);
+
+  while (r == 0 && plan->at < plan->count) {
+    bool is_again = false;
+
+    plan->at++;
+    r = plan_chunk(reader, plan->places[plan->at - 1], record, &is_again);
+    plan->at -= is_again;
+    if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
+      return give_damage(record);
+    if (r == 0 && reader->decoder.left)
+      r = branches_next(reader, record);
+    if (r == 0)
+      r = plan_gap(reader, record);
+  }
+  return r;
+}
+
+int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record *ret_record)
+{
+  while (reader->decoder.left) {
+    int r = branches_next(reader, ret_record);
+
+    if (r != 0)
+      return r;
+  }
+  return reader->plan.is_on ? plan_next(reader, ret_record) : sequence_next(reader, ret_record);
+}
+
+void lb_trace_reader_rewind(struct lb_trace_reader *reader)
+{
+  reader->plan.is_on = false;
+  reader->plan.count = 0;
+  reader->plan.at = 0;
+  reader->decoder.left = 0;
+  reader->skip = 0;
+  reader->offset = TRACE_HEAD_SIZE;
+  reader->is_over = false;
+  for (size_t i = 0; i < reader->count; i++)
+    reader->streams[i].next = 0;
+}
+
+/* ---- opening ---- */
+
+static int head_check(struct lb_trace_reader *reader)
+{
+  uint8_t bytes[TRACE_HEAD_SIZE];
+  int r = reader_read(reader, 0, bytes, sizeof(bytes));
+
+  if (r == LB_E_TRUNCATED)
+    return LB_E_NOT_TRACE;
+  if (r < 0)
+    return r;
+  if (memcmp(bytes, TRACE_MAGIC, TRACE_MAGIC_SIZE) != 0 || bytes_get_u32(bytes + 12) != checksum_add(0, bytes, 12))
+    return LB_E_NOT_TRACE;
+  if ((bytes_get_u32(bytes + TRACE_MAGIC_SIZE) & 0xFFFF) != TRACE_VERSION)
+    return LB_E_TRACE_VERSION;
+  return 0;
+}
+
+static int reader_begin(struct lb_trace_reader *reader, struct lb_trace_reader **ret_reader)
+{
+  int r = -ENOMEM;
+
+  reader->zstd = ZSTD_createDCtx();
+  if (reader->zstd)
+    r = head_check(reader);
+  if (r < 0) {
+    lb_trace_reader_close(reader);
+    return r;
+  }
+  lb_trace_reader_rewind(reader);
+  *ret_reader = reader;
+  return 0;
+}
+
+int lb_trace_reader_open(const char *path, struct lb_trace_reader **ret_reader)
+{
+  struct lb_trace_reader *reader = calloc(1, sizeof(*reader));
+  struct stat status;
+  int r = 0;
+
+  if (!reader)
+    return -ENOMEM;
+  reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait for its writer */
+  if (reader->fd < 0 || fstat(reader->fd, &status) < 0)
+    r = -errno;
+  else if (!S_ISREG(status.st_mode))
+    r = S_ISDIR(status.st_mode) ? -EISDIR : -ESPIPE;
+  if (r < 0) {
+    lb_trace_reader_close(reader);
+    return r;
+  }
+  reader->size = (uint64_t)status.st_size;
+  return reader_begin(reader, ret_reader);
+}
+
+int lb_trace_reader_open_bytes(const void *bytes, size_t size, struct lb_trace_reader **ret_reader)
+{
+  struct lb_trace_reader *reader = calloc(1, sizeof(*reader));
+
+  if (!reader)
+    return -ENOMEM;
+  reader->fd = -1;
+  reader->bytes = bytes;
+  reader->size = size;
+  return reader_begin(reader, ret_reader);
+}
+
+void lb_trace_reader_close(struct lb_trace_reader *reader)
+{
+  if (!reader)
+    return;
+  if (reader->fd >= 0)
+    close(reader->fd);
+  ZSTD_freeDCtx(reader->zstd);
+  buffer_done(&reader->stored);
+  buffer_done(&reader->raw);
+  decoder_done(&reader->decoder);
+  free(reader->streams);
+  free(reader->plan.places);
+  free(reader);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The end of a stream without reading what comes before: the index at the end of the file says where each stream's last
+ * chunk is, and every chunk where the one before it is. A file without its index is walked through once, from head to
+ * head.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/reader.h"
+
+#define END_SIZE (CHUNK_HEAD_SIZE + 8u)
+
+static int plan_add(struct lb_trace_reader *reader, uint64_t place)
+{
+  struct reader_plan *plan = &reader->plan;
+  uint64_t *places = array_grow(plan->places, sizeof(*places), plan->count, &plan->capacity);
+
+  if (!places)
+    return -ENOMEM;
+  plan->places = places;
+  places[plan->count++] = place;
+  return 0;
+}
+
+/* ---- where things are ---- */
+
+static void places_forget(struct lb_trace_reader *reader)
+{
+  reader->plan.count = 0;
+  reader->plan.is_cut = false;
+  for (size_t i = 0; i < reader->count; i++)
+    reader->streams[i].last = 0;
+}
+
+/* Places in the index grow; a stranger's that do not would have us read the same chunk for ever. */
+static int index_described(struct lb_trace_reader *reader, struct cursor *cursor)
+{
+  uint64_t count = cursor_varint(cursor), place = 0;
+
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t step = cursor_varint(cursor);
+
+    if (cursor->is_short || step == 0 || step > reader->size - place)
+      return LB_E_DAMAGED;
+    place += step;
+    if (plan_add(reader, place) < 0)
+      return -ENOMEM;
+  }
+  return 0;
+}
+
+static int index_streams(struct lb_trace_reader *reader, struct cursor *cursor)
+{
+  uint64_t count = cursor_varint(cursor);
+
+  if (count > LB_TRACE_STREAMS_MAX)
+    return LB_E_DAMAGED;
+  for (uint32_t i = 0; i < count; i++) {
+    struct reader_stream *stream;
+    int r = stream_get(reader, i, &stream);
+
+    if (r < 0)
+      return r;
+    stream->last = cursor_varint(cursor);
+    cursor_varint(cursor); /* how many branches it has */
+  }
+  return cursor->is_short ? LB_E_DAMAGED : 0;
+}
+
+/* Returns 0; -ENOMEM, -errno; or LB_E_DAMAGED, LB_E_TRUNCATED when there is no index that could be used. */
+static int index_read(struct lb_trace_reader *reader)
+{
+  struct cursor cursor;
+  struct chunk_head head;
+  uint64_t place;
+  int r;
+
+  if (reader->size < TRACE_HEAD_SIZE + END_SIZE)
+    return LB_E_TRUNCATED;
+  r = chunk_find(reader, reader->size - END_SIZE, &head);
+  if (r < 0 || head.type != CHUNK_END)
+    return r < 0 ? r : LB_E_DAMAGED;
+  r = chunk_load(reader, reader->size - END_SIZE, &head);
+  if (r < 0 || reader->raw.size < 8)
+    return r < 0 ? r : LB_E_DAMAGED;
+  place = bytes_get_u64(reader->raw.bytes);
+  r = place ? chunk_find(reader, place, &head) : LB_E_DAMAGED;
+  if (r < 0 || head.type != CHUNK_INDEX)
+    return r < 0 ? r : LB_E_DAMAGED;
+  r = chunk_load(reader, place, &head);
+  if (r < 0)
+    return r;
+  cursor = (struct cursor){reader->raw.bytes, reader->raw.bytes + reader->raw.size, false};
+  r = index_described(reader, &cursor);
+  return r < 0 ? r : index_streams(reader, &cursor);
+}
+
+/* A stream exists although it may have no branches. What is wrong with the chunk shows when it is read. */
+static void walk_note_stream(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head)
+{
+  struct lb_trace_record record;
+  struct reader_stream *stream;
+
+  if (chunk_load(reader, offset, head) >= 0 && record_unpack(reader, &record) >= 0)
+    (void)stream_get(reader, record.stream.number, &stream);
+}
+
+/* Notes one chunk on the walk through the file. */
+static int walk_note(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head)
+{
+  struct chunk_position position;
+  struct reader_stream *stream;
+  struct chunk_head again;
+  int r;
+
+  if (head->type == CHUNK_STREAM)
+    walk_note_stream(reader, offset, head);
+  if (chunk_describes(head->type))
+    return plan_add(reader, offset);
+  if (!chunk_has_position(head->type))
+    return 0;
+  r = chunk_find_position(reader, offset, &again, &position);
+  if (r >= 0)
+    r = stream_get(reader, position.stream, &stream);
+  if (r >= 0)
+    stream->last = offset;
+  return r == LB_E_DAMAGED ? 0 : r;
+}
+
+static int file_walk(struct lb_trace_reader *reader)
+{
+  uint64_t offset = TRACE_HEAD_SIZE;
+  struct chunk_head head;
+  int r;
+
+  for (;;) {
+    r = chunk_find(reader, offset, &head);
+    if (r == LB_E_DAMAGED) {
+      r = chunk_search(reader, offset, &offset);
+      if (r >= 0)
+        continue;
+    }
+    if (r == LB_E_TRUNCATED) {
+      reader->plan.is_cut = true;
+      return 0;
+    }
+    if (r >= 0)
+      r = walk_note(reader, offset, &head);
+    if (r < 0)
+      return r;
+    if (head.type == CHUNK_END)
+      return 0;
+    offset += CHUNK_HEAD_SIZE + head.stored;
+  }
+}
+
+static int places_find(struct lb_trace_reader *reader)
+{
+  int r;
+
+  places_forget(reader);
+  r = index_read(reader);
+  if (r != LB_E_DAMAGED && r != LB_E_TRUNCATED)
+    return r;
+  places_forget(reader);
+  return file_walk(reader);
+}
+
+/* ---- the way back ---- */
+
+static void places_reverse(uint64_t *places, size_t count)
+{
+  for (size_t i = 0; i < count / 2; i++) {
+    uint64_t place = places[i];
+
+    places[i] = places[count - 1 - i];
+    places[count - 1 - i] = place;
+  }
+}
+
+/* Adds the stream's chunks from the last one back until they hold `count` branches. */
+static int plan_stream(struct lb_trace_reader *reader, uint32_t stream, uint64_t count)
+{
+  struct reader_plan *plan = &reader->plan;
+  uint64_t place = reader->streams[stream].last, have = 0;
+
+  while (place && have < count) {
+    struct chunk_position position;
+    struct chunk_head head;
+    int r = chunk_find_position(reader, place, &head, &position);
+
+    if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED || (r >= 0 && position.stream != stream)) {
+      plan->is_broken = true;
+      break;
+    }
+    if (r < 0)
+      return r;
+    if (plan_add(reader, place) < 0)
+      return -ENOMEM;
+    have += position.count;
+    if (position.previous >= place) {
+      plan->is_broken = true;
+      break;
+    }
+    place = position.previous;
+  }
+  if (plan->count > plan->described)
+    places_reverse(plan->places + plan->described, plan->count - plan->described);
+  plan->skip = have > count ? have - count : 0;
+  return 0;
+}
+
+int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64_t count)
+{
+  struct reader_plan *plan = &reader->plan;
+  int r;
+
+  lb_trace_reader_rewind(reader);
+  r = places_find(reader);
+  if (r < 0)
+    return r;
+  plan->is_on = true;
+  plan->is_broken = false;
+  plan->described = plan->count;
+  plan->skip = 0;
+  if (stream == LB_TRACE_ALL)
+    return 0;
+  if (stream >= reader->count)
+    return LB_E_NO_ENTRY;
+  return plan_stream(reader, stream, count);
+}

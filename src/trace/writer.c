@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The writer of traces: streams, each with a chunk of branches that is being filled, and everything that describes
+ * them. At most WRITER_ENCODERS chunks are open at the same time, so that memory stays bounded whatever the number of
+ * threads.
+ */
+#include "lastbranch/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/writer.h"
+
+#define ZSTD_LEVEL 3
+#define CODE_PIECE (1u << 20) /* bytes of code in one chunk */
+
+/* Remembers a failure that leaves the trace without something it should have. */
+static int writer_fail(struct lb_trace_writer *writer, int error)
+{
+  if (writer->error >= 0)
+    writer->error = error;
+  return writer->error;
+}
+
+/* ---- branches ---- */
+
+/* Writes the chunk that an encoder has been filling, and makes the encoder free. */
+static int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot)
+{
+  struct writer_stream *stream = &writer->streams[slot->stream];
+  struct encoder *encoder = slot->encoder;
+  struct chunk_position position = {
+    .first = stream->next - encoder->count,
+    .previous = stream->previous,
+    .stream = slot->stream,
+    .count = encoder->count,
+  };
+  uint64_t place = writer->file.size;
+
+  slot->used = 0;
+  stream->encoder = -1;
+  if (!encoder->count)
+    return writer->error;
+  writer->raw.size = 0;
+  if (encoder_end(encoder, &writer->raw) < 0)
+    return writer_fail(writer, -ENOMEM);
+  stream->previous = place;
+  return chunk_write(writer, CHUNK_BRANCHES, &position);
+}
+
+/* A free encoder, or the one that has not been used for longest. */
+static struct writer_encoder *encoder_choose(struct lb_trace_writer *writer)
+{
+  struct writer_encoder *best = &writer->encoders[0];
+
+  for (unsigned i = 1; i < WRITER_ENCODERS && best->used; i++)
+    if (writer->encoders[i].used < best->used)
+      best = &writer->encoders[i];
+  if (best->used)
+    encoder_close(writer, best);
+  return best;
+}
+
+/* The encoder that this stream is filling. Returns NULL after writer_fail. */
+static struct encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream)
+{
+  struct writer_encoder *slot;
+
+  if (writer->streams[stream].encoder >= 0) {
+    slot = &writer->encoders[writer->streams[stream].encoder];
+    slot->used = ++writer->clock;
+    return slot->encoder;
+  }
+  slot = encoder_choose(writer);
+  if (!slot->encoder)
+    slot->encoder = calloc(1, sizeof(*slot->encoder));
+  if (!slot->encoder || encoder_begin(slot->encoder) < 0) {
+    writer_fail(writer, -ENOMEM);
+    return NULL;
+  }
+  slot->stream = stream;
+  slot->used = ++writer->clock;
+  writer->streams[stream].encoder = (int8_t)(slot - writer->encoders);
+  return slot->encoder;
+}
+
+int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, const struct lb_branch *branches,
+                             size_t count)
+{
+  if (writer->error < 0)
+    return writer->error;
+  if (stream >= writer->count)
+    return -EINVAL;
+  while (count > 0) {
+    struct encoder *encoder = encoder_open(writer, stream);
+    int done = encoder ? encoder_add(encoder, branches, count) : writer->error;
+
+    if (done < 0)
+      return done == -EINVAL ? done : writer_fail(writer, done);
+    branches += done;
+    count -= (size_t)done;
+    writer->branches += (uint64_t)done;
+    writer->streams[stream].next += (uint64_t)done;
+    if (encoder_is_full(encoder) && encoder_close(writer, &writer->encoders[writer->streams[stream].encoder]) < 0)
+      return writer->error;
+  }
+  return 0;
+}
+
+static void streams_close(struct lb_trace_writer *writer, uint32_t space, bool is_every)
+{
+  for (unsigned i = 0; i < WRITER_ENCODERS; i++) {
+    struct writer_encoder *slot = &writer->encoders[i];
+
+    if (slot->used && (is_every || writer->streams[slot->stream].space == space))
+      encoder_close(writer, slot);
+  }
+}
+
+int lb_trace_writer_flush(struct lb_trace_writer *writer)
+{
+  streams_close(writer, 0, true);
+  return writer->error;
+}
+
+static int gap_write(struct lb_trace_writer *writer, uint32_t number, const struct lb_trace_gap *gap)
+{
+  struct writer_stream *stream = &writer->streams[number];
+  struct chunk_position position = {.first = stream->next, .previous = stream->previous, .stream = number};
+  uint64_t place;
+
+  if (stream->encoder >= 0)
+    encoder_close(writer, &writer->encoders[stream->encoder]);
+  position.previous = stream->previous;
+  place = writer->file.size;
+  writer->raw.size = 0;
+  if (raw_varint(writer, gap->reason) < 0 || raw_varint(writer, gap->count) < 0)
+    return writer_fail(writer, -ENOMEM);
+  if (chunk_write(writer, CHUNK_GAP, &position) >= 0) {
+    stream->previous = place;
+    stream->next += gap->count;
+  }
+  return writer->error;
+}
+
+int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_gap *gap)
+{
+  if (gap->reason != LB_TRACE_LOST && gap->reason != LB_TRACE_PAUSED)
+    return -EINVAL;
+  if (gap->stream != LB_TRACE_ALL)
+    return gap->stream < writer->count ? gap_write(writer, gap->stream, gap) : -EINVAL;
+  for (uint32_t i = 0; i < writer->count && writer->error >= 0; i++)
+    gap_write(writer, i, gap);
+  return writer->error;
+}
+
+/* ---- what describes ---- */
+
+/* A chunk whose contents could not be put together for lack of memory is missing in the trace: that is a failure. */
+static int described_write(struct lb_trace_writer *writer, enum chunk_type type, int filled)
+{
+  return filled < 0 ? writer_fail(writer, filled) : chunk_write(writer, type, NULL);
+}
+
+static int raw_text(struct lb_trace_writer *writer, const char *text)
+{
+  return raw_bytes(writer, text ? text : "", text ? strlen(text) : 0);
+}
+
+static bool text_fits(const char *text)
+{
+  return !text || strlen(text) <= LB_TRACE_TEXT_MAX;
+}
+
+int lb_trace_writer_meta(struct lb_trace_writer *writer, const struct lb_trace_meta *meta)
+{
+  int r;
+
+  if (!text_fits(meta->key) || !text_fits(meta->value))
+    return LB_E_TOO_BIG;
+  writer->raw.size = 0;
+  r = raw_text(writer, meta->key);
+  if (r >= 0)
+    r = raw_text(writer, meta->value);
+  return described_write(writer, CHUNK_META, r);
+}
+
+static int module_fill(struct lb_trace_writer *writer, const struct lb_trace_module *module)
+{
+  uint64_t numbers[] = {module->space, module->is_gone, module->address, module->size, module->offset};
+  int r = 0;
+
+  writer->raw.size = 0;
+  for (size_t i = 0; r >= 0 && i < sizeof(numbers) / sizeof(*numbers); i++)
+    r = raw_varint(writer, numbers[i]);
+  if (r >= 0)
+    r = raw_text(writer, module->name);
+  if (r >= 0)
+    r = raw_bytes(writer, module->build_id, module->build_id_size);
+  return r;
+}
+
+int lb_trace_writer_module(struct lb_trace_writer *writer, const struct lb_trace_module *module)
+{
+  if (!text_fits(module->name) || module->build_id_size > LB_TRACE_BUILD_ID_MAX)
+    return LB_E_TOO_BIG;
+  streams_close(writer, module->space, false);
+  return described_write(writer, CHUNK_MODULE, module_fill(writer, module));
+}
+
+int lb_trace_writer_code(struct lb_trace_writer *writer, const struct lb_trace_code *code)
+{
+  streams_close(writer, code->space, false);
+  for (size_t done = 0; done < code->size && writer->error >= 0; done += CODE_PIECE) {
+    size_t size = code->size - done < CODE_PIECE ? code->size - done : CODE_PIECE;
+    int r;
+
+    writer->raw.size = 0;
+    r = raw_varint(writer, code->space);
+    if (r >= 0)
+      r = raw_varint(writer, code->address + done);
+    if (r >= 0)
+      r = raw_bytes(writer, code->bytes + done, size);
+    described_write(writer, CHUNK_CODE, r);
+  }
+  return writer->error;
+}
+
+static int stream_fill(struct lb_trace_writer *writer, const struct lb_trace_stream *stream, uint32_t number)
+{
+  uint32_t numbers[] = {number, stream->space, stream->process, stream->thread};
+  int r = 0;
+
+  writer->raw.size = 0;
+  for (size_t i = 0; r >= 0 && i < sizeof(numbers) / sizeof(*numbers); i++)
+    r = raw_varint(writer, numbers[i]);
+  return r < 0 ? r : raw_text(writer, stream->name);
+}
+
+int lb_trace_writer_stream(struct lb_trace_writer *writer, const struct lb_trace_stream *stream, uint32_t *ret_number)
+{
+  struct writer_stream *streams;
+  uint32_t number = (uint32_t)writer->count;
+  int r;
+
+  if (!text_fits(stream->name) || writer->count >= LB_TRACE_STREAMS_MAX)
+    return LB_E_TOO_BIG;
+  streams = array_grow(writer->streams, sizeof(*streams), writer->count, &writer->capacity);
+  if (!streams)
+    return -ENOMEM;
+  writer->streams = streams;
+  r = described_write(writer, CHUNK_STREAM, stream_fill(writer, stream, number));
+  if (r < 0)
+    return r;
+  streams[writer->count++] = (struct writer_stream){.space = stream->space, .encoder = -1};
+  *ret_number = number;
+  return 0;
+}
+
+/* ---- beginning and end ---- */
+
+struct lb_trace_size lb_trace_writer_size(const struct lb_trace_writer *writer)
+{
+  return (struct lb_trace_size){writer->file.size, writer->branches};
+}
+
+static int head_write(struct lb_trace_writer *writer)
+{
+  uint8_t bytes[TRACE_HEAD_SIZE] = TRACE_MAGIC;
+
+  bytes_put_u32(bytes + TRACE_MAGIC_SIZE, TRACE_VERSION | TRACE_MINOR << 16);
+  bytes_put_u32(bytes + 12, checksum_add(0, bytes, 12));
+  writer->error = trace_file_write(&writer->file, bytes, sizeof(bytes));
+  return writer->error;
+}
+
+static void writer_free(struct lb_trace_writer *writer)
+{
+  for (unsigned i = 0; i < WRITER_ENCODERS; i++) {
+    if (writer->encoders[i].encoder)
+      encoder_done(writer->encoders[i].encoder);
+    free(writer->encoders[i].encoder);
+  }
+  ZSTD_freeCCtx(writer->zstd);
+  buffer_done(&writer->raw);
+  buffer_done(&writer->packed);
+  free(writer->streams);
+  free(writer->described);
+  free(writer);
+}
+
+int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer)
+{
+  struct lb_trace_writer *writer = calloc(1, sizeof(*writer));
+  int r = -ENOMEM;
+
+  if (!writer)
+    return r;
+  writer->zstd = ZSTD_createCCtx();
+  if (!writer->zstd || ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)))
+    goto out;
+  r = trace_file_open(&writer->file, path);
+  if (r < 0)
+    goto out;
+  head_write(writer); /* a failure stays in the writer, and close gives it */
+  *ret_writer = writer;
+  return 0;
+out:
+  writer_free(writer);
+  return r;
+}
+
+int lb_trace_writer_close(struct lb_trace_writer *writer)
+{
+  int r;
+
+  if (!writer)
+    return 0;
+  if (lb_trace_writer_flush(writer) >= 0) {
+    r = index_write(writer);
+    if (r < 0)
+      writer_fail(writer, r);
+  }
+  r = trace_file_close(&writer->file, writer->error);
+  writer_free(writer);
+  return r;
+}
