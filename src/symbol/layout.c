@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where an ELF file lies in memory, and its build-id, from its program headers and notes. ELF specification, "Program
+ * Header", "Note Section".
+ */
+#include <gelf.h>
+#include <libelf.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "symbol/table.h"
+
+static void note_read(Elf_Data *data, struct symbol_layout *layout)
+{
+  size_t name, contents, offset = 0;
+  GElf_Nhdr note;
+
+  while ((offset = gelf_getnote(data, offset, &note, &name, &contents)) > 0)
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp((char *)data->d_buf + name, "GNU", 4) &&
+        note.n_descsz <= SYMBOL_BUILD_ID_MAX) {
+      memcpy(layout->build_id, (char *)data->d_buf + contents, note.n_descsz);
+      layout->build_id_size = note.n_descsz;
+      return;
+    }
+}
+
+static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layout *layout)
+{
+  if (program->p_type == PT_LOAD && program->p_filesz && layout->count < SYMBOL_PIECES_MAX)
+    layout->pieces[layout->count++] =
+      (struct symbol_piece){program->p_vaddr, program->p_paddr, program->p_filesz, program->p_offset};
+  if (program->p_type == PT_NOTE && !layout->build_id_size) {
+    Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)program->p_offset, program->p_filesz, ELF_T_NHDR);
+
+    if (data)
+      note_read(data, layout);
+  }
+}
+
+int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout)
+{
+  struct symbol_layout layout = {.count = 0};
+  struct elf_file file;
+  size_t count = 0;
+  int r = elf_open(&file, bytes, size);
+
+  if (r < 0)
+    return r;
+  if (elf_getphdrnum(file.elf, &count) == 0)
+    for (size_t i = 0; i < count; i++) {
+      GElf_Phdr program;
+
+      if (gelf_getphdr(file.elf, (int)i, &program))
+        program_read(file.elf, &program, &layout);
+    }
+  elf_close(&file);
+  *ret_layout = layout;
+  return 0;
+}

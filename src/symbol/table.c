@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of symbols: sorted by address once it is full, then searched.
+ */
+#include "symbol/table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define NESTED_MAX 16 /* symbols inside another one that a search goes back over */
+
+/* ---- filling ---- */
+
+/* Bytes of a name that are kept: whole UTF-8 characters, no control characters. 0 if it is not fit. */
+static size_t name_length(const char *name, size_t length)
+{
+  size_t at = 0;
+
+  while (at < length) {
+    unsigned char c = (unsigned char)name[at];
+    size_t size = c < 0x80 ? 1 : 0;
+
+    if (iscntrl(c) || c == ' ')
+      return 0;
+    if (!size) {
+      char copy[5] = {0}; /* utf8_size wants a string that ends */
+
+      memcpy(copy, name + at, length - at < 4 ? length - at : 4);
+      size = utf8_size(copy);
+      if (size < 2 || (c == 0xC2 && (unsigned char)copy[1] < 0xA0)) /* U+0080 to U+009F control terminals, too */
+        return 0;
+    }
+    if (at + size > SYMBOL_NAME_MAX)
+      return at;
+    at += size;
+  }
+  return at;
+}
+
+static int names_reserve(struct symbol_table *table, size_t more)
+{
+  size_t capacity = table->names_capacity ? table->names_capacity : 4096;
+  char *names;
+
+  if (table->names_capacity - table->names_size >= more)
+    return 0;
+  while (capacity - table->names_size < more)
+    capacity *= 2;
+  if (capacity > UINT32_MAX)
+    return LB_E_TOO_BIG;
+  names = realloc(table->names, capacity);
+  if (!names)
+    return -ENOMEM;
+  table->names = names;
+  table->names_capacity = capacity;
+  return 0;
+}
+
+int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, const char *name, size_t length)
+{
+  struct symbol *symbols;
+  int r;
+
+  length = name_length(name, length);
+  if (!length)
+    return 0;
+  if (table->count >= SYMBOL_COUNT_MAX)
+    return LB_E_TOO_BIG;
+  r = names_reserve(table, length + 1);
+  if (r < 0)
+    return r;
+  symbols = array_grow(table->symbols, sizeof(*symbols), table->count, &table->capacity);
+  if (!symbols)
+    return -ENOMEM;
+  table->symbols = symbols;
+  symbols[table->count] = *symbol;
+  symbols[table->count++].name = (uint32_t)table->names_size;
+  memcpy(table->names + table->names_size, name, length);
+  table->names[table->names_size + length] = '\0';
+  table->names_size += length + 1;
+  return 0;
+}
+
+int symbol_table_add_segment(struct symbol_table *table, const struct symbol_segment *segment)
+{
+  struct symbol_segment *segments =
+    array_grow(table->segments, sizeof(*segments), table->segment_count, &table->segment_capacity);
+
+  if (!segments)
+    return -ENOMEM;
+  table->segments = segments;
+  segments[table->segment_count++] = *segment;
+  return 0;
+}
+
+/* ---- finishing ---- */
+
+static int symbol_compare(const void *one, const void *other)
+{
+  const struct symbol *a = one, *b = other;
+
+  if (a->address != b->address)
+    return a->address < b->address ? -1 : 1;
+  if (a->rank != b->rank)
+    return a->rank < b->rank ? -1 : 1;
+  return a->name < b->name ? -1 : a->name > b->name; /* the order of the file */
+}
+
+/* Of several at one address the best stays, and takes a size that only another one knows. */
+static void symbols_join(struct symbol_table *table)
+{
+  size_t kept = 0;
+
+  for (size_t i = 0; i < table->count; i++) {
+    struct symbol *last = kept ? &table->symbols[kept - 1] : NULL;
+
+    if (last && last->address == table->symbols[i].address)
+      last->end = last->end ? last->end : table->symbols[i].end;
+    else
+      table->symbols[kept++] = table->symbols[i];
+  }
+  table->count = kept;
+}
+
+/* Symbols without a size reach up to the next one. */
+static void symbols_close(struct symbol_table *table)
+{
+  for (size_t i = 0; i < table->count; i++) {
+    struct symbol *symbol = &table->symbols[i];
+    uint64_t reach = symbol->address + SYMBOL_REACH;
+
+    if (symbol->end)
+      continue;
+    if (reach < symbol->address)
+      reach = UINT64_MAX;
+    symbol->end = i + 1 < table->count && symbol[1].address < reach ? symbol[1].address : reach;
+  }
+}
+
+int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_table)
+{
+  struct symbol_table *table = calloc(1, sizeof(*table));
+  bool is_elf = size >= 4 && memcmp(bytes, "\177ELF", 4) == 0;
+  int r;
+
+  if (!table)
+    return -ENOMEM;
+  r = is_elf ? elf_read(table, bytes, size) : map_read(table, bytes, size);
+  if (r >= 0 && !table->count)
+    r = LB_E_NO_SYMBOLS;
+  if (r < 0) {
+    symbol_table_free(table);
+    return r;
+  }
+  qsort(table->symbols, table->count, sizeof(*table->symbols), symbol_compare);
+  symbols_join(table);
+  symbols_close(table);
+  *ret_table = table;
+  return 0;
+}
+
+void symbol_table_free(struct symbol_table *table)
+{
+  if (!table)
+    return;
+  free(table->symbols);
+  free(table->names);
+  free(table->segments);
+  free(table);
+}
+
+size_t symbol_table_count(const struct symbol_table *table)
+{
+  return table->count;
+}
+
+/* ---- asking ---- */
+
+/* How many symbols begin at or before an address. */
+static size_t symbols_up_to(const struct symbol_table *table, uint64_t address)
+{
+  size_t low = 0, high = table->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (table->symbols[middle].address <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The nearest symbol before the address that holds it: a label inside a function may end before the function does. */
+static const struct symbol *symbol_at(const struct symbol_table *table, uint64_t address)
+{
+  size_t i = symbols_up_to(table, address);
+
+  for (unsigned step = 0; i > 0 && step < NESTED_MAX; step++, i--)
+    if (address < table->symbols[i - 1].end)
+      return &table->symbols[i - 1];
+  return NULL;
+}
+
+static const struct symbol *symbol_at_physical(const struct symbol_table *table, uint64_t *address)
+{
+  for (size_t i = 0; i < table->segment_count; i++) {
+    const struct symbol_segment *segment = &table->segments[i];
+
+    if (*address - segment->physical < segment->size) {
+      *address = *address - segment->physical + segment->address;
+      return symbol_at(table, *address);
+    }
+  }
+  return NULL;
+}
+
+bool symbol_table_find(const struct symbol_table *table, uint64_t address, const char **ret_name, uint64_t *ret_offset)
+{
+  const struct symbol *symbol = table ? symbol_at(table, address) : NULL;
+
+  if (!symbol && table)
+    symbol = symbol_at_physical(table, &address);
+  if (!symbol)
+    return false;
+  *ret_name = table->names + symbol->name;
+  *ret_offset = address - symbol->address;
+  return true;
+}
+
+bool symbol_table_address(const struct symbol_table *table, const char *name, uint64_t *ret_address)
+{
+  for (size_t i = 0; table && i < table->count; i++)
+    if (!strcmp(table->names + table->symbols[i].name, name)) {
+      *ret_address = table->symbols[i].address;
+      return true;
+    }
+  return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table of symbols while it is filled by elf.c or map.c and when it is asked.
+ */
+#ifndef SYMBOL_TABLE_H
+#define SYMBOL_TABLE_H
+
+#include "symbol/symbol.h"
+
+struct symbol {
+  uint64_t address;
+  uint64_t end;  /* first address that is not its own; 0: not known */
+  uint32_t name; /* where its name begins in `names` */
+  uint8_t rank;  /* of several at one address, the one with the lowest is taken */
+};
+
+/* A piece of a program that lies at another physical address than it is linked for. */
+struct symbol_segment {
+  uint64_t physical, address, size;
+};
+
+struct symbol_table {
+  struct symbol *symbols; /* by address, each with an end, once it is finished */
+  size_t count, capacity;
+  char *names;
+  size_t names_size, names_capacity;
+  struct symbol_segment *segments;
+  size_t segment_count, segment_capacity;
+};
+
+/* Adds a symbol; `end` 0: up to the next. A name that is empty or not fit to be printed is left out. Returns 0,
+ * LB_E_TOO_BIG, or -ENOMEM. */
+int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, const char *name, size_t length);
+int symbol_table_add_segment(struct symbol_table *table, const struct symbol_segment *segment);
+
+/* Fill a table. Return 0, or as symbol_table_read. */
+int elf_read(struct symbol_table *table, const void *bytes, size_t size);
+int map_read(struct symbol_table *table, const char *text, size_t size);
+
+/* Opens an ELF file in memory for libelf, as a copy that `elf_close` frees. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM. */
+struct elf_file {
+  struct Elf *elf;
+  char *copy;
+};
+
+int elf_open(struct elf_file *file, const void *bytes, size_t size);
+void elf_close(struct elf_file *file);
+
+#endif
