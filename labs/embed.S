@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The built guests, as data of the program: lab_FILE to lab_FILE_end.
+ */
+.macro embed file
+  .global lab_\file, lab_\file\()_end
+  .balign 16
+lab_\file:
+  .incbin "\file\().elf"
+lab_\file\()_end:
+  .byte 0
+.endm
+
+#define LAB(file, name, cpu, other, text) embed file
+
+.section .rodata
+#include "cli/lab.def"
+
+.section .note.GNU-stack, "", @progbits

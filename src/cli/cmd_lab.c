@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr lab: the experiments. Each is a small guest that is part of the program (labs/), run in a machine whose CPU has
+ * what the experiment is about; it prints what it expects and what it got, and says how it ended through port 0xF4.
+ */
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "machine/machine.h"
+
+#define LAB(file, name, cpu, other, text) extern const uint8_t lab_##file[], lab_##file##_end[];
+#include "cli/lab.def"
+#undef LAB
+
+struct lab {
+  const char *name, *cpu, *other, *text; /* the CPU it runs on, and another that the tests take */
+  const uint8_t *first, *end;
+};
+
+static const struct lab lab_table[] = {
+#define LAB(file, name, cpu, other, text) {name, cpu, other, text, lab_##file, lab_##file##_end},
+#include "cli/lab.def"
+#undef LAB
+};
+
+#define LAB_COUNT (sizeof(lab_table) / sizeof(lab_table[0]))
+
+/* What a guest writes to port 0xF4. */
+enum lab_verdict { LAB_AS_EXPECTED, LAB_DIFFERS, LAB_LACKING, LAB_VERDICTS };
+
+static const char *const verdict_words[LAB_VERDICTS] = {"as expected", "different", "not on this CPU"};
+
+struct lab_arguments {
+  const struct lb_cpu *cpu; /* NULL: the lab's own */
+  bool is_json;
+  const char *name; /* NULL, "list", "all" or a lab's */
+};
+
+/* ---- running ---- */
+
+/* Guests that go wrong must end too: none of them needs more. */
+#define LAB_INSTRUCTIONS_MAX 50000000
+
+/* The text of the screen, without blanks at the ends of lines. */
+static int screen_text(struct machine *machine, struct text *text)
+{
+  struct machine_screen screen = machine_screen_all(machine);
+  for (unsigned row = 0; row < screen.rows; row++) {
+    const uint8_t *cells = screen.cells + (size_t)row * screen.columns * 2;
+    unsigned width = screen.columns;
+    while (width && (cells[2 * (width - 1)] == ' ' || cells[2 * (width - 1)] == 0))
+      width--;
+    for (unsigned i = 0; i < width; i++) {
+      char letter = (char)(cells[2 * i] >= ' ' && cells[2 * i] < 0x7F ? cells[2 * i] : '?');
+      if (text_add_bytes(text, &letter, 1) < 0)
+        return -1;
+    }
+    if (text_add(text, "\n") < 0)
+      return -1;
+  }
+  return 0;
+}
+
+/* Returns an enum lab_verdict, or -1 after a complaint. */
+static int lab_run(const struct lab *lab, const struct lb_cpu *cpu, struct text *text)
+{
+  struct machine_config config = {.model = cpu, .predictor = PREDICTOR_2BIT};
+  struct machine_image image = {.bytes = lab->first, .size = (size_t)(lab->end - lab->first)};
+  struct machine_limit limit = {.instructions = LAB_INSTRUCTIONS_MAX, .until_idle = true};
+  struct machine *machine = NULL;
+  const char *why = NULL;
+  int verdict = -1;
+  int error = machine_new(&config, NULL, &machine);
+  if (error >= 0)
+    error = machine_load_kernel(machine, &image, "", NULL, NULL, 0, &why);
+  if (error < 0) {
+    cli_error("lab %s on %s: %s", lab->name, cpu->name, why ? why : lb_strerror(error));
+    machine_free(machine);
+    return -1;
+  }
+  enum machine_stop stop = machine_run(machine, &limit);
+  uint32_t value = stop == MACHINE_STOP_EXIT ? machine_exit_value(machine) : LAB_VERDICTS;
+  if (screen_text(machine, text) < 0)
+    cli_error("%s", lb_strerror(-ENOMEM));
+  else if (value >= LAB_VERDICTS)
+    cli_error("lab %s on %s did not end: %s", lab->name, cpu->name,
+              *machine_stop_reason(machine) ? machine_stop_reason(machine) : "no verdict");
+  else
+    verdict = (int)value;
+  machine_free(machine);
+  return verdict;
+}
+
+/* ---- showing ---- */
+
+static void print_list(void)
+{
+  for (size_t i = 0; i < LAB_COUNT; i++)
+    printf("%-18s %-12s %s\n", lab_table[i].name, lab_table[i].cpu, lab_table[i].text);
+}
+
+static void print_json_string(const char *string)
+{
+  putchar('"');
+  for (; *string; string++) {
+    if (*string == '"' || *string == '\\')
+      printf("\\%c", *string);
+    else if (*string == '\n')
+      printf("\\n");
+    else
+      putchar(*string);
+  }
+  putchar('"');
+}
+
+static void print_list_json(void)
+{
+  printf("[\n");
+  for (size_t i = 0; i < LAB_COUNT; i++) {
+    printf("  {\"name\": \"%s\", \"cpu\": \"%s\", \"also\": \"%s\", \"text\": ", lab_table[i].name, lab_table[i].cpu,
+           lab_table[i].other);
+    print_json_string(lab_table[i].text);
+    printf("}%s\n", i + 1 < LAB_COUNT ? "," : "");
+  }
+  printf("]\n");
+}
+
+static void print_result_json(const struct lab *lab, const struct lb_cpu *cpu, int verdict, const struct text *text)
+{
+  printf("{\"lab\": \"%s\", \"cpu\": \"%s\", \"verdict\": \"%s\", \"screen\": ", lab->name, cpu->name,
+         verdict < 0 ? "did not end" : verdict_words[verdict]);
+  print_json_string(text_string(text));
+  printf("}\n");
+}
+
+/* Runs one and shows it. Returns true unless it went wrong; `ret_verdict` gets what it said. */
+static bool lab_show(const struct lab_arguments *arguments, const struct lab *lab, int *ret_verdict)
+{
+  const struct lb_cpu *cpu = arguments->cpu;
+  struct text text = {0};
+  if (!cpu && cli_find_cpu(lab->cpu, &cpu) < 0)
+    return false;
+  *ret_verdict = lab_run(lab, cpu, &text);
+  if (arguments->is_json)
+    print_result_json(lab, cpu, *ret_verdict, &text);
+  else
+    printf("on %s:\n%s", cpu->title, text_string(&text));
+  text_done(&text);
+  return *ret_verdict == LAB_AS_EXPECTED;
+}
+
+static int show_all(const struct lab_arguments *arguments)
+{
+  unsigned counts[LAB_VERDICTS + 1] = {0};
+  for (size_t i = 0; i < LAB_COUNT; i++) {
+    int verdict = -1;
+    if (!arguments->is_json)
+      printf("%s---- %s: %s\n", i ? "\n" : "", lab_table[i].name, lab_table[i].text);
+    lab_show(arguments, &lab_table[i], &verdict);
+    counts[verdict < 0 ? LAB_VERDICTS : verdict]++;
+  }
+  if (!arguments->is_json)
+    printf("\n%u as expected, %u different, %u not on this CPU\n", counts[LAB_AS_EXPECTED],
+           counts[LAB_DIFFERS] + counts[LAB_VERDICTS], counts[LAB_LACKING]);
+  return counts[LAB_DIFFERS] + counts[LAB_VERDICTS] ? CLI_FAILURE : CLI_OK;
+}
+
+static int show_one(const struct lab_arguments *arguments)
+{
+  for (size_t i = 0; i < LAB_COUNT; i++) {
+    int verdict = -1;
+    if (!strcmp(lab_table[i].name, arguments->name))
+      return lab_show(arguments, &lab_table[i], &verdict) ? CLI_OK : CLI_FAILURE;
+  }
+  cli_error("no lab %s; `lbr lab list` shows them", arguments->name);
+  return CLI_USAGE;
+}
+
+/* ---- the command ---- */
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+  struct lab_arguments *arguments = state->input;
+  switch (key) {
+  case 'c':
+    arguments->cpu = cli_option_cpu(value);
+    return 0;
+  case 'j':
+    arguments->is_json = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (arguments->name)
+      argp_error(state, "one lab at a time: %s is too many", value);
+    arguments->name = value;
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+int cmd_lab(int argc, char **argv)
+{
+  static const struct argp_option options[] = {
+    {"cpu", 'c', "NAME", 0, "run on this CPU instead of the one that the lab is made for", 0},
+    {"json", 'j', NULL, 0, "print JSON", 0},
+    {0},
+  };
+  static const struct argp argp = {
+    options, parse_option, "[list | all | NAME]", "Experiments with branch recording, run in a modelled PC.", cli_help,
+    NULL,    NULL};
+  struct lab_arguments arguments = {0};
+  error_t error = argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+  if (error)
+    return CLI_USAGE;
+  if (!arguments.name || !strcmp(arguments.name, "list")) {
+    if (arguments.is_json)
+      print_list_json();
+    else
+      print_list();
+    return CLI_OK;
+  }
+  return strcmp(arguments.name, "all") ? show_one(&arguments) : show_all(&arguments);
+}
