@@ -22,6 +22,8 @@ static inline uint64_t access_linear(struct cpu *cpu, unsigned segment, uint64_t
   const struct cpu_segment *s = &cpu->segment[segment];
   if (__builtin_expect(s->ease & access, 1))
     return (s->linear_base + offset) & cpu->linear_mask;
+  if ((s->bounded & access) && offset + size - 1 <= s->limit)
+    return (s->linear_base + offset) & cpu->linear_mask;
   return access_linear_slow(cpu, segment, offset, size, access);
 }
 

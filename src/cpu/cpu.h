@@ -40,7 +40,8 @@ struct cpu_segment {
   uint32_t limit;       /* last offset (for expand-down: last offset that is outside), in bytes */
   uint16_t selector;
   uint16_t access;
-  uint8_t ease; /* ACCESS_READ | ACCESS_WRITE: any offset may be accessed so without a check (segment_update) */
+  uint8_t ease;    /* ACCESS_READ | ACCESS_WRITE: any offset may be accessed so without a check, */
+  uint8_t bounded; /* or any up to the limit (segment_update) */
 };
 
 #define SEGMENT_TYPE(access) ((access)&0xFu)

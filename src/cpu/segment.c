@@ -18,13 +18,12 @@
 
 /* ---- what follows from the registers ---- */
 
-static uint8_t ease_outside_64(const struct cpu *cpu, const struct cpu_segment *s)
+/* How offsets up to the limit may be accessed, where nothing else needs a look. */
+static uint8_t bounded_access(const struct cpu *cpu, const struct cpu_segment *s)
 {
-  if (s->limit != LIMIT_MAX || !(s->access & SEGMENT_P))
-    return 0;
   if (!segment_is_protected(cpu))
     return ACCESS_READ | ACCESS_WRITE;
-  if (!(s->access & SEGMENT_S))
+  if (!(s->access & SEGMENT_P) || !(s->access & SEGMENT_S))
     return 0;
   if (s->access & SEGMENT_CODE)
     return s->access & SEGMENT_READABLE ? ACCESS_READ : 0;
@@ -65,7 +64,8 @@ void segment_update(struct cpu *cpu)
     struct cpu_segment *s = &cpu->segment[i];
     bool is_flat = is_64 && i <= DS; /* FS, GS and the system segments keep their bases */
     s->linear_base = is_flat ? 0 : s->base;
-    s->ease = is_64 ? ACCESS_READ | ACCESS_WRITE : ease_outside_64(cpu, s);
+    s->bounded = is_64 ? ACCESS_READ | ACCESS_WRITE : bounded_access(cpu, s);
+    s->ease = is_64 || s->limit == LIMIT_MAX ? s->bounded : 0;
   }
   cpu->code_limit = is_64 ? UINT64_MAX : cpu->segment[CS].limit;
   cpu->stack_mask = is_64 ? UINT64_MAX : cpu->segment[SS].access & SEGMENT_DB ? 0xFFFFFFFF : 0xFFFF;

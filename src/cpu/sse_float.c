@@ -155,11 +155,11 @@ FROM_INTEGER(cvtsi2sd, cvtsi2sdq)
     uint32_t narrow = 0;                                                                                               \
     if (insn->size == 8)                                                                                               \
       __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                           \
-              : [a] "=r"(wide), [csr] "+m"(csr)                                                                        \
+              : [a] "=&r"(wide), [csr] "+m"(csr)                                                                       \
               : [b] "x"(b), [host_csr] "m"(float_host_csr));                                                           \
     else                                                                                                               \
       __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                           \
-              : [a] "=r"(narrow), [csr] "+m"(csr)                                                                      \
+              : [a] "=&r"(narrow), [csr] "+m"(csr)                                                                     \
               : [b] "x"(b), [host_csr] "m"(float_host_csr));                                                           \
     float_raise(cpu, csr, b, TINY_NONE);                                                                               \
     reg_set(cpu, insn->op[0], insn->size, insn->size == 8 ? wide : narrow);                                            \

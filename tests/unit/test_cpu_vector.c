@@ -18,7 +18,7 @@
 #include "vector_case.h"
 #include "vector_run.h"
 
-enum { ROUNDS = 24, ROUNDS_X87 = 48, DIFFERENCES_SHOWN = 1 }; /* per instruction */
+enum { ROUNDS = 5, ROUNDS_X87 = 10, DIFFERENCES_SHOWN = 1 }; /* per instruction */
 
 /* ---- random values: the same in each run ---- */
 
