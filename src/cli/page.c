@@ -129,6 +129,12 @@ void page_put_flag(struct page *page, const char *key, bool value)
   value_put(page, key, value ? "yes" : "no", value ? "true" : "false");
 }
 
+void page_put_json(struct page *page, const char *key, const char *json)
+{
+  if (page->is_json)
+    value_put(page, key, json, json);
+}
+
 void page_put_note(struct page *page, const char *key, const char *value)
 {
   char buffer[512];

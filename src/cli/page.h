@@ -58,7 +58,8 @@ void page_putf(struct page *page, const char *key, const char *format, ...) __at
 void page_put_number(struct page *page, const char *key, uint64_t value);
 void page_put_signed(struct page *page, const char *key, int64_t value);
 void page_put_hex(struct page *page, const char *key, uint64_t value);
-void page_put_flag(struct page *page, const char *key, bool value); /* as text "yes" or "no" */
+void page_put_flag(struct page *page, const char *key, bool value);       /* as text "yes" or "no" */
+void page_put_json(struct page *page, const char *key, const char *json); /* JSON only: a value that is made already */
 
 /* In a row, behind its last cell: a source or remark, as text in a line of its own. */
 void page_put_note(struct page *page, const char *key, const char *value);

@@ -14,7 +14,7 @@ run --version
 verdict 'version' $?
 
 run help
-[ $status -eq 0 ] && said 'lbr cpu' && said 'lbr decode' && said 'lbr encode' && said 'lbr sim' && said 'lbr help'
+[ $status -eq 0 ] && said 'lbr cpu' && said 'lbr decode' && said 'lbr encode' && said 'lbr sim' && said 'lbr machine' && said 'lbr lab' && said 'lbr help'
 verdict 'help lists every command' $?
 cp "$scratch/out" "$scratch/list"
 
@@ -24,7 +24,7 @@ for word in --help -h; do
   verdict "$word is help" $?
 done
 
-for command in cpu decode encode sim help; do
+for command in cpu decode encode sim machine lab help; do
   run $command --help
   [ $status -eq 0 ] && said "Usage: lbr $command"
   verdict "$command --help" $?

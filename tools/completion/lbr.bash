@@ -49,7 +49,7 @@ _lbr()
   # bash splits --cpu=NAME into three words unless = was taken out of COMP_WORDBREAKS.
   case $word in
   =) word='' ;;
-  --cpu=* | --format=*) prefix=${word%%=*}= before=${word%%=*} word=${word#*=} ;;
+  --cpu=* | --format=* | --screen=* | --predictor=* | --dump=* | --until=*) prefix=${word%%=*}= before=${word%%=*} word=${word#*=} ;;
   esac
   [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
   case $COMP_CWORD:$command:$before:$word in
@@ -57,6 +57,13 @@ _lbr()
   *:help:*:*) words=$(_lbr_commands) ;;
   *:*:--cpu:* | *:*:-c:*) words=$(lbr cpu --names 2>/dev/null) ;;
   *:*:--format:* | *:*:-f:*) words='table windbg windbg-old json' ;;
+  *:lab:*:-*) words=$(_lbr_options lab) ;;
+  *:lab:*:*) words="list all $(lbr lab list 2>/dev/null | cut -d ' ' -f 1)" ;;
+  *:machine:--screen:*) words='live final all none' ;;
+  *:machine:--predictor:*) words='none 2bit gshare' ;;
+  *:machine:--dump:* | *:machine:-d:*) words='lbr ds bts pebs regs msrs' ;;
+  *:machine:--until:*) words='idle halt insns= seconds= text=' ;;
+  *:machine:--serial:*) words='stdio none' files=yes ;;
   *:*:*:-*) words=$(_lbr_options "$command") ;;
   *:cpu:*:*) words=$(lbr cpu --names 2>/dev/null) ;;
   *:encode:*:*) words=$(_lbr_registers "$(_lbr_cpu)" "$word") ;;

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running a guest with its screen in the terminal and the terminal's keys as its keyboard. The guest's clock goes like
+ * the user's, or slower. The terminal is put back into order however the program ends, as far as it is told.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/machine_session.h"
+
+#define SLICE_NANOSECONDS UINT64_C(10000000)
+#define SLICE_INSTRUCTIONS UINT64_C(4000000)
+#define FRAME_SECONDS 0.03
+#define WAIT_MILLISECONDS 50
+#define STATUS_SECONDS 0.5
+
+#define TERMINAL_ENTER "\033[?1049h\033[2J" /* the other screen, so that what was there comes back */
+#define TERMINAL_LEAVE "\033[0m\033[?25h\033[?1049l"
+
+static struct termios terminal_before;
+static volatile sig_atomic_t terminal_is_ours, terminal_has_changed;
+
+/* ---- the terminal ---- */
+
+static void terminal_write(const char *bytes, size_t size)
+{
+  while (size > 0) {
+    ssize_t done = write(STDOUT_FILENO, bytes, size);
+
+    if (done < 0 && errno != EINTR)
+      return;
+    if (done > 0) {
+      bytes += done;
+      size -= (size_t)done;
+    }
+  }
+}
+
+static void terminal_enter(void)
+{
+  struct termios raw = terminal_before;
+
+  cfmakeraw(&raw);
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+  terminal_write(TERMINAL_ENTER, strlen(TERMINAL_ENTER));
+  terminal_is_ours = 1;
+  terminal_has_changed = 1;
+}
+
+/* Also from signal handlers: write and tcsetattr may be called there. */
+static void terminal_leave(void)
+{
+  if (!terminal_is_ours)
+    return;
+  terminal_is_ours = 0;
+  terminal_write(TERMINAL_LEAVE, strlen(TERMINAL_LEAVE));
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal_before);
+}
+
+/* ---- signals ---- */
+
+static void fatal_handler(int signal)
+{
+  terminal_leave();
+  raise(signal); /* SA_RESETHAND: this time it kills */
+}
+
+static void stop_handler(int signal)
+{
+  int error = errno;
+
+  (void)signal;
+  terminal_leave();
+  raise(SIGSTOP);
+  terminal_enter();
+  errno = error;
+}
+
+static void size_handler(int signal)
+{
+  (void)signal;
+  terminal_has_changed = 1;
+}
+
+static void signals_catch(void)
+{
+  static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+  struct sigaction action = {.sa_handler = fatal_handler, .sa_flags = SA_RESETHAND | SA_NODEFER};
+
+  for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++)
+    sigaction(fatal[i], &action, NULL);
+  action = (struct sigaction){.sa_handler = stop_handler, .sa_flags = SA_RESTART};
+  sigaction(SIGTSTP, &action, NULL);
+  action.sa_handler = size_handler;
+  sigaction(SIGWINCH, &action, NULL);
+}
+
+/* ---- the screen ---- */
+
+struct live {
+  struct machine_session *session;
+  struct live_screen screen;
+  struct machine_keys keys;
+  double next_frame, next_status, status_time;
+  uint64_t status_retired;
+  double origin; /* of the user's clock, when the guest's stood at origin_time */
+  uint64_t origin_time;
+};
+
+static void size_read(struct live *live)
+{
+  struct winsize size;
+
+  live->screen.columns = 80;
+  live->screen.rows = 25;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+    live->screen.columns = size.ws_col;
+    live->screen.rows = size.ws_row;
+  }
+  live->screen.is_known = false;
+  live->next_status = 0;
+}
+
+/* Below the guest's screen, if the terminal has room. */
+static void status_put(struct live *live, const struct machine_screen *screen, double now, struct text *text)
+{
+  uint64_t retired = cpu_retired(machine_cpu(live->session->machine));
+  double span = now - live->status_time;
+
+  if (now < live->next_status || live->screen.rows <= screen->rows)
+    return;
+  text_addf(text, "\033[%u;1H\033[0;7m %s  %.0f million instructions a second  Ctrl-] ends \033[0m\033[K",
+            screen->rows + 1, live->session->arguments->cpu->title,
+            span > 0 ? (double)(retired - live->status_retired) * 1e-6 / span : 0);
+  live->status_retired = retired;
+  live->status_time = now;
+  live->next_status = now + STATUS_SECONDS;
+}
+
+static void frame_put(struct live *live, double now)
+{
+  struct machine_screen screen = machine_screen(live->session->machine);
+  struct text text = {0};
+
+  if (now < live->next_frame && !terminal_has_changed)
+    return;
+  if (terminal_has_changed) {
+    terminal_has_changed = 0;
+    size_read(live);
+  }
+  if (live->screen.is_known)
+    status_put(live, &screen, now, &text);
+  live_screen_update(&live->screen, &screen, &text);
+  terminal_write(text_string(&text), text.length);
+  text_done(&text);
+  live->next_frame = now + FRAME_SECONDS;
+}
+
+/* ---- keys and time ---- */
+
+/* Waits for keys at most so long, and presses them. Returns false when the user wants to leave. */
+static bool keys_take(struct live *live, int milliseconds)
+{
+  struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+  struct machine_keys *keys = &live->keys;
+  ssize_t size;
+
+  if (poll(&ready, 1, milliseconds) > 0 && keys->count < sizeof(keys->bytes)) {
+    size = read(STDIN_FILENO, keys->bytes + keys->count, sizeof(keys->bytes) - keys->count);
+    if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN))
+      return false;
+    keys->count += size > 0 ? (size_t)size : 0;
+  }
+  return !machine_keys_press(keys, live->session->machine);
+}
+
+/* How long the guest's clock is ahead, in milliseconds. One that has fallen behind does not catch up. */
+static int time_ahead(struct live *live, double now)
+{
+  uint64_t time = machine_time(live->session->machine);
+  double ahead = (double)(time - live->origin_time) * 1e-9 - (now - live->origin);
+
+  if (ahead < -0.1) {
+    live->origin = now;
+    live->origin_time = time;
+  }
+  if (ahead <= 0)
+    return 0;
+  return ahead * 1000 > WAIT_MILLISECONDS ? WAIT_MILLISECONDS : (int)(ahead * 1000);
+}
+
+/* ---- the loop ---- */
+
+static bool slice_ends(struct live *live, enum machine_stop stop, double elapsed)
+{
+  struct machine_session *session = live->session;
+  const struct machine_arguments *arguments = session->arguments;
+
+  session_look_for_text(session);
+  if (session->trace.error < 0)
+    session->end = END_FAILED;
+  else if (session_signal)
+    session->end = END_INTERRUPTED;
+  else if (session->has_text)
+    session->end = END_TEXT;
+  else if (stop == MACHINE_STOP_EXIT || stop == MACHINE_STOP_SHUTDOWN || stop == MACHINE_STOP_UNIMPLEMENTED ||
+           stop == MACHINE_STOP_HALTED || (stop == MACHINE_STOP_IDLE && arguments->until_idle))
+    session->end = session_end_of(stop);
+  else if (arguments->until_instructions && cpu_retired(machine_cpu(session->machine)) >= arguments->until_instructions)
+    session->end = END_INSTRUCTIONS;
+  else if (arguments->until_seconds > 0 && elapsed >= arguments->until_seconds)
+    session->end = END_SECONDS;
+  else
+    return false;
+  return true;
+}
+
+static void live_loop(struct live *live)
+{
+  struct machine_session *session = live->session;
+  double start = clock_seconds(), now;
+  struct machine_limit limit = {.instructions = SLICE_INSTRUCTIONS,
+                                .nanoseconds = SLICE_NANOSECONDS,
+                                .until_idle = session->arguments->until_idle,
+                                .until_halt = session->arguments->until_halt};
+
+  live->origin = start;
+  for (;;) {
+    enum machine_stop stop = machine_run(session->machine, &limit);
+    int wait;
+
+    now = clock_seconds();
+    frame_put(live, now);
+    if (slice_ends(live, stop, now - start))
+      break;
+    wait = stop == MACHINE_STOP_IDLE ? WAIT_MILLISECONDS : time_ahead(live, now);
+    if (!keys_take(live, wait)) {
+      session->end = END_INTERRUPTED;
+      break;
+    }
+  }
+  session->seconds = now - start;
+}
+
+void session_run_live(struct machine_session *session)
+{
+  struct live live = {.session = session};
+
+  tcgetattr(STDIN_FILENO, &terminal_before);
+  signals_catch();
+  terminal_enter();
+  live_loop(&live);
+  terminal_leave();
+}

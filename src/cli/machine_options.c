@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of `lbr machine`.
+ */
+#include "cli/machine_options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "lastbranch/recorder.h"
+
+enum {
+  KEY_RAM = 0x100,
+  KEY_FDA,
+  KEY_HDA,
+  KEY_KERNEL,
+  KEY_APPEND,
+  KEY_INITRD,
+  KEY_FLAT,
+  KEY_SERIAL,
+  KEY_SCREEN,
+  KEY_UNTIL,
+  KEY_SYMBOLS,
+  KEY_TRACE,
+  KEY_BUS,
+  KEY_PREDICTOR,
+  KEY_TEST_DEVICE,
+};
+
+static const struct argp_option options[] = {
+  {NULL, 0, NULL, 0, "The machine:", 1},
+  {"cpu", 'c', "NAME", 0, "Its processor (skylake; 'lbr cpu --list' shows all)", 0},
+  {"ram", KEY_RAM, "MB", 0, "Its memory (128)", 0},
+  {"predictor", KEY_PREDICTOR, "KIND", 0, "What foresees branches: none (default), 2bit or gshare", 0},
+  {"option", 'o', "NAME", 0, "A reading of the manuals other than the usual one; may be given several times", 0},
+  {"test-device", KEY_TEST_DEVICE, NULL, 0, "Add the device that kvm-unit-tests looks for", 0},
+  {NULL, 0, NULL, 0, "What it starts:", 2},
+  {"fda", KEY_FDA, "IMAGE", 0, "A floppy", 0},
+  {"hda", KEY_HDA, "IMAGE", 0, "A hard disk", 0},
+  {"kernel", KEY_KERNEL, "FILE", 0, "A multiboot kernel", 0},
+  {"append", KEY_APPEND, "STRING", 0, "The kernel's command line", 0},
+  {"initrd", KEY_INITRD, "FILE", 0, "A module for the kernel; may be given several times", 0},
+  {"flat", KEY_FLAT, "FILE@ADDRESS", 0, "Bytes at an address, started there", 0},
+  {NULL, 0, NULL, 0, "What it is joined to:", 3},
+  {"serial", KEY_SERIAL, "WHERE", 0, "Its serial line: stdio, none or a file", 0},
+  {"screen", KEY_SCREEN, "MODE", 0, "Its screen: live, final (at the end), all (all of text memory) or none", 0},
+  {"until", KEY_UNTIL, "WHEN", 0,
+   "When to stop: idle, halt, insns=N, seconds=S, text=STRING; may be given several times", 0},
+  {NULL, 0, NULL, 0, "What is shown and kept:", 4},
+  {"dump", 'd', "WHAT,...", 0, "At the end: lbr, ds, bts, pebs, regs, msrs", 0},
+  {"format", 'f', "FORMAT", 0, "Of lbr: table (default), windbg, windbg-old or json, and json of the others", 0},
+  {"symbols", KEY_SYMBOLS, "FILE", 0, "Names of addresses: an ELF file or a map", 0},
+  {"trace", KEY_TRACE, "FILE", 0, "Write every branch of the guest to a trace", 0},
+  {"bus", KEY_BUS, "FILE", 0, "Write branch trace messages, a line each; - is standard output", 0},
+  {"json", 'j', NULL, 0, "Print one JSON object at the end, nothing else", 0},
+  {0},
+};
+
+/* ---- values ---- */
+
+/* The place of a word in a list that ends with NULL; one that is not there is a usage error. */
+static unsigned word_option(const char *name, const char *argument, const char *const *words, struct argp_state *state)
+{
+  struct text list = {0};
+
+  for (unsigned i = 0; words[i]; i++)
+    if (!strcmp(words[i], argument))
+      return i;
+  for (unsigned i = 0; words[i]; i++)
+    text_addf(&list, "%s%s", i ? ", " : "", words[i]);
+  argp_error(state, "--%s wants one of %s, not '%s'", name, text_string(&list), argument);
+  return 0;
+}
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t least, uint64_t most,
+                              struct argp_state *state)
+{
+  uint64_t value;
+
+  if (number_parse(argument, &value) < 0 || argument[0] == '-')
+    argp_error(state, "%s wants a number, not '%s'", name, argument);
+  else if (value < least || value > most)
+    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
+               (unsigned long long)most, argument);
+  else
+    return value;
+  return least;
+}
+
+static double seconds_option(const char *argument, struct argp_state *state)
+{
+  char *end;
+  double value;
+
+  errno = 0;
+  value = strtod(argument, &end);
+  if (end == argument || *end || errno || !isfinite(value) || value <= 0 || value > 1e9)
+    argp_error(state, "--until seconds= wants a number of seconds, not '%s'", argument);
+  return value;
+}
+
+static void until_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+{
+  if (!strcmp(argument, "idle"))
+    arguments->until_idle = true;
+  else if (!strcmp(argument, "halt"))
+    arguments->until_halt = true;
+  else if (!strncmp(argument, "insns=", 6))
+    arguments->until_instructions = number_option("--until insns=", argument + 6, 1, UINT64_MAX, state);
+  else if (!strncmp(argument, "seconds=", 8))
+    arguments->until_seconds = seconds_option(argument + 8, state);
+  else if (!strncmp(argument, "text=", 5) && argument[5])
+    arguments->until_text = argument + 5;
+  else
+    argp_error(state, "--until wants idle, halt, insns=N, seconds=S or text=STRING, not '%s'", argument);
+}
+
+static void dump_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+{
+  static const char *const words[] = {"lbr", "ds", "bts", "pebs", "regs", "msrs", NULL};
+  char *copy = strdup(argument), *rest = copy, *word;
+
+  while ((word = strsep(&rest, ",")))
+    arguments->dumps |= 1u << word_option("dump", word, words, state);
+  free(copy);
+}
+
+static void format_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+{
+  int format = report_format_find(argument);
+
+  if (format < 0)
+    argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
+  arguments->format = (enum report_format)format;
+}
+
+static void recorder_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+{
+  int option = lb_option_find(argument);
+  struct text list = {0};
+
+  if (option >= 0) {
+    arguments->recorder_options |= UINT32_C(1) << option;
+    return;
+  }
+  for (unsigned i = 0; lb_option_name(i); i++)
+    text_addf(&list, "%s%s", i ? ", " : "", lb_option_name(i));
+  argp_error(state, "no option '%s': it is one of %s", argument, text_string(&list));
+}
+
+static void flat_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+{
+  const char *at = strrchr(argument, '@');
+
+  if (!at || at == argument)
+    argp_error(state, "--flat wants FILE@ADDRESS, such as boot.bin@0x7c00, not '%s'", argument);
+  free(arguments->flat);
+  arguments->flat = at ? strndup(argument, (size_t)(at - argument)) : NULL;
+  arguments->flat_address = at ? number_option("the address of --flat", at + 1, 0, UINT64_MAX, state) : 0;
+}
+
+static void module_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+{
+  if (arguments->module_count == MODULES_MAX)
+    argp_error(state, "--initrd may be given %d times", MODULES_MAX);
+  else
+    arguments->modules[arguments->module_count++] = argument;
+}
+
+/* ---- all of it ---- */
+
+static void arguments_check(const struct machine_arguments *arguments, struct argp_state *state)
+{
+  const struct machine_arguments *a = arguments;
+  bool is_serial_stdio = a->serial && !strcmp(a->serial, "stdio"), is_bus_stdout = a->bus && !strcmp(a->bus, "-");
+  unsigned starts = !!a->kernel + !!a->flat + !!a->image;
+
+  if (!starts && !a->floppy && !a->disk)
+    argp_error(state, "something to start is wanted: an image, --fda, --hda, --kernel or --flat");
+  if (a->kernel && a->flat)
+    argp_error(state, "either --kernel or --flat");
+  if ((a->append || a->module_count) && !a->kernel && !a->image)
+    argp_error(state, "--append and --initrd are for --kernel");
+  if (a->is_json && (is_serial_stdio || is_bus_stdout))
+    argp_error(state, "with --json standard output is for the object alone: --serial and --bus want a file");
+  if (a->is_json && a->screen == SCREEN_LIVE)
+    argp_error(state, "either --json or --screen live");
+  if (a->screen == SCREEN_LIVE && is_serial_stdio)
+    argp_error(state, "--screen live has the terminal: --serial wants a file or none");
+  if (a->screen == SCREEN_LIVE && is_bus_stdout)
+    argp_error(state, "--screen live has the terminal: --bus wants a file");
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  static const char *const predictors[] = {
+    [PREDICTOR_NONE] = "none", [PREDICTOR_2BIT] = "2bit", [PREDICTOR_GSHARE] = "gshare", NULL};
+  static const char *const screens[] = {"live", "final", "all", "none", NULL};
+  struct machine_arguments *arguments = state->input;
+
+  switch (key) {
+  case 'c':
+    arguments->cpu = cli_option_cpu(argument);
+    break;
+  case KEY_RAM:
+    arguments->ram = number_option("--ram", argument, 2, 65536, state) << 20;
+    break;
+  case KEY_PREDICTOR:
+    arguments->predictor = (enum predictor_kind)word_option("predictor", argument, predictors, state);
+    break;
+  case KEY_TEST_DEVICE:
+    arguments->has_test_device = true;
+    break;
+  case 'o':
+    recorder_option(arguments, argument, state);
+    break;
+  case KEY_FDA:
+    arguments->floppy = argument;
+    break;
+  case KEY_HDA:
+    arguments->disk = argument;
+    break;
+  case KEY_KERNEL:
+    arguments->kernel = argument;
+    break;
+  case KEY_APPEND:
+    arguments->append = argument;
+    break;
+  case KEY_INITRD:
+    module_option(arguments, argument, state);
+    break;
+  case KEY_FLAT:
+    flat_option(arguments, argument, state);
+    break;
+  case KEY_SERIAL:
+    arguments->serial = argument;
+    break;
+  case KEY_SCREEN:
+    arguments->screen = (enum screen_mode)(word_option("screen", argument, screens, state) + SCREEN_LIVE);
+    break;
+  case KEY_UNTIL:
+    until_option(arguments, argument, state);
+    break;
+  case 'd':
+    dump_option(arguments, argument, state);
+    break;
+  case 'f':
+    format_option(arguments, argument, state);
+    break;
+  case KEY_SYMBOLS:
+    arguments->symbols = argument;
+    break;
+  case KEY_TRACE:
+    arguments->trace = argument;
+    break;
+  case KEY_BUS:
+    arguments->bus = argument;
+    break;
+  case 'j':
+    arguments->is_json = true;
+    break;
+  case ARGP_KEY_ARG:
+    if (state->arg_num > 0)
+      argp_error(state, "'%s' is one word too many", argument);
+    arguments->image = argument;
+    break;
+  case ARGP_KEY_END:
+    arguments_check(arguments, state);
+    break;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static const struct argp machine_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "[IMAGE]",
+  .doc =
+    "Boot a PC whose processor really records branches. IMAGE is a floppy if it has a floppy's size, a kernel if it is an "
+    "ELF file or has a multiboot header, else a hard disk; what the guest writes to it is not kept.\v"
+    "Without --until the guest runs until it can make no more progress (until Ctrl-] with a live screen). Exit status: 0, "
+    "or 2*V+1 for a guest that wrote V to port 0xF4; 1 failure; 2 a command line that makes no sense; 3 a triple fault or "
+    "an instruction that is not implemented.",
+  .children = cli_help,
+};
+
+void machine_arguments_read(struct machine_arguments *ret_arguments, int argc, char **argv)
+{
+  *ret_arguments = (struct machine_arguments){.format = REPORT_TABLE};
+  argp_parse(&machine_argp, argc, argv, 0, NULL, ret_arguments);
+  if (!ret_arguments->cpu)
+    ret_arguments->cpu = cli_option_cpu("skylake");
+}
+
+void machine_arguments_done(struct machine_arguments *arguments)
+{
+  free(arguments->flat);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running a guest until whatever the user wants to stop at, without a live screen: slice after slice, as fast as it
+ * goes, with a look at the clock, the screen and the serial line's input in between. Slices are instructions, not time,
+ * so that a run repeats itself.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/machine_session.h"
+
+#define SLICE_INSTRUCTIONS UINT64_C(4000000)
+#define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
+#define PROGRESS_SECONDS 0.5
+
+double clock_seconds(void)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- ends ---- */
+
+enum session_end session_end_of(enum machine_stop stop)
+{
+  switch (stop) {
+  case MACHINE_STOP_IDLE:
+    return END_IDLE;
+  case MACHINE_STOP_HALTED:
+    return END_HALTED;
+  case MACHINE_STOP_EXIT:
+    return END_EXIT;
+  case MACHINE_STOP_SHUTDOWN:
+    return END_SHUTDOWN;
+  case MACHINE_STOP_UNIMPLEMENTED:
+    return END_UNIMPLEMENTED;
+  default:
+    return END_INSTRUCTIONS;
+  }
+}
+
+const char *session_end_name(enum session_end end)
+{
+  static const char *const names[] = {
+    [END_IDLE] = "idle",
+    [END_HALTED] = "halted",
+    [END_EXIT] = "exit",
+    [END_SHUTDOWN] = "shutdown",
+    [END_UNIMPLEMENTED] = "unimplemented",
+    [END_INSTRUCTIONS] = "instructions",
+    [END_SECONDS] = "seconds",
+    [END_TEXT] = "text",
+    [END_INTERRUPTED] = "interrupted",
+    [END_FAILED] = "failed",
+  };
+
+  return names[end];
+}
+
+void session_look_for_text(struct machine_session *session)
+{
+  const char *wanted = session->arguments->until_text;
+  struct machine_screen screen;
+  struct text text = {0};
+
+  if (!wanted || session->has_text)
+    return;
+  screen = machine_screen_all(session->machine);
+  for (unsigned row = 0; row < screen.rows && !session->has_text; row++) {
+    text.length = 0;
+    if (screen_row_text(&screen, row, &text) >= 0 && text.length)
+      session->has_text = strstr(text_string(&text), wanted);
+  }
+  text_done(&text);
+}
+
+/* ---- input of the serial line ---- */
+
+struct input {
+  uint8_t bytes[256];
+  size_t first, count;
+  bool is_over;
+};
+
+/* Gives the guest what it takes of the input, and reads more. Waits for it at most so long. */
+static void input_feed(struct machine_session *session, struct input *input, int milliseconds)
+{
+  struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+  ssize_t size;
+
+  if (!session->reads_stdin || input->is_over)
+    return;
+  if (input->first == input->count && poll(&ready, 1, milliseconds) > 0) {
+    size = read(STDIN_FILENO, input->bytes, sizeof(input->bytes));
+    if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN))
+      input->is_over = true;
+    input->first = 0;
+    input->count = size > 0 ? (size_t)size : 0;
+  }
+  while (input->first < input->count && machine_serial_receive(session->machine, input->bytes[input->first]))
+    input->first++;
+}
+
+/* ---- what the user sees meanwhile ---- */
+
+struct progress {
+  bool is_shown;
+  double next, last_time;
+  uint64_t last_retired;
+};
+
+static void progress_show(struct machine_session *session, struct progress *progress, double now)
+{
+  uint64_t retired = cpu_retired(machine_cpu(session->machine));
+
+  if (!progress->is_shown || now < progress->next)
+    return;
+  fprintf(stderr, "\r%.1f million instructions, %.0f a microsecond, %.3f s of the guest's time\033[K",
+          (double)retired * 1e-6, (double)(retired - progress->last_retired) * 1e-6 / (now - progress->last_time),
+          (double)machine_time(session->machine) * 1e-9);
+  progress->next = now + PROGRESS_SECONDS;
+  progress->last_time = now;
+  progress->last_retired = retired;
+}
+
+/* Not where it would get mixed up with what the guest says. */
+static struct progress progress_begin(const struct machine_session *session, double now)
+{
+  bool is_mixed = isatty(STDOUT_FILENO) && (session->serial == stdout || session->bus == stdout);
+
+  return (struct progress){
+    .is_shown = isatty(STDERR_FILENO) && !is_mixed, .next = now + PROGRESS_SECONDS, .last_time = now};
+}
+
+static void progress_end(const struct progress *progress)
+{
+  if (progress->is_shown)
+    fputs("\r\033[K", stderr);
+}
+
+/* ---- the loop ---- */
+
+static struct machine_limit slice_limit(const struct machine_session *session)
+{
+  const struct machine_arguments *arguments = session->arguments;
+  struct machine_limit limit = {.instructions = SLICE_INSTRUCTIONS,
+                                .nanoseconds = SLICE_NANOSECONDS,
+                                .until_idle = arguments->until_idle,
+                                .until_halt = arguments->until_halt};
+  uint64_t done = cpu_retired(machine_cpu(session->machine));
+
+  if (arguments->until_instructions && arguments->until_instructions - done < limit.instructions)
+    limit.instructions = arguments->until_instructions - done;
+  return limit;
+}
+
+/* Is the run over after a slice? */
+static bool slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
+{
+  const struct machine_arguments *arguments = session->arguments;
+  uint64_t done = cpu_retired(machine_cpu(session->machine));
+
+  session_look_for_text(session);
+  if (session->trace.error < 0)
+    session->end = END_FAILED;
+  else if (session->has_text)
+    session->end = END_TEXT;
+  else if (stop == MACHINE_STOP_REQUESTED && session_signal)
+    session->end = END_INTERRUPTED;
+  else if (stop != MACHINE_STOP_INSTRUCTIONS && stop != MACHINE_STOP_TIME && stop != MACHINE_STOP_REQUESTED)
+    session->end = session_end_of(stop);
+  else if (arguments->until_instructions && done >= arguments->until_instructions)
+    session->end = END_INSTRUCTIONS;
+  else if (arguments->until_seconds > 0 && elapsed >= arguments->until_seconds)
+    session->end = END_SECONDS;
+  else
+    return false;
+  return true;
+}
+
+void session_run(struct machine_session *session)
+{
+  double start = clock_seconds(), now;
+  struct progress progress = progress_begin(session, start);
+  struct input input = {.count = 0};
+
+  for (;;) {
+    struct machine_limit limit = slice_limit(session);
+    enum machine_stop stop = machine_run(session->machine, &limit);
+
+    now = clock_seconds();
+    if (session->serial == stdout)
+      fflush(stdout);
+    if (slice_ends(session, stop, now - start)) {
+      /* Input that is still to come may go on with a guest that waits for it. */
+      if (session->end != END_IDLE || !session->reads_stdin || input.is_over || session_signal)
+        break;
+      input_feed(session, &input, 200);
+    }
+    input_feed(session, &input, 0);
+    progress_show(session, &progress, now);
+  }
+  progress_end(&progress);
+  session->seconds = now - start;
+}

@@ -1,0 +1,413 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_machine_cli.sh LBR: lbr machine as a command: its options, what it prints, keeps and returns, and what it says of
+# files and numbers that are wrong. Guests are a few instructions each, assembled here. What guests do is tests/machine's.
+. "$(dirname "$0")/shell.sh"
+content() { ! [ -s "$scratch/err" ]; }
+cd "$scratch" || exit 1
+
+# guest NAME ADDRESS: assembles standard input: NAME.elf, NAME.bin and NAME.map.
+guest()
+{
+  as --32 -o "$1.o" - && ld -m elf_i386 -e 0 -Ttext "$2" --no-warn-rwx-segments -o "$1.elf" "$1.o" &&
+    objcopy -O binary -j .text "$1.elf" "$1.bin" && nm "$1.elf" >"$1.map"
+}
+
+# Prints to the screen and to the serial line, with LBR on, and ends.
+guest hello 0x7c00 <<'END'
+.code16
+  xor %ax, %ax
+  mov %ax, %ds
+  mov %ax, %ss
+  mov $0x7c00, %sp
+  mov $0x1d9, %ecx
+  mov $1, %eax
+  xor %edx, %edx
+  wrmsr
+  mov $text, %si
+next:
+  lodsb
+  test %al, %al
+  jz stop
+  mov $0xe, %ah
+  int $0x10
+  mov $0x3f8, %dx
+  out %al, %dx
+  jmp next
+stop:
+  cli
+  hlt
+text: .asciz "Hello \204 machine\r\n"
+.org 510
+.word 0xaa55
+END
+guest busy 0x7c00 <<'END'
+.code16
+1: inc %ax
+  jmp 1b
+END
+guest exit 0x7c00 <<'END'
+.code16
+  mov $0x21, %al
+  out %al, $0xf4
+1: jmp 1b
+END
+guest triple 0x7c00 <<'END'
+.code16
+  jmp 1f
+1: lidt %cs:nothing - 0x7c00
+  int3
+nothing: .word 0, 0, 0
+END
+# Branch trace messages to the bus.
+guest bus 0x7c00 <<'END'
+.code16
+  mov $0x1d9, %ecx
+  mov $0x40, %eax
+  xor %edx, %edx
+  wrmsr
+  jmp 1f
+1: jmp 2f
+2: xor %eax, %eax
+  wrmsr
+  cli
+  hlt
+END
+# Branches into a circular BTS buffer of eight records, in 32-bit code.
+guest bts 0x100000 <<'END'
+.code32
+  mov $0x200000, %esp
+  mov $0x600, %ecx
+  mov $area, %eax
+  xor %edx, %edx
+  wrmsr
+  mov $0x1d9, %ecx
+  mov $0xc0, %eax
+  wrmsr
+  mov $5, %ebx
+again:
+  call work
+  dec %ebx
+  jnz again
+  mov $0x1d9, %ecx
+  xor %eax, %eax
+  wrmsr
+  cli
+  hlt
+work: ret
+.p2align 4
+area: .long buffer, 0, buffer, 0, buffer + 24 * 8, 0, buffer + 24 * 100, 0
+.fill 16, 4, 0
+.p2align 4
+buffer: .fill 24 * 8, 1, 0
+END
+# Waits for a byte of the serial line and sends it back, until it is q; and types keys on the screen.
+guest echo 0x7c00 <<'END'
+.code16
+1: mov $0x3fd, %dx
+  in %dx, %al
+  test $1, %al
+  jz 1b
+  mov $0x3f8, %dx
+  in %dx, %al
+  out %al, %dx
+  cmp $'q', %al
+  jne 1b
+  cli
+  hlt
+END
+guest keys 0x7c00 <<'END'
+.code16
+1: xor %ah, %ah
+  int $0x16
+  mov $0xe, %ah
+  int $0x10
+  cmp $'q', %al
+  jne 1b
+  cli
+  hlt
+END
+guest kernel 0x100000 <<'END'
+.code32
+  .long 0x1badb002, 0, -0x1badb002
+.globl entry
+entry:
+  mov $0x3f8, %dx
+  mov 16(%ebx), %esi # command line
+1: lodsb
+  out %al, %dx
+  test %al, %al
+  jnz 1b
+  mov 20(%ebx), %eax # modules
+  add $0x30, %al
+  out %al, %dx
+  cli
+  hlt
+END
+ld -m elf_i386 -N --no-warn-rwx-segments -e entry -Ttext 0x100000 -o kernel.elf kernel.o
+truncate -s 1474560 floppy.img && dd if=hello.bin of=floppy.img conv=notrunc status=none
+
+# ---- running ----
+
+run machine hello.bin
+[ $status -eq 0 ] && content && [ "$(grep -c 'Hello ä machine' out)" -eq 1 ] && [ "$(wc -l <out)" -eq 2 ]
+verdict 'a boot sector: serial line and screen' $?
+
+run machine --serial none floppy.img
+[ $status -eq 0 ] && content && [ "$(cat out)" = 'Hello ä machine' ]
+verdict 'a floppy: the screen as text' $?
+
+for option in '--hda hello.bin' '--fda hello.bin' '--flat hello.bin@0x7c00 --cpu westmere'; do
+  # shellcheck disable=SC2086 # several words
+  run machine --serial none $option
+  [ $status -eq 0 ] && content && said 'Hello ä machine' || [ "$option" != "${option#--flat}" ]
+  verdict "start with $option" $?
+done
+
+run machine --serial none --screen none hello.bin
+[ $status -eq 0 ] && content && silent
+verdict 'nothing is shown if nothing is wanted' $?
+
+run machine --serial serial.txt hello.bin
+[ $status -eq 0 ] && content && [ "$(stat -c %a serial.txt)" = 600 ] && grep -q Hello serial.txt && [ "$(wc -l <out)" -eq 1 ]
+verdict 'the serial line in a file' $?
+
+run machine --kernel kernel.elf --append 'one two' --initrd hello.bin --initrd bus.bin
+[ $status -eq 0 ] && content && said 'kernel.elf one two' && said 2
+verdict 'a kernel with command line and modules' $?
+
+run machine kernel.elf
+[ $status -eq 0 ] && content && said kernel.elf
+verdict 'an image that is a kernel' $?
+
+run machine --flat exit.bin@0x7c00
+[ $status -eq 67 ] && content && silent
+verdict 'the exit status of port 0xF4' $?
+
+run machine --flat triple.bin@0x7c00
+[ $status -eq 3 ] && complained 'triple fault' && complained 'bytes at CS:RIP cc' && complained int3 && complained 'real mode'
+verdict 'a triple fault' $?
+
+run machine --flat triple.bin@0x7c00 --trace triple.trace
+[ $status -eq 3 ] && complained 'branches, newest first' && complained '0x7c00 -> 0x7c02  jmp'
+verdict 'a triple fault with a trace: the last branches' $?
+
+# ---- until ----
+
+run machine --flat busy.bin@0x7c00 --until insns=1000001 --json
+[ $status -eq 0 ] && content && said '"end": "instructions"' && said '"instructions": 1000001'
+verdict 'until insns' $?
+
+run machine --flat busy.bin@0x7c00 --until seconds=0.2 --json
+[ $status -eq 0 ] && content && said '"end": "seconds"'
+verdict 'until seconds' $?
+
+run machine hello.bin --until text=machine --until insns=100000000 --json
+[ $status -eq 0 ] && content && said '"end": "text"'
+verdict 'until text' $?
+
+run machine hello.bin --serial none --until 'text=ä mach'
+[ $status -eq 0 ] && content
+verdict 'until text that is not ASCII' $?
+
+run machine hello.bin --until text=nonesuch
+[ $status -eq 1 ] && complained "'nonesuch' was not seen" && said Hello
+verdict 'until text that does not come' $?
+
+run machine hello.bin --until halt --json
+[ $status -eq 0 ] && content && said '"end": "halted"'
+verdict 'until halt' $?
+
+echo abcq >in
+run machine --flat echo.bin@0x7c00 --serial stdio
+: >in
+[ $status -eq 0 ] && content && said abcq
+verdict 'the serial line reads standard input' $?
+
+"$lbr" machine --flat busy.bin@0x7c00 --until seconds=60 --dump regs >out 2>err </dev/null &
+pid=$!
+sleep 0.5
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] && said 'real mode'
+verdict 'SIGINT ends the run, and everything is printed' $?
+
+# ---- what is shown ----
+
+run machine hello.bin --dump lbr,regs,msrs --symbols hello.map --serial none
+[ $status -eq 0 ] && content && said 'recording on' && said 'jcc' && said IA32_DEBUGCTL && said 'real mode' && said 'next+0x'
+verdict 'dump lbr, regs and msrs, with symbols of a map' $?
+
+run machine --flat bts.bin@0x100000 --dump bts,ds --symbols bts.elf
+[ $status -eq 0 ] && content && tr -s ' ' <out | grep -qF '7 0x100037 0x100029 yes work+0x0 again+0x5' &&
+  said 'Requirements that the DS area breaks' && said 'messages stored       14'
+verdict 'dump bts and ds, with symbols of an ELF file' $?
+
+run machine --flat bts.bin@0x100000 --cpu zen2 --dump bts
+[ $status -eq 3 ] || said 'no debug store'
+verdict 'dump bts of a CPU that has none' $?
+
+run machine hello.bin --dump lbr --format windbg --serial none
+[ $status -eq 0 ] && content && said 'MSR_LASTBRANCH_0 (from)'
+verdict 'dump lbr as windbg' $?
+
+run machine hello.bin --dump lbr --format json
+[ $status -eq 0 ] && content && python3 -c 'import json; assert json.load(open("out"))["cpu"] == "skylake"'
+verdict 'dump lbr as JSON, and nothing else' $?
+
+run machine --flat bus.bin@0x7c00 --bus -
+[ $status -eq 0 ] && content && [ "$(grep -c 'branch trace message' out)" -eq 2 ]
+verdict 'bus messages' $?
+
+cat >page.py <<'END'
+import json
+page = json.load(open("out"))
+assert page["cpu"] == "skylake" and page["end"] == "idle" and page["exit_value"] is None
+assert page["screen"] == ["Hello ä machine"] and page["serial"][0].endswith("machine")
+assert page["registers"]["rcx"] == "0x1d9" and page["registers"]["segments"]["cs"]["selector"] == "0x0"
+assert page["records"]["recording"] and len(page["records"]["entries"]) == 32
+assert page["records"]["entries"][0]["from_symbol"]["name"] == "next"
+assert page["ds"] is None and any(msr["name"] == "IA32_DEBUGCTL" for msr in page["msrs"])
+END
+run machine hello.bin --json --dump msrs,ds --symbols hello.map
+[ $status -eq 0 ] && content && python3 page.py
+verdict 'json: one object' $?
+
+run machine --flat bts.bin@0x100000 --json --dump bts
+[ $status -eq 0 ] && python3 -c 'import json; b = json.load(open("out"))["bts"]
+assert b["count"] == 8 and b["records"][7]["to"] == "0x100029" and b["broken_rules"]'
+verdict 'json: bts' $?
+
+run machine hello.bin --trace one.trace --serial none
+[ $status -eq 0 ] && content && [ "$(head -c 4 one.trace | tail -c 3)" = LBR ] && ! [ -e one.trace.incomplete ] &&
+  [ "$(stat -c %a one.trace)" = 600 ]
+verdict 'a trace' $?
+
+run machine hello.bin --predictor gshare --option bts-no-status --ram 16 --screen all --serial none
+[ $status -eq 0 ] && content && said Hello
+verdict 'predictor, option, ram, all of the screen' $?
+
+# ---- what is wrong ----
+
+# refuses STATUS COMPLAINT ARGUMENT...: the command must fail so, say so, and print nothing else.
+refuses()
+{
+  wanted=$1
+  complaint=$2
+  shift 2
+  run machine "$@"
+  [ $status -eq "$wanted" ] && complained "$complaint" && silent
+  verdict "refused: $*" $?
+}
+
+mkdir folder
+: >empty
+head -c 100 /dev/zero >zeros
+echo 'no map at all' >words
+ln -s hello.bin link
+mkfifo pipe
+refuses 2 'something to start is wanted'
+refuses 2 "no CPU 'z80'" --cpu z80 hello.bin
+refuses 2 '--ram wants a number' --ram many hello.bin
+refuses 2 'from 2 to 65536' --ram 1 hello.bin
+refuses 2 'wants one of none, 2bit, gshare' --predictor oracle hello.bin
+refuses 2 "no option 'nonesuch'" --option nonesuch hello.bin
+refuses 2 '--until wants' --until tomorrow hello.bin
+refuses 2 'wants a number' --until insns=x hello.bin
+refuses 2 'number of seconds' --until seconds=-1 hello.bin
+refuses 2 '--until wants' --until text= hello.bin
+refuses 2 'wants one of live, final, all, none' --screen big hello.bin
+refuses 2 'wants one of lbr, ds, bts' --dump lbr,stack hello.bin
+refuses 2 "no format 'xml'" --format xml hello.bin
+refuses 2 'FILE@ADDRESS' --flat hello.bin
+refuses 2 'wants a number' --flat hello.bin@top
+refuses 2 'either --kernel or --flat' --kernel kernel.elf --flat hello.bin@0
+refuses 2 'are for --kernel' --append x --fda hello.bin
+refuses 2 'wants a terminal' --screen live hello.bin
+refuses 2 'for the object alone' --json --serial stdio hello.bin
+refuses 2 'for the object alone' --json --bus - hello.bin
+refuses 2 'one word too many' hello.bin hello.bin
+refuses 1 'No such file' nonesuch.img
+refuses 1 'No such file' --kernel nonesuch
+refuses 1 'No such file' --symbols nonesuch hello.bin
+refuses 1 'it is a folder' folder
+refuses 1 'the file is empty' empty
+refuses 1 'not a regular file' pipe
+refuses 1 'neither an ELF file nor a map' --symbols zeros hello.bin
+refuses 1 'no symbols in it' --symbols words hello.bin
+refuses 1 'hello.bin: ' --kernel hello.bin
+refuses 1 'is no kernel' --append x hello.bin
+refuses 1 'do not lie in the guest' --flat hello.bin@0xffffffff00
+refuses 1 'No such file' --trace nowhere/trace hello.bin
+refuses 1 'No such file' --bus nowhere/bus hello.bin
+refuses 1 'No such file' --serial nowhere/serial hello.bin
+refuses 1 'symbolic link' --serial link hello.bin
+: >two.trace.incomplete
+refuses 1 'there already' --trace two.trace hello.bin
+
+run machine --serial none --trace /dev/full hello.bin
+[ $status -eq 1 ] && complained 'the trace could not be written: No space left'
+verdict 'a trace on a full disk' $?
+
+run machine --serial /dev/full hello.bin
+[ $status -eq 1 ] && complained '/dev/full: it could not be written'
+verdict 'the serial line to a full disk' $?
+
+run machine --flat bus.bin@0x7c00 --bus /dev/full
+[ $status -eq 1 ] && complained '/dev/full: it could not be written'
+verdict 'bus messages to a full disk' $?
+
+# ---- a live screen ----
+
+cat >live.py <<'END'
+"""Runs lbr machine in a terminal: live.py TYPED SHOWN ARGUMENT... types, waits until the screen shows it, and leaves by
+Ctrl-], or by SIGTERM if nothing is to be typed. The terminal must be as it was before."""
+import fcntl, os, pty, select, signal, struct, sys, termios, time
+
+typed, shown = sys.argv[1].encode().decode("unicode_escape").encode("latin-1"), sys.argv[2].encode()
+pid, fd = pty.fork()
+if pid == 0:
+    time.sleep(0.2)
+    os.execv(os.environ["LBR"], ["lbr", "machine"] + sys.argv[3:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+before = termios.tcgetattr(fd)
+output, after, step, deadline = b"", None, 0, time.time() + 30
+while time.time() < deadline:
+    if select.select([fd], [], [], 0.1)[0]:
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        output += data
+    if b"\033[?1049l" in output and after is None:
+        after = termios.tcgetattr(fd)
+    if step == 0 and b"Ctrl-]" in output:
+        step = 1
+        os.write(fd, typed) if typed else os.kill(pid, signal.SIGTERM)
+    elif step == 1 and typed and all(bytes([letter]) in output.partition(b"Ctrl-]")[2] for letter in shown):
+        step = 2
+        time.sleep(0.3)
+        try:
+            os.write(fd, b"\035")
+        except OSError:
+            pass
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+live, _, rest = output.partition(b"\033[?1049l")
+assert b"\033[?1049h" in live and b"\033[?25h" in live[-12:], output[-300:]
+assert shown in rest, (status, output[-600:])
+assert after is None or after == before, (before, after)
+sys.exit(status)
+END
+python3 live.py 'abc\x1b[AZ' 'abc Z' --flat keys.bin@0x7c00 >out 2>err
+[ $? -eq 0 ]
+verdict 'live: keys reach the guest, Ctrl-] ends' $?
+python3 live.py 'xyq' xyq --flat keys.bin@0x7c00 --until halt >out 2>err
+[ $? -eq 0 ]
+verdict 'live: until halt' $?
+python3 live.py '' interrupted --flat keys.bin@0x7c00 >out 2>err
+[ $? -eq 143 ]
+verdict 'live: SIGTERM leaves the terminal in order' $?
+
+exit $((failures > 0))
