@@ -21,8 +21,9 @@ test: deps ## build three ways, run every test and check
 demo: build ## see the recorder at work on two experiments
 	@tools/demo $(BUILD)/lbr
 
-bench: build ## run the bench programs
-	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ]; then $$program || exit 1; fi; done
+bench: build ## run the bench programs, with the emulators they compare with if these can be had
+	@tools/install-deps bench || true
+	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ] && [ -x $$program ]; then $$program || exit 1; fi; done
 
 fuzz: deps ## run each fuzz target for a minute
 	@tools/run-fuzz

@@ -60,14 +60,14 @@ tail:
   expect "samples when it came", 3, eax
   mov ecx, offset pebs_buffer
   expect "EDI in the first sample", 0x12345678, [ecx + 0x38]
-  /* Ten instructions after GLOBAL_CTRL was written are five rounds of the loop. */
+  /* The WRMSR that enables the counter is the first that it counts; the tenth is the fifth DEC. */
   expect "EBX in the first sample", 95, [ecx + 0x18]
   add ecx, esi
   expect "EBX in the second", 90, [ecx + 0x18]
   add ecx, esi
   expect "EBX in the third", 85, [ecx + 0x18]
   mov eax, [ecx + 8]
-  expect "EIP in the third: the next instruction", (offset head), eax
+  expect "EIP in the third: the next instruction", (offset tail), eax
   ret
 
 handler:

@@ -40,21 +40,24 @@ static uint64_t board_earliest(const struct board *board)
   return deadline;
 }
 
+void board_settle_intr(struct board *board)
+{
+  bool intr = board_wants_intr(board);
+  if (intr == board->intr)
+    return;
+  board->intr = intr;
+  board->host.intr(board->host.data, intr);
+}
+
 void board_settle(struct board *board)
 {
-  const struct board_host *host = &board->host;
   uint64_t before = board->deadline;
-  board->is_touched = false;
   lapic_set_pin(board, 0, pic_output(&board->pic));
-  bool intr = board_wants_intr(board);
   board->is_touched = false;
   board->deadline = board_earliest(board);
-  if (intr != board->intr) {
-    board->intr = intr;
-    host->intr(host->data, intr);
-  }
+  board_settle_intr(board);
   if (board->deadline != before && !board->is_advancing)
-    host->replan(host->data);
+    board->host.replan(board->host.data);
 }
 
 uint8_t board_acknowledge(struct board *board)
@@ -67,7 +70,8 @@ uint8_t board_acknowledge(struct board *board)
     taken = pic_acknowledge(&board->pic);
   else
     taken = (uint8_t)board->lapic.svr; /* the request has gone: the spurious vector */
-  board_settle(board);
+  lapic_set_pin(board, 0, pic_output(&board->pic));
+  board_settle_intr(board);
   return taken;
 }
 
@@ -105,7 +109,7 @@ bool board_can_wake(const struct board *board)
 bool board_owns(const struct board *board, uint64_t address)
 {
   uint64_t page = PAGE_OF(address);
-  if (page == PAGE_OF(HPET_BASE))
+  if (page == PAGE_OF(HPET_BASE) || testdevice_owns(board, address))
     return true;
   return board->config.has_apic && (page == PAGE_OF(IOAPIC_BASE) || lapic_owns(board, address));
 }
@@ -119,6 +123,8 @@ uint64_t board_read(struct board *board, uint64_t address, unsigned size)
     value = lapic_read_memory(board, address, size);
   else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
     value = ioapic_read_memory(board, address, size);
+  else if (testdevice_owns(board, address))
+    value = testdevice_read_memory(board, address, size);
   else
     value = hpet_read_memory(board, address, size);
   if (board->is_touched)
@@ -135,6 +141,8 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
     lapic_write_memory(board, address, size, value);
   else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
     ioapic_write_memory(board, address, size, value);
+  else if (testdevice_owns(board, address))
+    testdevice_write_memory(board, address, size, value);
   else
     hpet_write_memory(board, address, size, value);
   board_settle(board);
@@ -145,6 +153,7 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
 static void board_reset_devices(struct board *board)
 {
   board->a20_is_open = true; /* as firmware leaves it */
+  board->lines = 0;
   pic_reset(&board->pic);
   ioapic_reset(board);
   lapic_reset(board, true);
@@ -157,6 +166,8 @@ static void board_reset_devices(struct board *board)
   pci_reset(board);
   ide_reset(board);
   power_reset(board);
+  board->fwcfg = (struct fwcfg){0};
+  board->testdevice.latch = 0;
 }
 
 int board_new(const struct board_config *config, const struct board_host *host, struct board **ret_board)
@@ -168,6 +179,10 @@ int board_new(const struct board_config *config, const struct board_host *host, 
   board->host = *host;
   if (board->config.tsc_per_second == 0 || board->config.tsc_per_second > CLOCK_HERTZ_MAX)
     board->config.tsc_per_second = CLOCK_SECOND;
+  if (testdevice_init(board) < 0) {
+    free(board);
+    return -ENOMEM;
+  }
   port_map(board);
   rtc_power_on(board);
   board_reset_devices(board);
@@ -178,6 +193,9 @@ int board_new(const struct board_config *config, const struct board_host *host, 
 
 void board_free(struct board *board)
 {
+  if (!board)
+    return;
+  testdevice_done(board);
   free(board);
 }
 

@@ -50,6 +50,7 @@ struct board_config {
   bool has_x2apic;       /* the CPU has x2APIC mode */
   bool has_apic;         /* the CPU has a local APIC */
   bool has_tsc_deadline;
+  bool has_test_device;    /* testdevice.c */
   uint64_t tsc_per_second; /* TSC ticks in 1e9 ns */
   uint8_t apic_version;    /* of register 0x30: 0x14 */
   uint8_t physical_bits;   /* MAXPHYADDR, for IA32_APIC_BASE; 0: 52 */

@@ -88,16 +88,21 @@ static void timer_fire(struct board *board, unsigned number)
 
 /* ---- comparators ---- */
 
+/* Ticks until the counter meets the comparator: a whole round when it stands there now. */
+static uint64_t timer_ahead(const struct hpet_timer *timer, uint64_t counter)
+{
+  uint64_t mask = timer_mask(timer), ahead = (timer->comparator - counter) & mask;
+  return ahead ? ahead : mask == UINT64_MAX ? UINT64_MAX : mask + 1;
+}
+
 /* The counter goes from `before` on by `ticks`. A periodic comparator steps over all periods that have passed. */
 static bool timer_passes(struct hpet_timer *timer, uint64_t before, uint64_t ticks)
 {
-  uint64_t mask = timer_mask(timer), ahead = (timer->comparator - before) & mask;
-  if (ahead == 0)
-    ahead = mask; /* a whole round, but for the one tick that 64 bits cannot hold */
+  uint64_t ahead = timer_ahead(timer, before);
   if (ticks < ahead)
     return false;
   if ((timer->config & TIMER_PERIODIC) && timer->period)
-    timer->comparator = (timer->comparator + ((ticks - ahead) / timer->period + 1) * timer->period) & mask;
+    timer->comparator = (timer->comparator + ((ticks - ahead) / timer->period + 1) * timer->period) & timer_mask(timer);
   return true;
 }
 
@@ -121,8 +126,8 @@ uint64_t hpet_deadline(const struct board *board)
   if (!hpet_is_running(hpet))
     return deadline;
   for (unsigned i = 0; i < HPET_TIMERS; i++) {
-    uint64_t ahead = (hpet->timer[i].comparator - hpet->counter) & timer_mask(&hpet->timer[i]);
-    if (ahead && ahead <= CLOCK_NEVER - hpet->since && timer_reaches(board, i))
+    uint64_t ahead = timer_ahead(&hpet->timer[i], hpet->counter);
+    if (ahead <= CLOCK_NEVER - hpet->since && timer_reaches(board, i))
       deadline = clock_earlier(deadline, clock_time(hpet->since + ahead, HPET_HERTZ));
   }
   return deadline;
@@ -199,7 +204,8 @@ static void timer_write_config(struct board *board, unsigned number, uint64_t va
     timer_set_line(board, number, true);
 }
 
-/* Periodic: a write sets the period, and the comparator too if TIMER_SET_VALUE was set just before (2.3.9.2.2). */
+/* Periodic: a write sets the period, and the comparator too if TIMER_SET_VALUE was set just before (2.3.9.2.2). Each
+ * write, be it of one half, uses that bit up. */
 static void timer_write_comparator(struct hpet_timer *timer, uint64_t value, uint64_t bits)
 {
   bool is_periodic = timer->config & TIMER_PERIODIC;
@@ -208,8 +214,7 @@ static void timer_write_comparator(struct hpet_timer *timer, uint64_t value, uin
     timer->comparator = (timer->comparator & ~bits) | (value & bits);
   if (is_periodic)
     timer->period = (timer->period & ~bits) | (value & bits);
-  if (bits >> 31 != 1 || timer_mask(timer) == UINT32_MAX || bits == UINT64_MAX)
-    timer->config &= ~(uint64_t)TIMER_SET_VALUE;
+  timer->config &= ~(uint64_t)TIMER_SET_VALUE;
 }
 
 static void hpet_write(struct board *board, unsigned offset, uint64_t value, uint64_t bits)

@@ -216,8 +216,10 @@ void i8042_out(struct board *board, uint16_t port, unsigned size, uint32_t value
 
 bool board_key(struct board *board, uint8_t code)
 {
+  uint64_t now = board_now(board);
+  i8042_advance(board, now); /* which may make room */
   bool is_taken = keyboard_device_key(&board->i8042.keyboard, code);
-  i8042_advance(board, board_now(board));
+  i8042_advance(board, now);
   board_settle(board);
   return is_taken;
 }

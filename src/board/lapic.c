@@ -359,7 +359,7 @@ uint8_t board_task_priority(const struct board *board)
 void board_set_task_priority(struct board *board, uint8_t value)
 {
   board->lapic.tpr = (value & 15u) << 4; /* the subclass becomes 0 (10.8.6) */
-  board_settle(board);
+  board_settle_intr(board);
 }
 
 /* 10.4.7.1: everything masked, TPR 0, disabled by software. */

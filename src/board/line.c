@@ -9,6 +9,10 @@
 
 void line_set(struct board *board, unsigned irq, bool is_high)
 {
+  uint32_t bit = UINT32_C(1) << irq;
+  if (!(board->lines & bit) == !is_high)
+    return;
+  board->lines ^= bit;
   pic_set(&board->pic, irq, is_high);
   ioapic_set(board, irq, is_high);
   if (irq == 0)

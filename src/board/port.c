@@ -5,15 +5,17 @@
  */
 #include "board/state.h"
 
+enum { PORT_WIDE = 1, PORT_QUIET = 2 }; /* port.def */
+
 struct port_range {
   uint16_t first, last;
-  bool is_wide; /* takes 2 and 4 bytes at once */
+  unsigned flags;
   port_in *in;
   port_out *out;
 };
 
 static const struct port_range ranges[] = {
-#define PORT(first, last, is_wide, in, out) {first, last, is_wide, in, out},
+#define PORT(first, last, flags, in, out) {first, last, flags, in, out},
 #include "board/port.def"
 #undef PORT
 };
@@ -49,24 +51,35 @@ static uint32_t port_in_bytes(struct board *board, uint16_t port, unsigned size)
 uint32_t board_in(struct board *board, uint16_t port, unsigned size)
 {
   const struct port_range *range = port_find(board, port);
-  bool is_whole = range && (range->is_wide || size == 1);
+  bool is_whole = range && ((range->flags & PORT_WIDE) || size == 1);
   uint32_t value = is_whole ? range->in(board, port, size) : port_in_bytes(board, port, size);
   if (board->is_touched)
     board_settle(board);
-  return size < 4 ? value & (UINT32_MAX >> (32 - 8 * size)) : value;
+  return (uint32_t)(value & ((UINT64_C(1) << 8 * size) - 1));
+}
+
+static bool port_out_bytes(struct board *board, uint16_t port, unsigned size, uint32_t value)
+{
+  bool is_quiet = true;
+  for (unsigned i = 0; i < size; i++) {
+    uint16_t place = (uint16_t)(port + i);
+    const struct port_range *range = port_find(board, place);
+    if (range)
+      range->out(board, place, 1, value >> 8 * i & 0xFF);
+    is_quiet = is_quiet && (!range || (range->flags & PORT_QUIET));
+  }
+  return is_quiet;
 }
 
 void board_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   const struct port_range *range = port_find(board, port);
-  if (range && (range->is_wide || size == 1))
+  bool is_quiet;
+  if (range && ((range->flags & PORT_WIDE) || size == 1)) {
     range->out(board, port, size, value);
-  else
-    for (unsigned i = 0; i < size; i++) {
-      uint16_t place = (uint16_t)(port + i);
-      range = port_find(board, place);
-      if (range)
-        range->out(board, place, 1, value >> 8 * i & 0xFF);
-    }
-  board_settle(board);
+    is_quiet = range->flags & PORT_QUIET;
+  } else
+    is_quiet = port_out_bytes(board, port, size, value);
+  if (!is_quiet || board->is_touched)
+    board_settle(board);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PORT_COUNT 0x1000u /* nobody lives beyond */
+#define PORT_COUNT 0x2018u /* nobody lives beyond */
 
 struct board;
 

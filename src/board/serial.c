@@ -109,6 +109,7 @@ void uart_advance(struct board *board, uint64_t now)
     return;
   uart->timeout = CLOCK_NEVER;
   uart->has_timed_out = true;
+  board->is_touched = true;
   uart_signal(board);
 }
 
@@ -151,6 +152,7 @@ bool board_serial_receive(struct board *board, uint8_t byte)
   unsigned size = uart->fcr & FCR_ENABLE ? UART_FIFO : 1;
   if (uart->count >= size || (uart->mcr & MCR_LOOP))
     return false;
+  uart_advance(board, board_now(board));
   uart_put(uart, byte, board_now(board));
   uart_signal(board);
   board_settle(board);
@@ -245,8 +247,10 @@ uint32_t uart_in(struct board *board, uint16_t port, unsigned size)
   uint8_t before = uart_identify(uart);
   uint64_t timeout = uart->timeout;
   uint8_t value = uart_read(uart, port & 7, now);
-  if (uart_identify(uart) != before || uart->timeout != timeout)
+  if (uart_identify(uart) != before || uart->timeout != timeout) {
+    board->is_touched = true;
     uart_signal(board);
+  }
   return value;
 }
 

@@ -10,6 +10,7 @@
 
 #include "board/board.h"
 #include "board/clock.h"
+#include "board/fwcfg.h"
 #include "board/hpet.h"
 #include "board/ide.h"
 #include "board/ioapic.h"
@@ -21,6 +22,7 @@
 #include "board/port.h"
 #include "board/rtc.h"
 #include "board/serial.h"
+#include "board/testdevice.h"
 #include "board/vga.h"
 
 struct board {
@@ -30,6 +32,7 @@ struct board {
   bool is_advancing;
   bool intr;         /* as the host knows it */
   uint64_t deadline; /* as the host knows it */
+  uint32_t lines;    /* interrupt lines that are high */
   bool a20_is_open;
   struct pic pic;
   struct pit pit;
@@ -43,6 +46,8 @@ struct board {
   struct pci pci;
   struct ide ide;
   struct power power;
+  struct fwcfg fwcfg;
+  struct testdevice testdevice;
   uint8_t port_owner[PORT_COUNT]; /* row of port.def + 1, 0 for nobody */
 };
 
@@ -57,6 +62,8 @@ static inline uint64_t board_now(const struct board *board)
 void board_catch_up(struct board *board);
 /* After a change: INTR and the deadline are worked out anew, and the host is told. */
 void board_settle(struct board *board);
+/* The same for a change of priorities, which no deadline depends on. */
+void board_settle_intr(struct board *board);
 void board_set_a20(struct board *board, bool is_open);
 
 /* ---- line.c: the interrupt lines of the ISA bus ---- */

@@ -68,10 +68,17 @@ static void brand_give(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
 
 /* ---- features ---- */
 
+/* Only leaves with subleaves look at ECX: SDM vol. 2, CPUID. */
+static bool has_subleaves(uint32_t leaf)
+{
+  return leaf == 0x7 || leaf == 0xD;
+}
+
 static void features_give(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, uint32_t r[4])
 {
+  uint32_t row = has_subleaves(leaf) ? subleaf : 0;
 #define CPU_FEATURE(name, leaf_, subleaf_, reg, bit, flag, mnemonic, rule)                                             \
-  if (leaf == (leaf_) && subleaf == (subleaf_) && system_has(cpu, FEATURE_##name))                                     \
+  if (leaf == (leaf_) && row == (subleaf_) && system_has(cpu, FEATURE_##name))                                         \
     r[reg] |= UINT32_C(1) << (bit);
 #include "cpu/feature.def"
 #undef CPU_FEATURE

@@ -55,13 +55,14 @@ static bool counters_run(const struct lb_recorder *recorder)
   return false;
 }
 
-/* Counters begin behind the instruction that switches them on: what was before is none of theirs. */
+/* What was before is none of theirs. The instruction that switches counters on is the first one that they count, since
+ * it retires behind its own effect; the one that switches them off is not counted, for the same reason. */
 static void counting_begins(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
   lb_recorder_clock(&cpu->recorder, now - cpu->reported);
-  cpu->reported = now + (cpu->at ? 1 : 0);
-  cpu->reported_retired = cpu_retired(cpu) + (cpu->at ? 1 : 0);
+  cpu->reported = now;
+  cpu->reported_retired = cpu_retired(cpu);
   cpu->progress = (struct lb_progress){.cpl = cpu->cpl};
 }
 

@@ -67,7 +67,7 @@ static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, h
   }
 
 #define HOST_FLOAT(host)                                                                                               \
-  VECTOR_INLINE __m128i host_##host(__m128i a, __m128i b, uint32_t *csr)                                               \
+  static inline __m128i host_##host(__m128i a, __m128i b, uint32_t *csr)                                               \
   {                                                                                                                    \
     __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                             \
             : [a] "+x"(a), [csr] "+m"(*csr)                                                                            \

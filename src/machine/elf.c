@@ -117,13 +117,22 @@ static void plan_entry(struct plan *plan, const struct header *header, const str
     plan->entry = header->entry - s->vaddr + s->paddr;
 }
 
+/* Linkers give the ELF headers a segment of their own, a page below the text: that of a kernel at 1 MiB falls on the
+ * firmware. Whoever writes to a ROM changes nothing, and nobody misses the headers. */
+static bool segment_is_lost(const struct header *header, const struct segment *s)
+{
+  bool has_entry = header->entry >= s->vaddr && header->entry - s->vaddr < s->memsz;
+  return s->offset == 0 && !has_entry && s->paddr >= FIRMWARE_START && s->paddr < EXTENDED_START &&
+         s->memsz <= EXTENDED_START - s->paddr;
+}
+
 static const char *plan_segments(const struct machine_image *image, const struct header *header, struct plan *plan)
 {
   for (uint32_t i = 0; i < header->phnum; i++) {
     struct segment s;
     if (!segment_get(image, header, i, &s))
       return "the program headers of the ELF file end behind the end of the file";
-    if (s.type != PT_LOAD || s.memsz == 0)
+    if (s.type != PT_LOAD || s.memsz == 0 || segment_is_lost(header, &s))
       continue;
     const char *why = segment_check(image, &s);
     if (why)

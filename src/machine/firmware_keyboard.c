@@ -173,13 +173,21 @@ static bool keyboard_take(struct machine *m, bool is_old)
   return false;
 }
 
+/* Who is told that there is no key asks again: a menu that counts down does nothing else. The answer takes as long as it
+ * took the first PC, so that its seconds are not made of millions of questions. */
+#define LOOK_NANOSECONDS 50000
+
 static void keyboard_look(struct machine *m, bool is_old)
 {
   uint16_t key;
   bool is_there = ring_peek(m, &key);
-  if (is_there)
-    set16(m, RAX, is_old ? key_as_old(key) : key);
   guest_set_flag(m, FLAG_ZF, !is_there);
+  if (is_there) {
+    set16(m, RAX, is_old ? key_as_old(key) : key);
+    return;
+  }
+  cpu_idle(m->cpu, LOOK_NANOSECONDS);
+  cpu_kick(m->cpu); /* the board hears of it before the guest goes on */
 }
 
 bool firmware_keyboard(struct machine *machine)

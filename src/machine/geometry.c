@@ -16,12 +16,12 @@ static const struct {
   uint32_t kib;
   uint8_t cylinders, heads, sectors, type;
 } floppies[] = {
-  {160, 40, 1, 8, 1},   {180, 40, 1, 9, 1},   {320, 40, 2, 8, 1},   {360, 40, 2, 9, 1},   {720, 80, 2, 9, 3},
-  {1200, 80, 2, 15, 2}, {1440, 80, 2, 18, 4}, {1680, 80, 2, 21, 4}, {2880, 80, 2, 36, 6},
+  {160, 40, 1, 8, 1}, {180, 40, 1, 9, 1},   {320, 40, 2, 8, 1},   {360, 40, 2, 9, 1},   {640, 80, 2, 8, 3},
+  {720, 80, 2, 9, 3}, {1200, 80, 2, 15, 2}, {1440, 80, 2, 18, 4}, {1680, 80, 2, 21, 4}, {2880, 80, 2, 36, 6},
 };
 
 #define FLOPPIES (sizeof(floppies) / sizeof(floppies[0]))
-#define FLOPPY_USUAL 6 /* 1.44 MB: what a smaller image of odd size is filled up to */
+#define FLOPPY_USUAL 7 /* 1.44 MB: what a smaller image of odd size is filled up to */
 
 /* The drive gets a copy of the image, filled up with zeros to `size`. */
 static int drive_copy(struct drive *drive, const struct machine_image *image, uint64_t size)
@@ -86,6 +86,8 @@ static bool table_geometry(const struct machine_image *image, uint32_t *ret_head
     for (const uint8_t *entry = image->bytes + 446; entry < image->bytes + 510; entry += 16) {
       struct place first = place_decode(entry + 1), last = place_decode(entry + 5);
       uint64_t start = bytes_get_u32(entry + 8), count = bytes_get_u32(entry + 12);
+      if (entry[0] & 0x7F) /* neither active nor not: code or text */
+        return false;
       if (entry[4] == 0 || count == 0)
         continue;
       if (pass == 0 && heads == 0) {

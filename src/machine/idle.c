@@ -10,15 +10,11 @@
 #include "machine/firmware.h"
 
 #define QUIET_MAX 20u
-#define LOOP_MAX 8u                   /* instructions of a loop that does nothing */
-#define SPINS_MAX (UINT64_C(1) << 24) /* jumps to itself that are executed for the counters' sake */
-#define APIC_LVT_MASKED (UINT32_C(1) << 16)
-#define APIC_LVT_MODE(entry) ((entry) >> 8 & 7)
+#define LOOP_MAX 8u /* instructions of a loop that does nothing */
 
 void idle_disturb(struct machine *machine)
 {
   machine->idle.is_foreign = true;
-  machine->idle.spins = 0;
 }
 
 void idle_interrupt(struct machine *machine, uint8_t vector)
@@ -85,28 +81,4 @@ bool idle_is_forever(struct machine *machine, enum cpu_stop stop)
   idle->quiet = is_nothing && !idle->is_foreign ? idle->quiet + 1 : 0;
   idle->is_foreign = false;
   return idle->quiet > QUIET_MAX;
-}
-
-/* ---- jumps to itself that somebody counts ---- */
-
-/* Could the recording unit's interrupt come, and come through? */
-static bool pmi_can_wake(const struct machine *m)
-{
-  uint32_t entry = board_lvt_perf(m->board);
-  bool is_maskable = APIC_LVT_MODE(entry) == 0;
-  return board_apic_is_enabled(m->board) && !(entry & APIC_LVT_MASKED) && (!is_maskable || (m->cpu->eflags & FLAG_IF));
-}
-
-bool idle_spin_counts(const struct machine *machine)
-{
-  const struct lb_recorder *recorder = &machine->cpu->recorder;
-  uint64_t stores = lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_TR) | lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_BTS) |
-                    lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_BTINT);
-  bool fills = lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_BTS) && (recorder->debugctl & stores) == stores;
-  return (machine->cpu->progress_is_on || fills) && pmi_can_wake(machine);
-}
-
-bool idle_spins_forever(struct machine *machine)
-{
-  return ++machine->idle.spins > SPINS_MAX;
 }

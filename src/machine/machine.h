@@ -34,6 +34,7 @@ struct machine_config {
   uint32_t recorder_options; /* 1 << enum lb_option */
   enum predictor_kind predictor;
   struct machine_image floppy, disk;
+  bool has_test_device; /* memory, ports and interrupt lines for kernels that test a processor: board/testdevice.c */
   int64_t wall_clock; /* seconds since 1970 that the clock shows at power-on; 0: always the same date, so that a run
                          repeats itself */
 };

@@ -117,8 +117,6 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
   bool is_new = !run->was_halted || cpu_retired(m->cpu) != run->retired;
   if (stop == CPU_STOP_HALTED && run->limit->until_halt && is_new && !idle_waits_for_key(m))
     return run_ends(run, MACHINE_STOP_HALTED);
-  if (stop == CPU_STOP_SPINNING && idle_spin_counts(m))
-    return idle_spins_forever(m) && run->limit->until_idle ? run_ends(run, MACHINE_STOP_IDLE) : false;
   if (run->limit->until_idle && cpu_is_interruptible(m->cpu) && idle_is_forever(m, stop))
     return run_ends(run, MACHINE_STOP_IDLE);
   return run_skip(m, run) ? false : run_ends(run, MACHINE_STOP_IDLE);

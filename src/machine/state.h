@@ -54,7 +54,11 @@ struct idle {
   bool is_foreign;  /* since the last time something else than the firmware was called */
   unsigned barren;  /* times in a row that time passed and no instruction was executed */
   uint64_t retired; /* instructions at the last time */
-  uint64_t spins;   /* jumps to itself that were executed because somebody counts them */
+};
+
+/* The item that is being read: config_port.c. */
+struct config_port {
+  uint16_t item, at;
 };
 
 struct machine {
@@ -72,6 +76,7 @@ struct machine {
   uint32_t exit_value;
   struct keys keys;
   struct idle idle;
+  struct config_port config_port;
   uint64_t tables;     /* where ACPI's tables begin: the end of the guest's low memory */
   uint64_t wait_until; /* INT 15h AH=86h */
   uint16_t key_wait;   /* in the ROM: behind the HLT that waits for a key */
@@ -81,6 +86,12 @@ struct machine {
 
 struct cpu_bus bus_of_machine(struct machine *machine);
 struct board_host board_host_of_machine(struct machine *machine);
+
+/* ---- config_port.c ---- */
+
+/* False: the port is not theirs. */
+bool config_port_in(struct machine *machine, uint16_t port, uint32_t *ret_value);
+bool config_port_out(struct machine *machine, uint16_t port, uint32_t value);
 
 /* ---- geometry.c ---- */
 
@@ -123,9 +134,6 @@ void idle_disturb(struct machine *machine);
 bool idle_waits_for_key(const struct machine *machine);
 /* The guest waits, and something could wake it. True: it would only come back here for ever. */
 bool idle_is_forever(struct machine *machine, enum cpu_stop stop);
-/* The guest spins, and counters or trace messages hear of it: time must not be skipped. */
-bool idle_spin_counts(const struct machine *machine);
-bool idle_spins_forever(struct machine *machine);
 
 /* ---- keyboard.c ---- */
 

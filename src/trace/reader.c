@@ -69,8 +69,8 @@ static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_reco
   return give_gap(record, gap);
 }
 
-/* The next branches of the chunk that is open. Returns 1, 0 when all that is left was not asked for, or negative. */
-static int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
+/* The next batch of the chunk that is open. Returns 1, 0 when it was not asked for, or negative. */
+static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   int count = decoder_next(&reader->decoder, reader->batch, LB_TRACE_BATCH_MAX);
   uint64_t skip;
@@ -90,6 +90,16 @@ static int branches_next(struct lb_trace_reader *reader, struct lb_trace_record 
   };
   reader->number += (uint64_t)count;
   return record->branches.count > 0;
+}
+
+/* The next branches of the chunk that is open, if any. Returns 1, 0 when it gives no more, or negative. */
+static int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  int r = 0;
+
+  while (r == 0 && reader->decoder.left)
+    r = batch_next(reader, record);
+  return r;
 }
 
 /* A chunk of a stream: are branches missing before it? Returns 1 with a gap: the chunk is to be looked at again; 0 if
@@ -216,7 +226,7 @@ static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record 
       reader->offset = offset;
     if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
       return give_damage(record);
-    if (r == 0 && reader->decoder.left)
+    if (r == 0)
       r = branches_next(reader, record);
     if (r != 0)
       return r;
@@ -281,7 +291,7 @@ static int plan_next(struct lb_trace_reader *reader, struct lb_trace_record *rec
     plan->at -= is_again;
     if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
       return give_damage(record);
-    if (r == 0 && reader->decoder.left)
+    if (r == 0)
       r = branches_next(reader, record);
     if (r == 0)
       r = plan_gap(reader, record);
@@ -291,12 +301,10 @@ static int plan_next(struct lb_trace_reader *reader, struct lb_trace_record *rec
 
 int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record *ret_record)
 {
-  while (reader->decoder.left) {
-    int r = branches_next(reader, ret_record);
+  int r = branches_next(reader, ret_record);
 
-    if (r != 0)
-      return r;
-  }
+  if (r != 0)
+    return r;
   return reader->plan.is_on ? plan_next(reader, ret_record) : sequence_next(reader, ret_record);
 }
 
@@ -350,7 +358,7 @@ static int reader_begin(struct lb_trace_reader *reader, struct lb_trace_reader *
 int lb_trace_reader_open(const char *path, struct lb_trace_reader **ret_reader)
 {
   struct lb_trace_reader *reader = calloc(1, sizeof(*reader));
-  struct stat status;
+  struct stat status = {0};
   int r = 0;
 
   if (!reader)

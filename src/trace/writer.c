@@ -95,8 +95,11 @@ int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, co
     return -EINVAL;
   while (count > 0) {
     struct encoder *encoder = encoder_open(writer, stream);
-    int done = encoder ? encoder_add(encoder, branches, count) : writer->error;
+    int done;
 
+    if (!encoder)
+      return writer->error;
+    done = encoder_add(encoder, branches, count);
     if (done < 0)
       return done == -EINVAL ? done : writer_fail(writer, done);
     branches += done;

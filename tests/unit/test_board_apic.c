@@ -194,6 +194,25 @@ static void x2apic_faults(void **state)
   assert_int_equal(value, 7);
 }
 
+static void apic_of_an_old_processor(void **state)
+{
+  struct rig *rig = *state;
+  uint64_t value;
+  board_free(rig->board);
+  rig->config.has_x2apic = rig->config.has_tsc_deadline = false;
+  rig->config.physical_bits = 0;
+  rig->config.tsc_per_second = 0;
+  assert_int_equal(rig_start(rig), 0);
+  assert_int_equal(board_apic_write(rig->board, 0x1B, LAPIC | 0xD00), -1);
+  assert_int_equal(board_apic_read(rig->board, 0x6E0, &value), -1);
+  assert_int_equal(board_apic_write(rig->board, 0x6E0, 1), -1);
+  enable(rig);
+  apic_put(rig, TIMER, TSC_DEADLINE | 0x41);
+  assert_int_equal(apic_get(rig, TIMER), 0x41); /* the bit is not there */
+  apic_put(rig, ID, 0x05000000);
+  assert_int_equal(apic_get(rig, ID), 0x05000000);
+}
+
 static void x2apic_sends(void **state)
 {
   struct rig *rig = *state;
@@ -540,6 +559,23 @@ static void lint_pins(void **state)
   assert_int_equal(rig->nmi, 2);
 }
 
+static void lint_level(void **state)
+{
+  struct rig *rig = *state;
+  enable(rig);
+  pic_program(rig, 0, 0);
+  apic_put(rig, LINT0, 0x8045);
+  board_ferr(rig->board);
+  assert_int_equal(apic_get(rig, LINT0), 0xC045); /* remote IRR */
+  assert_int_equal(acknowledge(rig), 0x45);
+  apic_put(rig, EOI, 0);
+  assert_int_equal(acknowledge(rig), 0x45); /* nobody served the 8259A: its INT is still high */
+  out(rig, 0xF0, 0);
+  apic_put(rig, EOI, 0);
+  assert_false(rig->intr);
+  assert_int_equal(apic_get(rig, LINT0), 0x8045);
+}
+
 static void apic_goes_before_the_8259(void **state)
 {
   struct rig *rig = *state;
@@ -791,6 +827,26 @@ static void hpet_periodic(void **state)
   assert_int_equal(board_deadline(rig->board) - rig->now, 5 * US);
 }
 
+/* As a kernel with 32-bit accesses does it: the bit for the comparator is used up by the first write. */
+static void hpet_halves(void **state)
+{
+  struct rig *rig = *state;
+  enable(rig);
+  ioapic_route(rig, 20, 0x60);
+  board_write(rig->board, HPET + 0x100, 4, 20 << 9 | 0x14C);
+  board_write(rig->board, HPET + 0x108, 4, 3000);
+  board_write(rig->board, HPET + 0x108, 4, 500);
+  board_write(rig->board, HPET + 0x10, 4, 1);
+  assert_int_equal(board_deadline(rig->board), 30 * US);
+  pass(rig, 30 * US);
+  assert_int_equal(board_deadline(rig->board), 35 * US);
+  board_write(rig->board, HPET + 0x10, 4, 0);
+  board_write(rig->board, HPET + 0xF4, 4, 7);
+  assert_int_equal(hpet_get(rig, 0xF0) >> 32, 7);
+  board_write(rig->board, HPET + 0xF0, 1, 7); /* only halves and wholes */
+  assert_int_equal(hpet_get(rig, 0xF0) & 0xFFFFFFFF, 3000);
+}
+
 static void hpet_32_bits_wrap(void **state)
 {
   struct rig *rig = *state;
@@ -845,6 +901,7 @@ int main(void)
     TEST(apic_may_be_absent),
     TEST(x2apic_registers_are_msrs),
     TEST(x2apic_faults),
+    TEST(apic_of_an_old_processor),
     TEST(x2apic_sends),
     TEST(apic_higher_vector_first),
     TEST(apic_task_priority_holds_back),
@@ -864,6 +921,7 @@ int main(void)
     TEST(pmi_in_a_disabled_apic),
     TEST(pmi_in_x2apic_mode),
     TEST(lint_pins),
+    TEST(lint_level),
     TEST(apic_goes_before_the_8259),
     TEST(ioapic_registers),
     TEST(ioapic_edge),
@@ -877,6 +935,7 @@ int main(void)
     TEST(hpet_one_shot),
     TEST(hpet_level),
     TEST(hpet_periodic),
+    TEST(hpet_halves),
     TEST(hpet_32_bits_wrap),
     TEST(hpet_replaces_the_old_timers),
   };

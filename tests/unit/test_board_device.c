@@ -70,6 +70,53 @@ static void keyboard_commands(void **state)
   keyboard_answers(rig, 0x80, "\xFE");
 }
 
+static void controller_loops_bytes(void **state)
+{
+  struct rig *rig = *state;
+  wire(rig);
+  pic_program(rig, 0xF9, 0xEF);
+  out(rig, 0x64, 0x60);
+  out(rig, 0x60, 0x47); /* both interrupts */
+  out(rig, 0x64, 0xD2);
+  out(rig, 0x60, 0x12);
+  assert_int_equal(acknowledge(rig), 0x09);
+  assert_int_equal(in(rig, 0x60), 0x12);
+  eoi(rig, 0x09);
+  out(rig, 0x64, 0xD3);
+  out(rig, 0x60, 0x34);
+  assert_int_equal(acknowledge(rig), 0x74);
+  assert_int_equal(in(rig, 0x64) & 0x21, 0x21);
+  assert_int_equal(in(rig, 0x60), 0x34);
+  out(rig, 0x64, 0x7F);
+  out(rig, 0x60, 0x99);
+  out(rig, 0x64, 0x3F);
+  assert_int_equal(in(rig, 0x60), 0x99); /* its memory */
+  out(rig, 0x64, 0xC0);
+  assert_int_equal(in(rig, 0x60), 0xB0);
+  out(rig, 0x64, 0xD1);
+  out(rig, 0x60, 0xDE);
+  assert_int_equal(rig->reset, 1);
+}
+
+static void keyboard_waits_behind_a_closed_wire(void **state)
+{
+  struct rig *rig = *state;
+  out(rig, 0x64, 0xAD);
+  assert_true(board_key(rig->board, 0x1E));
+  pass(rig, MS);
+  assert_false(in(rig, 0x64) & 1);
+  out(rig, 0x64, 0xAE);
+  assert_int_equal(key_read(rig), 0x1E);
+  out(rig, 0x60, 0xFE);
+  assert_int_equal(key_read(rig), 0x1E); /* again */
+  keyboard_answers(rig, 0xF5, "\xFA");
+  keyboard_answers(rig, 0xF4, "\xFA");
+  keyboard_answers(rig, 0xF0, "\xFA");
+  keyboard_answers(rig, 0x01, "\xFA"); /* set 1, which is translated once more: 9E stays, 1E becomes 03 */
+  board_key(rig->board, 0x1E);
+  assert_int_equal(key_read(rig), 0x03);
+}
+
 static void keyboard_translates(void **state)
 {
   struct rig *rig = *state;
@@ -298,6 +345,16 @@ static void vga_keeps_registers(void **state)
   assert_int_equal(in(rig, 0x3C9), 2);
   assert_int_equal(in(rig, 0x3C9), 0x3F);
   assert_int_equal(in(rig, 0x3CC), 0x67);
+  for (uint16_t port = 0x3C4; port <= 0x3CE; port = (uint16_t)(port + 10)) { /* sequencer, graphics */
+    board_out(rig->board, port, 2, 0x5A01);
+    assert_int_equal(board_in(rig->board, port, 2), 0x5A01);
+  }
+  out(rig, 0x3C2, 0x66);
+  assert_int_equal(in(rig, 0x3CC), 0x66);
+  out(rig, 0x3C6, 0x0F);
+  assert_int_equal(in(rig, 0x3C6), 0x0F);
+  assert_int_equal(in(rig, 0x3C8), 6);
+  assert_int_equal(in(rig, 0x3C7), 3);
 }
 
 /* ---- PCI ---- */
@@ -503,6 +560,73 @@ static void ide_beyond_the_end(void **state)
   assert_int_equal(in(rig, 0x1F1), 0x04);
 }
 
+static void ide_other_commands(void **state)
+{
+  struct rig *rig = *state;
+  uint8_t bytes[512];
+  out(rig, 0x1F6, 0xA1); /* two heads */
+  out(rig, 0x1F2, 8);
+  out(rig, 0x1F7, 0x91);
+  assert_int_equal(ide_wait(rig), 0x50);
+  out(rig, 0x1F2, 1);
+  out(rig, 0x1F3, 3);
+  out(rig, 0x1F4, 1);
+  out(rig, 0x1F5, 0);
+  out(rig, 0x1F7, 0x20);
+  ide_read_sector(rig, bytes);
+  assert_int_equal(bytes[0], (1 * 2 + 1) * 8 + 2);
+  out(rig, 0x1F3, 0); /* sectors count from 1 */
+  out(rig, 0x1F7, 0x20);
+  assert_int_equal(ide_wait(rig), 0x51);
+  out(rig, 0x1F1, 0x03);
+  out(rig, 0x1F2, 0x0C); /* PIO 4 */
+  out(rig, 0x1F7, 0xEF);
+  assert_int_equal(ide_wait(rig), 0x50);
+  out(rig, 0x1F2, 0x22); /* DMA */
+  out(rig, 0x1F7, 0xEF);
+  assert_int_equal(ide_wait(rig), 0x51);
+  out(rig, 0x1F7, 0xE5);
+  assert_int_equal(in(rig, 0x1F2), 0xFF);
+  out(rig, 0x1F7, 0xE7);
+  assert_int_equal(ide_wait(rig), 0x50);
+  out(rig, 0x1F7, 0x10);
+  assert_int_equal(ide_wait(rig), 0x50);
+  out(rig, 0x1F7, 0xF8);
+  assert_int_equal(in(rig, 0x1F3) | in(rig, 0x1F4) << 8, DISK_SECTORS - 1);
+}
+
+static void ide_lba48_beyond_the_end(void **state)
+{
+  struct rig *rig = *state;
+  out(rig, 0x1F6, 0xE0);
+  for (unsigned i = 0; i < 2; i++) {
+    out(rig, 0x1F2, (uint8_t)i);
+    out(rig, 0x1F3, i ? 0x44 : 0x11);
+    out(rig, 0x1F4, i ? 0x55 : 0x22);
+    out(rig, 0x1F5, i ? 0x66 : 0x33);
+  }
+  out(rig, 0x1F7, 0x34); /* the error comes with the data */
+  assert_int_equal(ide_wait(rig), 0x58);
+  for (unsigned i = 0; i < 256; i++)
+    board_out(rig->board, 0x1F0, 2, i);
+  assert_int_equal(ide_wait(rig), 0x51);
+  assert_int_equal(in(rig, 0x1F5), 0x66);
+  out(rig, 0x3F6, 0x80); /* the bytes written before */
+  assert_int_equal(in(rig, 0x1F3), 0x11);
+  assert_int_equal(in(rig, 0x1F5), 0x33);
+}
+
+static void ide_registers_are_the_disks_while_it_works(void **state)
+{
+  struct rig *rig = *state;
+  ide_address(rig, 5, 1);
+  out(rig, 0x1F7, 0x20);
+  out(rig, 0x1F3, 0x77);
+  assert_int_equal(in(rig, 0x1F7), 0x80);
+  assert_int_equal(in(rig, 0x1F3), 5);
+  assert_int_equal(board_in(rig->board, 0x1F0, 2), 0); /* no data yet */
+}
+
 static void ide_resets(void **state)
 {
   struct rig *rig = *state;
@@ -635,6 +759,76 @@ static void tables_need_room(void **state)
   assert_int_equal(board_tables(rig->board, TABLES, bytes, size, &rsdp), size);
 }
 
+/* ---- devices of virtual machines ---- */
+
+static uint64_t fwcfg_item(struct rig *rig, uint16_t item, unsigned bytes)
+{
+  uint64_t value = 0;
+  board_out(rig->board, 0x510, 2, item);
+  for (unsigned i = 0; i < bytes; i++)
+    value |= (uint64_t)in(rig, 0x511) << 8 * i;
+  return value;
+}
+
+/* QEMU's docs/specs/fw_cfg. */
+static void fwcfg_tells_of_the_machine(void **state)
+{
+  struct rig *rig = *state;
+  assert_int_equal(fwcfg_item(rig, 0, 4), 0x554D4551); /* "QEMU" */
+  assert_int_equal(in(rig, 0x511), 0);                 /* behind the end */
+  assert_int_equal(fwcfg_item(rig, 1, 4), 1);          /* no DMA */
+  assert_int_equal(fwcfg_item(rig, 3, 8), rig->config.ram);
+  assert_int_equal(fwcfg_item(rig, 5, 2), 1);
+  assert_int_equal(fwcfg_item(rig, 0xF, 2), 1);
+  assert_int_equal(fwcfg_item(rig, 0x19, 4), 0); /* no files */
+  assert_int_equal(fwcfg_item(rig, 0x4005, 8), 0);
+  out(rig, 0x510, 5); /* a byte selects nothing */
+  assert_int_equal(in(rig, 0x511), 0);
+  assert_int_equal(fwcfg_item(rig, 5, 1), 1);
+  board_reset(rig->board);
+  assert_int_equal(in(rig, 0x511), 'Q');
+}
+
+static void test_device_is_not_there_unasked(void **state)
+{
+  struct rig *rig = *state;
+  assert_false(board_owns(rig->board, 0xFF000000));
+  board_out(rig->board, 0xE0, 4, 0x12345678);
+  assert_int_equal(board_in(rig->board, 0xE0, 4), UINT32_MAX);
+  out(rig, 0x200E, 1);
+  assert_int_equal(in(rig, 0x200E), 0xFF);
+  assert_false(rig->intr);
+}
+
+static void test_device_keeps_and_drives(void **state)
+{
+  struct rig *rig = *state;
+  board_free(rig->board);
+  rig->config.has_test_device = true;
+  assert_int_equal(rig_start(rig), 0);
+  assert_true(board_owns(rig->board, 0xFF00FFFF));
+  assert_false(board_owns(rig->board, 0xFF010000));
+  board_write(rig->board, 0xFF000010, 8, UINT64_C(0x1122334455667788));
+  assert_int_equal(board_read(rig->board, 0xFF000012, 2), 0x5566);
+  board_write(rig->board, 0xFF00FFFF, 4, 0xABCD); /* three bytes of it have no place */
+  assert_int_equal(board_read(rig->board, 0xFF00FFFF, 4), 0xCD);
+  board_out(rig->board, 0xE0, 4, 0x12345678);
+  out(rig, 0xE2, 0xAB);
+  assert_int_equal(board_in(rig->board, 0xE0, 4), 0x12AB5678);
+
+  board_write(rig->board, LAPIC + 0xF0, 4, 0x1FF);
+  for (unsigned pin = 14; pin <= 20; pin += 6) { /* edge-triggered, vector 0x40 + pin */
+    board_write(rig->board, IOAPIC, 4, 0x10 + 2 * pin);
+    board_write(rig->board, IOAPIC + 0x10, 4, 0x40 + pin);
+    out(rig, (uint16_t)(0x2000 + pin), 1);
+    assert_true(rig->intr);
+    assert_int_equal(board_acknowledge(rig->board), 0x40 + pin);
+    board_write(rig->board, LAPIC + 0xB0, 4, 0);
+    assert_false(rig->intr);
+    out(rig, (uint16_t)(0x2000 + pin), 0);
+  }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -642,6 +836,8 @@ int main(void)
     TEST(controller_tests_itself),
     TEST(controller_has_no_mouse),
     TEST(keyboard_commands),
+    TEST(controller_loops_bytes),
+    TEST(keyboard_waits_behind_a_closed_wire),
     TEST(keyboard_translates),
     TEST(keyboard_every_code_survives_translation),
     TEST(keyboard_interrupts),
@@ -663,12 +859,18 @@ int main(void)
     TEST(ide_multiple),
     TEST(ide_writes_to_memory),
     TEST(ide_beyond_the_end),
+    TEST(ide_other_commands),
+    TEST(ide_lba48_beyond_the_end),
+    TEST(ide_registers_are_the_disks_while_it_works),
     TEST(ide_resets),
     TEST(ide_has_no_slave),
     TEST(ide_may_be_absent),
     TEST(tables_of_acpi),
     TEST(tables_of_mp),
     TEST(tables_need_room),
+    TEST(fwcfg_tells_of_the_machine),
+    TEST(test_device_is_not_there_unasked),
+    TEST(test_device_keeps_and_drives),
   };
 #undef TEST
   return cmocka_run_group_tests_name("board_device", tests, NULL, NULL);

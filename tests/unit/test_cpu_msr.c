@@ -32,9 +32,12 @@ static void test_cpuid_of_known_parts(void **state)
     {"skylake", 0x1, 0, EAX, UINT32_MAX, 0x000506E3},
     {"skylake", 0x1, 0, EDX, 0x078BFBFF, 0x078BFBFF}, /* to SSE2, without what is not there */
     {"skylake", 0x1, 0, ECX, 0x45F82209, 0x45F82209}, /* SSE3, MONITOR, SSSE3, CX16, SSE4, ..., XSAVE, RDRAND */
-    {"skylake", 0x1, 0, ECX, 0x20021060, 0x00000000}, /* no VMX, SMX, FMA, PCID, F16C */
-    {"skylake", 0x1, 0, ECX, 0x00008014, 0x00008014}, /* PDCM, DS-CPL, DTES64: the recorder's */
-    {"skylake", 0x1, 0, EDX, 1u << 21, 1u << 21},     /* DS */
+    {"skylake", 0x1, 5, ECX, 0x45F82209, 0x45F82209}, /* leaves without subleaves do not look at ECX */
+    {"skylake", 0x80000001, 7, ECX, 0x121, 0x121},
+    {"skylake", 0x7, 1, EBX, 0x0098078B, 0},
+    {"skylake", 0x1, 0, ECX, 0x20021060, 0x00000000},           /* no VMX, SMX, FMA, PCID, F16C */
+    {"skylake", 0x1, 0, ECX, 0x00008014, 0x00008014},           /* PDCM, DS-CPL, DTES64: the recorder's */
+    {"skylake", 0x1, 0, EDX, 1u << 21, 1u << 21},               /* DS */
     {"skylake", 0x7, 0, EBX, 0x00980F8B & ~0x800u, 0x0098078B}, /* FSGSBASE to CLFLUSHOPT, no RTM */
     {"skylake", 0x7, 0, EBX, 1u << 11 | 1u << 4, 0},
     {"skylake", 0xA, 0, EAX, UINT32_MAX, 0x07300404},
@@ -318,6 +321,15 @@ static void test_rdpmc(void **state)
   rig.cpu->r[RCX] = 0;
   rig_ring_3(&rig);
   assert_int_equal(EXECUTE(&rig, 0x0F, 0x33, 0xCC), GP);
+  rig_free(&rig);
+  /* mov ecx, 0x38F; mov eax, 1; xor edx, edx; wrmsr; nop; nop; xor eax, eax; wrmsr */
+  rig_protected(&rig, "skylake");
+  assert_int_equal(wrmsr(&rig, 0x38F, 0), DONE);
+  assert_int_equal(wrmsr(&rig, 0x186, 0x4200C0), DONE); /* instructions at CPL 0 */
+  assert_int_equal(EXECUTE(&rig, 0xB9, 0x8F, 0x03, 0x00, 0x00, 0xB8, 0x01, 0x00, 0x00, 0x00, 0x31, 0xD2, 0x0F, 0x30,
+                           0x90, 0x90, 0x31, 0xC0, 0x0F, 0x30),
+                   DONE);
+  assert_int_equal(msr_of(&rig, 0xC1), 4); /* the WRMSR that starts it and three more, not the one that stops it */
   rig_free(&rig);
   rig_protected(&rig, "skylake");
   rig.cpu->cr4 = CR4_PCE;

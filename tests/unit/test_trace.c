@@ -629,6 +629,28 @@ static void test_tail(void **state)
   free(bytes);
 }
 
+/* A tail that begins deep inside a long chunk, or some chunks back. */
+static void test_tail_of_long_stream(void **state)
+{
+  enum { COUNT = 2200000 };
+  static const uint64_t asked[] = {5, 5000, 102848, 102849, 1200000};
+  struct lb_branch *branches = calloc(COUNT, sizeof(*branches));
+  struct lb_trace_writer *writer = writer_new(2);
+  struct lb_trace_reader *reader;
+
+  (void)state;
+  for (size_t i = 0; i < COUNT; i++)
+    branches[i] = (struct lb_branch){.from = i / 1000, .to = i % 3};
+  assert_int_equal(lb_trace_writer_meta(writer, &(struct lb_trace_meta){"source", "test"}), 0);
+  add(writer, 1, branches, COUNT);
+  writer_finish(writer);
+  reader = reader_new();
+  for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++)
+    assert_tail(reader, asked[i], branches, COUNT);
+  lb_trace_reader_close(reader);
+  free(branches);
+}
+
 static void test_tail_of_damage(void **state)
 {
   struct lb_branch branches[SMALL];
@@ -753,6 +775,7 @@ int main(void)
     CASE(test_chunk_taken_out),
     CASE(test_newer_version),
     CASE(test_tail),
+    CASE(test_tail_of_long_stream),
     CASE(test_tail_of_damage),
     CASE(test_names),
     CASE(test_links),
