@@ -89,9 +89,11 @@ int isa_branch_kind(const struct isa_instruction *instruction)
   const ZydisDecodedInstruction *code = &instruction->code;
   bool is_far = code->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
   bool is_relative = code->operand_count_visible && instruction->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  if (code->meta.isa_ext == ZYDIS_ISA_EXT_RTM)
+    return -1; /* XBEGIN, XEND, XABORT: what jumps is the abort */
   switch (code->meta.category) {
   case ZYDIS_CATEGORY_COND_BR:
-    return code->mnemonic == ZYDIS_MNEMONIC_XABORT ? -1 : LB_BRANCH_JCC;
+    return LB_BRANCH_JCC;
   case ZYDIS_CATEGORY_CALL:
     return is_far ? LB_BRANCH_FAR_CALL : is_relative ? LB_BRANCH_NEAR_REL_CALL : LB_BRANCH_NEAR_IND_CALL;
   case ZYDIS_CATEGORY_UNCOND_BR:

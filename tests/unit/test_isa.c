@@ -64,10 +64,12 @@ static void test_what_does_not_branch(void **state)
 {
   (void)state;
   assert_int_equal(KIND(ISA_64, "\x90"), -1);
-  assert_int_equal(KIND(ISA_64, "\xF1"), -1);     /* int1 leaves no record */
-  assert_int_equal(KIND(ISA_64, "\xF3\xA4"), -1); /* rep movsb */
-  assert_int_equal(KIND(ISA_64, "\x0F\x30"), -1); /* wrmsr */
-  assert_int_equal(KIND(ISA_64, "\xF4"), -1);     /* hlt */
+  assert_int_equal(KIND(ISA_64, "\xF1"), -1);                     /* int1 leaves no record */
+  assert_int_equal(KIND(ISA_64, "\xF3\xA4"), -1);                 /* rep movsb */
+  assert_int_equal(KIND(ISA_64, "\x0F\x30"), -1);                 /* wrmsr */
+  assert_int_equal(KIND(ISA_64, "\xF4"), -1);                     /* hlt */
+  assert_int_equal(KIND(ISA_64, "\xC7\xF8\x00\x00\x00\x00"), -1); /* xbegin: what jumps is the abort */
+  assert_int_equal(KIND(ISA_64, "\xC6\xF8\x00"), -1);             /* xabort */
 }
 
 static void test_modes_read_bytes_differently(void **state)
