@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The built runtime, as data of the program: process_runtime to process_runtime_end.
+ */
+.section .rodata
+.global process_runtime, process_runtime_end
+.balign 16
+process_runtime:
+  .incbin "lbr-runtime"
+process_runtime_end:
+  .byte 0
+
+.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copying instructions into the cache. Only those that name memory relative to RIP change: the displacement if the
+ * target is in reach of the new place, else the base, which becomes a borrowed register. SDM vol. 2, chapter 2.
+ */
+#include "process/runtime.h"
+
+enum { REX_W = 8, REX_R = 4, REX_B = 1 };
+
+static bool is_modrm_reg(const struct code *code)
+{
+  return code->modrm_offset && code->modrm >> 6 == 3;
+}
+
+/* MOV to GS, LFS and LGS, and (F3 0F AE) RDGSBASE and WRGSBASE: they see or change the register that we use. */
+static bool uses_gs(const struct code *code)
+{
+  unsigned reg = code->modrm >> 3 & 7;
+  if (code->encoding)
+    return false;
+  if (code->map == 0)
+    return code->opcode == 0x8E && reg == 5;
+  bool is_base = code->opcode == 0xAE && code->prefixes & CODE_F3 && is_modrm_reg(code) && (reg == 1 || reg == 3);
+  return code->map == 1 && (code->opcode == 0xB5 || code->opcode == 0xA9 || is_base);
+}
+
+/* A near branch with 66 and without REX.W is cut to 16 bits by AMD and not by Intel. */
+static bool is_short_branch(const struct code *code)
+{
+  return code->flow != CODE_PLAIN && code->flow <= CODE_RET && code->prefixes & CODE_66 && !(code->rex & REX_W);
+}
+
+enum exit_reason copy_check(const struct code *code, const uint8_t *bytes)
+{
+  bool is_xbegin = code->map == 0 && !code->encoding && code->opcode == 0xC7 && code->modrm == 0xF8;
+  bool is_int_n = code->flow == CODE_INT && code->map == 0 && bytes[code->length - 2] == 0xCD && code->imm_size == 1;
+  bool is_sysenter = code->flow == CODE_INT && code->map == 1;
+  if (code->prefixes & CODE_GS || uses_gs(code))
+    return EXIT_GS;
+  if (code->flow == CODE_FAR || is_xbegin || is_int_n || is_sysenter || is_short_branch(code))
+    return EXIT_INSTRUCTION;
+  return EXIT_DIRECT;
+}
+
+/* The register in VEX.vvvv, where it stands for a general register at all. */
+static unsigned vvvv_of(const struct code *code, const uint8_t *bytes)
+{
+  const uint8_t *opcode = bytes + code->modrm_offset - 1;
+  if (code->encoding == 0x62)
+    return ~opcode[-2] >> 3 & 15;
+  return code->encoding ? ~opcode[-1] >> 3 & 15 : 16;
+}
+
+/* A register that the instruction does not use. What an instruction with memory uses unsaid is RAX, RCX and RDX, and of
+ * these three RBX by CMPXCHG16B alone, which comes last and names no other. */
+static unsigned free_register(const struct code *code, const uint8_t *bytes)
+{
+  static const uint8_t candidates[] = {GPR_RSI, GPR_RDI, GPR_RBX};
+  unsigned reg = (code->modrm >> 3 & 7) | (code->rex & REX_R ? 8 : 0), vvvv = vvvv_of(code, bytes);
+  unsigned i = 0;
+  while (candidates[i] == reg || candidates[i] == vvvv)
+    i++;
+  return candidates[i];
+}
+
+/* RIP-relative addressing ignores B; a base register does not. VEX, EVEX and XOP hold it inverted. */
+static void clear_rex_b(uint8_t *bytes, const struct code *code)
+{
+  uint8_t *modrm = bytes + code->modrm_offset;
+  switch (code->encoding) {
+  case 0xC5:
+    return;
+  case 0xC4:
+  case 0x8F:
+    modrm[-3] |= 0x20;
+    return;
+  case 0x62:
+    modrm[-4] |= 0x20;
+    return;
+  default:
+    if (code->rex)
+      modrm[-1 - (code->map > 1 ? 2 : code->map == 1) - 1] &= (uint8_t)~REX_B;
+  }
+}
+
+static uint64_t rip_target(const struct code *code, const uint8_t *bytes, uint64_t address)
+{
+  int32_t displacement;
+  memcpy(&displacement, bytes + code->disp_offset, 4);
+  uint64_t target = address + code->length + (uint64_t)(int64_t)displacement;
+  return code->prefixes & CODE_67 ? (uint32_t)target : target;
+}
+
+/* Writes the instruction with another ModRM and no displacement. */
+static void copy_rebased(struct emitter *emitter, const struct code *code, const uint8_t *bytes, unsigned base)
+{
+  uint8_t copy[16];
+  memcpy(copy, bytes, code->length);
+  clear_rex_b(copy, code);
+  copy[code->modrm_offset] = (uint8_t)((code->modrm & 0x38) | base);
+  emit_bytes(emitter, copy, code->modrm_offset + 1u);
+  emit_bytes(emitter, bytes + code->imm_offset, code->imm_size);
+}
+
+static bool in_reach(const struct emitter *emitter, const struct code *code, uint64_t target, int64_t *ret_distance)
+{
+  *ret_distance = (int64_t)(target - ((uint64_t)emitter->at + code->length));
+  return *ret_distance == (int32_t)*ret_distance && !(code->prefixes & CODE_67);
+}
+
+void copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
+{
+  if (!code->is_rip_relative) {
+    emit_bytes(emitter, bytes, code->length);
+    return;
+  }
+  uint64_t target = rip_target(code, bytes, address);
+  int64_t distance;
+  if (in_reach(emitter, code, target, &distance)) {
+    uint8_t *at = emitter->at;
+    emit_bytes(emitter, bytes, code->length);
+    memcpy(at + code->disp_offset, &distance, 4);
+    return;
+  }
+  unsigned base = free_register(code, bytes);
+  emit_spill(emitter, base, STATE_SPILL);
+  emit_address(emitter, base, target);
+  copy_rebased(emitter, code, bytes, base);
+  emit_reload(emitter, base, STATE_SPILL);
+}
+
+/* FF /2 and FF /4 become 8B /r: a MOV of 64 bits into RCX with the same operand. F2 and F3 mean nothing to either. */
+void copy_target(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
+{
+  if (code->is_rip_relative) {
+    emit_address(emitter, GPR_RCX, rip_target(code, bytes, address));
+    if (code->prefixes & CODE_FS)
+      emit_byte(emitter, 0x64);
+    emit_bytes(emitter, (const uint8_t[]){0x48, 0x8B, 0x09}, 3); /* mov (%rcx), %rcx */
+    return;
+  }
+  if (code->prefixes & CODE_FS)
+    emit_byte(emitter, 0x64);
+  if (code->prefixes & CODE_67)
+    emit_byte(emitter, 0x67);
+  emit_byte(emitter, 0x48 | (code->rex & 3));
+  emit_byte(emitter, 0x8B);
+  emit_byte(emitter, (code->modrm & 0xC7) | GPR_RCX << 3);
+  emit_bytes(emitter, bytes + code->modrm_offset + 1, code->length - code->modrm_offset - 1u);
+}
