@@ -216,9 +216,6 @@ static uint64_t guest_rare(struct guest *guest, struct input *input)
   case 2:
     board_ferr(board);
     return 0;
-  case 3:
-    board_set_tsc_offset(board, take(input, 8));
-    return 0;
   case 4:
     board_set_cursor(board, (uint32_t)take(input, 2));
     return board_screen(board).cursor;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Traces from a stranger: whatever the bytes are, reading them must end, without a crash, and all that comes out must
- * keep the reader's promises. Input that begins with a trace's first byte is read as it stands. Anything else is a list
- * of chunks (type, flags, size in two bytes, contents) that get heads with the right checksums first, since no mutation
- * would guess those.
+ * keep the reader's promises; lines and numbers are made of it, too. Input that begins with a trace's first byte is
+ * read as it stands. Anything else is a list of chunks (type, flags, size in two bytes, contents) that get heads with
+ * the right checksums first, since no mutation would guess those.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "lastbranch/trace.h"
+#include "report/report.h"
 #include "trace/format.h"
 
 #define RECORDS_MAX 2000u /* a few bytes can stand for millions of branches */
@@ -72,7 +73,56 @@ static void record_check(const struct lb_trace_record *record)
   }
 }
 
-static void records_read(struct lb_trace_reader *reader)
+/* What is made of the records. */
+struct readers {
+  struct report_names *names;
+  struct report_script *script;
+  struct report_summary *summary;
+  struct text text;
+};
+
+static void readers_init(struct readers *readers, bool is_json)
+{
+  struct report_script_options options = {.is_json = is_json, .stream = LB_TRACE_ALL, .limit = UINT64_MAX};
+
+  *readers = (struct readers){0};
+  if (report_names_new(NULL, &readers->names) < 0)
+    abort();
+  options.names = readers->names;
+  if (report_script_new(&options, &readers->script) < 0 || report_summary_new(readers->names, &readers->summary) < 0)
+    abort();
+}
+
+static void readers_done(struct readers *readers)
+{
+  struct report_function functions[3];
+  struct report_edge edges[3];
+
+  if (report_summary_functions(readers->summary, functions, 3) < 0 ||
+      report_summary_edges(readers->summary, edges, 3) < 0)
+    abort();
+  report_summary_free(readers->summary);
+  report_script_free(readers->script);
+  report_names_free(readers->names);
+  text_done(&readers->text);
+}
+
+/* Lines must be whole and fit to be printed. */
+static void readers_take(struct readers *readers, const struct lb_trace_record *record)
+{
+  struct text *text = &readers->text;
+
+  text->length = 0;
+  if (report_script_record(readers->script, record, text) < 0 || report_summary_record(readers->summary, record) < 0)
+    abort();
+  for (size_t i = 0; i < text->length; i++)
+    if (((unsigned char)text->data[i] < ' ' && text->data[i] != '\n') || text->data[i] == 0x7F)
+      abort();
+  if (text->length && text->data[text->length - 1] != '\n')
+    abort();
+}
+
+static void records_read(struct lb_trace_reader *reader, struct readers *readers)
 {
   struct lb_trace_record record;
 
@@ -84,23 +134,28 @@ static void records_read(struct lb_trace_reader *reader)
     if (r == 0)
       return;
     record_check(&record);
+    if (readers)
+      readers_take(readers, &record);
   }
 }
 
 static void trace_read(const uint8_t *bytes, size_t size)
 {
   struct lb_trace_reader *reader;
+  struct readers readers;
 
   if (lb_trace_reader_open_bytes(bytes, size, &reader) < 0)
     return;
-  records_read(reader);
+  readers_init(&readers, size & 1);
+  records_read(reader, &readers);
+  readers_done(&readers);
   for (uint32_t stream = 0; stream < 3; stream++)
     if (lb_trace_reader_tail(reader, stream, 100) >= 0)
-      records_read(reader);
+      records_read(reader, NULL);
   if (lb_trace_reader_tail(reader, LB_TRACE_ALL, 0) >= 0)
-    records_read(reader);
+    records_read(reader, NULL);
   lb_trace_reader_rewind(reader);
-  records_read(reader);
+  records_read(reader, NULL);
   lb_trace_reader_close(reader);
 }
 

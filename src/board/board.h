@@ -72,12 +72,10 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
 
 /* ---- local APIC ---- */
 
-/* IA32_APIC_BASE, IA32_TSC_DEADLINE, x2APIC registers as MSRs. 0, or -1 for #GP(0). */
+/* IA32_APIC_BASE, IA32_TSC_DEADLINE (in TSC ticks since power-on, wherever the guest has moved its TSC to), x2APIC
+ * registers as MSRs. 0, or -1 for #GP(0). */
 int board_apic_read(struct board *board, uint32_t msr, uint64_t *ret_value);
 int board_apic_write(struct board *board, uint32_t msr, uint64_t value);
-/* TSC = time in TSC ticks + offset. To be told when software has moved the TSC, or before IA32_TSC_DEADLINE is written.
- */
-void board_set_tsc_offset(struct board *board, uint64_t offset);
 /* CR8: TPR 7:4. */
 uint8_t board_task_priority(const struct board *board);
 void board_set_task_priority(struct board *board, uint8_t value);

@@ -126,7 +126,7 @@ static void i8042_set_output_port(struct board *board, uint8_t value)
 {
   board_set_a20(board, value & OUTPUT_A20);
   if (!(value & OUTPUT_NO_RESET))
-    board->host.reset(board->host.data);
+    power_init_signal(board);
 }
 
 static void i8042_self_test(struct board *board)
@@ -159,7 +159,7 @@ static void i8042_command(struct board *board, uint8_t value)
   else if (value == 0xDD || value == 0xDF)
     board_set_a20(board, value & OUTPUT_A20);
   else if (value >= 0xF0 && !(value & 1))
-    board->host.reset(board->host.data);
+    power_init_signal(board);
 }
 
 /* ---- data at 0x60 ---- */

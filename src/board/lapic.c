@@ -373,7 +373,6 @@ void lapic_reset(struct board *board, bool is_power_on)
     .dfr = UINT32_MAX,
     .svr = 0xFF,
     .lint = {lapic->lint[0], lapic->lint[1]},
-    .timer.tsc_offset = lapic->timer.tsc_offset,
   };
   for (unsigned i = 0; i < LVT_ENTRIES; i++)
     lapic->lvt[i] = LVT_MASKED;

@@ -70,7 +70,6 @@ struct lapic_timer {
   bool is_counting;
   uint64_t tsc_deadline; /* IA32_TSC_DEADLINE, 0 when not armed */
   uint64_t tsc_due;      /* the same as time */
-  uint64_t tsc_offset;
 };
 
 struct lapic {

@@ -116,8 +116,7 @@ bool lapic_accept(struct board *board, enum apic_mode mode, uint8_t vector, bool
     host->nmi(host->data);
     return true;
   case MODE_INIT:
-    lapic_reset(board, false);
-    host->init(host->data);
+    power_init_signal(board);
     return true;
   case MODE_STARTUP:
     host->startup(host->data, vector);

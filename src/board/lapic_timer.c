@@ -119,8 +119,7 @@ static void timer_plan_deadline(struct board *board)
 {
   struct lapic_timer *timer = &board->lapic.timer;
   uint64_t hertz = board->config.tsc_per_second, ticks = clock_ticks(board_now(board), hertz);
-  uint64_t tsc = ticks + timer->tsc_offset;
-  uint64_t ahead = timer->tsc_deadline > tsc ? timer->tsc_deadline - tsc : 0;
+  uint64_t ahead = timer->tsc_deadline > ticks ? timer->tsc_deadline - ticks : 0;
   timer->tsc_due = ahead > CLOCK_NEVER - ticks ? CLOCK_NEVER : clock_time(ticks + ahead, hertz);
 }
 
@@ -133,20 +132,7 @@ void lapic_timer_set_deadline(struct board *board, uint64_t value)
   lapic_timer_advance(board, board_now(board)); /* a deadline in the past is due at once */
 }
 
-void board_set_tsc_offset(struct board *board, uint64_t offset)
-{
-  struct lapic_timer *timer = &board->lapic.timer;
-  if (timer->tsc_offset == offset)
-    return;
-  timer->tsc_offset = offset;
-  if (!timer->tsc_deadline)
-    return;
-  timer_plan_deadline(board);
-  lapic_timer_advance(board, board_now(board));
-  board_settle(board);
-}
-
 void lapic_timer_reset(struct board *board)
 {
-  board->lapic.timer = (struct lapic_timer){.since = timer_tick(board), .tsc_offset = board->lapic.timer.tsc_offset};
+  board->lapic.timer = (struct lapic_timer){.since = timer_tick(board)};
 }

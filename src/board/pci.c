@@ -12,6 +12,7 @@ enum { PCI_HOST, PCI_ISA, PCI_IDE };
 #define ADDRESS_ENABLED UINT32_C(0x80000000)
 #define ADDRESS_DEVICE(address) ((address) >> 8 & 0xFFFF) /* bus, device and function */
 #define RESET_CPU 0x04
+#define RESET_HARD 0x02
 #define PORT_ADDRESS 0xCF8
 #define PORT_RESET 0xCF9
 #define PORT_DATA 0xCFC
@@ -77,13 +78,16 @@ uint32_t pci_in(struct board *board, uint16_t port, unsigned size)
   return value;
 }
 
-/* Bit 2 going up resets the processor, bit 1 says how hard: both mean everything here. */
+/* Bit 2 going up resets: everything with bit 1, else the processor alone by INIT. */
 static void pci_out_reset(struct board *board, uint8_t value)
 {
   bool is_reset = value & ~board->power.reset & RESET_CPU;
   board->power.reset = value & 0x0E;
-  if (is_reset)
+  if (is_reset && (value & RESET_HARD)) {
+    board->power.was_init = false;
     board->host.reset(board->host.data);
+  } else if (is_reset)
+    power_init_signal(board);
 }
 
 static void pci_out_byte(struct board *board, uint16_t port, uint8_t value)

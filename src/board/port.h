@@ -20,6 +20,7 @@ typedef void port_out(struct board *board, uint16_t port, unsigned size, uint32_
 struct power {
   uint8_t control_61;
   uint8_t control_92;
+  bool was_init; /* INIT came last, not a reset of everything */
   uint8_t reset; /* port 0xCF9 */
   uint8_t apm[2];
   uint8_t post;
@@ -31,6 +32,8 @@ struct power {
 void port_map(struct board *board);
 
 void power_reset(struct board *board);
+/* INIT to the processor, of whichever source: its local APIC hears it too. */
+void power_init_signal(struct board *board);
 void power_advance(struct board *board, uint64_t now);
 uint64_t power_deadline(const struct board *board);
 

@@ -50,7 +50,7 @@ uint32_t system_in(struct board *board, uint16_t port, unsigned size)
   case 0x61:
     return system_read_61(board);
   case 0x92:
-    return board->a20_is_open ? 0x02 : 0;
+    return (board->a20_is_open ? 0x02 : 0) | (board->power.control_92 & 0x01);
   case 0xB2:
   case 0xB3:
     return board->power.apm[port & 1];
@@ -71,7 +71,7 @@ void system_out(struct board *board, uint16_t port, unsigned size, uint32_t valu
   case 0x92:
     board_set_a20(board, value & 0x02);
     if (value & ~power->control_92 & 0x01)
-      board->host.reset(board->host.data);
+      power_init_signal(board);
     power->control_92 = (uint8_t)value;
     break;
   case 0xB2:
@@ -215,7 +215,24 @@ void power_out(struct board *board, uint16_t port, unsigned size, uint32_t value
   power_signal(board);
 }
 
+/* ---- resets ---- */
+
+/* What AT boards did by the processor's RESET, chipsets since the 486 do by INIT, which leaves MSRs alone: bit 0 of
+ * port 0x92, the 8042, and port 0xCF9 without bit 1 (ICH data sheets: INIT_NOW, RCIN#, soft reset). SDM vol.
+ * 3, 10.4.7.3: the local APIC is reset too. The gate is opened, since the processor goes on at the top of memory. */
+void power_init_signal(struct board *board)
+{
+  board->power.was_init = true;
+  board_set_a20(board, true);
+  lapic_reset(board, false);
+  board->is_touched = true;
+  board->host.init(board->host.data);
+}
+
+/* Firmware that restarts after INIT finds bit 0 of port 0x92 as it was: by this, software tells INIT from a reset. */
 void power_reset(struct board *board)
 {
-  board->power = (struct power){.control = PM_SCI_ENABLED, .seen = clock_ticks(board_now(board), PM_HERTZ)};
+  uint8_t kept = board->power.was_init ? board->power.control_92 & 0x01 : 0;
+  board->power =
+    (struct power){.control = PM_SCI_ENABLED, .control_92 = kept, .seen = clock_ticks(board_now(board), PM_HERTZ)};
 }

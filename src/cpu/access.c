@@ -100,10 +100,10 @@ static unsigned privilege(const struct cpu *cpu)
   return cpu->cpl == 3 ? PAGING_USER : 0;
 }
 
-static void check_canonical(struct cpu *cpu, uint64_t linear)
+static void check_canonical(struct cpu *cpu, unsigned segment, uint64_t linear)
 {
   if (cpu->linear_mask == UINT64_MAX && (uint64_t)((int64_t)(linear << 16) >> 16) != linear)
-    segment_fault(cpu, cpu->at && cpu->at->segment == SS ? SS : DS);
+    segment_fault(cpu, segment);
 }
 
 static void check_alignment(struct cpu *cpu, uint64_t linear, unsigned size)
@@ -124,6 +124,8 @@ static void tlb_fill(struct cpu *cpu, uint64_t linear, unsigned wants, const str
   bool takes_writes = page->is_writable && !memory_is_rom(cpu->memory, page->physical) && !cpu->memory->code[number];
   struct cpu_tlb_entry *entry = &cpu->tlbs[wants & PAGING_USER ? 1 : 0][linear / PAGE_SIZE % TLB_ENTRIES];
   *entry = (struct cpu_tlb_entry){.read = tag, .write = takes_writes ? tag : NO_TAG, .host = (uintptr_t)at - tag};
+  if (page->shift > cpu->tlb_shift)
+    cpu->tlb_shift = page->shift;
 }
 
 static uint64_t translate(struct cpu *cpu, uint64_t linear, unsigned wants)
@@ -139,13 +141,13 @@ struct pieces {
   unsigned first; /* bytes in the first page */
 };
 
-static struct pieces translate_pieces(struct cpu *cpu, uint64_t linear, unsigned size, unsigned wants)
+static struct pieces translate_pieces(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, unsigned wants)
 {
   struct pieces pieces = {.first = size};
   if (!access_is_whole(linear, size)) {
     pieces.first = (unsigned)(PAGE_SIZE - (linear & PAGE_MASK));
     uint64_t next = (linear + pieces.first) & cpu->linear_mask;
-    check_canonical(cpu, next);
+    check_canonical(cpu, segment, next);
     pieces.physical[0] = translate(cpu, linear, wants);
     pieces.physical[1] = translate(cpu, next, wants);
   } else {
@@ -154,15 +156,18 @@ static struct pieces translate_pieces(struct cpu *cpu, uint64_t linear, unsigned
   return pieces;
 }
 
+static uint64_t piece_at(const struct pieces *pieces, unsigned i)
+{
+  return i < pieces->first ? pieces->physical[0] + i : pieces->physical[1] + (i - pieces->first);
+}
+
 static uint64_t load_pieces(struct cpu *cpu, const struct pieces *pieces, unsigned size)
 {
   if (pieces->first == size)
     return access_load_physical(cpu, pieces->physical[0], size);
   uint64_t value = 0;
-  for (unsigned i = 0; i < size; i++) {
-    uint64_t at = i < pieces->first ? pieces->physical[0] + i : pieces->physical[1] + (i - pieces->first);
-    value |= access_load_physical(cpu, at, 1) << (8 * i);
-  }
+  for (unsigned i = 0; i < size; i++)
+    value |= access_load_physical(cpu, piece_at(pieces, i), 1) << (8 * i);
   return value;
 }
 
@@ -172,28 +177,26 @@ static void store_pieces(struct cpu *cpu, const struct pieces *pieces, unsigned 
     access_store_physical(cpu, pieces->physical[0], size, value);
     return;
   }
-  for (unsigned i = 0; i < size; i++) {
-    uint64_t at = i < pieces->first ? pieces->physical[0] + i : pieces->physical[1] + (i - pieces->first);
-    access_store_physical(cpu, at, 1, value >> (8 * i) & 0xFF);
-  }
+  for (unsigned i = 0; i < size; i++)
+    access_store_physical(cpu, piece_at(pieces, i), 1, value >> (8 * i) & 0xFF);
 }
 
-uint64_t access_load_slow(struct cpu *cpu, uint64_t linear, unsigned size, bool to_modify)
+uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, bool to_modify)
 {
-  check_canonical(cpu, linear);
+  check_canonical(cpu, segment, linear);
   check_alignment(cpu, linear, size);
   unsigned wants = privilege(cpu) | (to_modify ? PAGING_WRITE : 0);
-  struct pieces pieces = translate_pieces(cpu, linear, size, wants);
+  struct pieces pieces = translate_pieces(cpu, segment, linear, size, wants);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_READ);
   return load_pieces(cpu, &pieces, size);
 }
 
-void access_store_slow(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value)
+void access_store_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, uint64_t value)
 {
-  check_canonical(cpu, linear);
+  check_canonical(cpu, segment, linear);
   check_alignment(cpu, linear, size);
-  struct pieces pieces = translate_pieces(cpu, linear, size, privilege(cpu) | PAGING_WRITE);
+  struct pieces pieces = translate_pieces(cpu, segment, linear, size, privilege(cpu) | PAGING_WRITE);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_WRITE);
   store_pieces(cpu, &pieces, size, value);
@@ -207,21 +210,21 @@ uint64_t access_load_system(struct cpu *cpu, uint64_t linear, unsigned size)
   const struct cpu_tlb_entry *entry = &cpu->tlbs[0][linear / PAGE_SIZE % TLB_ENTRIES];
   if (entry->read == (linear & ~PAGE_MASK) && access_is_whole(linear, size))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
-  struct pieces pieces = translate_pieces(cpu, linear, size, PAGING_IMPLICIT);
+  struct pieces pieces = translate_pieces(cpu, DS, linear, size, PAGING_IMPLICIT);
   return load_pieces(cpu, &pieces, size);
 }
 
 void access_store_system(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value)
 {
   linear &= cpu->efer & EFER_LMA ? UINT64_MAX : 0xFFFFFFFF;
-  struct pieces pieces = translate_pieces(cpu, linear, size, PAGING_IMPLICIT | PAGING_WRITE);
+  struct pieces pieces = translate_pieces(cpu, DS, linear, size, PAGING_IMPLICIT | PAGING_WRITE);
   store_pieces(cpu, &pieces, size, value);
 }
 
 void access_check_write_system(struct cpu *cpu, uint64_t linear, unsigned size)
 {
   linear &= cpu->efer & EFER_LMA ? UINT64_MAX : 0xFFFFFFFF;
-  translate_pieces(cpu, linear, size, PAGING_IMPLICIT | PAGING_WRITE);
+  translate_pieces(cpu, DS, linear, size, PAGING_IMPLICIT | PAGING_WRITE);
 }
 
 /* ---- many bytes ---- */
@@ -231,14 +234,9 @@ static struct pieces many(struct cpu *cpu, unsigned segment, uint64_t offset, un
                           uint64_t *ret_linear)
 {
   uint64_t linear = access_linear(cpu, segment, offset, size, access);
-  check_canonical(cpu, linear);
+  check_canonical(cpu, segment, linear);
   *ret_linear = linear;
-  return translate_pieces(cpu, linear, size, privilege(cpu) | (access & ACCESS_WRITE ? PAGING_WRITE : 0));
-}
-
-static uint64_t piece_at(const struct pieces *pieces, unsigned i)
-{
-  return i < pieces->first ? pieces->physical[0] + i : pieces->physical[1] + (i - pieces->first);
+  return translate_pieces(cpu, segment, linear, size, privilege(cpu) | (access & ACCESS_WRITE ? PAGING_WRITE : 0));
 }
 
 void access_read(struct cpu *cpu, unsigned segment, uint64_t offset, void *bytes, unsigned size)
@@ -295,14 +293,22 @@ void access_flush(struct cpu *cpu, bool with_global)
   for (unsigned which = 0; which < 2; which++)
     for (unsigned i = 0; i < TLB_ENTRIES; i++)
       cpu->tlbs[which][i] = (struct cpu_tlb_entry){NO_TAG, NO_TAG, 0};
+  cpu->tlb_shift = 0;
   block_flush_fetches(cpu);
   lb_recorder_flush(&cpu->recorder);
 }
 
+/* A large page has many entries, and all must go (SDM vol. 3, 4.10.4.1). The tables may say something else by now than
+ * when they were made, so it is taken for as large as the largest page that has entries. */
 void access_flush_page(struct cpu *cpu, uint64_t linear)
 {
-  for (unsigned which = 0; which < 2; which++)
+  unsigned shift = cpu->tlb_shift;
+  for (unsigned which = 0; which < 2; which++) {
     cpu->tlbs[which][linear / PAGE_SIZE % TLB_ENTRIES] = (struct cpu_tlb_entry){NO_TAG, NO_TAG, 0};
+    for (unsigned i = 0; shift > 12 && i < TLB_ENTRIES; i++)
+      if (cpu->tlbs[which][i].read >> shift == linear >> shift)
+        cpu->tlbs[which][i] = (struct cpu_tlb_entry){NO_TAG, NO_TAG, 0};
+  }
   block_flush_fetches(cpu);
   lb_recorder_flush(&cpu->recorder);
 }

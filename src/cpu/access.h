@@ -10,9 +10,10 @@
 
 #include "cpu/cpu.h"
 
-/* The long way: checks, translates, asks devices, crosses pages. */
-uint64_t access_load_slow(struct cpu *cpu, uint64_t linear, unsigned size, bool to_modify);
-void access_store_slow(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value);
+/* The long way: checks, translates, asks devices, crosses pages. The segment decides between #SS and #GP for addresses
+ * that are not canonical. */
+uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, bool to_modify);
+void access_store_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, uint64_t value);
 
 /* Segment limit and rights of [offset, offset + size): raises #SS(0) or #GP(0). Returns the linear address. */
 uint64_t access_linear_slow(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, unsigned access);
@@ -46,31 +47,32 @@ static inline uint64_t access_fetch(const void *at, unsigned size)
 }
 
 /* By linear address, with the rights of the current privilege level. `size` is 1, 2, 4 or 8 and best a constant. */
-static inline uint64_t access_load_linear(struct cpu *cpu, uint64_t linear, unsigned size)
+static inline uint64_t access_load_linear(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   if (__builtin_expect(entry->read == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
-  return access_load_slow(cpu, linear, size, false);
+  return access_load_slow(cpu, segment, linear, size, false);
 }
 
-static inline void access_store_linear(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value)
+static inline void access_store_linear(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size,
+                                       uint64_t value)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   if (__builtin_expect(entry->write == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
     memcpy((void *)(uintptr_t)(linear + entry->host), &value, size);
   else
-    access_store_slow(cpu, linear, size, value);
+    access_store_slow(cpu, segment, linear, size, value);
 }
 
 static inline uint64_t access_load(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size)
 {
-  return access_load_linear(cpu, access_linear(cpu, segment, offset, size, ACCESS_READ), size);
+  return access_load_linear(cpu, segment, access_linear(cpu, segment, offset, size, ACCESS_READ), size);
 }
 
 static inline void access_store(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, uint64_t value)
 {
-  access_store_linear(cpu, access_linear(cpu, segment, offset, size, ACCESS_WRITE), size, value);
+  access_store_linear(cpu, segment, access_linear(cpu, segment, offset, size, ACCESS_WRITE), size, value);
 }
 
 /* Reads what will be written back: all that could make the write fault is raised now, as a write. */
@@ -80,7 +82,7 @@ static inline uint64_t access_load_to_modify(struct cpu *cpu, unsigned segment, 
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   if (__builtin_expect(entry->write == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
-  return access_load_slow(cpu, linear, size, true);
+  return access_load_slow(cpu, segment, linear, size, true);
 }
 
 /* Any number of bytes (up to 4096), all or nothing: a write that faults has written nothing. */
@@ -105,7 +107,7 @@ void access_store_physical(struct cpu *cpu, uint64_t address, unsigned size, uin
  * up to the page's end in *ret_size; NULL when the bytes must go one by one. Raises no fault. */
 uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned *ret_size);
 
-/* Forget translations: all (but global ones), or one page. `paging.c` fills the caches. */
+/* Forget translations: all, or those of one page, however large it was. */
 void access_flush(struct cpu *cpu, bool with_global);
 void access_flush_page(struct cpu *cpu, uint64_t linear);
 /* Code was found in this physical page: writes to it must go the long way. */

@@ -45,7 +45,8 @@ ALWAYS_INLINE const struct insn *bit_run(struct cpu *cpu, const struct insn *ins
     unsigned access = operation == BIT_TEST ? ACCESS_READ : ACCESS_WRITE;
     uint64_t address = bit_address(cpu, insn, form, size, offset);
     uint64_t linear = access_linear(cpu, insn->segment, address, size, access);
-    value = operation == BIT_TEST ? access_load_linear(cpu, linear, size) : place_load(cpu, &place, linear, size);
+    value = operation == BIT_TEST ? access_load_linear(cpu, insn->segment, linear, size)
+                                  : place_load(cpu, &place, insn->segment, linear, size);
   } else {
     value = reg_get(cpu, insn->op[0], size);
   }

@@ -95,11 +95,27 @@ static uint64_t fetch_page(struct cpu *cpu, uint64_t linear)
   return entry->physical;
 }
 
+/* Links and jumps found so far are no good any more. Generation 0 is that of links never made: when the count comes
+ * round to it, old links are taken back, so that none seems new again. */
+static void forget_links(struct cpu *cpu)
+{
+  struct block_cache *cache = cpu->blocks;
+  if (++cpu->generation)
+    return;
+  cpu->generation = 1;
+  for (unsigned i = 0; i < JUMP_SIZE; i++)
+    cache->jumps[i].block = NULL;
+  for (unsigned i = 0; i < HASH_SIZE; i++)
+    for (struct block *block = cache->hash[i]; block; block = block->next_in_hash)
+      for (unsigned k = 0; k <= block->count; k++)
+        block->insns[k].link_generation = 0;
+}
+
 void block_flush_fetches(struct cpu *cpu)
 {
   for (unsigned i = 0; i < FETCH_SIZE; i++)
     cpu->blocks->fetches[i].linear = 2;
-  cpu->generation++;
+  forget_links(cpu);
 }
 
 static uint64_t code_base(const struct cpu *cpu)
@@ -112,26 +128,31 @@ static unsigned hash_of(uint64_t linear, uint32_t mode)
   return (unsigned)((linear ^ linear >> 15 ^ linear >> 31 ^ (uint64_t)mode << 9) % HASH_SIZE);
 }
 
-/* True when the page that the last instruction reaches into is still where it was. Raises nothing: when that page is
- * not at hand the answer is no, and the block is decoded again. */
-static bool second_page_matches(struct cpu *cpu, const struct block *block)
+/* True when the page that the block's one instruction reaches into is still where it was. When it is not at hand the
+ * answer is no, unless faults `may` be raised: then it is fetched, as the instruction would. */
+static bool second_page_matches(struct cpu *cpu, const struct block *block, bool may)
 {
   if (block->physical[1] == NO_PAGE)
     return true;
   uint64_t page = ((block->cs_base + block->last) & cpu->linear_mask) & ~PAGE_MASK;
   const struct fetch *entry = fetch_entry(cpu, page);
-  return entry->linear == fetch_tag(cpu, page) && entry->physical == block->physical[1];
+  if (entry->linear != fetch_tag(cpu, page))
+    return may && fetch_page(cpu, page) == block->physical[1];
+  return entry->physical == block->physical[1];
 }
 
-static struct block *block_find(struct cpu *cpu, uint64_t linear, uint64_t physical)
+static bool is_here(const struct cpu *cpu, const struct block *block)
+{
+  return block->rip == cpu->rip && block->mode == cpu->mode && block->cs_base == code_base(cpu) &&
+         block->code_limit == cpu->code_limit;
+}
+
+static struct block *block_find(struct cpu *cpu, uint64_t linear, uint64_t physical, bool may_fault)
 {
   struct block *block = cpu->blocks->hash[hash_of(linear, cpu->mode)];
-  for (; block; block = block->next_in_hash) {
-    bool is_it = block->rip == cpu->rip && block->mode == cpu->mode && block->cs_base == code_base(cpu) &&
-                 block->physical[0] == physical && block->last <= cpu->code_limit;
-    if (is_it && second_page_matches(cpu, block))
+  for (; block; block = block->next_in_hash)
+    if (is_here(cpu, block) && block->physical[0] == physical && second_page_matches(cpu, block, may_fault))
       return block;
-  }
   return NULL;
 }
 
@@ -142,15 +163,14 @@ struct block *block_peek(struct cpu *cpu)
   const struct fetch *entry = fetch_entry(cpu, page);
   if (entry->linear != fetch_tag(cpu, page))
     return NULL;
-  return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK));
+  return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK), false);
 }
 
 struct block *block_peek_indirect(struct cpu *cpu)
 {
   struct jump *jump = &cpu->blocks->jumps[(cpu->rip ^ cpu->rip >> 12) % JUMP_SIZE];
   struct block *block = jump->block;
-  if (block && jump->generation == cpu->generation && block->rip == cpu->rip && block->mode == cpu->mode &&
-      block->cs_base == code_base(cpu))
+  if (block && jump->generation == cpu->generation && is_here(cpu, block))
     return block;
   if (cpu->mode & MODE_ONE)
     return NULL;
@@ -171,9 +191,12 @@ static uint64_t page_number(const struct memory *memory, uint64_t physical)
 /* In a block that was forgotten while it ran: whatever is left of it is found anew. */
 static const struct insn *run_forgotten(struct cpu *cpu, const struct insn *insn)
 {
-  transfer_set(cpu, insn->rip);
-  cpu->budget += insn->left;
-  return NULL;
+  return insn_before(cpu, insn);
+}
+
+bool block_is_forgotten(const struct insn *insn)
+{
+  return insn->run == run_forgotten;
 }
 
 static void hash_remove(struct block_cache *cache, struct block *block)
@@ -199,7 +222,7 @@ static void block_kill(struct block_cache *cache, struct block *block)
 static void block_bytes_in(const struct block *block, unsigned which, unsigned *ret_first, unsigned *ret_last)
 {
   unsigned first = (unsigned)(block->physical[0] & PAGE_MASK);
-  unsigned size = (unsigned)(block->last - block->rip);
+  unsigned size = (unsigned)(block->last - block->rip) + block->reach;
   if (which == 0) {
     *ret_first = first;
     *ret_last = first + size < PAGE_SIZE ? first + size : PAGE_SIZE - 1;
@@ -215,25 +238,44 @@ static uint64_t line_mask(unsigned first, unsigned last)
   return (UINT64_MAX << low) & (UINT64_MAX >> (63 - high));
 }
 
-void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
+/* Bytes of a page. */
+struct range {
+  unsigned first, last;
+};
+
+/* The lines that a block has in a page of RAM (both of its pages may be the same one), and whether its bytes meet those
+ * that are written. */
+static uint64_t block_lines_in(const struct cpu *cpu, const struct block *block, uint64_t number,
+                               const struct range *written, bool *ret_meets)
 {
-  uint64_t number = page_number(cpu->memory, address);
-  if (number == NO_PAGE || size == 0)
-    return;
-  unsigned offset = (unsigned)(address & PAGE_MASK);
-  uint64_t written = line_mask(offset, offset + size - 1 < PAGE_SIZE ? offset + size - 1 : PAGE_SIZE - 1);
-  if (!(cpu->memory->code[number] & written))
-    return;
+  uint64_t lines = 0;
+  *ret_meets = false;
+  for (unsigned which = 0; which < 2; which++) {
+    struct range bytes;
+    if (block->physical[which] == NO_PAGE || page_number(cpu->memory, block->physical[which]) != number)
+      continue;
+    block_bytes_in(block, which, &bytes.first, &bytes.last);
+    lines |= line_mask(bytes.first, bytes.last);
+    *ret_meets |= bytes.first <= written->last && written->first <= bytes.last;
+  }
+  return lines;
+}
+
+/* Takes the blocks out of a page's list whose bytes are written. Data may share a line with code: what is not met
+ * stays, links and all. */
+static void page_forget(struct cpu *cpu, uint64_t number, const struct range *written)
+{
   uint64_t kept = 0;
+  bool is_any = false;
   struct block **at = &cpu->blocks->pages[number];
   while (*at) {
     struct block *block = *at;
     unsigned which = page_number(cpu->memory, block->physical[0]) == number ? 0 : 1;
-    unsigned first, last;
-    block_bytes_in(block, which, &first, &last);
-    uint64_t lines = line_mask(first, last);
-    if (block->is_dead || (lines & written)) {
+    bool meets;
+    uint64_t lines = block_lines_in(cpu, block, number, written, &meets);
+    if (block->is_dead || meets) {
       *at = block->next_in_page[which];
+      is_any |= !block->is_dead;
       block_kill(cpu->blocks, block);
     } else {
       kept |= lines;
@@ -241,7 +283,19 @@ void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
     }
   }
   cpu->memory->code[number] = kept;
-  cpu->generation++;
+  if (is_any)
+    forget_links(cpu);
+}
+
+void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
+{
+  uint64_t number = page_number(cpu->memory, address);
+  if (number == NO_PAGE || size == 0)
+    return;
+  unsigned first = (unsigned)(address & PAGE_MASK), last = first + size - 1;
+  struct range written = {first, last < PAGE_SIZE ? last : PAGE_SIZE - 1};
+  if (cpu->memory->code[number] & line_mask(written.first, written.last))
+    page_forget(cpu, number, &written);
 }
 
 void block_flush(struct cpu *cpu)
@@ -268,8 +322,8 @@ static const struct insn *run_end(struct cpu *cpu, const struct insn *insn)
   return transfer_sequential(cpu, insn);
 }
 
-/* Up to 15 bytes at offset `rip`, across the page's end if need be. Returns how many; those of the first page only
- * unless `wants_more`, which raises the faults of fetching. */
+/* Up to 15 bytes, across the page's end if need be. Returns how many; those of the first page only unless `wants_more`,
+ * which raises the faults of fetching. */
 static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical, uint8_t *bytes, bool wants_more,
                             uint64_t *ret_second)
 {
@@ -287,8 +341,15 @@ static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical,
   return ISA_LENGTH_MAX;
 }
 
+/* How many of these bytes lie inside the limit of CS; the first one does. */
+static unsigned inside_limit(const struct cpu *cpu, uint64_t rip, unsigned size)
+{
+  uint64_t behind = cpu->code_limit - rip;
+  return behind < size ? (unsigned)behind + 1 : size;
+}
+
 /* Decodes one instruction at `offset` bytes behind the block's start. Returns its length; 0 when the block must end
- * before it. */
+ * before it: what it needs may fault, which is the business of a block that begins there. */
 static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset, bool *ret_ends)
 {
   uint64_t rip = block->rip + offset;
@@ -298,25 +359,20 @@ static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset,
   bool is_rom = memory_is_rom(cpu->memory, physical);
   uint8_t bytes[ISA_LENGTH_MAX];
   uint64_t second;
+  if (rip > cpu->code_limit)
+    return 0;
   unsigned size = fetch_bytes(cpu, linear, physical, bytes, false, &second);
-  int length = decode_insn(cpu, rip, bytes, size, is_rom, insn, ret_ends);
-  if (length < 0) {
-    if (block->count)
-      return 0;
+  int length = decode_insn(cpu, rip, bytes, inside_limit(cpu, rip, size), is_rom, insn, ret_ends);
+  if (length < 0 && block->count)
+    return 0;
+  if (length < 0 && cpu->code_limit - rip >= size) {
     size = fetch_bytes(cpu, linear, physical, bytes, true, &second);
-    length = decode_insn(cpu, rip, bytes, size, is_rom, insn, ret_ends);
+    length = decode_insn(cpu, rip, bytes, inside_limit(cpu, rip, size), is_rom, insn, ret_ends);
     *ret_ends = true;
     block->physical[1] = second;
   }
-  if (length < 0) { /* 15 bytes are always enough to know */
-    insn->run = decode_run_ud;
-    insn->length = 1;
-    length = 1;
-  }
-  if (rip + (unsigned)length - 1 > cpu->code_limit) {
-    insn->run = decode_run_gp;
-    *ret_ends = true;
-  }
+  if (length < 0) /* it goes on beyond the limit */
+    fault_gp(cpu, 0);
   return (unsigned)length;
 }
 
@@ -327,12 +383,13 @@ static void block_register(struct cpu *cpu, struct block *block)
     uint64_t number = block->physical[which] == NO_PAGE ? NO_PAGE : page_number(cpu->memory, block->physical[which]);
     if (number == NO_PAGE)
       continue;
-    block->next_in_page[which] = cache->pages[number];
-    cache->pages[number] = block;
-    unsigned first, last;
-    block_bytes_in(block, which, &first, &last);
+    if (cache->pages[number] != block) { /* not its first page again */
+      block->next_in_page[which] = cache->pages[number];
+      cache->pages[number] = block;
+    }
     bool was_clean = cpu->memory->code[number] == 0;
-    cpu->memory->code[number] |= line_mask(first, last);
+    bool meets;
+    cpu->memory->code[number] |= block_lines_in(cpu, block, number, &(struct range){1, 0}, &meets);
     if (was_clean)
       access_flush_writes(cpu, block->physical[which] & ~PAGE_MASK);
   }
@@ -347,6 +404,8 @@ static void block_close(const struct cpu *cpu, struct block *block, unsigned siz
     block->insns[i].left = (uint8_t)(block->count - i);
   block->insns[block->count] = (struct insn){.run = run_end, .rip = (block->rip + size) & cpu->linear_mask};
   block->last = block->rip + size - 1;
+  insn_handler *last = block->count ? block->insns[block->count - 1].run : NULL;
+  block->reach = last == decode_run_ud || last == decode_run_gp ? ISA_LENGTH_MAX - 1 : 0;
 }
 
 static struct block *block_build(struct cpu *cpu, uint64_t physical)
@@ -358,6 +417,7 @@ static struct block *block_build(struct cpu *cpu, uint64_t physical)
   struct block *block = (struct block *)(void *)(cache->arena + cache->used);
   *block = (struct block){.rip = cpu->rip,
                           .cs_base = code_base(cpu),
+                          .code_limit = cpu->code_limit,
                           .linear = (code_base(cpu) + cpu->rip) & cpu->linear_mask,
                           .mode = cpu->mode,
                           .physical = {physical, NO_PAGE}};
@@ -384,6 +444,6 @@ struct block *block_get(struct cpu *cpu)
   if (cpu->rip > cpu->code_limit)
     fault_gp(cpu, 0);
   uint64_t physical = fetch_page(cpu, linear) | (linear & PAGE_MASK);
-  struct block *block = block_find(cpu, linear, physical);
+  struct block *block = block_find(cpu, linear, physical, true);
   return block ? block : block_build(cpu, physical);
 }

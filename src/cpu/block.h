@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cached blocks: decoded instructions in a row, found by where they lie (physical address, offset and base of CS) and
- * by the mode they were decoded for. A write to their bytes forgets them. Links between blocks, and the table that
- * finds blocks for indirect branches, are good only while cpu->generation stays the same: whatever could make them
+ * Cached blocks: decoded instructions in a row, found by where they lie (physical address, offset, base and limit of
+ * CS) and by the mode they were decoded for. A write to their bytes forgets them. Links between blocks, and the table
+ * that finds blocks for indirect branches, are good only while cpu->generation stays the same: whatever could make them
  * wrong (translations, code) counts it up.
  */
 #ifndef CPU_BLOCK_H
@@ -15,6 +15,7 @@
 struct block {
   uint64_t rip;
   uint64_t cs_base;
+  uint64_t code_limit; /* whatever lies beyond it is not part of the block */
   uint64_t linear;
   uint64_t last;        /* offset of its last byte */
   uint64_t physical[2]; /* of its first byte; of the page that its last instruction reaches into: -1 for none */
@@ -22,6 +23,7 @@ struct block {
   struct block *next_in_page[2];
   uint32_t mode;
   uint16_t count;
+  uint8_t reach; /* bytes behind the last that could make an instruction of what ends it, which is none */
   bool is_dead;
   struct insn insns[];
 };
@@ -47,6 +49,9 @@ void block_flush(struct cpu *cpu);
 
 /* Forget only where fetches go. */
 void block_flush_fetches(struct cpu *cpu);
+
+/* True when the instruction's block was forgotten while it runs: its own bytes may be others now. */
+bool block_is_forgotten(const struct insn *insn);
 
 /* Next block, if the budget allows. */
 static inline const struct insn *block_enter(struct cpu *cpu, const struct block *block)

@@ -48,7 +48,7 @@ static void check_cr0(struct cpu *cpu, uint32_t value)
     fault_gp(cpu, 0);
   if ((value & CR0_NW) && !(value & CR0_CD))
     fault_gp(cpu, 0);
-  if (!(value & CR0_PG) && (cpu->cr0 & CR0_PG) && insn_is_64(cpu))
+  if (!(value & CR0_PG) && (cpu->cr0 & CR0_PG) && (insn_is_64(cpu) || (cpu->cr4 & CR4_PCIDE)))
     fault_gp(cpu, 0);
   if ((value & CR0_PG) && !(cpu->cr0 & CR0_PG) && (cpu->efer & EFER_LME))
     check_activation(cpu);
@@ -74,8 +74,14 @@ void system_set_cr0(struct cpu *cpu, uint64_t wanted)
 
 /* ---- CR3 ---- */
 
+/* Bit 63 with PCIDs: translations of the new context may be kept. Ours never are, which is allowed: SDM vol.
+ * 3, 4.10.4.1. */
+#define CR3_KEEP (UINT64_C(1) << 63)
+
 void system_set_cr3(struct cpu *cpu, uint64_t value)
 {
+  if (cpu->cr4 & CR4_PCIDE)
+    value &= ~CR3_KEEP;
   if ((cpu->efer & EFER_LMA) && value >> SYSTEM_PHYSICAL_BITS)
     fault_gp(cpu, 0);
   if (uses_pdptes(cpu->cr0, cpu->cr4, cpu->efer) && !paging_load_pdptes(cpu, value))
@@ -96,7 +102,7 @@ uint32_t system_cr4_bits(const struct cpu *cpu)
     {CR4_PSE, FEATURE_PSE},           {CR4_PAE, FEATURE_PAE},           {CR4_MCE, FEATURE_MCE},
     {CR4_PGE, FEATURE_PGE},           {CR4_OSFXSR, FEATURE_FXSR},       {CR4_OSXMMEXCPT, FEATURE_SSE},
     {CR4_UMIP, FEATURE_UMIP},         {CR4_FSGSBASE, FEATURE_FSGSBASE}, {CR4_OSXSAVE, FEATURE_XSAVE},
-    {CR4_SMEP, FEATURE_SMEP},         {CR4_SMAP, FEATURE_SMAP},
+    {CR4_SMEP, FEATURE_SMEP},         {CR4_SMAP, FEATURE_SMAP},         {CR4_PCIDE, FEATURE_PCID},
   };
   uint32_t bits = cpu->model->pmu->kind == LB_PMU_NONE ? 0 : CR4_PCE;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -113,11 +119,13 @@ void system_set_cr4(struct cpu *cpu, uint64_t wanted)
     fault_gp(cpu, 0);
   if ((cpu->efer & EFER_LMA) && !(value & CR4_PAE))
     fault_gp(cpu, 0);
+  if ((changed & value & CR4_PCIDE) && (!(cpu->efer & EFER_LMA) || (cpu->cr3 & 0xFFF))) /* SDM vol. 3, 4.10.1 */
+    fault_gp(cpu, 0);
   if ((changed & (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP)) && uses_pdptes(cpu->cr0, value, cpu->efer) &&
       !paging_load_pdptes(cpu, cpu->cr3))
     fault_gp(cpu, 0);
   cpu->cr4 = value;
-  if (changed & (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP | CR4_SMAP))
+  if (changed & (CR4_PAE | CR4_PGE | CR4_PSE | CR4_PCIDE | CR4_SMEP | CR4_SMAP))
     forget_translations(cpu, true);
   if (changed & CR4_DE) /* it decides what R/W = 10B means */
     system_update_debug(cpu);

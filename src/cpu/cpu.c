@@ -10,6 +10,7 @@
 
 #include "cpu/access.h"
 #include "cpu/block.h"
+#include "cpu/decode.h"
 #include "cpu/flags.h"
 #include "cpu/paging.h"
 #include "cpu/segment.h"
@@ -241,18 +242,12 @@ size_t cpu_poke(struct cpu *cpu, uint64_t linear, const void *bytes, size_t size
   return done;
 }
 
-static enum isa_mode isa_mode_of(const struct cpu *cpu)
-{
-  static const enum isa_mode modes[] = {ISA_PROTECTED_16, ISA_PROTECTED_32, ISA_64, ISA_64};
-  return cpu->mode & MODE_REAL ? ISA_REAL : modes[cpu->mode & MODE_BITS];
-}
-
 int cpu_disassemble(struct cpu *cpu, uint64_t rip, char *text, size_t size)
 {
   uint8_t bytes[ISA_LENGTH_MAX];
   size_t have = cpu_peek(cpu, cpu->segment[CS].linear_base + rip, bytes, sizeof(bytes));
   struct isa_instruction instruction;
-  int length = isa_decode(isa_mode_of(cpu), cpu->model->vendor == LB_VENDOR_AMD, bytes, have, &instruction);
+  int length = isa_decode(decode_mode(cpu), cpu->model->vendor == LB_VENDOR_AMD, bytes, have, &instruction);
   if (length < 0)
     return length;
   int error = isa_format(&instruction, rip, text, size);

@@ -175,7 +175,7 @@ struct cpu_bus {
 
 enum cpu_line { CPU_LINE_INTR };
 
-enum cpu_signal { CPU_NMI = 1, CPU_SMI = 2, CPU_INIT = 4, CPU_RESET = 8 };
+enum cpu_signal { CPU_NMI = 1, CPU_SMI = 2, CPU_INIT = 4 };
 
 /* Every taken branch and every event, as the recorder gets it, for a trace. */
 typedef void cpu_listener(void *data, const struct lb_branch *branch);
@@ -281,6 +281,7 @@ struct cpu {
   struct memory *memory;
   struct block_cache *blocks;
   struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access goes the long way */
+  uint8_t tlb_shift;             /* of the largest page that they have a part of, 0 for none: see access_flush_page */
 
   /* time */
   uint64_t retired_base; /* instructions retired before the current budget was given */

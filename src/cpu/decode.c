@@ -16,7 +16,7 @@
 
 enum { DECODE_SEGMENT = 0xFC, DECODE_DR = 0xFD, DECODE_CR = 0xFE, DECODE_FAR = 0xFF };
 
-static enum isa_mode decode_mode(const struct cpu *cpu)
+enum isa_mode decode_mode(const struct cpu *cpu)
 {
   bool is_long = cpu->mode & MODE_LONG;
   switch (cpu->mode & MODE_BITS) {

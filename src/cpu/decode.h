@@ -6,6 +6,10 @@
 #define CPU_DECODE_H
 
 #include "cpu/insn.h"
+#include "isa/isa.h"
+
+/* How bytes are read in the processor's mode. */
+enum isa_mode decode_mode(const struct cpu *cpu);
 
 /* Fills `insn` for the instruction at offset `rip`, whose first `size` bytes (at most 15) are given. Bytes that are no
  * instruction, or none that the CPU has, get a handler that faults. `is_rom`: it lies in the firmware's ROM, where the
@@ -14,7 +18,7 @@
 int decode_insn(struct cpu *cpu, uint64_t rip, const uint8_t *bytes, size_t size, bool is_rom, struct insn *insn,
                 bool *ret_ends);
 
-/* Handlers for what is none: #UD, and #GP(0) for one that is longer than 15 bytes or runs beyond the limit of CS. */
+/* Handlers for what is none: #UD, and #GP(0) for one that is longer than 15 bytes. */
 insn_handler decode_run_ud, decode_run_gp;
 
 #endif

@@ -57,8 +57,8 @@ ALWAYS_INLINE const struct insn *exchange_compare_pair(struct cpu *cpu, const st
   uint64_t linear = access_linear(cpu, insn->segment, address, 2 * size, ACCESS_WRITE);
   if (size == 8 && linear % 16)
     fault_gp(cpu, 0);
-  uint64_t low_value = place_load(cpu, &low, linear, size);
-  uint64_t high_value = place_load(cpu, &high, (linear + size) & cpu->linear_mask, size);
+  uint64_t low_value = place_load(cpu, &low, insn->segment, linear, size);
+  uint64_t high_value = place_load(cpu, &high, insn->segment, (linear + size) & cpu->linear_mask, size);
   bool is_equal = low_value == reg_get(cpu, 8 * RAX, size) && high_value == reg_get(cpu, 8 * RDX, size);
   place_store(cpu, &low, size, is_equal ? reg_get(cpu, 8 * RBX, size) : low_value);
   place_store(cpu, &high, size, is_equal ? reg_get(cpu, 8 * RCX, size) : high_value);

@@ -136,7 +136,7 @@ void frame_check(struct cpu *cpu, const struct frame_stack *stack, const struct 
   for (unsigned i = 1; i <= frame->count; i++) {
     uint64_t linear = stack_linear(cpu, stack, i * frame->size, frame->size);
     if (stack->is_current)
-      access_load_slow(cpu, linear, frame->size, true);
+      access_load_slow(cpu, SS, linear, frame->size, true);
     else
       access_check_write_system(cpu, linear, frame->size);
   }
@@ -156,7 +156,7 @@ void frame_write(struct cpu *cpu, struct frame_stack *stack, const struct frame 
   for (unsigned i = 0; i < frame->count; i++) {
     uint64_t linear = stack_linear(cpu, stack, (i + 1) * frame->size, frame->size);
     if (stack->is_current)
-      access_store_linear(cpu, linear, frame->size, frame->values[i]);
+      access_store_linear(cpu, SS, linear, frame->size, frame->values[i]);
     else
       access_store_system(cpu, linear, frame->size, frame->values[i]);
   }

@@ -21,9 +21,18 @@ static uint32_t interrupt_flag(const struct cpu *cpu)
   return cpu->cpl == 3 && (cpu->cr4 & CR4_PVI) ? FLAG_VIF : 0;
 }
 
+/* An interrupt that a store earlier in this block raised comes before CLI, as on a processor that looks after every
+ * instruction. In a block of one instruction the run loop has just looked. */
+static bool is_interrupted(const struct cpu *cpu)
+{
+  return (cpu->lines & 1u << CPU_LINE_INTR) && (cpu->eflags & FLAG_IF) && !(cpu->mode & MODE_ONE);
+}
+
 const struct insn *control_cli(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t flag = interrupt_flag(cpu);
+  if (is_interrupted(cpu))
+    return insn_before(cpu, insn);
   if (!flag)
     fault_gp(cpu, 0);
   cpu->eflags &= ~flag;
@@ -79,7 +88,7 @@ const struct insn *control_monitor(struct cpu *cpu, const struct insn *insn)
     fault_gp(cpu, 0);
   uint64_t offset = cpu->r[RAX] & insn->address_mask;
   uint64_t linear = access_linear(cpu, insn->segment, offset, 1, ACCESS_READ);
-  access_load_linear(cpu, linear, 1);
+  access_load_linear(cpu, insn->segment, linear, 1);
   uint64_t line = linear & ~(MONITOR_LINE - 1);
   cpu->monitor_address = line | MONITOR_ARMED;
   cpu->monitor_sum = line_sum(cpu, line);

@@ -93,6 +93,9 @@ static inline uint64_t insn_next_rip(const struct insn *insn)
 /* Done, and the run loop must look before the next instruction. */
 const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn);
 
+/* Nothing done yet: the run loop looks at the world, then the instruction starts again. */
+const struct insn *insn_before(struct cpu *cpu, const struct insn *insn);
+
 /* A string instruction that is not finished lets others in between and then starts again. */
 const struct insn *insn_again(struct cpu *cpu, const struct insn *insn);
 

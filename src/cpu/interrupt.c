@@ -90,7 +90,7 @@ static bool is_redirected(struct cpu *cpu, uint8_t vector)
  * the program sees and changes VIF in its place. */
 static void deliver_redirected(struct cpu *cpu, struct event *event)
 {
-  uint32_t entry = (uint32_t)access_load_linear(cpu, event->vector * 4u, 4);
+  uint32_t entry = (uint32_t)access_load_linear(cpu, DS, event->vector * 4u, 4);
   bool is_virtual = (cpu->eflags & FLAG_IOPL) != FLAG_IOPL;
   if (is_virtual) {
     bool vif = event->flags & FLAG_VIF;

@@ -46,13 +46,14 @@ ALWAYS_INLINE uint64_t operand_second(struct cpu *cpu, const struct insn *insn, 
   return form == FORM_REG_MEM ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
 }
 
-ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, uint64_t linear, unsigned size)
+ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, unsigned segment, uint64_t linear,
+                                  unsigned size)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   place->linear = linear;
   place->host = NULL;
   if (__builtin_expect(entry->write != (linear & ~PAGE_MASK) || !access_is_whole(linear, size), 0))
-    return access_load_slow(cpu, linear, size, true);
+    return access_load_slow(cpu, segment, linear, size, true);
   place->host = (uint8_t *)(uintptr_t)(linear + entry->host);
   return access_fetch(place->host, size);
 }
@@ -63,7 +64,7 @@ ALWAYS_INLINE void place_store(struct cpu *cpu, const struct place *place, unsig
   if (__builtin_expect(place->host != NULL, 1))
     memcpy(place->host, &value, size);
   else
-    access_store_slow(cpu, place->linear, size, value);
+    access_store_slow(cpu, DS, place->linear, size, value);
 }
 
 /* Operand 0, to be written by operand_write afterwards: what could fault does so here. */
@@ -73,7 +74,7 @@ ALWAYS_INLINE uint64_t operand_modify(struct cpu *cpu, const struct insn *insn, 
   if (!form_is_memory(form))
     return reg_get(cpu, insn->op[0], size);
   uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), size, ACCESS_WRITE);
-  return place_load(cpu, place, linear, size);
+  return place_load(cpu, place, insn->segment, linear, size);
 }
 
 ALWAYS_INLINE void operand_write(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,

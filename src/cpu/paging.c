@@ -20,7 +20,6 @@ enum {
   ENTRY_G = 1u << 8,
 };
 #define ENTRY_NX (UINT64_C(1) << 63)
-#define FORMAT_PHYSICAL_BITS 40
 
 enum { ERROR_P = 1u << 0, ERROR_RESERVED = 1u << 3 };
 
@@ -58,7 +57,7 @@ static uint64_t reserved_bits(const struct cpu *cpu, const struct format *format
   bool is_page = level > 0 && (entry & ENTRY_PS) && (format->pages >> level & 1);
   if (format->entry == 4) /* PSE-36: bits 20:13 of a 4 MiB page are address bits 39:32 */
     return is_page ? entry & (1u << 21) : 0;
-  uint64_t reserved = UINT64_C(0x7FFFFFFFFFFFFFFF) & ~((UINT64_C(1) << FORMAT_PHYSICAL_BITS) - 1);
+  uint64_t reserved = UINT64_C(0x7FFFFFFFFFFFFFFF) & ~((UINT64_C(1) << SYSTEM_PHYSICAL_BITS) - 1);
   if (cpu->efer & EFER_LMA)
     reserved &= ~(UINT64_C(0x7FF) << 52);
   if (!(cpu->efer & EFER_NXE))
@@ -76,7 +75,7 @@ static uint64_t page_address(const struct format *format, unsigned level, uint64
   uint64_t offset = linear & ((UINT64_C(1) << shift) - 1) & ~PAGE_MASK;
   if (format->entry == 4 && level)
     return (entry & 0xFFC00000) | (entry & 0x1FE000) << 19 | offset;
-  uint64_t bits = ((UINT64_C(1) << FORMAT_PHYSICAL_BITS) - 1) & ~((UINT64_C(1) << shift) - 1);
+  uint64_t bits = ((UINT64_C(1) << SYSTEM_PHYSICAL_BITS) - 1) & ~((UINT64_C(1) << shift) - 1);
   return (entry & bits) | offset;
 }
 
@@ -138,7 +137,7 @@ static bool is_allowed(const struct cpu *cpu, const struct walk *walk, unsigned 
 
 _Noreturn static void page_fault(struct cpu *cpu, uint64_t linear, unsigned wants, unsigned found)
 {
-  bool shows_fetch = (cpu->efer & EFER_NXE) || (cpu->cr4 & CR4_SMEP);
+  bool shows_fetch = ((cpu->efer & EFER_NXE) && (cpu->cr4 & CR4_PAE)) || (cpu->cr4 & CR4_SMEP);
   unsigned shown = PAGING_WRITE | PAGING_USER | (shows_fetch ? PAGING_FETCH : 0);
   cpu->cr2 = linear;
   fault_raise(cpu, EXCEPTION_PF, (wants & shown) | found);
@@ -170,6 +169,7 @@ struct paging_page paging_translate(struct cpu *cpu, uint64_t linear, unsigned w
     .physical = walk.physical & cpu->memory->a20_mask,
     .is_writable = is_dirty && is_allowed(cpu, &walk, wants | PAGING_WRITE),
     .is_guarded = !(wants & PAGING_USER) && walk.is_user && (cpu->cr4 & CR4_SMAP),
+    .shift = (uint8_t)(12 + format->bits * walk.level),
   };
 }
 
@@ -196,7 +196,7 @@ bool paging_look(struct cpu *cpu, uint64_t linear, uint64_t *ret_physical, unsig
 bool paging_load_pdptes(struct cpu *cpu, uint64_t cr3)
 {
   uint64_t entries[4];
-  uint64_t reserved = (UINT64_MAX << FORMAT_PHYSICAL_BITS) | 0x1E6;
+  uint64_t reserved = (UINT64_MAX << SYSTEM_PHYSICAL_BITS) | 0x1E6;
   for (unsigned i = 0; i < 4; i++) {
     entries[i] = access_load_physical(cpu, (cr3 & 0xFFFFFFE0) + 8u * i, 8);
     if ((entries[i] & ENTRY_P) && (entries[i] & reserved))

@@ -19,6 +19,7 @@ struct paging_page {
   uint64_t physical; /* of the page, A20 applied */
   bool is_writable;  /* with these rights, and its dirty bit is set */
   bool is_guarded;   /* a user page that SMAP lets pass only now: not to be cached */
+  uint8_t shift;     /* its size is 1 << shift */
 };
 
 /* Translates, setting accessed and dirty bits. Raises #PF (CR2 set). */

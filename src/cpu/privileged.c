@@ -85,12 +85,13 @@ const struct insn *control_invlpg(struct cpu *cpu, const struct insn *insn)
 
 enum { INVPCID_ADDRESS, INVPCID_CONTEXT, INVPCID_ALL_GLOBAL, INVPCID_ALL };
 
-/* There is one context, PCID 0: CR4.PCIDE cannot be set. */
+/* Without CR4.PCIDE there is one context, PCID 0. With it there are more, and every one is forgotten: that is allowed.
+ */
 static void check_invpcid(struct cpu *cpu, uint64_t type, uint64_t context, uint64_t linear)
 {
   if (type > INVPCID_ALL || context >> 12)
     fault_gp(cpu, 0);
-  if (type <= INVPCID_CONTEXT && context)
+  if (type <= INVPCID_CONTEXT && context && !(cpu->cr4 & CR4_PCIDE))
     fault_gp(cpu, 0);
   if (type == INVPCID_ADDRESS && !control_is_canonical(linear))
     fault_gp(cpu, 0);

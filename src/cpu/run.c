@@ -24,15 +24,30 @@ const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn)
   return NULL;
 }
 
-const struct insn *insn_again(struct cpu *cpu, const struct insn *insn)
+const struct insn *insn_before(struct cpu *cpu, const struct insn *insn)
 {
   transfer_set(cpu, insn->rip);
-  cpu->eflags |= FLAG_RF; /* an interrupt that comes now pushes it: SDM vol. 3, 17.3.1.1 */
-  cpu->budget += insn->left - 1;
+  cpu->budget += insn->left;
   return NULL;
 }
 
 /* ---- time ---- */
+
+/* A cycle in which no instruction retires, out of the budget too: whatever repeats itself cannot hold the loop. */
+static void pass_cycle(struct cpu *cpu)
+{
+  cpu->budget--;
+  cpu->budget_start--;
+  cpu->extra_cycles++;
+}
+
+const struct insn *insn_again(struct cpu *cpu, const struct insn *insn)
+{
+  cpu->eflags |= FLAG_RF; /* an interrupt that comes now pushes it: SDM vol. 3, 17.3.1.1 */
+  cpu->io.what = 0;       /* an SMI that comes now is of no earlier IN or OUT */
+  pass_cycle(cpu);
+  return insn_before(cpu, insn);
+}
 
 uint64_t cpu_retired(const struct cpu *cpu)
 {
@@ -45,9 +60,12 @@ uint64_t cpu_cycles(const struct cpu *cpu)
   return cpu_retired(cpu) + cpu->extra_cycles;
 }
 
+/* Neither counters nor the clock of records run while the processor is halted. */
 void cpu_idle(struct cpu *cpu, uint64_t cycles)
 {
   cpu->extra_cycles += cycles;
+  if (cpu->activity == CPU_HALTED)
+    cpu->reported += cycles;
 }
 
 /* Takes the budget away, so that the run loop looks at the world after this instruction; prepare gives it back. */
@@ -111,20 +129,19 @@ bool cpu_is_interruptible(const struct cpu *cpu)
 
 /* ---- between instructions ---- */
 
-/* Delivering an event takes time, so that events without an instruction in between cannot hold the loop for ever. */
+/* Delivering an event takes time. */
 static void wake(struct cpu *cpu)
 {
-  cpu->budget--;
-  cpu->budget_start--;
-  cpu->extra_cycles++;
+  pass_cycle(cpu);
   cpu->activity = CPU_RUNNING;
   cpu->is_spinning = false;
 }
 
-/* Delivers what waits. Returns true when something was delivered: look again. */
+/* Delivers what waits. Returns true when something was delivered: look again. A trap that is due (MOV SS holds it) must
+ * not come in SMM. */
 static bool take_signals(struct cpu *cpu, uint8_t shadow)
 {
-  if ((cpu->signals & CPU_SMI) && !cpu->is_in_smm && !cpu->is_smi_blocked) {
+  if ((cpu->signals & CPU_SMI) && !cpu->is_in_smm && !cpu->is_smi_blocked && !cpu->debug_due) {
     cpu->signals &= (uint8_t)~CPU_SMI;
     system_enter_smm(cpu); /* looks at activity: HLT may be restarted */
     wake(cpu);
@@ -219,7 +236,7 @@ static void pebs(struct cpu *cpu)
 {
   struct lb_registers registers = {
     .rflags = flags_get(cpu),
-    .rip = cpu->segment[CS].linear_base + cpu->rip,
+    .rip = (cpu->segment[CS].linear_base + cpu->rip) & cpu->linear_mask,
     .rax = cpu->r[RAX],
     .rbx = cpu->r[RBX],
     .rcx = cpu->r[RCX],
@@ -278,7 +295,7 @@ static void after_instruction(struct cpu *cpu)
 static void run_blocks(struct cpu *cpu)
 {
   if (cpu->progress_is_on)
-    cpu->eventing_ip = cpu->segment[CS].linear_base + cpu->rip;
+    cpu->eventing_ip = (cpu->segment[CS].linear_base + cpu->rip) & cpu->linear_mask;
   cpu->progress.cpl = cpu->cpl;
   const struct block *block = block_get(cpu);
   cpu->budget -= block->count;
@@ -311,6 +328,7 @@ static bool deliver_fault(struct cpu *cpu)
     cpu->debug_due = 0; /* the instruction will access its data again */
   if (interrupt_exception(cpu))
     return true;
+  cpu->fault.is_delivering = false; /* INIT or RESET# may follow */
   cpu->activity = CPU_SHUTDOWN;
   snprintf(cpu->reason, sizeof(cpu->reason), "triple fault: exception %u while a double fault was delivered",
            cpu->fault.vector);

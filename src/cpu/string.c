@@ -6,6 +6,7 @@
  */
 #include <limits.h>
 
+#include "cpu/block.h"
 #include "cpu/operand.h"
 #include "cpu/variant.h"
 #include "cpu/vector.h"
@@ -162,7 +163,8 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
     reg_set_masked(cpu, RCX, insn->address_mask, count);
     if (string_is_over(cpu, insn, operation))
       return insn + 1;
-    if (cpu->debug_due) /* a data breakpoint traps after its element */
+    bool is_cut = cpu->debug_due || block_is_forgotten(insn); /* a data breakpoint; or it wrote over itself */
+    if (is_cut)
       break;
   }
   return count ? insn_again(cpu, insn) : insn + 1;

@@ -31,11 +31,11 @@ static void transfer_spin(struct cpu *cpu)
   cpu->is_spinning = cpu->spins >= enough && !cpu->had_tf;
 }
 
-/* Whether it will jump to itself for ever: LOOP counts. */
+/* Whether it will jump to itself for ever: LOOP counts, CALL fills the stack. */
 static bool is_endless(const struct insn *insn)
 {
-  return insn->length && insn->mnemonic != ZYDIS_MNEMONIC_LOOP && insn->mnemonic != ZYDIS_MNEMONIC_LOOPE &&
-         insn->mnemonic != ZYDIS_MNEMONIC_LOOPNE;
+  return insn->length && insn->mnemonic != ZYDIS_MNEMONIC_CALL && insn->mnemonic != ZYDIS_MNEMONIC_LOOP &&
+         insn->mnemonic != ZYDIS_MNEMONIC_LOOPE && insn->mnemonic != ZYDIS_MNEMONIC_LOOPNE;
 }
 
 const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn)

@@ -49,8 +49,9 @@ static inline const struct insn *transfer_relative(struct cpu *cpu, const struct
 static inline const struct insn *transfer_conditional(struct cpu *cpu, const struct insn *insn, bool is_taken)
 {
   if (is_taken) {
-    if (__builtin_expect(!insn_is_64(cpu) && insn->imm > cpu->code_limit, 0))
-      fault_gp(cpu, 0);
+    bool is_linked = insn->link_generation == cpu->generation; /* then it was checked */
+    if (__builtin_expect(!is_linked, 0))
+      transfer_check(cpu, insn->imm);
     return transfer_relative(cpu, insn, LB_BRANCH_JCC);
   }
   if (__builtin_expect(cpu->watch, 0))

@@ -68,6 +68,7 @@ bool firmware_boot(struct machine *machine)
 bool firmware_reset(struct machine *machine)
 {
   machine->wants_reset = true;
+  machine->wants_cpu_reset |= machine->cpu->cr0 & CR0_PE;
   cpu_kick(machine->cpu);
   return false;
 }
@@ -80,8 +81,9 @@ bool boot_resume(struct machine *machine)
     return false;
   board_out(machine->board, 0x70, 1, 0x0F);
   board_out(machine->board, 0x71, 1, 0);
-  cpu_reset(machine->cpu, true);
-  machine->wants_reset = false;
+  if (machine->wants_cpu_reset) /* INIT has left the MSRs as they were, and the way through the firmware keeps them */
+    cpu_reset(machine->cpu, true);
+  machine->wants_reset = machine->wants_cpu_reset = false;
   uint8_t vector[4] = {0};
   memory_read(&machine->memory, BDA_RESET_VECTOR, vector, sizeof(vector));
   uint32_t target = bytes_get_u32(vector);

@@ -177,7 +177,7 @@ static void host_a20(void *data, bool is_open)
 static void host_reset(void *data)
 {
   struct machine *m = data;
-  m->wants_reset = true;
+  m->wants_reset = m->wants_cpu_reset = true;
   cpu_kick(m->cpu);
 }
 

@@ -61,20 +61,23 @@ static void install_data(struct machine *m)
   put(m, EBDA_START, 4, 1); /* its size in KiB */
 }
 
-/* Copies the structure with this signature from the tables to where software looks for it. */
-static void install_pointer(uint8_t *rom, unsigned at, const uint8_t *tables, size_t size, const char *signature,
-                            size_t length)
-{
-  size_t signature_size = strlen(signature);
-  for (size_t i = 0; i + length <= size; i += 16)
-    if (memcmp(tables + i, signature, signature_size) == 0) {
-      memcpy(rom + at, tables + i, length);
-      return;
-    }
-}
-
 #define RSDP_SIZE 36
 #define MP_POINTER_SIZE 16
+
+/* MultiProcessor Specification 4: the pointer, and right behind it the table that it points to, both into ROM. They
+ * stand last among the board's tables, which are therefore written once more, for where they will be. */
+static void install_mp(struct machine *m, uint8_t *rom, const uint8_t *tables, size_t size)
+{
+  uint8_t bytes[ROM_MP_SIZE];
+  size_t at = 0, rsdp;
+  while (at + MP_POINTER_SIZE <= size && memcmp(tables + at, "_MP_", 4) != 0)
+    at += 16;
+  if (at + MP_POINTER_SIZE > size)
+    return;
+  size = board_tables(m->board, FIRMWARE_START + ROM_MP - at, bytes, sizeof(bytes), &rsdp);
+  if (size > at)
+    memcpy(rom + ROM_MP, bytes + at, size - at);
+}
 
 static void install_tables(struct machine *m, uint8_t *rom)
 {
@@ -84,7 +87,7 @@ static void install_tables(struct machine *m, uint8_t *rom)
   size_t size = board_tables(m->board, m->tables, tables, room, &rsdp);
   if (size >= RSDP_SIZE && rsdp <= size - RSDP_SIZE)
     memcpy(rom + ROM_RSDP, tables + rsdp, RSDP_SIZE);
-  install_pointer(rom, ROM_MP, tables, size, "_MP_", MP_POINTER_SIZE);
+  install_mp(m, rom, tables, size);
 }
 
 /* SMBASE is where the processor's reset puts it: a handler that returns at once stands there (RSM). */
@@ -142,7 +145,7 @@ void firmware_install(struct machine *machine)
   install_interrupts(machine);
   install_apic(machine);
   install_timer_and_keyboard(machine);
-  board_out(machine->board, 0x92, 1, 2); /* A20 open */
+  board_out(machine->board, 0x92, 1, board_in(machine->board, 0x92, 1) | 2u); /* A20 open */
   video_install(machine);
   clock_install(machine);
   cpu_changed(machine->cpu);

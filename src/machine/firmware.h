@@ -12,8 +12,9 @@
 enum {
   ROM_SIZE = 0x10000,
   ROM_RSDP = 0x0040,
-  ROM_MP = 0x0080,
   ROM_STUBS = 0x0100,
+  ROM_MP = 0xD000, /* pointer and table: systems that have mapped little of memory read them */
+  ROM_MP_SIZE = 0x1000,
   ROM_DISK_TABLE = 0xE401,     /* vector 41h */
   ROM_CONFIG_TABLE = 0xE6F5,   /* INT 15h AH=C0h */
   ROM_DISKETTE_TABLE = 0xEFC7, /* vector 1Eh */

@@ -51,6 +51,9 @@ bool firmware_alarm(struct machine *machine)
   return false;
 }
 
+/* Who asks in a loop until the ticks change waits in fewer questions when each takes some time. */
+#define TICKS_NANOSECONDS 10000
+
 static void clock_get_ticks(struct machine *m)
 {
   uint32_t ticks = guest_get(m, BDA_TICKS, 4);
@@ -58,6 +61,8 @@ static void clock_get_ticks(struct machine *m)
   set16(m, RDX, (uint16_t)ticks);
   set_low(m, RAX, (uint8_t)guest_get(m, BDA_MIDNIGHT, 1));
   guest_put(m, BDA_MIDNIGHT, 1, 0);
+  cpu_idle(m->cpu, TICKS_NANOSECONDS);
+  cpu_kick(m->cpu); /* the board hears of it before the guest goes on */
 }
 
 static void clock_set_ticks(struct machine *m)

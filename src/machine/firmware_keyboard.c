@@ -173,8 +173,8 @@ static bool keyboard_take(struct machine *m, bool is_old)
   return false;
 }
 
-/* Who is told that there is no key asks again: a menu that counts down does nothing else. The answer takes as long as it
- * took the first PC, so that its seconds are not made of millions of questions. */
+/* Who is told that there is no key asks again: a menu that counts down does nothing else. The answer takes as long as
+ * it took the first PC, so that its seconds are not made of millions of questions. */
 #define LOOK_NANOSECONDS 50000
 
 static void keyboard_look(struct machine *m, bool is_old)

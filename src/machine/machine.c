@@ -113,7 +113,7 @@ void machine_power_on(struct machine *machine, bool is_warm)
   board_reset(machine->board);
   machine->memory.a20_mask = UINT64_MAX;
   machine->wait_until = 0;
-  machine->wants_boot = machine->wants_reset = false;
+  machine->wants_boot = machine->wants_reset = machine->wants_cpu_reset = false;
   firmware_install(machine);
   cpu_changed(machine->cpu);
 }

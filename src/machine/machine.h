@@ -35,8 +35,8 @@ struct machine_config {
   enum predictor_kind predictor;
   struct machine_image floppy, disk;
   bool has_test_device; /* memory, ports and interrupt lines for kernels that test a processor: board/testdevice.c */
-  int64_t wall_clock; /* seconds since 1970 that the clock shows at power-on; 0: always the same date, so that a run
-                         repeats itself */
+  int64_t wall_clock;   /* seconds since 1970 that the clock shows at power-on; 0: always the same date, so that a run
+                           repeats itself */
 };
 
 /* Makes a machine, powered on, with firmware in place. An image that is smaller than a disk of its kind is filled up

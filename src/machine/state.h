@@ -71,6 +71,7 @@ struct machine {
   struct start start;
   bool is_started; /* a kernel, flat bytes or a boot sector are in place */
   bool wants_reset, wants_boot;
+  bool wants_cpu_reset; /* with wants_reset: the processor has not come to the reset vector by itself */
   atomic_bool is_stopping;
   bool has_exit;
   uint32_t exit_value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The performance counters that drive sampling: general and fixed, fed by the host with what the processor did.
- * Intel SDM vol. 3 (June 2016) 18.2, 18.15.8 (P6); AMD APM vol. 2 chapter 13. CMASK, INV and EDGE are kept but not
- * acted out: the host reports sums, not single cycles.
+ * Intel SDM vol. 3 (June 2016) 18.2, 18.15.8 (P6); AMD APM vol. 2 chapter 13. EDGE is kept but not acted out: the host
+ * reports sums, not single cycles.
  */
 #include "recorder/unit.h"
 
@@ -96,6 +96,18 @@ static uint64_t event_count(const struct lb_recorder *r, uint64_t select, const 
   return 0;
 }
 
+/* CMASK counts cycles with at least so many events, INV with it those with fewer: SDM 18.2.1.1. Events are taken to be
+ * spread evenly over the cycles of a report; without cycles to spread them over, their sum counts. */
+static uint64_t threshold_count(uint64_t select, uint64_t count, uint64_t cycles)
+{
+  uint64_t least = EVTSEL_CMASK(select);
+  if (!least || !cycles)
+    return count;
+  uint64_t each = count / cycles;
+  uint64_t busy = each >= least ? cycles : each + 1 == least ? count % cycles : 0;
+  return select & EVTSEL_INV ? cycles - busy : busy;
+}
+
 static bool counter_is_on(const struct lb_recorder *r, unsigned i)
 {
   uint64_t enable = r->pmu.select[r->cpu->pmu->kind == LB_PMU_P6 ? 0 : i]; /* P6: one EN for both */
@@ -130,7 +142,7 @@ static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress
     uint64_t select = r->pmu.select[i];
     if (!counter_is_on(r, i) || !(select & (progress->cpl ? EVTSEL_USR : EVTSEL_OS)))
       continue;
-    uint64_t count = event_count(r, select, progress);
+    uint64_t count = threshold_count(select, event_count(r, select, progress), progress->cycles);
     if (!count)
       continue;
     pmu_advance(r, i, count, &overflowed);

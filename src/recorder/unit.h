@@ -62,6 +62,8 @@ enum pmi_cause { PMI_COUNTER = 1 << 0, PMI_PEBS = 1 << 1, PMI_BTS = 1 << 2, PMI_
 #define EVTSEL_PC (UINT64_C(1) << 19)
 #define EVTSEL_INT (UINT64_C(1) << 20)
 #define EVTSEL_EN (UINT64_C(1) << 22)
+#define EVTSEL_INV (UINT64_C(1) << 23)
+#define EVTSEL_CMASK(select) ((select) >> 24 & 0xFF)
 #define EVTSEL_ADAPTIVE (UINT64_C(1) << 34)
 #define FIXED_ADAPTIVE(counter) (UINT64_C(1) << (32 + 4 * (counter))) /* the same in FIXED_CTR_CTRL */
 #define EVTSEL_EN_LBR_LOG (UINT64_C(1) << 35)

@@ -588,10 +588,30 @@ static void ports_reset(void **state)
   assert_int_equal(rig->reset, 0);
   out(rig, 0xCF9, 0x06);
   assert_int_equal(rig->reset, 1);
+  board_reset(rig->board);
+  assert_int_equal(in(rig, 0x92), 0x02);
+}
+
+/* ICH data sheet: port 92h INIT_NOW, RCIN# of the 8042, CF9h with SYS_RST 0. */
+static void ports_init_signal(void **state)
+{
+  struct rig *rig = *state;
+  apic_put(rig, 0xF0, 0x1FF);
   out(rig, 0x92, 0x03);
-  assert_int_equal(rig->reset, 2);
+  assert_int_equal(rig->init, 1);
+  assert_int_equal(apic_get(rig, 0xF0), 0xFF); /* the local APIC is reset too */
+  out(rig, 0x92, 0x03);
+  assert_int_equal(rig->init, 1);
   out(rig, 0x64, 0xFE);
-  assert_int_equal(rig->reset, 3);
+  assert_int_equal(rig->init, 2);
+  out(rig, 0xCF9, 0x00);
+  out(rig, 0xCF9, 0x04);
+  assert_int_equal(rig->init, 3);
+  assert_int_equal(rig->reset, 0);
+  board_reset(rig->board);
+  assert_int_equal(in(rig, 0x92), 0x03); /* still set: it was no reset */
+  board_reset(rig->board);
+  assert_int_equal(in(rig, 0x92), 0x02);
 }
 
 static void ports_a20(void **state)
@@ -669,6 +689,7 @@ int main(void)
     TEST(ports_of_nobody_read_ones),
     TEST(ports_that_tell_the_host),
     TEST(ports_reset),
+    TEST(ports_init_signal),
     TEST(ports_a20),
     TEST(acpi_timer_and_power_off),
   };

@@ -461,18 +461,6 @@ static void timer_tsc_deadline(void **state)
   assert_int_equal(board_deadline(rig->board), NEVER);
 }
 
-static void timer_deadline_follows_the_tsc(void **state)
-{
-  struct rig *rig = *state;
-  enable(rig);
-  apic_put(rig, TIMER, TSC_DEADLINE | 0x41);
-  board_set_tsc_offset(rig->board, 1000);
-  msr_put(rig, 0x6E0, 3000);
-  assert_int_equal(board_deadline(rig->board), 1000);
-  board_set_tsc_offset(rig->board, 2000);
-  assert_int_equal(board_deadline(rig->board), 500);
-}
-
 /* ---- the performance interrupt ---- */
 
 static void pmi_fixed(void **state)
@@ -915,7 +903,6 @@ int main(void)
     TEST(timer_changes_mode),
     TEST(timer_divides),
     TEST(timer_tsc_deadline),
-    TEST(timer_deadline_follows_the_tsc),
     TEST(pmi_fixed),
     TEST(pmi_nmi_and_smi),
     TEST(pmi_in_a_disabled_apic),

@@ -95,7 +95,7 @@ static void controller_loops_bytes(void **state)
   assert_int_equal(in(rig, 0x60), 0xB0);
   out(rig, 0x64, 0xD1);
   out(rig, 0x60, 0xDE);
-  assert_int_equal(rig->reset, 1);
+  assert_int_equal(rig->init, 1);
 }
 
 static void keyboard_waits_behind_a_closed_wire(void **state)

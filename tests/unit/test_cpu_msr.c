@@ -35,7 +35,7 @@ static void test_cpuid_of_known_parts(void **state)
     {"skylake", 0x1, 5, ECX, 0x45F82209, 0x45F82209}, /* leaves without subleaves do not look at ECX */
     {"skylake", 0x80000001, 7, ECX, 0x121, 0x121},
     {"skylake", 0x7, 1, EBX, 0x0098078B, 0},
-    {"skylake", 0x1, 0, ECX, 0x20021060, 0x00000000},           /* no VMX, SMX, FMA, PCID, F16C */
+    {"skylake", 0x1, 0, ECX, 0x20001060, 0x00000000},           /* no VMX, SMX, FMA, F16C */
     {"skylake", 0x1, 0, ECX, 0x00008014, 0x00008014},           /* PDCM, DS-CPL, DTES64: the recorder's */
     {"skylake", 0x1, 0, EDX, 1u << 21, 1u << 21},               /* DS */
     {"skylake", 0x7, 0, EBX, 0x00980F8B & ~0x800u, 0x0098078B}, /* FSGSBASE to CLFLUSHOPT, no RTM */

@@ -127,7 +127,7 @@ static void test_cr4_bits_follow_the_cpu(void **state)
     {"ivybridge", CR4_SMEP, DONE},
     {"ivybridge", CR4_SMAP, GP},
     {"p6", CR4_PCE, DONE},
-    {"skylake", CR4_PCIDE, GP},
+    {"skylake", CR4_PCIDE, GP}, /* outside IA-32e mode */
     {"skylake", 1u << 13 /* VMXE */, GP},
     {"skylake", CR4_UMIP, GP},
     {"icelake", CR4_UMIP, DONE},
@@ -301,6 +301,31 @@ static void test_invpcid(void **state)
   put(&rig, DATA, 1, 8); /* a PCID although CR4.PCIDE is 0 */
   rig.cpu->r[RAX] = 1;
   assert_int_equal(EXECUTE(&rig, 0x66, 0x0F, 0x38, 0x82, 0x06), GP);
+  assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 | CR4_PCIDE), DONE);
+  rig.cpu->r[RSI] = DATA;
+  rig.cpu->r[RAX] = 1;
+  assert_int_equal(EXECUTE(&rig, 0x66, 0x0F, 0x38, 0x82, 0x06), DONE);
+  rig_free(&rig);
+}
+
+/* SDM vol. 3, 4.10.1 and vol. 2, MOV to control registers. */
+static void test_pcid(void **state)
+{
+  struct rig rig;
+  (void)state;
+  rig_long(&rig, "skylake");
+  uint64_t cr3 = rig.cpu->cr3, keep = UINT64_C(1) << 63;
+  assert_int_equal(mov_cr(&rig, 3, cr3 | keep), GP); /* reserved without CR4.PCIDE */
+  assert_int_equal(mov_cr(&rig, 3, cr3 | 0x18), DONE);
+  assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 | CR4_PCIDE), GP); /* CR3 bits 11:0 must be 0 */
+  assert_int_equal(mov_cr(&rig, 3, cr3), DONE);
+  assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 | CR4_PCIDE), DONE);
+  assert_int_equal(mov_cr(&rig, 3, cr3 | keep | 0x123), DONE);
+  assert_int_equal(rig.cpu->cr3, cr3 | 0x123); /* bit 63 is not kept */
+  assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 & ~CR4_PCIDE), DONE);
+  rig_free(&rig);
+  rig_long(&rig, "westmere");
+  assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 | CR4_PCIDE), GP);
   rig_free(&rig);
 }
 
@@ -497,6 +522,7 @@ int main(void)
     cmocka_unit_test(test_xcr0),
     cmocka_unit_test(test_fs_and_gs_bases),
     cmocka_unit_test(test_invpcid),
+    cmocka_unit_test(test_pcid),
     cmocka_unit_test(test_sti_shadow),
     cmocka_unit_test(test_virtual_interrupt_flag),
     cmocka_unit_test(test_mwait),

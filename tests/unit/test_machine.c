@@ -199,21 +199,36 @@ static void test_memory_map(void **state)
   machine_free(machine);
 }
 
-static bool has_signature(struct machine *machine, const char *signature)
+/* Where in the ROM it is, or 0. */
+static uint64_t find_signature(struct machine *machine, const char *signature)
 {
   uint8_t rom[0x10000];
   assert_true(memory_read(machine_memory(machine), 0xF0000, rom, sizeof(rom)));
   for (size_t i = 0; i < sizeof(rom); i += 16)
     if (memcmp(rom + i, signature, strlen(signature)) == 0)
-      return true;
-  return false;
+      return 0xF0000 + i;
+  return 0;
+}
+
+static void assert_sum(struct machine *machine, uint64_t address, unsigned size)
+{
+  unsigned sum = 0;
+  for (unsigned i = 0; i < size; i++)
+    sum += (unsigned)get(machine, address + i, 1);
+  assert_int_equal(sum & 0xFF, 0);
 }
 
 static void test_tables(void **state)
 {
   (void)state;
   struct machine *machine = floppy_machine("halt3.bin");
-  assert_true(has_signature(machine, "RSD PTR "));
+  assert_true(find_signature(machine, "RSD PTR "));
+  uint64_t pointer = find_signature(machine, "_MP_"), table = get(machine, pointer + 4, 4);
+  assert_true(pointer);
+  assert_sum(machine, pointer, 16);
+  assert_in_range(table, 0xF0000, 0xFFFFF); /* the table is in ROM too */
+  assert_int_equal(get(machine, table, 4), 0x504D4350);
+  assert_sum(machine, table, (unsigned)get(machine, table + 4, 2));
   assert_int_equal(get(machine, 0x40E, 2), 0x9FC0);
   assert_int_equal(get(machine, 0x463, 2), 0x3D4);
   assert_int_equal(get(machine, 0x41A, 2), 0x1E);
@@ -323,9 +338,12 @@ static void test_geometry(void **state)
   /* from sector 17 to the end of cylinder 99 of 4 heads and 17 sectors */
   static const uint8_t good[16] = {0x80, 1, 1, 0, 6, 3, 17, 99, 17, 0, 0, 0, 0x7F, 0x1A, 0, 0};
   static const uint8_t bad[16] = {0x80, 1, 1, 0, 6, 3, 17, 99, 18, 0, 0, 0, 0x7F, 0x1A, 0, 0};
+  /* the same with a first byte that no partition has, neither 00h nor 80h: a boot sector that goes on there */
+  static const uint8_t text[16] = {0x09, 1, 1, 0, 6, 3, 17, 99, 17, 0, 0, 0, 0x7F, 0x1A, 0, 0};
   size_t size = 100 * 4 * 17 * 512;
   assert_int_equal(geometry_get(size, good), 0x03016311);
   assert_int_equal(geometry_get(size, bad), 0x0F01053F);
+  assert_int_equal(geometry_get(size, text), 0x0F01053F);
   assert_int_equal(geometry_get(size, NULL), 0x0F01053F);
 }
 
@@ -393,6 +411,19 @@ static void test_keys(void **state)
   assert_true(machine_key(machine, 0xE0) && machine_key(machine, 0x48)); /* the grey arrow */
   assert_stop(machine, &idle, MACHINE_STOP_IDLE);
   assert_int_equal(get(machine, end + 2, 2), 1);
+  machine_free(machine);
+}
+
+/* A second of questions, and the clock ticks right all the while: 18 ticks of 54.9 ms. The first one may come at once,
+ * and 20 more go by until the guest is known to be idle. */
+static void test_ask(void **state)
+{
+  (void)state;
+  struct machine *machine = floppy_machine("ask.bin");
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(get(machine, 0x1000, 2), 1);
+  assert_in_range(machine_time(machine), 37 * (SECOND / 1000 * 54), 41 * (SECOND / 1000 * 55));
+  assert_true(cpu_retired(machine_cpu(machine)) < 1000000);
   machine_free(machine);
 }
 
@@ -500,6 +531,48 @@ static void test_reboot(void **state)
   machine_free(machine);
 }
 
+/* INIT by port 0x92, with the shutdown code that makes firmware go on at 0040:0067: MSRs are kept (SDM vol. 3, table
+ * 9-1), so that what LBR_SELECT held is still there. */
+static void test_init_keeps_msrs(void **state)
+{
+  static const uint8_t code[] = {
+    0x66, 0xB9, 0xC8, 0x01, 0x00, 0x00, 0x66, 0xB8, 0x01, 0x00, 0x00, 0x00, 0x66, 0x31, 0xD2, 0x0F, /* wrmsr 0x1C8, 1 */
+    0x30, 0xB0, 0x0F, 0xE6, 0x70, 0xB0, 0x0A, 0xE6, 0x71, 0xC7, 0x06, 0x67, 0x04, 0x40, 0x00, 0xC7, /* CMOS 0Fh = 0Ah */
+    0x06, 0x69, 0x04, 0x00, 0x01, 0xB0, 0x03, 0xE6, 0x92, 0xFA, 0xF4, 0x00, 0x00, 0x00, 0x00, 0x00, /* to 0100:0040 */
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* */
+    0x66, 0xB9, 0xC8, 0x01, 0x00, 0x00, 0x0F, 0x32, 0xA3, 0x00, 0x20, 0xE4, 0x92, 0xA2, 0x02, 0x20, /* rdmsr 0x1C8 */
+    0xFA, 0xF4,
+  };
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image image = {code, sizeof(code)};
+  assert_int_equal(machine_load_flat(machine, &image, 0x1000), 0);
+  assert_stop(machine, &idle, MACHINE_STOP_IDLE);
+  assert_int_equal(machine_cpu(machine)->rip, 0x52);
+  assert_int_equal(get(machine, 0x2000, 2), 1);
+  assert_int_equal(get(machine, 0x2002, 1), 3);
+  machine_free(machine);
+}
+
+/* LOOP and CALL to themselves are work, not waiting. */
+static void test_loops_that_end(void **state)
+{
+  /* mov $0x200000, %ecx; loop .; mov %ecx, 0x2000; mov $0x101000, %esp; call .: as often as was asked for */
+  static const uint8_t code[] = {0xB9, 0x00, 0x00, 0x20, 0x00, 0xE2, 0xFE, 0x89, 0x0D, 0x00, 0x20, 0x00,
+                                 0x00, 0xBC, 0x00, 0x10, 0x10, 0x00, 0xE8, 0xFB, 0xFF, 0xFF, 0xFF};
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image image = {code, sizeof(code)};
+  struct machine_limit limit = {.until_idle = true, .instructions = 0x200000 + 3 + 100};
+  assert_int_equal(machine_load_flat(machine, &image, 0x200000), 0);
+  assert_int_equal(machine_run(machine, &limit), MACHINE_STOP_INSTRUCTIONS);
+  assert_int_equal(get(machine, 0x2000, 4), 0);
+  assert_int_equal(machine_cpu(machine)->r[RSP], 0x101000 - 4 * 100);
+  machine_free(machine);
+}
+
 /* ---- kernels ---- */
 
 static uint32_t info_get(struct machine *machine, uint32_t info, unsigned offset)
@@ -565,6 +638,7 @@ static void test_kernels(void **state)
   (void)state;
   assert_kernel("kernel32.elf", true);
   assert_kernel("kernel64.elf", true);
+  assert_kernel("kernel_page.elf", true); /* its headers are at FF000h, in a segment of their own */
   assert_kernel("kernel.bin", false);
 }
 
@@ -676,12 +750,15 @@ int main(void)
     cmocka_unit_test(test_bad_configuration),
     cmocka_unit_test(test_hook),
     cmocka_unit_test(test_keys),
+    cmocka_unit_test(test_ask),
     cmocka_unit_test(test_idle),
     cmocka_unit_test(test_halt),
     cmocka_unit_test(test_limits),
     cmocka_unit_test(test_exit),
     cmocka_unit_test(test_triple_fault),
     cmocka_unit_test(test_reboot),
+    cmocka_unit_test(test_init_keeps_msrs),
+    cmocka_unit_test(test_loops_that_end),
     cmocka_unit_test(test_kernels),
     cmocka_unit_test(test_symbols),
     cmocka_unit_test(test_bad_kernels),
