@@ -31,7 +31,7 @@ extern "C" {
 /* ---- what a trace holds ---- */
 
 /* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
- * "process"), "cpu", "command", "host", "time" (seconds since 1970). */
+ * "process"), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran). */
 struct lb_trace_meta {
   const char *key;
   const char *value;
@@ -187,6 +187,10 @@ int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record 
  * of `stream` with the gaps between them; nothing of it with LB_TRACE_ALL. Takes constant time in a trace that has its
  * index. Returns 0; LB_E_NO_ENTRY: no such stream; -errno, -ENOMEM. */
 int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64_t count);
+
+/* Right after lb_trace_reader_tail: leaves out what is not of the stream, for whoever reads the tails of several
+ * streams and needs it once. */
+void lb_trace_reader_skip(struct lb_trace_reader *reader);
 
 /* From here on lb_trace_reader_next begins again at the start. */
 void lb_trace_reader_rewind(struct lb_trace_reader *reader);

@@ -144,6 +144,8 @@ static int new_complain(const struct machine_arguments *arguments, int error)
     cli_error("%s has no branch-recording unit; 'lbr cpu --list' shows those that have one", arguments->cpu->title);
   else if (error == -ENOMEM)
     cli_error("no memory for this machine; --ram gives it less");
+  else if (error == LB_E_TOO_BIG)
+    cli_error("an image is too big: a floppy has 2.88 MB at most, a disk 8 GiB");
   else
     cli_error("the machine cannot be made: %s", lb_strerror(error));
   return error;

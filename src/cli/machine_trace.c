@@ -4,6 +4,7 @@
  * the code of every page that the guest's branches came from or went to.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -128,20 +129,23 @@ static int metas_put(struct machine_session *session, int argc, char **argv)
   return r;
 }
 
-/* Where an ELF kernel lies: as it is linked, and as it is loaded if that is elsewhere. */
+/* Where an ELF kernel lies: as it is linked, and as it is loaded if that is elsewhere. Its name is made whole, for
+ * readers that are called in another folder. */
 static int modules_put(struct lb_trace_writer *writer, const struct machine_file *kernel)
 {
   struct symbol_layout layout;
+  char *name;
   int r = 0;
 
   if (!kernel->bytes || symbol_layout_read(kernel->bytes, kernel->size, &layout) < 0)
     return 0;
+  name = realpath(kernel->name, NULL);
   for (size_t i = 0; i < layout.count && r >= 0; i++) {
     const struct symbol_piece *piece = &layout.pieces[i];
     struct lb_trace_module module = {.address = piece->address,
                                      .size = piece->size,
                                      .offset = piece->offset,
-                                     .name = kernel->name,
+                                     .name = name ? name : kernel->name,
                                      .build_id = layout.build_id,
                                      .build_id_size = layout.build_id_size};
 
@@ -150,6 +154,7 @@ static int modules_put(struct lb_trace_writer *writer, const struct machine_file
     if (r >= 0 && piece->physical != piece->address)
       r = lb_trace_writer_module(writer, &module);
   }
+  free(name);
   return r;
 }
 
@@ -223,6 +228,14 @@ static int code_put(struct machine_session *session)
   return 0;
 }
 
+static int instructions_put(struct machine_session *session)
+{
+  char count[24];
+
+  snprintf(count, sizeof(count), "%llu", (unsigned long long)cpu_retired(machine_cpu(session->machine)));
+  return meta_put(session->trace.writer, "instructions", count);
+}
+
 int machine_trace_close(struct machine_session *session)
 {
   struct machine_trace *trace = &session->trace;
@@ -233,6 +246,8 @@ int machine_trace_close(struct machine_session *session)
   trace_flush(trace);
   if (trace->error >= 0)
     trace->error = code_put(session);
+  if (trace->error >= 0)
+    trace->error = instructions_put(session);
   r = lb_trace_writer_close(trace->writer);
   trace->writer = NULL;
   free(trace->pages.pages);

@@ -232,3 +232,9 @@ int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64
     return LB_E_NO_ENTRY;
   return plan_stream(reader, stream, count);
 }
+
+void lb_trace_reader_skip(struct lb_trace_reader *reader)
+{
+  if (reader->plan.is_on && reader->plan.at < reader->plan.described)
+    reader->plan.at = reader->plan.described;
+}

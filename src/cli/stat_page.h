@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page of `lbr stat`.
+ */
+#ifndef CLI_STAT_PAGE_H
+#define CLI_STAT_PAGE_H
+
+#include "cli/trace_input.h"
+#include "report/report.h"
+
+struct stat_page {
+  const struct trace_input *input;
+  const struct report_names *names;
+  struct report_summary *summary;
+  unsigned top; /* functions and edges */
+};
+
+/* Returns 0, or -ENOMEM after a complaint. */
+int stat_page_print(const struct stat_page *stat, bool is_json);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace that a command reads: opening it under either of its names, remembering what was wrong with it, and opening
+ * the files that its modules name. Nothing in it is trusted.
+ */
+#include "cli/trace_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+#define INCOMPLETE ".incomplete"
+#define FILE_MAX (UINT64_C(2) << 30) /* bytes of a file with symbols */
+
+/* ---- the files that it names ---- */
+
+static int file_map(int fd, const struct stat *status, const void **ret_bytes, size_t *ret_size)
+{
+  void *bytes;
+
+  if (!S_ISREG(status->st_mode))
+    return S_ISDIR(status->st_mode) ? -EISDIR : -ESPIPE;
+  if (status->st_size == 0)
+    return LB_E_NO_SYMBOLS;
+  if ((uint64_t)status->st_size > FILE_MAX)
+    return LB_E_TOO_BIG;
+  bytes = mmap(NULL, (size_t)status->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (bytes == MAP_FAILED)
+    return -errno;
+  *ret_bytes = bytes;
+  *ret_size = (size_t)status->st_size;
+  return 0;
+}
+
+static int file_open(void *data, const char *name, const void **ret_bytes, size_t *ret_size)
+{
+  int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* it may name a pipe or a terminal */
+  const struct trace_input *input = data;
+  struct stat status;
+  int r;
+
+  if (fd < 0)
+    return -errno;
+  r = fstat(fd, &status) < 0 ? -errno : file_map(fd, &status, ret_bytes, ret_size);
+  close(fd);
+  return r < 0 ? r : input->time && status.st_mtime > 0 && (uint64_t)status.st_mtime > input->time;
+}
+
+static void file_close(void *data, const void *bytes, size_t size)
+{
+  (void)data;
+  munmap((void *)(uintptr_t)bytes, size);
+}
+
+static void file_warn(void *data, const char *name, const char *why)
+{
+  (void)data;
+  cli_error("warning: %s: %s", name, why);
+}
+
+/* ---- the trace ---- */
+
+static const char *open_reason(const char *name, int error)
+{
+  struct stat status;
+
+  if (error == LB_E_NOT_TRACE && stat(name, &status) == 0 && status.st_size == 0)
+    return "the file is empty";
+  if (error == -ESPIPE)
+    return "not a regular file; copy its contents to one first";
+  return lb_strerror(error);
+}
+
+static bool name_is_incomplete(const char *name)
+{
+  size_t length = strlen(name), end = strlen(INCOMPLETE);
+
+  return length > end && !strcmp(name + length - end, INCOMPLETE);
+}
+
+/* Tries NAME.incomplete in place of NAME. Returns as lb_trace_reader_open. */
+static int incomplete_open(struct trace_input *input)
+{
+  char *name;
+  int r;
+
+  if (asprintf(&name, "%s" INCOMPLETE, input->name) < 0)
+    return -ENOMEM;
+  r = lb_trace_reader_open(name, &input->reader);
+  if (r == -ENOENT) {
+    free(name);
+    return r;
+  }
+  free(input->name);
+  input->name = name;
+  return r;
+}
+
+int trace_input_open(struct trace_input *input, const char *name)
+{
+  struct stat status;
+  int r;
+
+  *input = (struct trace_input){.name = strdup(name), .files = {input, file_open, file_close, file_warn}};
+  r = input->name ? lb_trace_reader_open(name, &input->reader) : -ENOMEM;
+  if (r == -ENOENT)
+    r = incomplete_open(input);
+  if (r < 0) {
+    cli_error("%s: %s", input->name ? input->name : name, open_reason(input->name ? input->name : name, r));
+    free(input->name);
+    return r;
+  }
+  input->is_incomplete = name_is_incomplete(input->name);
+  if (stat(input->name, &status) == 0)
+    input->size = (uint64_t)status.st_size;
+  if (input->is_incomplete)
+    cli_error("warning: %s: the trace was not finished: it is still being written, or its writer was cut short",
+              input->name);
+  return 0;
+}
+
+/* Looks at what comes out on its way. */
+static void record_note(struct trace_input *input, const struct lb_trace_record *record)
+{
+  uint64_t time;
+
+  if (record->type == LB_TRACE_GAP)
+    input->gaps[record->gap.reason]++;
+  else if (record->type == LB_TRACE_META && !strcmp(record->meta.key, "time") &&
+           number_parse(record->meta.value, &time) >= 0)
+    input->time = time;
+}
+
+static int input_fail(struct trace_input *input, int error)
+{
+  cli_error("%s: it cannot be read any further: %s", input->name, lb_strerror(error));
+  input->has_failed = true;
+  return error;
+}
+
+int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record)
+{
+  int r = lb_trace_reader_next(input->reader, ret_record);
+
+  if (r > 0)
+    record_note(input, ret_record);
+  return r < 0 ? input_fail(input, r) : r;
+}
+
+int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count)
+{
+  int r = lb_trace_reader_tail(input->reader, stream, count);
+
+  return r < 0 && r != LB_E_NO_ENTRY ? input_fail(input, r) : r;
+}
+
+bool trace_input_is_whole(const struct trace_input *input)
+{
+  return !input->has_failed && !input->gaps[LB_TRACE_DAMAGED] && !input->gaps[LB_TRACE_MISSING] &&
+         !input->gaps[LB_TRACE_CUT];
+}
+
+int trace_input_close(struct trace_input *input)
+{
+  bool is_damaged = input->gaps[LB_TRACE_DAMAGED] || input->gaps[LB_TRACE_MISSING];
+  bool is_cut = input->gaps[LB_TRACE_CUT] && !input->is_incomplete; /* of an unfinished one it was said */
+
+  if (is_damaged)
+    cli_error("%s: the trace is damaged: what could be read was; gaps are where the rest was", input->name);
+  if (is_cut)
+    cli_error("%s: the trace is cut: it ends without its end; what comes before was read", input->name);
+  lb_trace_reader_close(input->reader);
+  free(input->name);
+  return is_damaged || is_cut || input->has_failed ? CLI_FAILURE : CLI_OK;
+}

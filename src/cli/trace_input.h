@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace that a command reads, and the files that it names.
+ */
+#ifndef CLI_TRACE_INPUT_H
+#define CLI_TRACE_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lastbranch/trace.h"
+#include "report/report.h"
+
+struct trace_input {
+  char *name; /* of the file that was opened */
+  struct lb_trace_reader *reader;
+  uint64_t size;      /* bytes */
+  bool is_incomplete; /* it is called NAME.incomplete */
+  uint64_t time;      /* when it was begun, in seconds since 1970; 0: not known */
+  uint64_t gaps[LB_TRACE_GAP_REASONS];
+  bool has_failed;           /* it could not be read any further */
+  struct report_files files; /* for report_names_new */
+};
+
+/* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a complaint. */
+int trace_input_open(struct trace_input *input, const char *name);
+
+/* lb_trace_reader_next and _tail, which remember what was wrong. Errors are complained about. */
+int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record);
+int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);
+
+/* Did everything come out that was put in? Gaps that the producer made do not count. */
+bool trace_input_is_whole(const struct trace_input *input);
+
+/* Closes it and says what was wrong with it. Returns CLI_OK, or CLI_FAILURE if the file is damaged. */
+int trace_input_close(struct trace_input *input);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The streams of a trace: whose branches they are and how many were seen.
+ */
+#ifndef REPORT_STREAMS_H
+#define REPORT_STREAMS_H
+
+#include "report/report.h"
+
+#define STREAM_NO_SPACE UINT32_MAX /* of a stream that nothing describes: no module is in it */
+
+struct stream_list {
+  struct report_stream *streams;
+  size_t count, capacity;
+};
+
+/* The stream with this number; one that nobody has described yet, if need be. NULL without memory. */
+struct report_stream *stream_list_get(struct stream_list *list, uint32_t number);
+
+/* Notes what a stream is. Returns 0, or -ENOMEM. */
+int stream_list_describe(struct stream_list *list, const struct lb_trace_stream *stream);
+
+void stream_list_done(struct stream_list *list);
+
+#endif
