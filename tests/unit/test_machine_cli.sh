@@ -332,6 +332,8 @@ refuses 1 'No such file' --kernel nonesuch
 refuses 1 'No such file' --symbols nonesuch hello.bin
 refuses 1 'it is a folder' folder
 refuses 1 'the file is empty' empty
+truncate -s 3M big
+refuses 1 'a floppy has 2.88 MB at most' --fda big
 refuses 1 'not a regular file' pipe
 refuses 1 'neither an ELF file nor a map' --symbols zeros hello.bin
 refuses 1 'no symbols in it' --symbols words hello.bin
@@ -371,7 +373,7 @@ if pid == 0:
     os.execv(os.environ["LBR"], ["lbr", "machine"] + sys.argv[3:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
 before = termios.tcgetattr(fd)
-output, after, step, deadline = b"", None, 0, time.time() + 30
+output, step, deadline = b"", 0, time.time() + 30
 while time.time() < deadline:
     if select.select([fd], [], [], 0.1)[0]:
         try:
@@ -381,8 +383,6 @@ while time.time() < deadline:
         if not data:
             break
         output += data
-    if b"\033[?1049l" in output and after is None:
-        after = termios.tcgetattr(fd)
     if step == 0 and b"Ctrl-]" in output:
         step = 1
         os.write(fd, typed) if typed else os.kill(pid, signal.SIGTERM)
@@ -394,10 +394,11 @@ while time.time() < deadline:
         except OSError:
             pass
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+after = termios.tcgetattr(fd) # only now: the screen is given back before the terminal's settings
 live, _, rest = output.partition(b"\033[?1049l")
 assert b"\033[?1049h" in live and b"\033[?25h" in live[-12:], output[-300:]
 assert shown in rest, (status, output[-600:])
-assert after is None or after == before, (before, after)
+assert after == before, (before, after)
 sys.exit(status)
 END
 python3 live.py 'abc\x1b[AZ' 'abc Z' --flat keys.bin@0x7c00 >out 2>err

@@ -14,7 +14,7 @@ run --version
 verdict 'version' $?
 
 run help
-[ $status -eq 0 ] && said 'lbr cpu' && said 'lbr decode' && said 'lbr encode' && said 'lbr sim' && said 'lbr machine' && said 'lbr lab' && said 'lbr help'
+[ $status -eq 0 ] && said 'lbr cpu' && said 'lbr decode' && said 'lbr encode' && said 'lbr sim' && said 'lbr machine' && said 'lbr script' && said 'lbr stat' && said 'lbr lab' && said 'lbr help'
 verdict 'help lists every command' $?
 cp "$scratch/out" "$scratch/list"
 
@@ -24,7 +24,7 @@ for word in --help -h; do
   verdict "$word is help" $?
 done
 
-for command in cpu decode encode sim machine lab help; do
+for command in cpu decode encode sim machine script stat lab help; do
   run $command --help
   [ $status -eq 0 ] && said "Usage: lbr $command"
   verdict "$command --help" $?
@@ -173,7 +173,8 @@ offers lbr decode deb -- debugctl && offers lbr encode MSR_LBR_S -- MSR_LBR_SELE
   offers lbr decode -c p6 lastb -- lastbranchfromip lastbranchtoip && offers lbr encode --cpu = p6 debug -- debugctlmsr
 verdict 'completion: registers' $?
 offers lbr sim -c sandyb -- sandybridge && offers lbr sim --format=w -- --format=windbg --format=windbg-old &&
-  offers lbr decode bts "$scratch/goo" -- "$scratch/good.rec" && offers lbr sim --check "$scratch/ba" -- "$scratch/bad.rec"
+  offers lbr decode bts "$scratch/goo" -- "$scratch/good.rec" && offers lbr sim --check "$scratch/ba" -- "$scratch/bad.rec" &&
+  offers lbr script --tail 3 "$scratch/goo" -- "$scratch/good.rec" && offers lbr stat "$scratch/goo" -- "$scratch/good.rec"
 verdict 'completion: CPUs, formats, files' $?
 offers lbr decode '' -- "${COMPREPLY[@]}"
 for name in "${COMPREPLY[@]:3}"; do

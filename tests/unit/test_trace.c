@@ -614,6 +614,12 @@ static void test_tail(void **state)
     assert_int_equal(lb_trace_reader_open_bytes(bytes, size - cut, &reader), 0);
     for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++)
       assert_tail(reader, asked[i], branches, SMALL);
+    assert_int_equal(lb_trace_reader_tail(reader, 1, 5), 0);
+    lb_trace_reader_skip(reader);
+    contents = contents_read(reader, 1, 5);
+    assert_int_equal(contents.described, 0);
+    assert_int_equal(contents.count, 5);
+    contents_done(&contents);
     assert_int_equal(lb_trace_reader_tail(reader, 2, 1), LB_E_NO_ENTRY);
     assert_int_equal(lb_trace_reader_tail(reader, LB_TRACE_ALL, 1), 0);
     contents = contents_read(reader, 1, 0);
