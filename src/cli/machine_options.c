@@ -50,7 +50,7 @@ static const struct argp_option options[] = {
   {"serial", KEY_SERIAL, "WHERE", 0, "Its serial line: stdio, none or a file", 0},
   {"screen", KEY_SCREEN, "MODE", 0, "Its screen: live, final (at the end), all (all of text memory) or none", 0},
   {"until", KEY_UNTIL, "WHEN", 0,
-   "When to stop: idle, halt, insns=N, seconds=S, text=STRING; may be given several times", 0},
+   "When to stop: idle, halt, insns=N, seconds=S (of your clock), text=STRING; may be given several times", 0},
   {NULL, 0, NULL, 0, "What is shown and kept:", 4},
   {"dump", 'd', "WHAT,...", 0, "At the end: lbr, ds, bts, pebs, regs, msrs", 0},
   {"format", 'f', "FORMAT", 0, "Of lbr: table (default), windbg, windbg-old or json, and json of the others", 0},
