@@ -12,15 +12,13 @@
 static uint32_t bus_in(void *data, uint16_t port, unsigned size)
 {
   struct machine *m = data;
-  uint32_t value;
-  return config_port_in(m, port, &value) ? value : board_in(m->board, port, size);
+  return board_in(m->board, port, size);
 }
 
 static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
 {
   struct machine *m = data;
-  if (!config_port_out(m, port, value))
-    board_out(m->board, port, size, value);
+  board_out(m->board, port, size, value);
 }
 
 /* Addresses of no device: all ones, as an open bus reads. */

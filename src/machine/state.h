@@ -56,11 +56,6 @@ struct idle {
   uint64_t retired; /* instructions at the last time */
 };
 
-/* The item that is being read: config_port.c. */
-struct config_port {
-  uint16_t item, at;
-};
-
 struct machine {
   struct memory memory;
   struct cpu *cpu;
@@ -77,7 +72,6 @@ struct machine {
   uint32_t exit_value;
   struct keys keys;
   struct idle idle;
-  struct config_port config_port;
   uint64_t tables;     /* where ACPI's tables begin: the end of the guest's low memory */
   uint64_t wait_until; /* INT 15h AH=86h */
   uint16_t key_wait;   /* in the ROM: behind the HLT that waits for a key */
@@ -87,12 +81,6 @@ struct machine {
 
 struct cpu_bus bus_of_machine(struct machine *machine);
 struct board_host board_host_of_machine(struct machine *machine);
-
-/* ---- config_port.c ---- */
-
-/* False: the port is not theirs. */
-bool config_port_in(struct machine *machine, uint16_t port, uint32_t *ret_value);
-bool config_port_out(struct machine *machine, uint16_t port, uint32_t value);
 
 /* ---- geometry.c ---- */
 
