@@ -4,11 +4,14 @@
  * what the experiment is about; it prints what it expects and what it got, and says how it ended through port 0xF4.
  */
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/machine_session.h"
+#include "cli/page.h"
 #include "machine/machine.h"
 
 #define LAB(file, name, cpu, other, text) extern const uint8_t lab_##file[], lab_##file##_end[];
@@ -44,23 +47,13 @@ struct lab_arguments {
 /* Guests that go wrong must end too: none of them needs more. */
 #define LAB_INSTRUCTIONS_MAX 50000000
 
-/* The text of the screen, without blanks at the ends of lines. */
+/* What the guest wrote, also below the rows that a screen shows. Returns 0 or -ENOMEM. */
 static int screen_text(struct machine *machine, struct text *text)
 {
   struct machine_screen screen = machine_screen_all(machine);
-  for (unsigned row = 0; row < screen.rows; row++) {
-    const uint8_t *cells = screen.cells + (size_t)row * screen.columns * 2;
-    unsigned width = screen.columns;
-    while (width && (cells[2 * (width - 1)] == ' ' || cells[2 * (width - 1)] == 0))
-      width--;
-    for (unsigned i = 0; i < width; i++) {
-      char letter = (char)(cells[2 * i] >= ' ' && cells[2 * i] < 0x7F ? cells[2 * i] : '?');
-      if (text_add_bytes(text, &letter, 1) < 0)
-        return -1;
-    }
-    if (text_add(text, "\n") < 0)
-      return -1;
-  }
+  for (unsigned row = 0; row < screen.rows; row++)
+    if (screen_row_text(&screen, row, text) < 0 || text_add(text, "\n") < 0)
+      return -ENOMEM;
   return 0;
 }
 
@@ -102,38 +95,32 @@ static void print_list(void)
     printf("%-18s %-12s %s\n", lab_table[i].name, lab_table[i].cpu, lab_table[i].text);
 }
 
-static void print_json_string(const char *string)
-{
-  putchar('"');
-  for (; *string; string++) {
-    if (*string == '"' || *string == '\\')
-      printf("\\%c", *string);
-    else if (*string == '\n')
-      printf("\\n");
-    else
-      putchar(*string);
-  }
-  putchar('"');
-}
-
 static void print_list_json(void)
 {
-  printf("[\n");
+  struct page page;
+  page_open(&page, true, false);
+  page_array(&page, "labs");
   for (size_t i = 0; i < LAB_COUNT; i++) {
-    printf("  {\"name\": \"%s\", \"cpu\": \"%s\", \"also\": \"%s\", \"text\": ", lab_table[i].name, lab_table[i].cpu,
-           lab_table[i].other);
-    print_json_string(lab_table[i].text);
-    printf("}%s\n", i + 1 < LAB_COUNT ? "," : "");
+    page_section(&page, NULL, NULL);
+    page_put(&page, "name", lab_table[i].name);
+    page_put(&page, "cpu", lab_table[i].cpu);
+    page_put(&page, "also", lab_table[i].other);
+    page_put(&page, "text", lab_table[i].text);
+    page_section_end(&page);
   }
-  printf("]\n");
+  page_array_end(&page);
+  page_close(&page);
 }
 
 static void print_result_json(const struct lab *lab, const struct lb_cpu *cpu, int verdict, const struct text *text)
 {
-  printf("{\"lab\": \"%s\", \"cpu\": \"%s\", \"verdict\": \"%s\", \"screen\": ", lab->name, cpu->name,
-         verdict < 0 ? "did not end" : verdict_words[verdict]);
-  print_json_string(text_string(text));
-  printf("}\n");
+  struct page page;
+  page_open(&page, true, false);
+  page_put(&page, "lab", lab->name);
+  page_put(&page, "cpu", cpu->name);
+  page_put(&page, "verdict", verdict < 0 ? "did not end" : verdict_words[verdict]);
+  page_put(&page, "screen", text_string(text));
+  page_close(&page);
 }
 
 /* Runs one and shows it. Returns true unless it went wrong; `ret_verdict` gets what it said. */

@@ -16,7 +16,12 @@ run lab list --json
 [ $status -eq 0 ] && python3 -m json.tool "$scratch/out" >"$scratch/json"
 verdict 'list as JSON' $?
 
-sed -n 's/.*"name": "\([^"]*\)", "cpu": "\([^"]*\)", "also": "\([^"]*\)".*/\1 \2\n\1 \3/p' "$scratch/out" >"$scratch/pairs"
+python3 -c '
+import json, sys
+for lab in json.load(sys.stdin)["labs"]:
+    print(lab["name"], lab["cpu"])
+    print(lab["name"], lab["also"])
+' <"$scratch/out" >"$scratch/pairs"
 [ "$(wc -l <"$scratch/pairs")" -eq $((2 * $(wc -l <"$scratch/list"))) ] && [ "$(wc -l <"$scratch/pairs")" -ge 34 ]
 verdict 'every lab names two CPUs' $?
 while read -r name cpu; do
