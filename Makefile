@@ -5,7 +5,7 @@ BUILD = build
 PREFIX = /usr/local
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install the Debian packages that building and testing need
 	@tools/install-deps
@@ -25,6 +25,10 @@ bench: build ## run the bench programs, with the emulators they compare with if 
 	@tools/install-deps bench || true
 	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ] && [ -x $$program ]; then $$program || exit 1; fi; done
 
+bench-process: build ## what lbr run and lbr record cost, beside valgrind and QEMU; ten minutes
+	@tools/install-deps bench || true
+	@bench/process --lbr $(BUILD)/lbr
+
 fuzz: deps ## run each fuzz target for a minute
 	@tools/run-fuzz
 
@@ -39,4 +43,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test demo bench fuzz install format clean
+.PHONY: help deps build test demo bench bench-process fuzz install format clean

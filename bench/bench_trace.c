@@ -2,7 +2,8 @@
  *
  * How fast traces are written and read: fifty million branches, synthetic ones (a walk through a program of a few
  * thousand edges, with a tenth of its turns at random) and those of the load (guest/load.c) in the machine, each
- * against copying the same records with memcpy in the same run.
+ * against copying the same records with memcpy in the same run. Then fifty million entries, from synthetic programs of
+ * a few hundred and of twenty thousand paths: loops that go round as often as last time or not, calls and returns.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -208,6 +209,154 @@ static void measure(const char *title, const char *path)
   text_done(&lines.text);
 }
 
+/* ---- entries ---- */
+
+#define ENTRIES 50000000u
+#define ENTRY_WINDOW (8u << 20)  /* entries that are made; they are used again and again */
+#define ENTRY_BATCH (256u << 10) /* given to the writer at once, as a drainer of logs does */
+#define PATHS_MAX 20000u
+#define PATH_STEPS 8u /* of a path at most */
+
+static struct lb_trace_step path_steps[PATHS_MAX * (1 + PATH_STEPS) + 1];
+static uint32_t path_heads[PATHS_MAX], path_number, path_count;
+static uint32_t *entry_window;
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t limit)
+{
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((random_state >> 33) % limit);
+}
+
+/* A path of jccs, with jumps and calls between them that are followed; four of ten end with a return. */
+static void path_make(uint32_t path)
+{
+  uint32_t head = path_number++, steps = 2 + random_below(PATH_STEPS - 1);
+  uint64_t address = 0x400000 + (uint64_t)path * 256;
+
+  path_heads[path] = head;
+  path_steps[head] = (struct lb_trace_step){
+    .from = address, .head = head, .flags = LB_TRACE_STEP_HEAD, .count = (uint8_t)steps, .space = 1};
+  for (uint32_t i = 1; i <= steps; i++) {
+    bool is_followed = i < steps && random_below(5) < 2;
+    struct lb_trace_step *step = &path_steps[path_number++];
+
+    *step = (struct lb_trace_step){.from = address + i * 12, .head = head, .length = 5, .space = 1};
+    step->kind = is_followed ? LB_BRANCH_NEAR_REL_CALL : LB_BRANCH_JCC;
+    step->flags = is_followed ? LB_TRACE_STEP_FOLLOW : 0;
+    step->to = is_followed ? step->from + 8 : 0;
+    if (i == steps && random_below(10) < 4) {
+      step->flags = LB_TRACE_STEP_SILENT;
+      step->kind = LB_BRANCH_NEAR_RET;
+    }
+  }
+}
+
+/* Jccs are tied to paths not far from their own, as code is. */
+static void paths_make(uint32_t count)
+{
+  path_count = count;
+  path_number = 1;
+  random_state = 1;
+  for (uint32_t i = 0; i < count; i++)
+    path_make(i);
+  for (uint32_t i = 0, path = 0; i < path_number; i++) {
+    struct lb_trace_step *step = &path_steps[i];
+
+    path += i && i != 1 && (step->flags & LB_TRACE_STEP_HEAD) ? 1 : 0;
+    if (!i || (step->flags & (LB_TRACE_STEP_HEAD | LB_TRACE_STEP_FOLLOW | LB_TRACE_STEP_SILENT)))
+      continue;
+    step->next = path_heads[(path + count + random_below(16) - 6) % count];
+    step->to = path_steps[step->next].from;
+  }
+}
+
+/* Where a path is left: mostly where it was last time, until its loop ends; that is after as many turns as last time,
+ * or, one time in ten, some others. */
+static uint32_t path_leave(uint32_t head, uint8_t *turns, uint8_t *loop)
+{
+  uint32_t count = path_steps[head].count, step = head + 1 + head % count;
+
+  if (++*turns < *loop)
+    return step;
+  *turns = 0;
+  if (!*loop || random_below(10) == 0)
+    *loop = (uint8_t)(1 + random_below(12));
+  return head + 1 + (head + 1 + random_below(20) / 17) % count;
+}
+
+static void entries_make(void)
+{
+  static uint8_t turns[sizeof(path_steps) / sizeof(*path_steps)], loops[sizeof(turns)];
+  uint32_t running = path_heads[0], caller = 0;
+
+  memset(turns, 0, sizeof(turns));
+  memset(loops, 0, sizeof(loops));
+  entry_window[0] = LB_TRACE_ENTER | running;
+  for (size_t i = 1; i < ENTRY_WINDOW; i++) {
+    uint32_t step = path_leave(running, &turns[running], &loops[running]);
+
+    while (path_steps[step].flags & LB_TRACE_STEP_FOLLOW)
+      step++;
+    if (path_steps[step].flags & LB_TRACE_STEP_SILENT) {
+      /* back to where the last but one jcc led, or, one time in twenty, somewhere */
+      running =
+        random_below(20) ? path_heads[(caller * 7 + running) % path_count] : path_heads[random_below(path_count)];
+      entry_window[i] = running;
+    } else {
+      caller = step;
+      running = path_steps[step].next;
+      entry_window[i] = step;
+    }
+  }
+}
+
+static bool path_lookup_step(void *context, uint32_t number, struct lb_trace_step *ret_step)
+{
+  (void)context;
+  if (!number || number >= path_number)
+    return false;
+  *ret_step = path_steps[number];
+  return true;
+}
+
+static double time_entries(const char *path, struct lb_trace_size *ret_size)
+{
+  struct lb_trace_writer *writer;
+  double start = seconds_now();
+  uint32_t stream;
+
+  check(lb_trace_writer_open(path, &writer), path);
+  check(lb_trace_writer_stream(writer, &(struct lb_trace_stream){.name = "bench"}, &stream), "stream");
+  lb_trace_writer_paths(writer, path_lookup_step, NULL);
+  for (size_t done = 0; done < ENTRIES; done += ENTRY_BATCH)
+    check(lb_trace_writer_entries(writer, stream, entry_window + done % ENTRY_WINDOW, ENTRY_BATCH), "entries");
+  check(lb_trace_writer_flush(writer), "flush");
+  *ret_size = lb_trace_writer_size(writer);
+  check(lb_trace_writer_close(writer), path);
+  return seconds_now() - start;
+}
+
+static void measure_entries(uint32_t paths, const char *path)
+{
+  struct lb_trace_size size;
+  double seconds;
+
+  paths_make(paths);
+  entries_make();
+  seconds = time_entries(path, &size);
+  printf("entries of %u paths: %.0f million, %.2f branches each\n", paths, ENTRIES / 1e6,
+         (double)size.branches / ENTRIES);
+  printf("  write        %7.2f ns an entry, %.1f million branches a second\n", seconds * 1e9 / ENTRIES,
+         (double)size.branches / seconds / 1e6);
+  seconds = time_read(path, NULL, NULL);
+  printf("  read         %7.2f ns an entry, %.1f million branches a second\n", seconds * 1e9 / ENTRIES,
+         (double)size.branches / seconds / 1e6);
+  printf("  %.2f bits an entry, %.2f bits a branch in the file\n", 8 * (double)size.bytes / ENTRIES,
+         8 * (double)size.bytes / (double)size.branches);
+  unlink(path);
+}
+
 int main(void)
 {
   const char *folder = getenv("TMPDIR");
@@ -217,7 +366,8 @@ int main(void)
   snprintf(place, sizeof(place), "%s/bench-trace-XXXXXX", folder && *folder ? folder : "/tmp");
   window = calloc(WINDOW, sizeof(*window));
   copy = calloc(WINDOW, sizeof(*copy));
-  if (!window || !copy || !mkdtemp(place))
+  entry_window = calloc(ENTRY_WINDOW, sizeof(*entry_window));
+  if (!window || !copy || !entry_window || !mkdtemp(place))
     check(errno ? -errno : -ENOMEM, place);
   snprintf(path, sizeof(path), "%s/trace", place);
   window_synthetic();
@@ -227,8 +377,11 @@ int main(void)
     measure("the load in the machine", path);
   else
     printf("the load in the machine: left out: %s\n", lb_strerror(r));
+  measure_entries(300, path);
+  measure_entries(PATHS_MAX, path);
   rmdir(place);
   free(window);
   free(copy);
+  free(entry_window);
   return 0;
 }

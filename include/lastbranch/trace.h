@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trace: every branch of every thread of a run, in a file. The writer takes branches in the order in which each
- * thread takes them and keeps them at a few bits each; the reader gives them back exactly. doc/trace.md describes the
- * bytes.
+ * thread takes them, or entries that stand for the branches of whole paths, and keeps them at a few bits each; the
+ * reader gives branches back exactly. doc/trace-format.md describes the bytes.
  *
  * A trace stands in NAME.incomplete until it is closed, and in NAME after that. A file that was cut anywhere is
  * readable up to its last whole chunk. Loss is never silent: whatever is missing comes out of the reader as a gap.
@@ -75,7 +75,7 @@ struct lb_trace_branches {
 enum lb_trace_gap_reason {
   LB_TRACE_LOST,    /* the producer could not keep them */
   LB_TRACE_PAUSED,  /* recording was switched off for a while */
-  LB_TRACE_DAMAGED, /* found when reading: bytes whose checksum is wrong */
+  LB_TRACE_DAMAGED, /* found when reading: bytes whose checksum is wrong, or entries that make no sense */
   LB_TRACE_MISSING, /* found when reading: branch numbers jump */
   LB_TRACE_CUT,     /* found when reading: the file ends without its end */
   LB_TRACE_GAP_REASONS,
@@ -131,10 +131,59 @@ int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, co
  * leave room for `count`. -EINVAL: no such stream, or a reason other than LB_TRACE_LOST and LB_TRACE_PAUSED. */
 int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_gap *gap);
 
+/* ---- writing entries: branches of a producer that knows its paths ---- */
+
+/* A path is a straight piece of code, entered at its head only and left at one of its steps, which are the branches in
+ * it. The producer numbers heads and steps: a head, then the steps of its path in their order; numbers begin with 1. */
+enum lb_trace_step_flag {
+  LB_TRACE_STEP_HEAD = 1u << 0,   /* a head: `from` is where its path begins, `count` how many steps it has */
+  LB_TRACE_STEP_FOLLOW = 1u << 1, /* who stays in the path here has taken the branch, to `to`; without: has not */
+  LB_TRACE_STEP_SILENT = 1u << 2, /* the last step, indirect: left without an entry, by the head that comes next */
+  LB_TRACE_STEP_OPEN = 1u << 3,   /* who leaves here takes the branch to wherever the next entry begins */
+  LB_TRACE_STEP_NONE = 1u << 4,   /* leaving here is no branch: the path was cut, or the branch was not taken */
+};
+
+/* The layout is the one that the process recorder shares with the programs it runs: 32 bytes. */
+struct lb_trace_step {
+  uint64_t from;  /* address of the branch instruction */
+  uint64_t to;    /* its target; with LB_TRACE_STEP_NONE where execution goes on */
+  uint32_t head;  /* number of the head; of a head its own */
+  uint32_t next;  /* head of the path that follows when left here, 0: none is tied to it (yet) */
+  uint8_t kind;   /* enum lb_branch_kind */
+  uint8_t flags;  /* enum lb_trace_step_flag */
+  uint8_t count;  /* of a head: steps behind it */
+  uint8_t length; /* of the branch instruction */
+  uint32_t space; /* whose addresses these are */
+};
+
+/* What an entry can be: the number of a step: the path was run from its head up to there and left; the number of a
+ * head: the path before ran to its end, an indirect branch, and went to this head; or one of these. 0 is nothing. */
+#define LB_TRACE_ENTER 0x80000000u    /* plus a head: its path is running now, however it came to it */
+#define LB_TRACE_EVENT 0xFFFFFFFFu    /* and five words: kind | steps passed << 8, from (low, high), to (low, high) */
+#define LB_TRACE_STEP_MAX 0x7FFFFFFEu /* greatest number */
+
+/* Gives the step with this number as it is now. Returns false if there is none. */
+typedef bool lb_trace_step_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step);
+
+/* Whom the writer asks for steps, from inside lb_trace_writer_entries only: for the head and all steps of a path when
+ * an entry names it for the first time; and for a step once more when it matters what `next` is, because a head or an
+ * event came behind it, until that is not 0. What it was told once it does not ask again: steps are constant, and
+ * `next` is from when it is set. Set before the first entries; the context must be good until the writer is closed. */
+void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup *lookup, void *context);
+
+/* Entries of a stream, in their order; where they are divided between calls does not matter. They are not checked
+ * here: whatever makes no sense (no such step, a path that is not whole, a step of another path than the running one)
+ * is read as a gap, LB_TRACE_DAMAGED, and reading goes on behind it. After a gap (lb_trace_writer_gap), and at first,
+ * any entry may come; a gap drops an event whose words have not all come. Made for great batches: some 100,000
+ * entries. -EINVAL: no such stream, or nobody to ask for steps. */
+int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, const uint32_t *entries, size_t count);
+
+/* ---- what is in the file so far ---- */
+
 /* Everything that was added is in the file. Costs compactness if done often. */
 int lb_trace_writer_flush(struct lb_trace_writer *writer);
 
-/* Bytes in the file so far, and branches added. */
+/* Bytes in the file so far, and branches added; of entries, as many as they stand for. */
 struct lb_trace_size {
   uint64_t bytes, branches;
 };
@@ -168,8 +217,9 @@ struct lb_trace_record {
   };
 };
 
-/* Opens a trace, finished or not. Memory in use stays below 64 MiB and 32 bytes for each stream and chunk. Returns 0;
- * -errno (-ESPIPE: not a regular file); LB_E_NOT_TRACE; LB_E_TRACE_VERSION; -ENOMEM. */
+/* Opens a trace, finished or not. Memory in use stays below 64 MiB, 32 bytes for each stream and chunk, and 32 bytes
+ * for each step, of which a file has fewer than bytes. Returns 0; -errno (-ESPIPE: not a regular file); LB_E_NOT_TRACE;
+ * LB_E_TRACE_VERSION; -ENOMEM. */
 int lb_trace_reader_open(const char *path, struct lb_trace_reader **ret_reader);
 
 /* The same for bytes in memory, which must stay good. */

@@ -16,13 +16,18 @@
 #define NAME_MAX_LENGTH 64
 #define TITLE_MIN_LENGTH 6 /* less, such as a vendor alone, is part of too many titles */
 
-bool cli_wants_color(void)
+bool cli_wants_color_on(int fd)
 {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
   if (no_color && *no_color)
     return false;
-  return terminal && *terminal && strcmp(terminal, "dumb") != 0 && isatty(STDOUT_FILENO);
+  return terminal && *terminal && strcmp(terminal, "dumb") != 0 && isatty(fd);
+}
+
+bool cli_wants_color(void)
+{
+  return cli_wants_color_on(STDOUT_FILENO);
 }
 
 void cli_error(const char *format, ...)

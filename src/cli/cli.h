@@ -24,6 +24,9 @@ enum cli_exit {
  * set and not "dumb". */
 bool cli_wants_color(void);
 
+/* The same for a descriptor. */
+bool cli_wants_color_on(int fd);
+
 /* Prints "lbr: ...\n" to stderr; the format ends without full stop and newline. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

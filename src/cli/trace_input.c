@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "symbol/symbol.h"
 
 #define INCOMPLETE ".incomplete"
 #define FILE_MAX (UINT64_C(2) << 30) /* bytes of a file with symbols */
@@ -66,6 +67,12 @@ static void file_warn(void *data, const char *name, const char *why)
   cli_error("warning: %s: %s", name, why);
 }
 
+static int file_module(void *data, const char *name, struct symbol_module **ret_module)
+{
+  (void)data;
+  return symbol_module_open(name, NULL, ret_module);
+}
+
 /* ---- the trace ---- */
 
 static const char *open_reason(const char *name, int error)
@@ -109,7 +116,7 @@ int trace_input_open(struct trace_input *input, const char *name)
   struct stat status;
   int r;
 
-  *input = (struct trace_input){.name = strdup(name), .files = {input, file_open, file_close, file_warn}};
+  *input = (struct trace_input){.name = strdup(name), .files = {input, file_open, file_close, file_warn, file_module}};
   r = input->name ? lb_trace_reader_open(name, &input->reader) : -ENOMEM;
   if (r == -ENOENT)
     r = incomplete_open(input);

@@ -5,19 +5,26 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/command.h"
 #include "process/process.h"
+#include "process/resolve.h"
 #include "process/shared.h"
 
-enum { DEFAULT_RING = 64 << 20, DEFAULT_BLOCKS = 1 << 20, MOST_BLOCKS = 1 << 24, OWN_WORDS = 4, HIGH_FD = 900 };
+enum {
+  DEFAULT_PART = 256 << 10,
+  DEFAULT_PART_ALL = 1 << 20,
+  NOTES_SIZE = 256 << 20,
+  STEP_CAPACITY = 1 << 26,
+  HIGH_FD = 900,
+};
 
 /* ---- files ---- */
 
@@ -49,24 +56,39 @@ static int runtime_open(void)
   return fd;
 }
 
+static void control_fill(const struct process *process, const struct process_options *options, unsigned error,
+                         int system_error)
+{
+  const struct process_control control = {
+    .magic = PROCESS_MAGIC,
+    .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
+    .options = options->is_alone ? PROCESS_NO_FOLLOW : 0,
+    .part_size = process->part_size,
+    .notes_size = process->notes_size,
+    .step_capacity = process->step_capacity,
+    .step_count = 1,
+    .error = error,
+    .system_error = system_error,
+  };
+
+  memcpy(process->memory, &control, sizeof(control));
+}
+
+/* Most of it is never touched: it takes addresses, not memory. */
 static int shared_open(struct process *process)
 {
-  size_t size = process_ring_offset(process->block_capacity) + process->ring_size;
+  size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
+                (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
   int fd = memfd_create("lbr-shared", MFD_CLOEXEC), result;
   if (fd < 0)
     return -errno;
   if (ftruncate(fd, (off_t)size) < 0)
     goto fail;
-  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED)
     goto fail;
   process->memory = memory;
   process->memory_size = size;
-  const struct process_control control = {.magic = PROCESS_MAGIC,
-                                          .block_capacity = process->block_capacity,
-                                          .ring_size = process->ring_size,
-                                          .block_count = 1};
-  memcpy(process->memory, &control, sizeof(control));
   return fd;
 fail:
   result = -errno;
@@ -76,54 +98,76 @@ fail:
 
 /* ---- the child ---- */
 
-/* The words before the program's own arguments. The first is filled up with blanks until the four take whole pages of
- * the stack: the program's own words then lie in their pages as they would without us. String functions look at that.
- */
+/* The words before the program's own arguments: command.h. */
 struct command {
-  char name[3 * PATH_MAX];
+  char name[sizeof(COMMAND_NAME) + COMMAND_PAGE];
   char fd[16];
-  char exe[PATH_MAX];
+  struct resolution program;
   char **words;
 };
 
 static int command_init(struct command *command, const char *path, char *const arguments[])
 {
+  struct resolution *program = &command->program;
   size_t count = 0;
+  resolve_program(path, program);
   while (arguments[count])
     count++;
-  if (strlen(path) >= sizeof(command->exe))
-    return -ENAMETOOLONG;
-  if (!realpath(path, command->exe))
-    memcpy(command->exe, path, strlen(path) + 1); /* the runtime will say what is wrong with it */
-  command->words = calloc(count + OWN_WORDS + 1, sizeof(*command->words));
+  command->words = calloc(COMMAND_WORDS + program->count + count + 1, sizeof(*command->words));
   if (!command->words)
     return -ENOMEM;
-  command->words[0] = command->name;
-  command->words[1] = command->fd;
-  command->words[2] = command->exe;
-  command->words[3] = (char *)path;
-  memcpy(command->words + OWN_WORDS, arguments, count * sizeof(*arguments));
+  char **word = command->words;
+  *word++ = command->name;
+  *word++ = command->fd;
+  *word++ = program->exe;
+  *word++ = (char *)path;
+  for (unsigned i = 0; i < program->count; i++)
+    *word++ = (char *)program->words[program->first + i];
+  for (size_t i = program->count && count ? 1 : 0; i < count; i++)
+    *word++ = arguments[i];
   return 0;
 }
 
 static void command_set_fd(struct command *command, int fd)
 {
+  size_t name = strlen(COMMAND_NAME), bytes = sizeof(COMMAND_NAME);
   snprintf(command->fd, sizeof(command->fd), "%d", fd);
-  size_t name = strlen("lbr-runtime");
-  size_t used = name + strlen(command->fd) + strlen(command->words[2]) + strlen(command->words[3]) + OWN_WORDS;
-  size_t blanks = (PROCESS_PAGE - used % PROCESS_PAGE) % PROCESS_PAGE;
-  memset(command->name, ' ', name + blanks);
-  memcpy(command->name, "lbr-runtime", name);
+  for (unsigned i = 1; i < COMMAND_WORDS; i++)
+    bytes += strlen(command->words[i]) + 1;
+  size_t blanks = command_blanks(bytes);
+  memcpy(command->name, COMMAND_NAME, name);
+  memset(command->name + name, ' ', blanks);
   command->name[name + blanks] = 0;
 }
 
-/* Reports a failure of its own by the pipe, which execveat closes. */
+/* Out of the way of the program's own descriptors: the runtime keeps it. */
+static int fd_raise(int fd)
+{
+  struct rlimit limit;
+  int raised = fcntl(fd, F_DUPFD, HIGH_FD);
+  if (raised < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 16)
+    raised = fcntl(fd, F_DUPFD, (int)limit.rlim_cur - 8);
+  return raised < 0 ? fcntl(fd, F_DUPFD, 3) : raised;
+}
+
+static int status_of(unsigned error)
+{
+  static const uint8_t statuses[] = {
+#define PROCESS_ERROR(name, status, text) status,
+#include "process/error.def"
+#undef PROCESS_ERROR
+  };
+  return statuses[error];
+}
+
+/* Reports a failure of its own by the pipe, which execveat closes. A program that cannot be run ends here as it would
+ * in the runtime. */
 static _Noreturn void child_run(struct command *command, int runtime_fd, int shared_fd, int report_fd,
                                 char *const environment[])
 {
-  int fd = fcntl(shared_fd, F_DUPFD, HIGH_FD); /* out of the way of the program's own; the runtime closes it */
-  if (fd < 0)
-    fd = fcntl(shared_fd, F_DUPFD, 3);
+  if (command->program.error)
+    _exit(status_of(command->program.error));
+  int fd = fd_raise(shared_fd);
   if (fd >= 0) {
     command_set_fd(command, fd);
     execveat(runtime_fd, "", command->words, environment, AT_EMPTY_PATH);
@@ -171,24 +215,26 @@ static int child_start(struct command *command, int runtime_fd, int shared_fd, c
 
 static int options_take(struct process *process, const struct process_options *options)
 {
-  process->ring_size = options->ring_size ? options->ring_size : DEFAULT_RING;
-  process->block_capacity = options->block_capacity ? options->block_capacity : DEFAULT_BLOCKS;
-  bool is_good = process->ring_size >= PROCESS_RING_LEAST && process->ring_size <= PROCESS_RING_MOST &&
-                 !(process->ring_size & (process->ring_size - 1)) && process->block_capacity >= 2 &&
-                 process->block_capacity < MOST_BLOCKS;
-  return is_good ? 0 : -EINVAL;
+  uint32_t size = options->part_size;
+  if (!size)
+    size = options->is_all ? DEFAULT_PART_ALL : DEFAULT_PART;
+  process->part_size = size;
+  process->notes_size = NOTES_SIZE;
+  process->step_capacity = STEP_CAPACITY;
+  return size >= PROCESS_PART_LEAST && size <= PROCESS_PART_MOST && !(size & (size - 1)) ? 0 : -EINVAL;
 }
 
 int process_launch(const struct process_options *options, const char *path, char *const arguments[],
                    char *const environment[], struct process *ret_process)
 {
   struct process process = {0};
-  struct command command = {0};
+  struct command *command = NULL;
   int runtime_fd = -1, shared_fd = -1;
   int result = options_take(&process, options);
   if (result < 0)
     return result;
-  result = command_init(&command, path, arguments);
+  command = calloc(1, sizeof(*command));
+  result = command ? command_init(command, path, arguments) : -ENOMEM;
   if (result < 0)
     goto out;
   result = runtime_fd = runtime_open();
@@ -197,13 +243,16 @@ int process_launch(const struct process_options *options, const char *path, char
   result = shared_fd = shared_open(&process);
   if (result < 0)
     goto out;
-  result = process.pid = child_start(&command, runtime_fd, shared_fd, environment);
+  control_fill(&process, options, command->program.error, command->program.system_error);
+  result = process.pid = child_start(command, runtime_fd, shared_fd, environment);
 out:
   if (shared_fd >= 0)
     close(shared_fd);
   if (runtime_fd >= 0)
     close(runtime_fd);
-  free(command.words);
+  if (command)
+    free(command->words);
+  free(command);
   if (result < 0) {
     process_done(&process);
     return result;

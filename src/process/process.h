@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct lb_branch;
+struct path_step;
+struct process_note;
+
 /* How an instruction of 64-bit mode ends a block, or that it does not. */
 enum code_flow {
   CODE_PLAIN,
@@ -64,16 +68,21 @@ unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code);
 extern const uint8_t process_runtime[], process_runtime_end[];
 
 struct process_options {
-  uint32_t ring_size;      /* bytes of the log, a power of two from 4 MiB to 1 GiB; 0: 64 MiB */
-  uint32_t block_capacity; /* blocks that can be told apart, below 2^24; 0: 2^20 */
+  bool is_all;        /* every branch is wanted: whose log is full waits for us */
+  bool is_alone;      /* children are not recorded */
+  uint32_t part_size; /* bytes of one of the four parts of a thread's log, a power of two from 64 KiB to 256 MiB; 0: 256
+                         KiB, with is_all 1 MiB */
 };
 
-/* A program that was started, and the memory it shares with us. */
+/* A program that was started, and the memory it shares with us. The sizes are ours: those in the memory can be written
+ * by the program. */
 struct process {
   int pid;
   uint8_t *memory;
   size_t memory_size;
-  uint32_t ring_size, block_capacity;
+  uint64_t notes_size;
+  uint32_t step_capacity;
+  uint32_t part_size;
 };
 
 /* Starts the program at the path, which is not searched for, with the arguments and the environment, both ended by
@@ -88,28 +97,155 @@ int process_wait(struct process *process, int *ret_status);
 /* Unmaps the memory. Takes one that was never launched, if it is all zero. Does not end the program. */
 void process_done(struct process *process);
 
-/* Why the runtime gave up (enum process_error of shared.h, 0: it did not). `ret_system_error`, `ret_address` and
- * `ret_number` may be NULL. */
+/* Why the runtime gave up (enum process_error of shared.h, 0: it did not), and in which process. The pointers may be
+ * NULL. */
 unsigned process_error(const struct process *process, int *ret_system_error, uint64_t *ret_address,
                        uint64_t *ret_number);
 
 /* Its sentence, "?" for a number that is none. */
 const char *process_error_text(unsigned error);
 
-/* ---- its branches ---- */
+/* ---- what is in the shared memory (threads, notes: view.c) ---- */
 
-struct lb_branch;
+/* A thread that runs or has run. */
+struct process_thread {
+  uint32_t slot;
+  uint32_t serial;
+  uint32_t status; /* enum process_thread_status */
+  uint32_t space;
+  uint32_t process, thread, creator; /* the system's numbers */
+  uint64_t written, read; /* parts of its log */
+  uint32_t position;      /* entries in the part that is being filled */
+  uint32_t end;           /* enum process_end */
+  uint64_t end_status;
+  int32_t signal_code;
+  uint64_t signal_address, rip, flags, registers[16]; /* with END_SIGNAL */
+  char name[17];
+};
+
+/* How many slots there are to look at. */
+uint32_t process_slots(const struct process *process);
+
+/* Returns false: nothing there. */
+bool process_thread(const struct process *process, uint32_t slot, struct process_thread *ret_thread);
+
+/* What became of it: it runs on, or its process was ended from outside; a signal killed it, whose number is
+ * `end_status`; it ended by itself, `ret_is_group`: and its process with it, with `end_status`. */
+bool process_thread_is_live(const struct process_thread *thread);
+bool process_thread_has_died(const struct process_thread *thread);
+bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is_group);
+
+/* Entries in the part of the log that is being filled: those up to `log`, which is where the thread was when it last was
+ * outside its cache, and what it has written since, up to the first 0. The number of a part is moved before the address:
+ * an address that is still in the part before means that nothing is in it. */
+uint32_t process_position(const struct process *process, uint32_t slot, uint64_t written, uint64_t log,
+                          uint64_t log_start);
+
+/* The newest entries of a thread's log, oldest first: appends to the array `entries` of `ret_count` (array_grow of
+ * base.h; starts as NULL, 0). At most what the log holds: its parts but one, if it is running on. Returns 0 or
+ * -ENOMEM. */
+int process_entries(const struct process *process, const struct process_thread *thread, uint32_t **ret_entries,
+                    size_t *ret_count, bool *ret_is_cut);
+
+/* The same, but only the last so many: whoever reads few of a thread that runs gets them before they are gone. */
+int process_entries_last(const struct process *process, const struct process_thread *thread, size_t most,
+                         uint32_t **ret_entries, size_t *ret_count, bool *ret_is_cut);
+
+/* The step with this number. Returns false: there is none, or it makes no sense. */
+bool process_step(const struct process *process, uint32_t number, struct path_step *ret_step);
+
+/* The note at `*offset`, which starts as 0 and is moved behind it; `ret_bytes` are the note's `length` bytes, in shared
+ * memory: they may change. Returns false: there is none yet, or they make no sense from here on. */
+bool process_note(const struct process *process, uint64_t *offset, struct process_note *ret_note,
+                  const uint8_t **ret_bytes);
+
+/* ---- its branches (rebuild.c) ---- */
 
 struct process_branches {
   struct lb_branch *branches; /* in the order in which they were taken */
+  uint32_t *steps;            /* of each: number of a step of the path it is in, which has its address space; 0: not known */
   size_t count, capacity;
-  bool is_cut; /* the log went round: older ones are gone */
+  bool is_cut;     /* older ones are gone: the log went round, or they were not asked for */
+  bool is_damaged; /* process_rebuild_last: entries that make no sense were left out */
 };
 
-/* The taken branches of a program that has ended, as far back as the log goes. Returns 0; -ENOMEM; -EBADMSG: the shared
- * memory makes no sense, which the program may be to blame for. */
-int process_rebuild(const struct process *process, struct process_branches *ret_branches);
+/* The taken branches of a thread, as far back as its log goes. Returns 0; -ENOMEM; -EBADMSG: the shared memory makes no
+ * sense, which the program may be to blame for: what was before that is there. */
+int process_rebuild(const struct process *process, const struct process_thread *thread,
+                    struct process_branches *ret_branches);
+
+/* The last `most` of them. Entries that make no sense are left out. Returns 0 or -ENOMEM. */
+int process_rebuild_last(const struct process *process, const struct process_thread *thread, size_t most,
+                         struct process_branches *ret_branches);
 
 void process_branches_done(struct process_branches *branches);
+
+/* ---- what lay where (space.c) ---- */
+
+#define PROCESS_NOW UINT32_MAX /* as a step: later than all of them */
+
+/* A piece of a file in an address space. */
+struct process_module {
+  uint64_t start, end; /* addresses */
+  uint64_t offset;     /* of `start` in the file */
+  const char *path;    /* good as long as the spaces; any bytes but 0 */
+};
+
+struct process_spaces;
+
+/* The notes as they are now. The process must stay. Returns 0 or -ENOMEM. */
+int process_spaces_new(const struct process *process, struct process_spaces **ret_spaces);
+void process_spaces_free(struct process_spaces *spaces); /* takes NULL */
+
+/* The module at an address when the step with this number was new, in the address space of that step. Where nothing was
+ * there, the step is none, or PROCESS_NOW: as `space` is now. Returns false, touching nothing: none was there, or there
+ * is no memory. */
+bool process_spaces_find(struct process_spaces *spaces, uint32_t space, uint32_t step, uint64_t address,
+                         struct process_module *ret_module);
+
+/* Code that was in no file; `space` and `step` as above. Returns how many bytes of it are known from the address on, at
+ * most `size`. */
+size_t process_spaces_code(struct process_spaces *spaces, uint32_t space, uint32_t step, uint64_t address,
+                           uint8_t *bytes, size_t size);
+
+/* Path of the program that an address space was made for; "" if it is not known. Good as long as the spaces. */
+const char *process_spaces_program(struct process_spaces *spaces, uint32_t space);
+
+/* ---- its branches into a trace, while it runs (drain.c) ---- */
+
+struct lb_trace_writer;
+struct process_drain;
+
+enum process_drain_end {
+  DRAIN_NONE,   /* it goes on */
+  DRAIN_LIMIT,  /* the trace is as big as it may be */
+  DRAIN_FAILED, /* the trace could not be written, or there was no memory: `error` says why */
+  DRAIN_DONE,   /* process_drain_finish */
+};
+
+struct process_drain_state {
+  enum process_drain_end end; /* why it takes no more: the programs run on, not recorded */
+  int error;
+  uint64_t threads, processes; /* that were seen */
+  uint32_t alive;              /* threads that are recorded and not known to have ended */
+};
+
+/* Reads the logs of a program that was launched with `is_all`, and of what it starts, and gives them to the writer:
+ * address spaces as modules and code, threads as streams. `limit` is how many bytes the trace may have, 0: any number.
+ * Both must stay good until process_drain_free, and the process longer than the writer. Returns 0 or -ENOMEM. */
+int process_drain_new(struct process *process, struct lb_trace_writer *writer, uint64_t limit,
+                      struct process_drain **ret_drain);
+void process_drain_free(struct process_drain *drain); /* takes NULL */
+
+/* Takes what there is; if that is nothing, sleeps for at most so long or until there is something. Returns the state,
+ * which is good until the next call. */
+const struct process_drain_state *process_drain_step(struct process_drain *drain, unsigned milliseconds);
+
+/* Ends the sleep of process_drain_step, or the next one. May be called in a signal handler. */
+void process_drain_ring(const struct process *process);
+
+/* Takes all that was logged up to now. What is still alive runs on, not recorded; the trace has a gap there unless
+ * `is_over`: no process is left. */
+const struct process_drain_state *process_drain_finish(struct process_drain *drain, bool is_over);
 
 #endif

@@ -1,141 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the log of block ids and the block table to taken branches. A block's last instruction and where the next logged
- * block starts say what happened between the two.
+ * From a thread's log to its taken branches: entries from view.c, walked by trace/path.c, with a mark on each branch
+ * that says which path it was in: that tells the address space and the time.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "lastbranch/branch.h"
 #include "process/process.h"
 #include "process/shared.h"
 
-/* The log, oldest entry first. */
-struct log {
-  const uint8_t *ring;
-  uint32_t size; /* in entries */
-  uint32_t first, count;
-  bool is_cut;
+enum { ENTRIES_PER_BRANCH = 2, ENTRIES_AT_LEAST = 4096 };
+
+/* A log while it is walked. */
+struct walk {
+  const struct process *process;
+  struct path_walker walker;
+  struct path_step step; /* the last that was looked up */
+  uint32_t mark;         /* number of a step of the path that the branches are in */
+  struct process_branches list;
+  size_t most; /* branches that are wanted: the last */
 };
 
-static uint32_t ring_entry(const struct log *log, uint32_t at)
+static const struct path_step *walk_lookup(void *context, uint32_t number)
 {
-  return bytes_get_u32(log->ring + (size_t)(at & (log->size - 1)) * 4);
+  struct walk *walk = context;
+
+  return process_step(walk->process, number, &walk->step) ? &walk->step : NULL;
 }
 
-/* The entry at the position may be one that was written while the position was not yet moved: the newest. It is that if
- * the one behind it is still empty. In a log that went round it cannot be told from the oldest, and is left out. */
-static struct log log_of(const struct process *process)
-{
-  struct log log = {.ring = process->memory + process_ring_offset(process->block_capacity),
-                    .size = process->ring_size / 4};
-  uint32_t position = (uint32_t)bytes_get_u64(process->memory + PROCESS_STATE_OFFSET + STATE_LOG) / 4;
-  position &= log.size - 1;
-  log.is_cut = ring_entry(&log, position + 1);
-  if (log.is_cut) {
-    log.first = position + 1;
-    log.count = log.size - 1;
-  } else {
-    log.count = position + (ring_entry(&log, position) ? 1 : 0);
-  }
-  return log;
-}
+/* ---- the list ---- */
 
-static bool block_get(const struct process *process, uint32_t id, struct process_block *ret_block)
+static int list_reserve(struct process_branches *list, size_t more)
 {
-  if (id == 0 || id >= process->block_capacity)
-    return false;
-  memcpy(ret_block, process->memory + PROCESS_TABLE_OFFSET + (size_t)id * sizeof(*ret_block), sizeof(*ret_block));
-  return ret_block->id == id;
-}
+  size_t capacity = list->capacity ? list->capacity : 1024;
+  struct lb_branch *branches;
+  uint32_t *steps;
 
-static int branch_add(struct process_branches *list, const struct process_block *block, uint64_t to, unsigned kind)
-{
-  struct lb_branch *grown = array_grow(list->branches, sizeof(*grown), list->count, &list->capacity);
-  if (!grown)
-    return -ENOMEM;
-  list->branches = grown;
-  bool is_to_next = kind == LB_BRANCH_NEAR_REL_CALL && to == block->end;
-  grown[list->count++] = (struct lb_branch){.from = block->last,
-                                            .to = to,
-                                            .kind = (uint8_t)kind,
-                                            .from_cpl = 3,
-                                            .to_cpl = 3,
-                                            .flags = is_to_next ? LB_BRANCH_TO_NEXT : 0};
-  return 0;
-}
-
-/* What lies between the end of a block and the address where execution went on. */
-static int add_transfer(struct process_branches *list, const struct process_block *block, uint64_t to)
-{
-  bool is_direct_good = to == block->target;
-  switch (block->flow) {
-  case CODE_JCC:
-  case CODE_LOOP:
-    if (to == block->end) /* not taken; to the next instruction either way cannot be told apart */
-      return 0;
-    return is_direct_good ? branch_add(list, block, to, LB_BRANCH_JCC) : -EBADMSG;
-  case CODE_JMP:
-    return is_direct_good ? branch_add(list, block, to, LB_BRANCH_NEAR_REL_JMP) : -EBADMSG;
-  case CODE_CALL:
-    return is_direct_good ? branch_add(list, block, to, LB_BRANCH_NEAR_REL_CALL) : -EBADMSG;
-  case CODE_JMP_IND:
-    return branch_add(list, block, to, LB_BRANCH_NEAR_IND_JMP);
-  case CODE_CALL_IND:
-    return branch_add(list, block, to, LB_BRANCH_NEAR_IND_CALL);
-  case CODE_RET:
-    return branch_add(list, block, to, LB_BRANCH_NEAR_RET);
-  case CODE_SYSCALL: /* what the kernel does between is not seen */
-    return to == block->end ? branch_add(list, block, to, LB_BRANCH_SYSCALL) : -EBADMSG;
-  default:
-    return to == block->end ? 0 : -EBADMSG;
-  }
-}
-
-/* The address that the last block went to, if no block could log it. */
-static bool pending_target(const struct process *process, uint64_t *ret_target)
-{
-  const uint8_t *state = process->memory + PROCESS_STATE_OFFSET;
-  *ret_target = bytes_get_u64(state + STATE_TARGET);
-  return bytes_get_u64(state + STATE_PENDING);
-}
-
-static int add_all(const struct process *process, const struct log *log, struct process_branches *list)
-{
-  struct process_block block, next;
-  if (!log->count)
+  if (list->capacity - list->count >= more)
     return 0;
-  if (!block_get(process, ring_entry(log, log->first), &block))
-    return -EBADMSG;
-  for (uint32_t i = 1; i < log->count; i++) {
-    if (!block_get(process, ring_entry(log, log->first + i), &next))
-      return -EBADMSG;
-    int result = add_transfer(list, &block, next.start);
-    if (result < 0)
-      return result;
-    block = next;
-  }
-  uint64_t target;
-  return pending_target(process, &target) ? add_transfer(list, &block, target) : 0;
+  while (capacity - list->count < more)
+    capacity *= 2;
+  branches = reallocarray(list->branches, capacity, sizeof(*branches));
+  if (branches)
+    list->branches = branches;
+  steps = reallocarray(list->steps, capacity, sizeof(*steps));
+  if (steps)
+    list->steps = steps;
+  if (!branches || !steps)
+    return -ENOMEM;
+  list->capacity = capacity;
+  return 0;
 }
 
-int process_rebuild(const struct process *process, struct process_branches *ret_branches)
+/* Forgets the oldest, but for the last `most`. */
+static void list_cut(struct process_branches *list, size_t most)
 {
-  struct log log = log_of(process);
-  struct process_branches list = {.is_cut = log.is_cut};
-  int result = add_all(process, &log, &list);
-  if (result < 0) {
-    process_branches_done(&list);
-    return result;
-  }
-  *ret_branches = list;
-  return 0;
+  size_t gone;
+
+  if (list->count <= most)
+    return;
+  gone = list->count - most;
+  memmove(list->branches, list->branches + gone, most * sizeof(*list->branches));
+  memmove(list->steps, list->steps + gone, most * sizeof(*list->steps));
+  list->count = most;
+  list->is_cut = true;
 }
 
 void process_branches_done(struct process_branches *branches)
 {
   free(branches->branches);
+  free(branches->steps);
   *branches = (struct process_branches){0};
+}
+
+/* ---- walking ---- */
+
+/* Where the branches come from that an entry makes: the path that it names, or the one that was running. An open branch
+ * belongs to the entry before. */
+static uint32_t entry_mark(const struct walk *walk, uint32_t entry)
+{
+  bool is_number = entry && entry <= PATH_STEPS_MAX && !walk->walker.event_size;
+  struct path_step step;
+
+  if (is_number && process_step(walk->process, entry, &step) && !(step.flags & PATH_HEAD))
+    return entry;
+  return walk->walker.running ? walk->walker.running : walk->mark;
+}
+
+/* Returns 0, or -ENOMEM, -EBADMSG. */
+static int walk_entry(struct walk *walk, uint32_t entry)
+{
+  struct process_branches *list = &walk->list;
+  bool was_open = walk->walker.is_open;
+  uint32_t mark = entry_mark(walk, entry);
+  size_t taken;
+  int count;
+
+  if (list_reserve(list, PATH_BRANCHES_MAX) < 0)
+    return -ENOMEM;
+  count = path_walker_next(&walk->walker, &entry, 1, &taken, list->branches + list->count, PATH_BRANCHES_MAX);
+  if (count < 0)
+    return count;
+  for (int i = 0; i < count; i++)
+    list->steps[list->count++] = i == 0 && was_open ? walk->mark : mark;
+  walk->mark = mark;
+  if (walk->most < SIZE_MAX / 4 && list->count > 2 * walk->most + ENTRIES_AT_LEAST)
+    list_cut(list, walk->most);
+  return 0;
+}
+
+/* Goes on behind entries that make no sense if `is_lax`. */
+static int walk_entries(struct walk *walk, const uint32_t *entries, size_t count, bool is_lax)
+{
+  for (size_t i = 0; i < count; i++) {
+    int result = walk_entry(walk, entries[i]);
+
+    if (result == -EBADMSG && is_lax) {
+      walk->list.is_damaged = true;
+      path_walker_restart(&walk->walker);
+      result = 0;
+    }
+    if (result < 0)
+      return result;
+  }
+  return 0;
+}
+
+/* ---- whole ---- */
+
+/* Where to begin in entries that may begin inside an event: behind what may be the rest of one, unless that has a
+ * beginning. */
+static size_t entries_start(const uint32_t *entries, size_t count)
+{
+  for (size_t at = 0; at < PATH_EVENT_WORDS && at < count; at++)
+    if (entries[at] == PATH_EVENT)
+      return at;
+  return count < PATH_EVENT_WORDS ? count : PATH_EVENT_WORDS;
+}
+
+/* Walks the last entries. */
+static int walk_last(struct walk *walk, const struct process_thread *thread, size_t wanted, bool is_lax)
+{
+  uint32_t *entries = NULL;
+  size_t count = 0, start = 0;
+  bool is_cut = false;
+  int result = process_entries_last(walk->process, thread, wanted, &entries, &count, &is_cut);
+
+  if (result < 0)
+    return result;
+  if (is_cut && count == wanted) /* else it begins with a part, and no event lies across parts */
+    start = entries_start(entries, count);
+  path_walker_init(&walk->walker, walk_lookup, walk);
+  walk->mark = 0;
+  walk->list.count = 0;
+  walk->list.is_damaged = false;
+  walk->list.is_cut = is_cut;
+  result = walk_entries(walk, entries + start, count - start, is_lax);
+  free(entries);
+  if (result >= 0 && walk->list.count < walk->most && count == wanted)
+    return 1;
+  return result;
+}
+
+static int rebuild(const struct process *process, const struct process_thread *thread, size_t most, bool is_lax,
+                   struct process_branches *ret_branches)
+{
+  struct walk walk = {.process = process, .most = most};
+  size_t wanted = most < SIZE_MAX / 8 ? most * ENTRIES_PER_BRANCH + ENTRIES_AT_LEAST : SIZE_MAX;
+  int result = walk_last(&walk, thread, wanted, is_lax);
+
+  while (result == 1) { /* they held too few branches */
+    wanted = wanted < SIZE_MAX / 8 ? wanted * 4 : SIZE_MAX;
+    result = walk_last(&walk, thread, wanted, is_lax);
+  }
+  if (result < 0 && result != -EBADMSG) {
+    process_branches_done(&walk.list);
+    return result;
+  }
+  list_cut(&walk.list, most);
+  *ret_branches = walk.list;
+  return result;
+}
+
+int process_rebuild(const struct process *process, const struct process_thread *thread,
+                    struct process_branches *ret_branches)
+{
+  return rebuild(process, thread, SIZE_MAX, false, ret_branches);
+}
+
+int process_rebuild_last(const struct process *process, const struct process_thread *thread, size_t most,
+                         struct process_branches *ret_branches)
+{
+  return rebuild(process, thread, most, true, ret_branches);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory that the runtime inside the application shares with the parent: a file of
+ * The memory that everything we run shares with us: one file in memory for a program, its threads, its children and
+ * what they execute.
  *
- *   control page | state page of the thread | block table | log ring
+ *   control page | thread pages | notes | steps | logs
  *
- * It stays readable however the application ends. The parent trusts none of it: the application can write to it.
+ * It is sparse: what nobody touched takes no memory. It stays readable however a program ends. We trust none of it: the
+ * programs can write to it.
  */
 #ifndef PROCESS_SHARED_H
 #define PROCESS_SHARED_H
@@ -13,17 +15,18 @@
 #include <stdint.h>
 
 #include "process/state.inc"
+#include "trace/path.h"
 
 enum {
   PROCESS_PAGE = 4096,
-  PROCESS_MAGIC = 0x3152424C, /* "LBR1" */
-  PROCESS_STATE_OFFSET = PROCESS_PAGE,
-  PROCESS_TABLE_OFFSET = 2 * PROCESS_PAGE,
-  PROCESS_RING_LEAST = 1 << 22, /* it is mapped 1024 times then, and Linux allows 65530 mappings */
-  PROCESS_RING_MOST = 1 << 30,
+  PROCESS_MAGIC = 0x3252424C, /* "LBR2" */
+  PROCESS_THREADS = 4096,     /* alive at a time, in all processes together */
+  PROCESS_PARTS = 4,          /* of a log */
+  PROCESS_PART_LEAST = 1 << 16,
+  PROCESS_PART_MOST = 1 << 28,
 };
 
-/* Why the runtime gave up, in the control page. */
+/* Why the runtime gave up. */
 enum process_error {
 #define PROCESS_ERROR(name, status, text) PROCESS_E_##name,
 #include "process/error.def"
@@ -31,60 +34,157 @@ enum process_error {
   PROCESS_ERRORS,
 };
 
+/* ---- the control page ---- */
+
+enum process_mode {
+  PROCESS_LAST, /* a log that is full is written over: the last branches stay */
+  PROCESS_ALL,  /* whose log is full waits until the parent has read it */
+};
+
+enum process_option { PROCESS_NO_FOLLOW = 1 << 0 }; /* children are run as they are, not recorded */
+
 struct process_control {
   uint32_t magic;
-  uint32_t block_capacity; /* a multiple of the blocks that fill whole pages */
-  uint32_t ring_size;      /* bytes: a power of two */
-  uint32_t block_count;    /* entries of the table that are whole; the first is never used */
-  uint32_t error;          /* enum process_error */
-  int32_t system_error;    /* the -errno behind it, or 0 */
-  uint64_t address;        /* in the application, where it happened */
-  uint64_t number;         /* of the system call or signal, if one is to blame */
+  uint32_t mode;          /* enum process_mode */
+  uint32_t options;       /* enum process_option */
+  uint32_t part_size;     /* bytes of a part of a log: a power of two */
+  uint64_t notes_size;    /* bytes */
+  uint32_t step_capacity;
+  uint32_t step_count;  /* numbers given out; the first number is 1. Those not yet filled have flags 0 and head 0 */
+  uint64_t notes_used;  /* bytes given out */
+  uint32_t space_count; /* address spaces so far: the first is 1 */
+  uint32_t thread_high; /* thread pages that were ever used are below this */
+  uint32_t bell;        /* a futex: counts what the parent may want to look at in mode PROCESS_ALL */
+  uint32_t is_listening; /* the parent sleeps on the bell */
+  uint32_t is_closed;   /* the parent reads no more: logs are written over from now on */
+  uint32_t error;       /* enum process_error: the first that came */
+  int32_t system_error; /* the -errno behind it, or 0 */
+  uint32_t error_process;
+  uint64_t address; /* in the application, where it happened */
+  uint64_t number;  /* of the system call or signal, if one is to blame */
 };
 
-/* One block: entered at its start only, left at its end only. Its place in the table is its id in the log. */
-struct process_block {
-  uint64_t start;
-  uint64_t last;   /* address of the last instruction */
-  uint64_t end;    /* address behind it */
-  uint64_t target; /* of a direct branch */
-  uint32_t id;
-  uint8_t flow; /* enum code_flow of the last instruction; CODE_PLAIN: it runs into the next block */
-  uint8_t unused[27];
+/* ---- a thread ---- */
+
+enum process_thread_status {
+  THREAD_FREE,
+  THREAD_STARTING, /* taken, not yet filled */
+  THREAD_LIVE,
+  THREAD_GONE, /* it has ended; what is in its log is whole. The parent frees it in mode PROCESS_ALL, else whoever
+                  finds no free one */
 };
 
+/* How it ended. */
+enum process_end { END_NONE, END_EXIT, END_EXIT_GROUP, END_EXEC, END_SIGNAL };
+
+/* The first part of a page; GS of the thread points to it. Offsets that the cache's code uses are in state.inc. */
 struct process_state {
-  uint64_t log;
-  uint64_t exit;
-  uint64_t leave;
-  uint64_t resume;
-  uint64_t stack;
-  uint64_t flags;
+  uint64_t log;    /* address, in the application, of the next entry, as of the last time it was outside the cache: what
+                      is there, up to the first 0, was written since */
+  uint64_t leave_direct, leave_indirect, leave_syscall, leave_stale; /* addresses in start.S */
+  uint64_t resume; /* where the application goes on */
+  uint64_t stack;  /* the runtime's */
+  uint64_t flags;  /* the application's RFLAGS while it is outside the cache */
   uint64_t spill_rcx, spill_rdx, spill;
-  uint64_t target, is_pending;
-  uint64_t unused[5];
-  uint64_t registers[16];
+  uint64_t exit;      /* leave_stale: number of the head; leave_syscall: of the step */
+  uint64_t self;      /* address of this, in the application */
+  uint64_t pending;   /* not 0: a signal waits until the application is at a safe point */
+  uint64_t native;    /* native_enter: where to, outside the cache or in a unit that has R11 */
+  uint64_t unused;
+  uint64_t registers[16]; /* the application's, in the order of the encoding, while outside the cache; R11 always */
+  uint64_t rip;           /* the application's, while outside the cache */
+
+  /* ---- for the parent ---- */
+  uint32_t status; /* enum process_thread_status */
+  uint32_t space;  /* address space it runs in */
+  uint32_t process, thread; /* the system's numbers */
+  uint64_t log_start; /* address, in the application, of the first part; each is followed by a page that faults */
+  uint64_t written;   /* parts that were filled; the one that is being filled is number written % PROCESS_PARTS */
+  uint64_t read;      /* parts that the parent is done with; a futex (the low half) in mode PROCESS_ALL */
+  uint32_t is_waiting; /* the thread sleeps on `read` */
+  uint32_t serial;     /* counts uses of this page, so that a thread is told from the one before it */
+  uint32_t creator;    /* thread number (the system's) of who made it, 0: the first of a program */
+  uint32_t end;        /* enum process_end */
+  uint64_t end_status; /* exit status, or the signal's number */
+  int32_t signal_code; /* si_code, */
+  uint32_t ended;      /* control.bell when it ended: whose page is taken first when none is free */
+  uint64_t signal_address; /* si_addr, */
+  uint64_t death_rip, death_flags, death_registers[16]; /* and the application's registers, with END_SIGNAL */
+  char name[16];
 };
 
-_Static_assert(sizeof(struct process_block) == 64 && PROCESS_PAGE % sizeof(struct process_block) == 0, "");
-_Static_assert(offsetof(struct process_state, log) == STATE_LOG, "");
-_Static_assert(offsetof(struct process_state, exit) == STATE_EXIT, "");
-_Static_assert(offsetof(struct process_state, leave) == STATE_LEAVE, "");
-_Static_assert(offsetof(struct process_state, resume) == STATE_RESUME, "");
-_Static_assert(offsetof(struct process_state, stack) == STATE_STACK, "");
-_Static_assert(offsetof(struct process_state, flags) == STATE_FLAGS, "");
-_Static_assert(offsetof(struct process_state, spill_rcx) == STATE_SPILL_RCX, "");
-_Static_assert(offsetof(struct process_state, spill_rdx) == STATE_SPILL_RDX, "");
-_Static_assert(offsetof(struct process_state, spill) == STATE_SPILL, "");
-_Static_assert(offsetof(struct process_state, target) == STATE_TARGET, "");
-_Static_assert(offsetof(struct process_state, is_pending) == STATE_PENDING, "");
-_Static_assert(offsetof(struct process_state, registers) == STATE_REGISTERS, "");
-_Static_assert(sizeof(struct process_state) <= REGION_LOOKUP_FROM, "");
-
-static inline uint64_t process_ring_offset(uint32_t block_capacity)
+static inline uint64_t process_thread_offset(uint32_t thread)
 {
-  uint64_t end = PROCESS_TABLE_OFFSET + (uint64_t)block_capacity * sizeof(struct process_block);
-  return (end + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
+  return PROCESS_PAGE * (1 + (uint64_t)thread);
 }
+
+/* ---- notes: what happens seldom, in its order ---- */
+
+enum process_note_type {
+  NOTE_MAP = 1, /* a file, or the vdso, can be executed here from now on */
+  NOTE_UNMAP,   /* nothing of a file is here any more */
+  NOTE_CODE,    /* bytes of a path that is in no file; written before its steps can be logged */
+  NOTE_SPACE,   /* a new address space: a program begins, or a copy of another space is made by fork */
+};
+
+/* The size is written last; a note of size 0 is not there yet. Notes begin at multiples of 8. */
+struct process_note {
+  uint32_t size; /* bytes, this included, a multiple of 8 */
+  uint32_t type;
+  uint32_t space;
+  uint32_t step;  /* control.step_count at the time: steps of this space from there on are later than the note */
+  uint64_t start; /* address; NOTE_SPACE: number of the system's process */
+  uint64_t end;   /* behind it; NOTE_SPACE: the space it is a copy of, or 0 */
+  uint64_t offset; /* NOTE_MAP: in the file */
+  uint32_t length; /* bytes that follow: path of the file ("[vdso]" for that); code; NOTE_SPACE: path of the program */
+  uint32_t unused;
+};
+
+_Static_assert(sizeof(struct process_note) == 48, "");
+
+static inline uint64_t process_notes_offset(void)
+{
+  return process_thread_offset(PROCESS_THREADS);
+}
+
+static inline uint64_t process_steps_offset(uint64_t notes_size)
+{
+  return process_notes_offset() + notes_size;
+}
+
+/* Both sizes are multiples of a page. */
+static inline uint64_t process_logs_offset(uint64_t notes_size, uint32_t step_capacity)
+{
+  return process_steps_offset(notes_size) + (uint64_t)step_capacity * sizeof(struct path_step);
+}
+
+/* A log's parts lie one behind another in the file; in the application there is a page that faults behind each. */
+static inline uint64_t process_log_offset(const struct process_control *control, uint32_t thread)
+{
+  return process_logs_offset(control->notes_size, control->step_capacity) +
+         (uint64_t)thread * PROCESS_PARTS * control->part_size;
+}
+
+#define AT(field, offset) _Static_assert(offsetof(struct process_state, field) == (offset), "")
+AT(log, STATE_LOG);
+AT(leave_direct, STATE_LEAVE_DIRECT);
+AT(leave_indirect, STATE_LEAVE_INDIRECT);
+AT(leave_syscall, STATE_LEAVE_SYSCALL);
+AT(leave_stale, STATE_LEAVE_STALE);
+AT(resume, STATE_RESUME);
+AT(stack, STATE_STACK);
+AT(flags, STATE_FLAGS);
+AT(spill_rcx, STATE_SPILL_RCX);
+AT(spill_rdx, STATE_SPILL_RDX);
+AT(spill, STATE_SPILL);
+AT(exit, STATE_EXIT);
+AT(self, STATE_SELF);
+AT(pending, STATE_PENDING);
+AT(native, STATE_NATIVE);
+AT(registers, STATE_REGISTERS);
+AT(rip, STATE_RIP);
+_Static_assert(STATE_R11 == STATE_REGISTERS + 11 * 8, "");
+#undef AT
+_Static_assert(sizeof(struct process_state) <= REGION_LOOKUP, "");
 
 #endif

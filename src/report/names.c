@@ -30,6 +30,7 @@ struct names_file {
   size_t pieces;
   bool is_asked;
   struct symbol_table *table;
+  struct symbol_module *module; /* NULL: none */
   struct symbol_layout *layout;
   char problem[200];
 };
@@ -61,6 +62,7 @@ static void file_done(struct names_file *file)
   free(file->base);
   free(file->layout);
   symbol_table_free(file->table);
+  symbol_module_close(file->module);
 }
 
 void report_names_free(struct report_names *names)
@@ -213,8 +215,13 @@ static void file_read(const struct report_names *names, struct names_file *file,
   if (r >= 0 && is_changed && !file->build_id_size)
     names->files->warn(names->files->data, file->name,
                        "changed since the trace was begun, and there is no build-id to compare: names may be wrong");
-  if (r < 0 && !*file->problem)
+  if (r == LB_E_NO_SYMBOLS) /* as most programs are installed: no reason to complain */
+    snprintf(file->problem, sizeof(file->problem), "%s", lb_strerror(r));
+  else if (r < 0 && !*file->problem)
     file_complain(names, file, lb_strerror(r));
+  if ((r >= 0 || r == LB_E_NO_SYMBOLS) && names->files->module &&
+      names->files->module(names->files->data, file->path, &file->module) < 0)
+    file->module = NULL;
 }
 
 /* Opens a file at the first question about it. "[vdso]" and the like are none. */
@@ -256,6 +263,19 @@ static bool file_address(const struct names_file *file, uint64_t offset, uint64_
   return false;
 }
 
+/* The symbol at an address as the file is linked. The debug file has more than the file itself. */
+static bool file_find(const struct names_file *file, uint64_t linked, struct report_name *name)
+{
+  struct symbol_place place;
+
+  if (file->module && symbol_module_find(file->module, linked, false, &place) && place.symbol) {
+    name->symbol = place.symbol;
+    name->offset = place.offset;
+    return true;
+  }
+  return symbol_table_find(file->table, linked, &name->symbol, &name->offset);
+}
+
 bool report_names_find(struct report_names *names, uint32_t space, uint64_t address, struct report_name *ret_name)
 {
   const struct mapping *mapping = mapping_list_find(&names->map, space, address);
@@ -271,8 +291,7 @@ bool report_names_find(struct report_names *names, uint32_t space, uint64_t addr
   name.module = file->base;
   name.file = mapping->file;
   name.offset = mapping->offset + (address - mapping->first);
-  if (file->table && file_address(file, name.offset, &linked) &&
-      symbol_table_find(file->table, linked, &name.symbol, &name.offset))
+  if ((file->table || file->module) && file_address(file, name.offset, &linked) && file_find(file, linked, &name))
     name.start = linked - name.offset;
   *ret_name = name;
   return true;

@@ -60,6 +60,8 @@ int report_print(struct text *text, const struct lb_recorder *recorder, enum rep
 
 /* ---- names for the addresses of a trace ---- */
 
+struct symbol_module;
+
 /* How the files that a trace names are reached. */
 struct report_files {
   void *data; /* handed to the functions */
@@ -69,6 +71,9 @@ struct report_files {
   void (*close)(void *data, const void *bytes, size_t size);
   /* The symbols of this file cannot be used; once for each file. Both strings are fit to be printed. */
   void (*warn)(void *data, const char *name, const char *why);
+  /* The same file with its debug file, if it has one: more names than the file itself has. Returns 0, or negative. May be
+   * NULL. */
+  int (*module)(void *data, const char *name, struct symbol_module **ret_module);
 };
 
 struct report_names;
@@ -199,5 +204,62 @@ struct report_edge {
 /* The first `count` of them, most branches first. Return how many there are, at most `count`; or -ENOMEM. */
 int report_summary_functions(struct report_summary *summary, struct report_function *ret_functions, unsigned count);
 int report_summary_edges(struct report_summary *summary, struct report_edge *ret_edges, unsigned count);
+
+/* ---- the end of a program, and its last branches ---- */
+
+struct symbol_place;
+
+/* Where addresses lead: in which files, and what code is there. `mark` is the branch's own, REPORT_NOW stands for the end
+ * of the program. */
+#define REPORT_NOW UINT32_MAX
+struct report_places {
+  void *data; /* handed to the functions */
+  /* What is at an address of a thread's address space. Returns false, touching nothing, if nothing is known. The strings
+   * are fit to be printed, and good until the report is printed. */
+  bool (*find)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place);
+  /* The bytes of code there. Returns how many there are, at most `size`. */
+  size_t (*code)(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size);
+};
+
+struct report_thread {
+  uint32_t thread; /* the system's number */
+  uint32_t space;  /* for the places */
+  const char *name;
+  const struct lb_branch *branches; /* in the order in which they were taken */
+  const uint32_t *marks;            /* of each branch */
+  size_t count;
+  bool is_cut;                        /* there were more, which are gone */
+  bool is_damaged;                    /* some are missing between them */
+  const struct lb_recorder *recorder; /* not NULL: what this recorder holds is printed instead of the branches */
+};
+
+enum report_ending {
+  REPORT_DIED,   /* a signal killed it, and left a record of it */
+  REPORT_EXITED, /* it ended by itself */
+  REPORT_KILLED, /* a signal killed it that nobody can see: SIGKILL */
+  REPORT_ALIVE,  /* it runs on */
+};
+
+struct report_death {
+  enum report_ending ending;
+  uint32_t process;    /* the system's number */
+  const char *program; /* path; "": not known */
+  int signal, code;    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
+  uint64_t address;    /* si_addr */
+  int status;          /* REPORT_EXITED */
+  uint64_t rip, flags, registers[16]; /* REPORT_DIED: at the end; in the order of the encoding */
+  const struct report_thread *threads; /* the one that ended it first */
+  size_t thread_count;
+};
+
+struct report_death_options {
+  enum report_format format; /* without a recorder WINDBG is TABLE */
+  bool wants_color;
+  const struct report_places *places;
+};
+
+/* Appends it to `text`, each line ended; as JSON, one object. Returns 0, or -ENOMEM: the text is then as it was before.
+ */
+int report_death_print(struct text *text, const struct report_death *death, const struct report_death_options *options);
 
 #endif

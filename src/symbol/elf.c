@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Symbols of an ELF file, 32 or 64 bits: functions and labels of .symtab, or of .dynsym where there is no .symtab. ELF
- * specification, "Symbol Table"; libelf reads the file and checks what it reads.
+ * ELF files, 32 or 64 bits: opening one, and its symbols: functions and labels of .symtab, or of .dynsym where there is
+ * no .symtab. ELF specification, "Symbol Table"; libelf reads the file and checks what it reads.
  */
+#include "symbol/elf.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <gelf.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base.h"
-#include "symbol/table.h"
 
 #define SEGMENTS_MAX 64
+#define LOOKED_AT_MAX (4u * SYMBOL_COUNT_MAX) /* symbols, those that are not for branches included */
 
-/* Functions come before labels, what others may see before what is local. */
-static uint8_t symbol_rank(const GElf_Sym *symbol)
+/* Functions come before labels, what others may see before what is local, names for people before _IO_puts. */
+static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
 {
-  unsigned bind = GELF_ST_BIND(symbol->st_info);
+  unsigned type = GELF_ST_TYPE(symbol->st_info);
+  bool is_label = type != STT_FUNC && type != STT_GNU_IFUNC;
+  bool is_local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL;
 
-  return (uint8_t)((GELF_ST_TYPE(symbol->st_info) == STT_FUNC ? 0 : 4) + (bind == STB_GLOBAL ? 0
-                                                                          : bind == STB_WEAK ? 1
-                                                                                             : 2));
+  return (uint8_t)(is_label << 2 | is_local << 1 | (*name == '_'));
 }
 
 /* Functions, and the labels of hand-written code, which have no type. Constants and data are not for branches. */
@@ -41,7 +45,7 @@ static bool symbol_is_code(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *section)
 /* `sh_link` is the section of the names. */
 static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol, size_t names)
 {
-  struct symbol new = {.address = symbol->st_value, .rank = symbol_rank(symbol)};
+  struct symbol new = {.address = symbol->st_value};
   GElf_Shdr section;
   const char *name;
 
@@ -50,12 +54,16 @@ static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
   name = elf_strptr(elf, names, symbol->st_name);
   if (!name)
     return 0;
+  new.rank = symbol_rank(symbol, name);
   if (symbol->st_size && symbol->st_value <= UINT64_MAX - symbol->st_size)
     new.end = symbol->st_value + symbol->st_size;
-  return symbol_table_add(table, &new, name, strlen(name));
+  if (section.sh_addr <= UINT64_MAX - section.sh_size)
+    new.limit = section.sh_addr + section.sh_size;
+  return symbol_table_add(table, &new, name,
+                          strnlen(name, SYMBOL_NAME_MAX + 4)); /* that is cut where a character ends */
 }
 
-static int section_read(struct symbol_table *table, Elf *elf, Elf_Scn *scn, const GElf_Shdr *section)
+static int section_read(struct symbol_table *table, Elf *elf, Elf_Scn *scn, const GElf_Shdr *section, uint32_t *work)
 {
   Elf_Data *data = elf_getdata(scn, NULL);
   GElf_Sym symbol;
@@ -64,19 +72,20 @@ static int section_read(struct symbol_table *table, Elf *elf, Elf_Scn *scn, cons
   if (!data || data->d_type != ELF_T_SYM)
     return 0;
   for (int i = 0; r >= 0 && gelf_getsym(data, i, &symbol); i++)
-    r = symbol_add(table, elf, &symbol, section->sh_link);
+    r = ++*work > LOOKED_AT_MAX ? LB_E_TOO_BIG : symbol_add(table, elf, &symbol, section->sh_link);
   return r;
 }
 
-static int sections_read(struct symbol_table *table, Elf *elf, unsigned type)
+int elf_symbols(struct symbol_table *table, Elf *elf, unsigned type)
 {
   GElf_Shdr section;
   Elf_Scn *scn = NULL;
+  uint32_t work = 0;
   int r = 0;
 
   while (r >= 0 && (scn = elf_nextscn(elf, scn)))
     if (gelf_getshdr(scn, &section) && section.sh_type == type)
-      r = section_read(table, elf, scn, &section);
+      r = section_read(table, elf, scn, &section, &work);
   return r;
 }
 
@@ -97,38 +106,113 @@ static int segments_read(struct symbol_table *table, Elf *elf)
   return r;
 }
 
+int elf_read(struct symbol_table *table, const void *bytes, size_t size)
+{
+  struct elf_file file;
+  int r = elf_open(&file, bytes, size);
+
+  if (r >= 0)
+    r = elf_symbols(table, file.elf, SHT_SYMTAB);
+  if (r >= 0 && !table->count)
+    r = elf_symbols(table, file.elf, SHT_DYNSYM);
+  if (r >= 0)
+    r = segments_read(table, file.elf);
+  elf_close(&file);
+  return r;
+}
+
+/* ---- files ---- */
+
+/* Sections lie beside each other: those that all say they are the whole file would take its size each. */
+static int sections_check(const struct elf_file *file)
+{
+  uint64_t packed = 0, unpacked = 0;
+  Elf_Scn *scn = NULL;
+  GElf_Shdr section;
+  GElf_Chdr chunk;
+
+  while ((scn = elf_nextscn(file->elf, scn))) {
+    if (!gelf_getshdr(scn, &section) || section.sh_type == SHT_NOBITS || section.sh_size > file->size)
+      continue;
+    packed += section.sh_size;
+    if ((section.sh_flags & SHF_COMPRESSED) && gelf_getchdr(scn, &chunk))
+      unpacked = chunk.ch_size > ELF_UNPACKED_MAX ? UINT64_MAX : unpacked + chunk.ch_size;
+    if (packed > 2 * file->size || unpacked > ELF_UNPACKED_MAX)
+      return LB_E_TOO_BIG;
+  }
+  return 0;
+}
+
+static int file_check(const struct elf_file *file)
+{
+  bool is_elf = file->elf && elf_kind(file->elf) == ELF_K_ELF && gelf_getclass(file->elf) != ELFCLASSNONE;
+
+  return is_elf ? sections_check(file) : LB_E_BAD_SYNTAX;
+}
+
 int elf_open(struct elf_file *file, const void *bytes, size_t size)
 {
-  *file = (struct elf_file){NULL, malloc(size ? size : 1)}; /* libelf wants memory that it may write to */
+  *file = (struct elf_file){.fd = -1, .copy = malloc(size ? size : 1), .size = size};
   if (!file->copy)
     return -ENOMEM;
   memcpy(file->copy, bytes, size);
   if (elf_version(EV_CURRENT) != EV_NONE)
     file->elf = elf_memory(file->copy, size);
-  if (file->elf && elf_kind(file->elf) == ELF_K_ELF && gelf_getclass(file->elf) != ELFCLASSNONE)
-    return 0;
-  elf_close(file);
-  return LB_E_BAD_SYNTAX;
+  return file_check(file);
+}
+
+static int file_stat(struct elf_file *file)
+{
+  struct stat status;
+
+  if (fstat(file->fd, &status) < 0)
+    return -errno;
+  if (!S_ISREG(status.st_mode))
+    return S_ISDIR(status.st_mode) ? -EISDIR : -ESPIPE;
+  if ((uint64_t)status.st_size > ELF_FILE_MAX)
+    return LB_E_TOO_BIG;
+  file->size = (uint64_t)status.st_size;
+  file->device = status.st_dev;
+  file->inode = status.st_ino;
+  return 0;
+}
+
+int elf_open_path(struct elf_file *file, const char *path)
+{
+  int r;
+
+  /* It may be a pipe or a terminal. */
+  *file = (struct elf_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  r = file->fd < 0 ? -errno : file_stat(file);
+  if (r < 0)
+    return r;
+  if (elf_version(EV_CURRENT) != EV_NONE)
+    file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+  return file_check(file);
 }
 
 void elf_close(struct elf_file *file)
 {
   elf_end(file->elf);
   free(file->copy);
+  if (file->fd >= 0)
+    close(file->fd);
+  *file = (struct elf_file){.fd = -1};
 }
 
-int elf_read(struct symbol_table *table, const void *bytes, size_t size)
+Elf_Scn *elf_section(Elf *elf, const char *name)
 {
-  struct elf_file file;
-  int r = elf_open(&file, bytes, size);
+  Elf_Scn *scn = NULL;
+  GElf_Shdr header;
+  size_t names;
 
-  if (r < 0)
-    return r;
-  r = sections_read(table, file.elf, SHT_SYMTAB);
-  if (r >= 0 && !table->count)
-    r = sections_read(table, file.elf, SHT_DYNSYM);
-  if (r >= 0)
-    r = segments_read(table, file.elf);
-  elf_close(&file);
-  return r;
+  if (elf_getshdrstrndx(elf, &names) < 0)
+    return NULL;
+  for (unsigned i = 0; i < ELF_SECTIONS_MAX && (scn = elf_nextscn(elf, scn)); i++) {
+    const char *found = gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+
+    if (found && !strcmp(found, name))
+      return scn;
+  }
+  return NULL;
 }

@@ -4,11 +4,12 @@
  * Header", "Note Section".
  */
 #include <gelf.h>
-#include <libelf.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "symbol/table.h"
+#include "symbol/elf.h"
+
+#define PAGE UINT64_C(4096)
 
 static void note_read(Elf_Data *data, struct symbol_layout *layout)
 {
@@ -27,8 +28,8 @@ static void note_read(Elf_Data *data, struct symbol_layout *layout)
 static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layout *layout)
 {
   if (program->p_type == PT_LOAD && program->p_filesz && layout->count < SYMBOL_PIECES_MAX)
-    layout->pieces[layout->count++] =
-      (struct symbol_piece){program->p_vaddr, program->p_paddr, program->p_filesz, program->p_offset};
+    layout->pieces[layout->count++] = (struct symbol_piece){program->p_vaddr, program->p_paddr, program->p_filesz,
+                                                            program->p_offset, program->p_flags & PF_X};
   if (program->p_type == PT_NOTE && !layout->build_id_size) {
     Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)program->p_offset, program->p_filesz, ELF_T_NHDR);
 
@@ -37,23 +38,43 @@ static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layou
   }
 }
 
-int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout)
+void elf_layout(Elf *elf, struct symbol_layout *ret_layout)
 {
   struct symbol_layout layout = {.count = 0};
-  struct elf_file file;
   size_t count = 0;
-  int r = elf_open(&file, bytes, size);
 
-  if (r < 0)
-    return r;
-  if (elf_getphdrnum(file.elf, &count) == 0)
+  if (elf_getphdrnum(elf, &count) == 0)
     for (size_t i = 0; i < count; i++) {
       GElf_Phdr program;
 
-      if (gelf_getphdr(file.elf, (int)i, &program))
-        program_read(file.elf, &program, &layout);
+      if (gelf_getphdr(elf, (int)i, &program))
+        program_read(elf, &program, &layout);
     }
-  elf_close(&file);
   *ret_layout = layout;
-  return 0;
+}
+
+int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout)
+{
+  struct elf_file file;
+  int r = elf_open(&file, bytes, size);
+
+  if (r >= 0)
+    elf_layout(file.elf, ret_layout);
+  elf_close(&file);
+  return r;
+}
+
+bool symbol_layout_address(const struct symbol_layout *layout, uint64_t offset, uint64_t *ret_address)
+{
+  for (uint64_t slack = 1; slack <= PAGE; slack *= PAGE)
+    for (size_t i = 0; i < layout->count; i++) {
+      const struct symbol_piece *piece = &layout->pieces[i];
+      uint64_t before = piece->offset & (slack - 1);
+
+      if (offset - (piece->offset - before) < piece->size + before) {
+        *ret_address = piece->address + (offset - piece->offset);
+        return true;
+      }
+    }
+  return false;
 }

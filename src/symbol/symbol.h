@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names for addresses: symbols out of an ELF file's symbol table, or out of a map file as `nm`, System.map and NASM
- * write them. Files are input from anywhere; what cannot be used is left out, and a file with nothing that can be used
- * says so. Lines of source code and inlined functions come later.
+ * Names for addresses, in four steps, each of which can be used alone:
+ *   table    symbols out of an ELF file's symbol table, or out of a map file as `nm`, System.map and NASM write them
+ *   layout   where an ELF file says that it lies, and its build-id
+ *   module   an ELF file that is asked about its code: symbol, lines of source with inlined functions, bytes
+ *   space    an address space: which piece of which module lies where
+ *
+ * Files are input from anywhere; what cannot be used is left out, and a file with nothing that can be used says so.
+ * Every string that comes out of here is UTF-8 without control characters.
  */
 #ifndef SYMBOL_SYMBOL_H
 #define SYMBOL_SYMBOL_H
@@ -33,7 +38,8 @@ size_t symbol_table_count(const struct symbol_table *table);
  * control characters, and good as long as the table. Returns false, touching nothing, if there is none. Takes NULL. */
 bool symbol_table_find(const struct symbol_table *table, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 
-/* The address of the symbol with this name. Returns false, touching nothing, if there is none. Takes NULL. */
+/* The address of the symbol with this name; of several names of one address only the best is kept. Returns false,
+ * touching nothing, if there is none. Takes NULL. */
 bool symbol_table_address(const struct symbol_table *table, const char *name, uint64_t *ret_address);
 
 /* ---- where an ELF file says that it lies ---- */
@@ -44,6 +50,7 @@ bool symbol_table_address(const struct symbol_table *table, const char *name, ui
 struct symbol_piece {
   uint64_t address, physical, size; /* as it is linked, as it is loaded, bytes in the file */
   uint64_t offset;                  /* in the file */
+  bool is_code;                     /* it may be executed */
 };
 
 struct symbol_layout {
@@ -55,5 +62,119 @@ struct symbol_layout {
 
 /* Returns 0, LB_E_BAD_SYNTAX for what is no ELF file, or -ENOMEM. */
 int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout);
+
+/* Where the byte at an offset in the file lies, as the file is linked. Files are mapped by pages, so that a mapping may
+ * begin before its piece: that is allowed for. Returns false, touching nothing, for a byte that is not loaded. */
+bool symbol_layout_address(const struct symbol_layout *layout, uint64_t offset, uint64_t *ret_address);
+
+/* ---- a module: an ELF file that is asked about its code ---- */
+
+#define SYMBOL_FRAMES_MAX 16
+
+struct symbol_module;
+
+/* One function in a chain of inlined ones. */
+struct symbol_frame {
+  const char *function;  /* as the source has it: "push_back", not mangled. NULL: not known */
+  const char *file;      /* its path, absolute if the debug information tells. NULL: not known */
+  unsigned line, column; /* 0: not known */
+};
+
+/* What is at an address. Strings are good as long as the module. */
+struct symbol_place {
+  const char *module; /* symbol_space_find: path of the file, as it was added. Else NULL */
+  uint64_t address;   /* as the file is linked: what addr2line and objdump take */
+  const char *symbol; /* from the symbol table, or NAME@plt. NULL: none is known */
+  uint64_t offset;    /* behind the symbol. Without one: in the file, or 0 if that is not known */
+  /* The innermost function first, with the line of the code itself; each one behind it was inlined into: with the line
+   * of the call. The last one is the function that really exists, unless there are more than fit. */
+  struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+  size_t frame_count; /* 0: no line is known, or none was wanted */
+};
+
+/* Opens a file; it stays open. Symbols and lines are read when they are first asked for. They come from the file itself
+ * or from its debug file, which is looked for by build-id in DEBUG_ROOT/.build-id, and by .gnu_debuglink beside the
+ * file, in .debug beside it and in DEBUG_ROOT; `debug_root` NULL: /usr/lib/debug.
+ * Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG; -ENOMEM; the -errno of opening, with -ESPIPE for
+ * what is no regular file. */
+int symbol_module_open(const char *path, const char *debug_root, struct symbol_module **ret_module);
+
+/* The same for a file in memory, of which it makes a copy. No debug file is looked for. Returns as above. */
+int symbol_module_open_bytes(const void *bytes, size_t size, struct symbol_module **ret_module);
+
+void symbol_module_close(struct symbol_module *module); /* takes NULL */
+
+const struct symbol_layout *symbol_module_layout(const struct symbol_module *module);
+
+/* What is at an address as the file is linked. Returns false, touching nothing, if neither a symbol nor a line is
+ * known. `wants_lines`: false leaves the debug information alone, which costs time when it is first read. */
+bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wants_lines,
+                        struct symbol_place *ret_place);
+
+/* As symbol_table_address. */
+bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address);
+
+/* Copies the bytes of the file that lie at an address as it is linked. Returns how many there are, at most `size`. */
+size_t symbol_module_code(struct symbol_module *module, uint64_t address, void *buffer, size_t size);
+
+/* ---- modules that are shared by address spaces ---- */
+
+#define SYMBOL_MODULES_MAX 1024u
+#define SYMBOL_MAPPINGS_MAX 65536u /* of a space */
+
+struct symbol_cache;
+
+/* `debug_root` as for symbol_module_open; it is copied. Returns 0, or -ENOMEM. */
+int symbol_cache_new(const char *debug_root, struct symbol_cache **ret_cache);
+void symbol_cache_free(struct symbol_cache *cache); /* after its spaces; takes NULL */
+
+/* Lets the path "[vdso]" stand for the vdso of the kernel that runs now: right for programs that run on it, not for a
+ * trace from elsewhere. Returns 0, also if there is none; -ENOMEM. */
+int symbol_cache_add_vdso(struct symbol_cache *cache);
+
+/* The module with this path, which must be absolute, or "[vdso]"; it stays good as long as the cache. For those who
+ * know where it lies without a space: symbol_layout_address takes them from offsets in the file to its addresses.
+ * Returns 0; LB_E_TOO_BIG beyond the limit above; -ENOENT for other paths; or as symbol_module_open, each time. */
+int symbol_cache_module(struct symbol_cache *cache, const char *path, struct symbol_module **ret_module);
+
+/* ---- an address space ---- */
+
+struct symbol_space;
+
+struct symbol_mapping {
+  uint64_t start, end; /* end is the first address behind it; 0: the end of all addresses */
+  uint64_t offset;     /* of `start` in the file */
+  const char *path;
+  const uint8_t *build_id; /* of the file that ran; size 0: not known */
+  size_t build_id_size;
+};
+
+/* Returns 0, or -ENOMEM. */
+int symbol_space_new(struct symbol_cache *cache, struct symbol_space **ret_space);
+/* A copy that goes its own way, as fork makes one. Returns 0, or -ENOMEM. */
+int symbol_space_copy(const struct symbol_space *space, struct symbol_space **ret_space);
+void symbol_space_free(struct symbol_space *space); /* takes NULL */
+
+/* From now on a piece of a file lies there, over whatever lay there before. The file is opened when an address in it is
+ * first asked for. Strings and bytes are copied. Returns 0; -EINVAL for an end that is not behind the start;
+ * LB_E_TOO_BIG beyond the limits above; -ENOMEM: nothing has changed then. */
+int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *mapping);
+
+/* From now on nothing lies there. Returns as symbol_space_add. */
+int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end);
+
+/* What is at an address. Returns false, touching nothing, if no mapping is there; else the place with at least its
+ * module and, without a symbol, the offset in the file. A file that cannot be opened, or whose build-id is another than
+ * the mapping's, gives no symbol, no line and no code. Strings are good as long as the cache. */
+bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_lines, struct symbol_place *ret_place);
+
+/* The module at an address, and the address as it is linked. Returns 0; -ENOENT if no mapping is there; the error of
+ * opening the file; LB_E_NO_SYMBOLS for a file with another build-id; LB_E_NO_ENTRY for a byte that the file does not
+ * load. */
+int symbol_space_module(struct symbol_space *space, uint64_t address, struct symbol_module **ret_module,
+                        uint64_t *ret_address);
+
+/* The bytes of code at an address, as the file has them. Returns how many there are, at most `size`. */
+size_t symbol_space_code(struct symbol_space *space, uint64_t address, void *buffer, size_t size);
 
 #endif

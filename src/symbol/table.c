@@ -15,25 +15,42 @@
 
 /* ---- filling ---- */
 
-/* Bytes of a name that are kept: whole UTF-8 characters, no control characters. 0 if it is not fit. */
+/* Bytes of the character at the start of `text`; 0 if it is no UTF-8, or controls terminals. */
+static size_t character_size(const char *text, size_t length)
+{
+  unsigned char c = (unsigned char)*text;
+  char copy[5] = {0}; /* utf8_size wants a string that ends */
+  size_t size;
+
+  if (c < 0x80)
+    return iscntrl(c) ? 0 : 1;
+  memcpy(copy, text, length < 4 ? length : 4);
+  size = utf8_size(copy);
+  return size < 2 || (c == 0xC2 && (unsigned char)copy[1] < 0xA0) ? 0 : size; /* U+0080 to U+009F control them, too */
+}
+
+bool text_is_fit(const char *text, size_t length)
+{
+  size_t size;
+
+  for (size_t at = 0; at < length; at += size) {
+    size = character_size(text + at, length - at);
+    if (!size)
+      return false;
+  }
+  return true;
+}
+
+/* Bytes of a name that are kept: whole characters. 0 if it is not fit. */
 static size_t name_length(const char *name, size_t length)
 {
   size_t at = 0;
 
   while (at < length) {
-    unsigned char c = (unsigned char)name[at];
-    size_t size = c < 0x80 ? 1 : 0;
+    size_t size = character_size(name + at, length - at);
 
-    if (iscntrl(c) || c == ' ')
+    if (!size || name[at] == ' ')
       return 0;
-    if (!size) {
-      char copy[5] = {0}; /* utf8_size wants a string that ends */
-
-      memcpy(copy, name + at, length - at < 4 ? length - at : 4);
-      size = utf8_size(copy);
-      if (size < 2 || (c == 0xC2 && (unsigned char)copy[1] < 0xA0)) /* U+0080 to U+009F control terminals, too */
-        return 0;
-    }
     if (at + size > SYMBOL_NAME_MAX)
       return at;
     at += size;
@@ -137,8 +154,18 @@ static void symbols_close(struct symbol_table *table)
       continue;
     if (reach < symbol->address)
       reach = UINT64_MAX;
+    if (symbol->limit > symbol->address && symbol->limit < reach)
+      reach = symbol->limit;
     symbol->end = i + 1 < table->count && symbol[1].address < reach ? symbol[1].address : reach;
   }
+}
+
+void symbol_table_finish(struct symbol_table *table)
+{
+  if (table->count)
+    qsort(table->symbols, table->count, sizeof(*table->symbols), symbol_compare);
+  symbols_join(table);
+  symbols_close(table);
 }
 
 int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_table)
@@ -156,9 +183,7 @@ int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_
     symbol_table_free(table);
     return r;
   }
-  qsort(table->symbols, table->count, sizeof(*table->symbols), symbol_compare);
-  symbols_join(table);
-  symbols_close(table);
+  symbol_table_finish(table);
   *ret_table = table;
   return 0;
 }

@@ -9,9 +9,10 @@
 
 struct symbol {
   uint64_t address;
-  uint64_t end;  /* first address that is not its own; 0: not known */
-  uint32_t name; /* where its name begins in `names` */
-  uint8_t rank;  /* of several at one address, the one with the lowest is taken */
+  uint64_t end;   /* first address that is not its own; 0: not known */
+  uint64_t limit; /* where it ends at the latest if its end is not known; 0: nothing is known of that either */
+  uint32_t name;  /* where its name begins in `names` */
+  uint8_t rank;   /* of several at one address, the one with the lowest is taken */
 };
 
 /* A piece of a program that lies at another physical address than it is linked for. */
@@ -33,17 +34,14 @@ struct symbol_table {
 int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, const char *name, size_t length);
 int symbol_table_add_segment(struct symbol_table *table, const struct symbol_segment *segment);
 
+/* Is a string whole UTF-8 without control characters? */
+bool text_is_fit(const char *text, size_t length);
+
+/* Makes it ready to be asked; again after more was added. */
+void symbol_table_finish(struct symbol_table *table);
+
 /* Fill a table. Return 0, or as symbol_table_read. */
 int elf_read(struct symbol_table *table, const void *bytes, size_t size);
 int map_read(struct symbol_table *table, const char *text, size_t size);
-
-/* Opens an ELF file in memory for libelf, as a copy that `elf_close` frees. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM. */
-struct elf_file {
-  struct Elf *elf;
-  char *copy;
-};
-
-int elf_open(struct elf_file *file, const void *bytes, size_t size);
-void elf_close(struct elf_file *file);
 
 #endif

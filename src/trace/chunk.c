@@ -10,6 +10,11 @@
 
 #define COMPRESS_MIN 64u /* bytes; below that a frame of zstd only adds */
 
+/* Measured with entries of gcc, python, gzip, bzip2, awk and perl: level 3 takes up to three times as long and makes
+ * them 4 % smaller or 6 % larger. */
+#define LEVEL 3
+#define LEVEL_ENTRIES 1
+
 int raw_varint(struct lb_trace_writer *writer, uint64_t value)
 {
   struct buffer *raw = &writer->raw;
@@ -33,7 +38,7 @@ int raw_bytes(struct lb_trace_writer *writer, const void *bytes, size_t size)
 }
 
 /* Puts the contents behind the head, compressed or not. Returns 0 or -ENOMEM. */
-static int chunk_pack(struct lb_trace_writer *writer, struct chunk_head *head)
+static int chunk_pack(struct lb_trace_writer *writer, struct chunk_head *head, size_t least)
 {
   struct buffer *packed = &writer->packed;
   const struct buffer *raw = &writer->raw;
@@ -43,9 +48,10 @@ static int chunk_pack(struct lb_trace_writer *writer, struct chunk_head *head)
     return -ENOMEM;
   head->raw = (uint32_t)raw->size;
   if (raw->size >= COMPRESS_MIN) {
+    ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, head->type == CHUNK_ENTRIES ? LEVEL_ENTRIES : LEVEL);
     size = ZSTD_compress2(writer->zstd, packed->bytes + packed->size, packed->capacity - packed->size, raw->bytes,
                           raw->size);
-    if (!ZSTD_isError(size) && size < raw->size) {
+    if (!ZSTD_isError(size) && size < raw->size && size >= least) {
       head->flags |= CHUNK_ZSTD;
       packed->size += size;
       return 0;
@@ -57,7 +63,8 @@ static int chunk_pack(struct lb_trace_writer *writer, struct chunk_head *head)
   return 0;
 }
 
-static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, const struct chunk_position *position)
+static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, const struct chunk_position *position,
+                       size_t least)
 {
   struct buffer *packed = &writer->packed;
 
@@ -69,7 +76,7 @@ static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, 
     chunk_position_put(position, packed->bytes + packed->size);
     packed->size += POSITION_SIZE;
   }
-  if (chunk_pack(writer, head) < 0)
+  if (chunk_pack(writer, head, least) < 0)
     return -ENOMEM;
   head->stored = (uint32_t)(packed->size - CHUNK_HEAD_SIZE);
   head->checksum = checksum_add(0, packed->bytes + CHUNK_HEAD_SIZE, head->stored);
@@ -77,28 +84,30 @@ static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, 
   return 0;
 }
 
-/* The index names every chunk that is neither branches nor a gap. */
-static int chunk_note(struct lb_trace_writer *writer)
+/* The index names every chunk that is no stream's. */
+static int chunk_note(struct lb_trace_writer *writer, struct writer_places *list)
 {
-  uint64_t *described =
-    array_grow(writer->described, sizeof(*described), writer->described_count, &writer->described_capacity);
+  uint64_t *places = array_grow(list->places, sizeof(*places), list->count, &list->capacity);
 
-  if (!described)
+  if (!places)
     return -ENOMEM;
-  writer->described = described;
-  described[writer->described_count++] = writer->file.size;
+  list->places = places;
+  places[list->count++] = writer->file.size;
   return 0;
 }
 
-int chunk_write(struct lb_trace_writer *writer, enum chunk_type type, const struct chunk_position *position)
+int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, const struct chunk_position *position,
+                      size_t least)
 {
   struct chunk_head head = {.type = (uint16_t)type};
 
   if (writer->error < 0)
     return writer->error;
-  writer->error = chunk_frame(writer, &head, position);
+  writer->error = chunk_frame(writer, &head, position, least);
   if (writer->error >= 0 && type < CHUNK_BRANCHES)
-    writer->error = chunk_note(writer);
+    writer->error = chunk_note(writer, &writer->described);
+  if (writer->error >= 0 && (type == CHUNK_STEPS || type == CHUNK_LINKS))
+    writer->error = chunk_note(writer, &writer->paths_at);
   if (writer->error >= 0)
     writer->error = trace_file_write(&writer->file, writer->packed.bytes, writer->packed.size);
   return writer->error;
@@ -109,18 +118,25 @@ int chunk_write(struct lb_trace_writer *writer, enum chunk_type type, const stru
 /* With so many chunks that describe (a program that makes code all the time) a reader must walk through the file. */
 static bool index_fits(const struct lb_trace_writer *writer)
 {
-  return (writer->described_count + 2 * writer->count + 2) * VARINT_MAX <= CHUNK_RAW_MAX;
+  return (writer->described.count + writer->paths_at.count + 2 * writer->count + 3) * VARINT_MAX <= CHUNK_RAW_MAX;
+}
+
+static int index_places(struct lb_trace_writer *writer, const struct writer_places *list)
+{
+  uint64_t before = 0;
+  int r = raw_varint(writer, list->count);
+
+  for (size_t i = 0; r >= 0 && i < list->count; i++) {
+    r = raw_varint(writer, list->places[i] - before);
+    before = list->places[i];
+  }
+  return r;
 }
 
 static int index_fill(struct lb_trace_writer *writer)
 {
-  uint64_t before = 0;
-  int r = raw_varint(writer, writer->described_count);
+  int r = index_places(writer, &writer->described);
 
-  for (size_t i = 0; r >= 0 && i < writer->described_count; i++) {
-    r = raw_varint(writer, writer->described[i] - before);
-    before = writer->described[i];
-  }
   if (r >= 0)
     r = raw_varint(writer, writer->count);
   for (size_t i = 0; r >= 0 && i < writer->count; i++) {
@@ -128,7 +144,7 @@ static int index_fill(struct lb_trace_writer *writer)
     if (r >= 0)
       r = raw_varint(writer, writer->streams[i].next);
   }
-  return r;
+  return r < 0 ? r : index_places(writer, &writer->paths_at);
 }
 
 int index_write(struct lb_trace_writer *writer)

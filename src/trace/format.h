@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bytes of a trace file that writer and reader share: the head, the frame around every chunk, the numbers inside.
- * doc/trace.md says the same in words. All numbers are little-endian.
+ * doc/trace-format.md says the same in words. All numbers are little-endian.
  */
 #ifndef TRACE_FORMAT_H
 #define TRACE_FORMAT_H
@@ -14,9 +14,9 @@
 
 #define TRACE_MAGIC "\x89LBR\r\n\x1a\n" /* as PNG's: shows a file that was treated as text */
 #define TRACE_MAGIC_SIZE 8u
-#define TRACE_HEAD_SIZE 16u /* magic, version u16, minor u16, checksum of these 12 bytes u32 */
-#define TRACE_VERSION 1u    /* another one cannot be read */
-#define TRACE_MINOR 0u      /* chunk types were added: older readers pass over them */
+#define TRACE_HEAD_SIZE 16u /* magic, version u16, least version of a reader u16, checksum of these 12 bytes u32 */
+#define TRACE_VERSION 2u    /* of what is written here, and the greatest that is understood here */
+#define TRACE_LEAST 2u      /* an older reader would pass over entries and not see that branches are missing */
 
 /* ---- the frame of a chunk ---- */
 
@@ -34,6 +34,9 @@ enum chunk_type {
   CHUNK_GAP,
   CHUNK_INDEX,
   CHUNK_END,
+  CHUNK_STEPS, /* since version 2 */
+  CHUNK_LINKS,
+  CHUNK_ENTRIES,
 };
 
 enum { CHUNK_ZSTD = 1u << 0 }; /* flags: what follows the position, if there is one, is a zstd frame */
@@ -53,8 +56,8 @@ void chunk_head_put(const struct chunk_head *head, uint64_t offset, uint8_t byte
 /* Returns false when this is no head of a chunk at this place, or its sizes are beyond the limits. */
 bool chunk_head_get(const uint8_t bytes[CHUNK_HEAD_SIZE], uint64_t offset, struct chunk_head *ret_head);
 
-/* What stands before the contents of branches and gaps, never compressed, so that a stream can be followed without
- * unpacking it. */
+/* What stands before the contents of branches, entries and gaps, never compressed, so that a stream can be followed
+ * without unpacking it. */
 #define POSITION_SIZE 24u
 
 struct chunk_position {
@@ -69,7 +72,7 @@ struct chunk_position chunk_position_get(const uint8_t bytes[POSITION_SIZE]);
 
 static inline bool chunk_has_position(unsigned type)
 {
-  return type == CHUNK_BRANCHES || type == CHUNK_GAP;
+  return type == CHUNK_BRANCHES || type == CHUNK_ENTRIES || type == CHUNK_GAP;
 }
 
 /* ---- checksum: CRC-32C ---- */

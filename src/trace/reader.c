@@ -66,19 +66,59 @@ static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_reco
   };
 
   reader->decoder.left = 0;
+  reader->has_entries = false;
   return give_gap(record, gap);
+}
+
+/* Entries whose branches nobody can tell. There may be more behind them; before those that were asked for nobody wants
+ * to know. */
+static int entries_bad(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  if (reader->skip)
+    return 0;
+  return give_gap(record, (struct lb_trace_gap){
+                            .stream = reader->position.stream, .reason = LB_TRACE_DAMAGED, .first = reader->number});
+}
+
+/* Nothing more comes out of the entries: is it as many as there should be? */
+static int entries_finish(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  bool is_right = reader->number == reader->position.first + reader->position.count && !reader->entries->is_excess;
+
+  reader->has_entries = false;
+  return is_right ? 0 : branches_damaged(reader, record);
+}
+
+/* Branches into the batch, as decoder_next; -EBADMSG: see entries_next. */
+static int batch_fill(struct lb_trace_reader *reader)
+{
+  uint64_t left = reader->position.first + reader->position.count - reader->number;
+  int count;
+
+  if (!reader->has_entries)
+    return decoder_next(&reader->decoder, reader->batch, LB_TRACE_BATCH_MAX);
+  count = reader->entries->is_excess ? 0 : entries_next(reader);
+  if (count > 0 && (uint64_t)count > left) {
+    reader->entries->is_excess = true;
+    count = (int)left;
+  }
+  return count;
 }
 
 /* The next batch of the chunk that is open. Returns 1, 0 when it was not asked for, or negative. */
 static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
-  int count = decoder_next(&reader->decoder, reader->batch, LB_TRACE_BATCH_MAX);
+  int count = batch_fill(reader);
   uint64_t skip;
 
   if (count == LB_E_DAMAGED)
     return branches_damaged(reader, record);
+  if (count == -EBADMSG)
+    return entries_bad(reader, record);
   if (count < 0)
     return count;
+  if (count == 0 && reader->has_entries)
+    return entries_finish(reader, record);
   skip = reader->skip < (uint64_t)count ? reader->skip : (uint64_t)count;
   reader->skip -= skip;
   *record = (struct lb_trace_record){
@@ -97,7 +137,7 @@ static int branches_next(struct lb_trace_reader *reader, struct lb_trace_record 
 {
   int r = 0;
 
-  while (r == 0 && reader->decoder.left)
+  while (r == 0 && (reader->decoder.left || reader->has_entries))
     r = batch_next(reader, record);
   return r;
 }
@@ -125,9 +165,12 @@ static int position_check(struct lb_trace_reader *reader, struct lb_trace_record
 
 static int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
-  int r = decoder_begin(&reader->decoder, reader->raw.bytes, reader->raw.size, reader->position.count);
+  bool has_entries = reader->head.type == CHUNK_ENTRIES;
+  int r = has_entries ? entries_open(reader)
+                      : decoder_begin(&reader->decoder, reader->raw.bytes, reader->raw.size, reader->position.count);
 
   reader->number = reader->position.first;
+  reader->has_entries = has_entries && r >= 0;
   reader->streams[reader->position.stream].next = reader->position.first + reader->position.count;
   return r == LB_E_DAMAGED ? branches_damaged(reader, record) : r;
 }
@@ -158,6 +201,8 @@ static int chunk_open(struct lb_trace_reader *reader, struct lb_trace_record *re
       return r;
     return reader->head.type == CHUNK_GAP ? gap_open(reader, record) : branches_open(reader, record);
   }
+  if (chunk_has_paths(reader->head.type))
+    return paths_unpack(reader);
   if (!chunk_describes(reader->head.type))
     return 0;
   r = record_unpack(reader, record);
@@ -199,7 +244,7 @@ static int chunk_next(struct lb_trace_reader *reader, uint64_t offset, const str
 /* Is it a chunk that a sequential reader has to unpack? */
 static bool chunk_is_ours(unsigned type)
 {
-  return chunk_describes(type) || chunk_has_position(type);
+  return chunk_describes(type) || chunk_has_position(type) || chunk_has_paths(type);
 }
 
 static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
@@ -271,7 +316,7 @@ static int plan_gap(struct lb_trace_reader *reader, struct lb_trace_record *reco
     plan->is_broken = false;
     return give_damage(record);
   }
-  if (plan->at == plan->count && plan->is_cut) {
+  if (plan->at == plan->list.count && plan->is_cut) {
     plan->is_cut = false;
     return reader_end(reader, record, false);
   }
@@ -283,11 +328,11 @@ static int plan_next(struct lb_trace_reader *reader, struct lb_trace_record *rec
   struct reader_plan *plan = &reader->plan;
   int r = plan_gap(reader, record);
 
-  while (r == 0 && plan->at < plan->count) {
+  while (r == 0 && plan->at < plan->list.count) {
     bool is_again = false;
 
     plan->at++;
-    r = plan_chunk(reader, plan->places[plan->at - 1], record, &is_again);
+    r = plan_chunk(reader, plan->list.places[plan->at - 1], record, &is_again);
     plan->at -= is_again;
     if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
       return give_damage(record);
@@ -311,9 +356,10 @@ int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record 
 void lb_trace_reader_rewind(struct lb_trace_reader *reader)
 {
   reader->plan.is_on = false;
-  reader->plan.count = 0;
+  reader->plan.list.count = 0;
   reader->plan.at = 0;
   reader->decoder.left = 0;
+  reader->has_entries = false;
   reader->skip = 0;
   reader->offset = TRACE_HEAD_SIZE;
   reader->is_over = false;
@@ -334,7 +380,7 @@ static int head_check(struct lb_trace_reader *reader)
     return r;
   if (memcmp(bytes, TRACE_MAGIC, TRACE_MAGIC_SIZE) != 0 || bytes_get_u32(bytes + 12) != checksum_add(0, bytes, 12))
     return LB_E_NOT_TRACE;
-  if ((bytes_get_u32(bytes + TRACE_MAGIC_SIZE) & 0xFFFF) != TRACE_VERSION)
+  if (bytes_get_u32(bytes + TRACE_MAGIC_SIZE) >> 16 > TRACE_VERSION) /* the least that a reader must understand */
     return LB_E_TRACE_VERSION;
   return 0;
 }
@@ -398,7 +444,10 @@ void lb_trace_reader_close(struct lb_trace_reader *reader)
   buffer_done(&reader->stored);
   buffer_done(&reader->raw);
   decoder_done(&reader->decoder);
+  free(reader->entries);
+  free(reader->steps);
   free(reader->streams);
-  free(reader->plan.places);
+  free(reader->plan.list.places);
+  free(reader->paths_at.places);
   free(reader);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a reader: bytes from a file or memory, chunks out of them (load.c), records out of these (unpack.c),
- * the order in which they are read (reader.c), and the end of a stream without reading all before it (tail.c).
+ * steps of paths (steps.c) and branches out of the entries that name them (expand.c), the order in which they are read
+ * (reader.c), and the end of a stream without reading all before it (tail.c).
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -10,11 +11,18 @@
 
 #include "lastbranch/trace.h"
 #include "trace/branches.h"
+#include "trace/entries.h"
 #include "trace/format.h"
+#include "trace/path.h"
 
 struct reader_stream {
   uint64_t next; /* number of the branch that comes next if none is missing */
   uint64_t last; /* place of its last chunk; 0: not known */
+};
+
+struct reader_places {
+  uint64_t *places;
+  size_t count, capacity;
 };
 
 /* Places of chunks to be read in this order, instead of from front to end. */
@@ -22,11 +30,37 @@ struct reader_plan {
   bool is_on;
   bool is_broken; /* the way back through the stream ended too early */
   bool is_cut;    /* the file lacks its end */
-  uint64_t *places;
-  size_t count, capacity;
+  struct reader_places list;
   size_t at;
   size_t described; /* places that come before those of the stream */
   uint64_t skip;    /* branches of the stream's first chunk that were not asked for */
+};
+
+/* A step or head, made ready for giving its branches fast: a path is here as a whole or not at all. */
+struct reader_step {
+  uint64_t from, to;
+  uint32_t head; /* 0: there is none with this number */
+  uint32_t next;
+  uint8_t small[4]; /* kind, to_cpl, flags, from_cpl of its branch, as in struct lb_branch */
+  uint8_t flags;    /* enum path_flag */
+  uint8_t count;    /* of a head: steps behind it; of a step: steps with PATH_FOLLOW before it in its path, */
+  uint8_t back;     /* and how far back the last of them is */
+  uint8_t length;
+};
+
+_Static_assert(sizeof(struct reader_step) == 32, "");
+
+#define READER_WORDS 2048u
+
+/* Entries that are being read. */
+struct reader_entries {
+  struct entry_decoder decoder;
+  struct path_walker walker;
+  struct path_step step;        /* for the walker */
+  uint32_t words[READER_WORDS]; /* of which are not yet used: */
+  size_t at, count;
+  bool is_lost;   /* what came last made no sense, and was given as a gap */
+  bool is_excess; /* there were more branches than the chunk says */
 };
 
 struct lb_trace_reader {
@@ -43,8 +77,15 @@ struct lb_trace_reader {
   ZSTD_DCtx *zstd;
   /* branches that come out of it */
   struct decoder decoder;
-  uint64_t number; /* of the next one */
+  struct reader_entries *entries; /* NULL until there are any */
+  bool has_entries;               /* the chunk that is open is one of entries, and gives more */
+  uint64_t number;                /* of the next branch */
   uint64_t skip;
+  struct reader_step *steps; /* by their numbers */
+  uint32_t step_count;       /* numbers are below this */
+  size_t step_capacity;
+  struct reader_places paths_at; /* chunks of steps and links, for a tail */
+  bool has_paths;                /* they were read */
   struct reader_stream *streams;
   size_t count, capacity;
   struct reader_plan plan;
@@ -80,6 +121,24 @@ bool chunk_describes(unsigned type);
 /* What the loaded chunk says. Returns 0 or LB_E_DAMAGED. */
 int record_unpack(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
 int gap_unpack(struct lb_trace_reader *reader, struct lb_trace_gap *ret_gap);
+
+/* ---- steps.c ---- */
+
+/* Is it a chunk of steps or links? */
+bool chunk_has_paths(unsigned type);
+
+/* Takes the steps or links of the loaded chunk. Those that are known already stay. Returns 0, LB_E_DAMAGED: some or all
+ * are left out, or -ENOMEM. */
+int paths_unpack(struct lb_trace_reader *reader);
+
+/* ---- expand.c ---- */
+
+/* Begins with the chunk of entries that was loaded. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
+int entries_open(struct lb_trace_reader *reader);
+
+/* Branches of it, into reader->batch. Returns how many; 0 at the end, when all was well; -EBADMSG: something made no
+ * sense and was left out, there may be more; LB_E_DAMAGED: there is no more. */
+int entries_next(struct lb_trace_reader *reader);
 
 /* ---- reader.c ---- */
 

@@ -13,15 +13,14 @@
 
 #define END_SIZE (CHUNK_HEAD_SIZE + 8u)
 
-static int plan_add(struct lb_trace_reader *reader, uint64_t place)
+static int places_add(struct reader_places *list, uint64_t place)
 {
-  struct reader_plan *plan = &reader->plan;
-  uint64_t *places = array_grow(plan->places, sizeof(*places), plan->count, &plan->capacity);
+  uint64_t *places = array_grow(list->places, sizeof(*places), list->count, &list->capacity);
 
   if (!places)
     return -ENOMEM;
-  plan->places = places;
-  places[plan->count++] = place;
+  list->places = places;
+  places[list->count++] = place;
   return 0;
 }
 
@@ -29,14 +28,15 @@ static int plan_add(struct lb_trace_reader *reader, uint64_t place)
 
 static void places_forget(struct lb_trace_reader *reader)
 {
-  reader->plan.count = 0;
+  reader->plan.list.count = 0;
   reader->plan.is_cut = false;
+  reader->paths_at.count = 0;
   for (size_t i = 0; i < reader->count; i++)
     reader->streams[i].last = 0;
 }
 
 /* Places in the index grow; a stranger's that do not would have us read the same chunk for ever. */
-static int index_described(struct lb_trace_reader *reader, struct cursor *cursor)
+static int index_places(struct lb_trace_reader *reader, struct cursor *cursor, struct reader_places *list)
 {
   uint64_t count = cursor_varint(cursor), place = 0;
 
@@ -46,10 +46,10 @@ static int index_described(struct lb_trace_reader *reader, struct cursor *cursor
     if (cursor->is_short || step == 0 || step > reader->size - place)
       return LB_E_DAMAGED;
     place += step;
-    if (plan_add(reader, place) < 0)
+    if (places_add(list, place) < 0)
       return -ENOMEM;
   }
-  return 0;
+  return cursor->is_short ? LB_E_DAMAGED : 0;
 }
 
 static int index_streams(struct lb_trace_reader *reader, struct cursor *cursor)
@@ -94,8 +94,10 @@ static int index_read(struct lb_trace_reader *reader)
   if (r < 0)
     return r;
   cursor = (struct cursor){reader->raw.bytes, reader->raw.bytes + reader->raw.size, false};
-  r = index_described(reader, &cursor);
-  return r < 0 ? r : index_streams(reader, &cursor);
+  r = index_places(reader, &cursor, &reader->plan.list);
+  if (r >= 0)
+    r = index_streams(reader, &cursor);
+  return r < 0 || !cursor_left(&cursor) ? r : index_places(reader, &cursor, &reader->paths_at);
 }
 
 /* A stream exists although it may have no branches. What is wrong with the chunk shows when it is read. */
@@ -119,7 +121,9 @@ static int walk_note(struct lb_trace_reader *reader, uint64_t offset, const stru
   if (head->type == CHUNK_STREAM)
     walk_note_stream(reader, offset, head);
   if (chunk_describes(head->type))
-    return plan_add(reader, offset);
+    return places_add(&reader->plan.list, offset);
+  if (chunk_has_paths(head->type))
+    return places_add(&reader->paths_at, offset);
   if (!chunk_has_position(head->type))
     return 0;
   r = chunk_find_position(reader, offset, &again, &position);
@@ -169,6 +173,26 @@ static int places_find(struct lb_trace_reader *reader)
   return file_walk(reader);
 }
 
+/* The steps and links of the whole file, once. What is wrong with them shows when entries need them. */
+static int paths_load(struct lb_trace_reader *reader)
+{
+  int r = 0;
+
+  for (size_t i = 0; !reader->has_paths && i < reader->paths_at.count; i++) {
+    struct chunk_head head;
+
+    r = chunk_find(reader, reader->paths_at.places[i], &head);
+    if (r >= 0 && chunk_has_paths(head.type))
+      r = chunk_load(reader, reader->paths_at.places[i], &head);
+    if (r >= 0 && chunk_has_paths(head.type))
+      r = paths_unpack(reader);
+    if (r < 0 && r != LB_E_DAMAGED && r != LB_E_TRUNCATED)
+      return r;
+  }
+  reader->has_paths = true;
+  return 0;
+}
+
 /* ---- the way back ---- */
 
 static void places_reverse(uint64_t *places, size_t count)
@@ -198,7 +222,7 @@ static int plan_stream(struct lb_trace_reader *reader, uint32_t stream, uint64_t
     }
     if (r < 0)
       return r;
-    if (plan_add(reader, place) < 0)
+    if (places_add(&plan->list, place) < 0)
       return -ENOMEM;
     have += position.count;
     if (position.previous >= place) {
@@ -207,8 +231,8 @@ static int plan_stream(struct lb_trace_reader *reader, uint32_t stream, uint64_t
     }
     place = position.previous;
   }
-  if (plan->count > plan->described)
-    places_reverse(plan->places + plan->described, plan->count - plan->described);
+  if (plan->list.count > plan->described)
+    places_reverse(plan->list.places + plan->described, plan->list.count - plan->described);
   plan->skip = have > count ? have - count : 0;
   return 0;
 }
@@ -220,11 +244,13 @@ int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64
 
   lb_trace_reader_rewind(reader);
   r = places_find(reader);
+  if (r >= 0)
+    r = paths_load(reader);
   if (r < 0)
     return r;
   plan->is_on = true;
   plan->is_broken = false;
-  plan->described = plan->count;
+  plan->described = plan->list.count;
   plan->skip = 0;
   if (stream == LB_TRACE_ALL)
     return 0;

@@ -13,11 +13,9 @@
 #include "base/base.h"
 #include "trace/writer.h"
 
-#define ZSTD_LEVEL 3
 #define CODE_PIECE (1u << 20) /* bytes of code in one chunk */
 
-/* Remembers a failure that leaves the trace without something it should have. */
-static int writer_fail(struct lb_trace_writer *writer, int error)
+int writer_fail(struct lb_trace_writer *writer, int error)
 {
   if (writer->error >= 0)
     writer->error = error;
@@ -26,8 +24,7 @@ static int writer_fail(struct lb_trace_writer *writer, int error)
 
 /* ---- branches ---- */
 
-/* Writes the chunk that an encoder has been filling, and makes the encoder free. */
-static int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot)
+static int branches_end(struct lb_trace_writer *writer, struct writer_encoder *slot)
 {
   struct writer_stream *stream = &writer->streams[slot->stream];
   struct encoder *encoder = slot->encoder;
@@ -39,8 +36,6 @@ static int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *
   };
   uint64_t place = writer->file.size;
 
-  slot->used = 0;
-  stream->encoder = -1;
   if (!encoder->count)
     return writer->error;
   writer->raw.size = 0;
@@ -48,6 +43,13 @@ static int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *
     return writer_fail(writer, -ENOMEM);
   stream->previous = place;
   return chunk_write(writer, CHUNK_BRANCHES, &position);
+}
+
+int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot)
+{
+  slot->used = 0;
+  writer->streams[slot->stream].encoder = -1;
+  return slot->has_entries ? entries_end(writer, slot) : branches_end(writer, slot);
 }
 
 /* A free encoder, or the one that has not been used for longest. */
@@ -63,27 +65,35 @@ static struct writer_encoder *encoder_choose(struct lb_trace_writer *writer)
   return best;
 }
 
-/* The encoder that this stream is filling. Returns NULL after writer_fail. */
-static struct encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream)
+static int branches_begin(struct writer_encoder *slot)
 {
-  struct writer_encoder *slot;
-
-  if (writer->streams[stream].encoder >= 0) {
-    slot = &writer->encoders[writer->streams[stream].encoder];
-    slot->used = ++writer->clock;
-    return slot->encoder;
-  }
-  slot = encoder_choose(writer);
   if (!slot->encoder)
     slot->encoder = calloc(1, sizeof(*slot->encoder));
-  if (!slot->encoder || encoder_begin(slot->encoder) < 0) {
-    writer_fail(writer, -ENOMEM);
-    return NULL;
+  return slot->encoder ? encoder_begin(slot->encoder) : -ENOMEM;
+}
+
+struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream, bool has_entries)
+{
+  struct writer_encoder *slot = NULL;
+
+  if (writer->streams[stream].encoder >= 0)
+    slot = &writer->encoders[writer->streams[stream].encoder];
+  if (slot && slot->has_entries != has_entries) {
+    encoder_close(writer, slot);
+    slot = NULL;
+  }
+  if (!slot) {
+    slot = encoder_choose(writer);
+    slot->has_entries = has_entries;
+    if ((has_entries ? entries_begin(writer, slot, stream) : branches_begin(slot)) < 0) {
+      writer_fail(writer, -ENOMEM);
+      return NULL;
+    }
   }
   slot->stream = stream;
   slot->used = ++writer->clock;
   writer->streams[stream].encoder = (int8_t)(slot - writer->encoders);
-  return slot->encoder;
+  return slot;
 }
 
 int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, const struct lb_branch *branches,
@@ -94,19 +104,19 @@ int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, co
   if (stream >= writer->count)
     return -EINVAL;
   while (count > 0) {
-    struct encoder *encoder = encoder_open(writer, stream);
+    struct writer_encoder *slot = encoder_open(writer, stream, false);
     int done;
 
-    if (!encoder)
+    if (!slot)
       return writer->error;
-    done = encoder_add(encoder, branches, count);
+    done = encoder_add(slot->encoder, branches, count);
     if (done < 0)
       return done == -EINVAL ? done : writer_fail(writer, done);
     branches += done;
     count -= (size_t)done;
     writer->branches += (uint64_t)done;
     writer->streams[stream].next += (uint64_t)done;
-    if (encoder_is_full(encoder) && encoder_close(writer, &writer->encoders[writer->streams[stream].encoder]) < 0)
+    if (encoder_is_full(slot->encoder) && encoder_close(writer, slot) < 0)
       return writer->error;
   }
   return 0;
@@ -131,11 +141,13 @@ int lb_trace_writer_flush(struct lb_trace_writer *writer)
 static int gap_write(struct lb_trace_writer *writer, uint32_t number, const struct lb_trace_gap *gap)
 {
   struct writer_stream *stream = &writer->streams[number];
-  struct chunk_position position = {.first = stream->next, .previous = stream->previous, .stream = number};
+  struct chunk_position position = {.stream = number};
   uint64_t place;
 
   if (stream->encoder >= 0)
     encoder_close(writer, &writer->encoders[stream->encoder]);
+  entries_interrupt(stream);
+  position.first = stream->next;
   position.previous = stream->previous;
   place = writer->file.size;
   writer->raw.size = 0;
@@ -273,7 +285,7 @@ static int head_write(struct lb_trace_writer *writer)
 {
   uint8_t bytes[TRACE_HEAD_SIZE] = TRACE_MAGIC;
 
-  bytes_put_u32(bytes + TRACE_MAGIC_SIZE, TRACE_VERSION | TRACE_MINOR << 16);
+  bytes_put_u32(bytes + TRACE_MAGIC_SIZE, TRACE_VERSION | TRACE_LEAST << 16);
   bytes_put_u32(bytes + 12, checksum_add(0, bytes, 12));
   writer->error = trace_file_write(&writer->file, bytes, sizeof(bytes));
   return writer->error;
@@ -285,12 +297,16 @@ static void writer_free(struct lb_trace_writer *writer)
     if (writer->encoders[i].encoder)
       encoder_done(writer->encoders[i].encoder);
     free(writer->encoders[i].encoder);
+    entries_done(writer->encoders[i].entries);
   }
   ZSTD_freeCCtx(writer->zstd);
   buffer_done(&writer->raw);
   buffer_done(&writer->packed);
   free(writer->streams);
-  free(writer->described);
+  free(writer->described.places);
+  free(writer->paths_at.places);
+  paths_done(&writer->paths);
+  free(writer->model);
   free(writer);
 }
 
@@ -302,7 +318,7 @@ int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer)
   if (!writer)
     return r;
   writer->zstd = ZSTD_createCCtx();
-  if (!writer->zstd || ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)))
+  if (!writer->zstd)
     goto out;
   r = trace_file_open(&writer->file, path);
   if (r < 0)

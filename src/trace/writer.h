@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a writer: streams with their chunks that are being filled (writer.c), chunks on their way to the file
- * (chunk.c), the index.
+ * The inside of a writer: streams with their chunks that are being filled (writer.c), of branches or of entries
+ * (writer_entries.c); the paths that entries name (writer_paths.c); chunks on their way to the file (chunk.c); the
+ * index.
  */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
@@ -10,22 +11,74 @@
 
 #include "lastbranch/trace.h"
 #include "trace/branches.h"
+#include "trace/entries.h"
 #include "trace/file.h"
 #include "trace/format.h"
 
 #define WRITER_ENCODERS 32u /* streams that are being filled at the same time: 4 MiB each at most */
 
+#define LAST_NONE 0u          /* there was none, or it is not known what it was */
+#define LAST_EVENT PATH_EVENT /* an event: no path is running */
+#define LAST_BAD PATH_ENTER   /* one that makes no sense */
+
 struct writer_stream {
   uint64_t next;     /* number of the branch that comes next */
   uint64_t previous; /* place of its last chunk; 0: none */
   uint32_t space;
-  int8_t encoder; /* its encoder; -1: none */
+  int8_t encoder;     /* its encoder; -1: none */
+  uint32_t last;      /* of its entries, the last that named a path, in the producer's numbers; or one of these: */
+  uint8_t event_size; /* words of an event that have come, PATH_EVENT included */
+  uint32_t event[1 + PATH_EVENT_WORDS];
 };
 
+/* Entries that will be a chunk, in the file's numbers. */
+struct writer_entries {
+  uint32_t *words;
+  size_t count;
+  uint64_t before;   /* what stands before them, as in the file */
+  bool is_open;      /* a branch was open then */
+  uint64_t branches; /* that they make, those counted that are open at the end */
+};
+
+/* Holds branches or entries, while it is used. */
 struct writer_encoder {
   struct encoder *encoder;
+  struct writer_entries *entries;
+  bool has_entries;
   uint32_t stream;
   uint64_t used; /* when, as a number that grows; 0: free */
+};
+
+#define PATH_LINKED 0x80u /* it is known which path runs then, or that there is none that counts */
+
+/* What the writer knows of a head or step of the producer. */
+struct path_info {
+  uint32_t number;  /* in the file; 0: not known yet */
+  uint8_t branches; /* taken by who leaves here; 0 for a head */
+  uint8_t passed;   /* taken by who stays in the path here */
+  uint8_t after;    /* taken by who runs silently through the path that then runs: of a head its own, else the next */
+  uint8_t flags;    /* enum path_flag, and */
+};
+
+struct writer_paths {
+  lb_trace_step_lookup *lookup;
+  void *context;
+  struct path_info *infos; /* by the producer's numbers */
+  uint32_t *nexts;         /* likewise: the path that follows, 0: not known yet */
+  size_t capacity;
+  uint32_t count;      /* numbers given out in the file */
+  struct buffer steps; /* those that are not in the file yet */
+  uint32_t steps_first, steps_count;
+  uint64_t address; /* where the last path ended */
+  uint32_t space;
+  struct buffer links;
+  uint32_t links_count, linked; /* the last step that was tied */
+};
+
+/* Places of chunks in the file. */
+struct writer_places {
+  uint64_t *places;
+  size_t count, capacity;
 };
 
 struct lb_trace_writer {
@@ -39,12 +92,61 @@ struct lb_trace_writer {
   struct writer_encoder encoders[WRITER_ENCODERS];
   uint64_t clock;
   uint64_t branches;
-  uint64_t *described; /* places of the chunks that describe, for the index */
-  size_t described_count, described_capacity;
+  struct writer_places described; /* chunks that describe, */
+  struct writer_places paths_at;  /* and those of steps and links, for the index */
+  struct writer_paths paths;
+  struct entry_model *model; /* for whichever chunk of entries is being encoded */
 };
 
-/* Writes writer->raw as a chunk; `position` is NULL for the types that have none. Returns 0 or the writer's error. */
-int chunk_write(struct lb_trace_writer *writer, enum chunk_type type, const struct chunk_position *position);
+/* Remembers a failure that leaves the trace without something it should have. Returns the first one. */
+int writer_fail(struct lb_trace_writer *writer, int error);
+
+/* The slot that this stream is filling, with branches or with entries. Returns NULL after writer_fail. */
+struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream, bool has_entries);
+
+/* Writes the chunk that is being filled, and makes the slot free. Returns the writer's error. */
+int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot);
+
+/* ---- writer_entries.c ---- */
+
+/* An empty chunk of entries of this stream. Returns 0 or -ENOMEM. */
+int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, uint32_t stream);
+
+/* Writes it, behind the paths that it needs, and counts its branches into the stream. Returns the writer's error. */
+int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot);
+
+/* Entries are missing here. */
+void entries_interrupt(struct writer_stream *stream);
+
+void entries_done(struct writer_entries *entries);
+
+/* ---- writer_paths.c ---- */
+
+/* What is known of a number of the producer; asks for its path if need be. Returns all zero if there is none, or after
+ * writer_fail. */
+struct path_info path_find(struct lb_trace_writer *writer, uint32_t number);
+
+/* The head of the path that follows a step, in the producer's numbers; asks for it if need be, and has it put into the
+ * file, unless leaving the step is an open branch. The step is known. Returns 0 if there is none, or after writer_fail.
+ */
+uint32_t path_next(struct lb_trace_writer *writer, uint32_t step);
+
+/* Puts what was asked for into the file. Returns the writer's error. */
+int paths_write(struct lb_trace_writer *writer);
+void paths_done(struct writer_paths *paths);
+
+/* ---- chunk.c ---- */
+
+/* Writes writer->raw as a chunk; `position` is NULL for the types that have none. It is stored in no fewer than `least`
+ * bytes, which raw has. Returns 0 or the writer's error. */
+int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, const struct chunk_position *position,
+                      size_t least);
+
+static inline int chunk_write(struct lb_trace_writer *writer, enum chunk_type type,
+                              const struct chunk_position *position)
+{
+  return chunk_write_least(writer, type, position, 0);
+}
 
 /* Appends to writer->raw. Return 0 or -ENOMEM. */
 int raw_varint(struct lb_trace_writer *writer, uint64_t value);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oracle LIST PROGRAM [ARGUMENT]...: steps a program from the first instruction of its dynamic linker to its end, one
- * instruction at a time, and writes every taken branch of all its threads and children to the file LIST. It shares
- * nothing with the process recorder but src/isa, and is what that is measured by. 10,000 to 30,000 steps a second.
+ * oracle [-d] LIST PROGRAM [ARGUMENT]...: steps a program from the first instruction of its dynamic linker to its end,
+ * one instruction at a time, and writes every taken branch of all its threads and children to the file LIST. It shares
+ * nothing with the process recorder but src/isa, and is what that is measured by. 10,000 to 30,000 steps a second. With
+ * -d the program is executed by descriptor: what the kernel puts on top of its stack is then /dev/fd/N, not its path.
  * The exit status is the program's (128 + signal when one killed it), 125 when the list is not to be trusted or the
  * program not to be started, 126 when tracing is not permitted here.
  *
@@ -41,6 +42,7 @@
  * Not understood, and ended with 125: the vsyscall page.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -320,25 +322,28 @@ static int follow(pid_t first)
   return result;
 }
 
-static _Noreturn void run(char **arguments)
+static _Noreturn void run(char **arguments, bool is_by_descriptor)
 {
   if (personality(ADDR_NO_RANDOMIZE) < 0 || ptrace(PTRACE_TRACEME, 0, 0, 0)) {
     fprintf(stderr, "oracle: tracing is not permitted: %s\n", strerror(errno));
     _exit(EXIT_FORBIDDEN);
   }
   raise(SIGSTOP);
-  execv(arguments[0], arguments);
+  if (is_by_descriptor)
+    fexecve(open(arguments[0], O_RDONLY | O_CLOEXEC), arguments, environ);
+  else
+    execv(arguments[0], arguments);
   fprintf(stderr, "oracle: %s: %s\n", arguments[0], strerror(errno));
   _exit(EXIT_BROKEN);
 }
 
 /* Starts the program; its first stop that is listed is the end of execve. */
-static pid_t start(char **arguments)
+static pid_t start(char **arguments, bool is_by_descriptor)
 {
   int status;
   pid_t id = fork();
   if (id == 0)
-    run(arguments);
+    run(arguments, is_by_descriptor);
   if (id < 0 || waitpid(id, &status, 0) != id)
     die(EXIT_BROKEN, "fork", strerror(errno));
   if (WIFEXITED(status))
@@ -356,12 +361,14 @@ static pid_t start(char **arguments)
 
 int main(int argc, char **argv)
 {
-  if (argc < 3)
-    die(EXIT_BROKEN, "usage", "oracle LIST PROGRAM [ARGUMENT]...");
+  bool is_by_descriptor = argc > 1 && !strcmp(argv[1], "-d");
+  argv += is_by_descriptor;
+  if (argc - is_by_descriptor < 3)
+    die(EXIT_BROKEN, "usage", "oracle [-d] LIST PROGRAM [ARGUMENT]...");
   list = fopen(argv[1], "we");
   if (!list)
     die(EXIT_BROKEN, argv[1], strerror(errno));
-  int result = follow(start(argv + 2));
+  int result = follow(start(argv + 2, is_by_descriptor));
   fprintf(list, "# steps %llu\n", stop_count);
   if (fclose(list))
     die(EXIT_BROKEN, argv[1], strerror(errno));

@@ -14,7 +14,7 @@ run --version
 verdict 'version' $?
 
 run help
-[ $status -eq 0 ] && said 'lbr cpu' && said 'lbr decode' && said 'lbr encode' && said 'lbr sim' && said 'lbr machine' && said 'lbr script' && said 'lbr stat' && said 'lbr lab' && said 'lbr help'
+[ $status -eq 0 ] && said 'lbr cpu' && said 'lbr decode' && said 'lbr encode' && said 'lbr sim' && said 'lbr machine' && said 'lbr run' && said 'lbr record' && said 'lbr script' && said 'lbr stat' && said 'lbr lab' && said 'lbr help'
 verdict 'help lists every command' $?
 cp "$scratch/out" "$scratch/list"
 

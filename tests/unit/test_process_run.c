@@ -41,7 +41,10 @@ struct outcome {
   int status;
   char output[4096];
   struct process_branches list;
-  unsigned error; /* enum process_error */
+  unsigned error;                    /* enum process_error */
+  struct process_thread thread;      /* recorded: the first of the program */
+  struct user_regs_struct registers; /* native: when a signal killed it, as it came */
+  siginfo_t signal;
 };
 
 /* glibc would register rseq, which the recorder refuses: without it both runs go the same way. */
@@ -132,8 +135,11 @@ static int step(int pid, int signal, struct outcome *outcome)
   assert_int_equal(waitpid(pid, &outcome->status, 0), pid);
   if (!WIFSTOPPED(outcome->status))
     return -1;
-  if (WSTOPSIG(outcome->status) != SIGTRAP)
+  if (WSTOPSIG(outcome->status) != SIGTRAP) {
+    ptrace(PTRACE_GETREGS, pid, NULL, &outcome->registers);
+    ptrace(PTRACE_GETSIGINFO, pid, NULL, &outcome->signal);
     return WSTOPSIG(outcome->status);
+  }
   ptrace(PTRACE_GETREGS, pid, NULL, &after);
   int kind = kind_of(code.flow);
   bool is_taken = code.flow == CODE_JCC || code.flow == CODE_LOOP ? after.rip != next : kind >= 0;
@@ -172,10 +178,37 @@ static bool run_native(const char *path, char *const arguments[], struct outcome
 
 /* ---- the recorder ---- */
 
-static void run_recorded(const char *path, char *const arguments[], uint32_t ring_size, struct outcome *ret_outcome)
+/* The thread that has the number of its process, in the program that it executed first after this address space. */
+static bool next_program(const struct process *process, uint32_t space, struct process_thread *ret_thread)
+{
+  struct process_thread thread;
+  bool is_found = false;
+  for (uint32_t slot = 0; slot < process_slots(process); slot++)
+    if (process_thread(process, slot, &thread) && thread.thread == (uint32_t)process->pid && thread.space > space &&
+        (!is_found || thread.space < ret_thread->space)) {
+      *ret_thread = thread;
+      is_found = true;
+    }
+  return is_found;
+}
+
+/* Its branches in all the programs that it executed. */
+static void outcome_rebuild(const struct process *process, struct outcome *outcome)
+{
+  while (next_program(process, outcome->thread.space, &outcome->thread)) {
+    struct process_branches list;
+    assert_int_equal(process_rebuild(process, &outcome->thread, &list), 0);
+    for (size_t i = 0; i < list.count; i++)
+      list_add(&outcome->list, list.branches[i].from, list.branches[i].to, list.branches[i].kind);
+    outcome->list.is_cut |= list.is_cut;
+    process_branches_done(&list);
+  }
+}
+
+static void run_recorded(const char *path, char *const arguments[], uint32_t part_size, struct outcome *ret_outcome)
 {
   struct outcome outcome = {0};
-  const struct process_options options = {.ring_size = ring_size};
+  const struct process_options options = {.part_size = part_size};
   struct process process;
   int output = output_begin();
   int result = process_launch(&options, path, arguments, environment, &process);
@@ -183,7 +216,7 @@ static void run_recorded(const char *path, char *const arguments[], uint32_t rin
   assert_int_equal(result, 0);
   assert_int_equal(process_wait(&process, &outcome.status), 0);
   outcome.error = process_error(&process, NULL, NULL, NULL);
-  assert_int_equal(process_rebuild(&process, &outcome.list), 0);
+  outcome_rebuild(&process, &outcome);
   process_done(&process);
   output_take(output, outcome.output);
   *ret_outcome = outcome;
@@ -218,6 +251,27 @@ static void compare_lists(const struct process_branches *native, const struct pr
   assert_int_equal(native->count, recorded->count);
 }
 
+enum { IN_PAGE = 0xFFF };
+
+/* What killed it is recorded as the kernel tells it to a debugger: signal, code, address and all registers. */
+static void compare_deaths(const struct outcome *native, const struct outcome *recorded, uint64_t mask)
+{
+  const struct user_regs_struct *one = &native->registers;
+  const struct process_thread *other = &recorded->thread;
+  const uint64_t registers[16] = {one->rax, one->rcx, one->rdx, one->rbx, one->rsp, one->rbp, one->rsi, one->rdi,
+                                  one->r8,  one->r9,  one->r10, one->r11, one->r12, one->r13, one->r14, one->r15};
+  enum { RSP = 4, FLAGS = 0xCD5 }; /* the arithmetic flags and DF */
+  assert_true(process_thread_has_died(other));
+  assert_int_equal(other->end_status, WTERMSIG(native->status));
+  assert_int_equal(other->end_status, native->signal.si_signo);
+  assert_int_equal(other->signal_code, native->signal.si_code);
+  assert_int_equal(other->signal_address & mask, (uint64_t)native->signal.si_addr & mask);
+  assert_int_equal(other->rip & mask, one->rip & mask);
+  assert_int_equal(other->flags & FLAGS, one->eflags & FLAGS);
+  for (unsigned i = 0; i < 16; i++)
+    assert_int_equal(other->registers[i] & (i == RSP ? IN_PAGE : mask), registers[i] & (i == RSP ? IN_PAGE : mask));
+}
+
 static void compare_runs(const char *name, const char *argument, uint64_t mask)
 {
   const char *path = program_path(name);
@@ -232,11 +286,11 @@ static void compare_runs(const char *name, const char *argument, uint64_t mask)
   assert_false(recorded.list.is_cut);
   compare_lists(&native.list, &recorded.list, mask);
   assert_true(native.list.count > 0);
+  if (WIFSIGNALED(native.status))
+    compare_deaths(&native, &recorded, mask);
   outcome_done(&native);
   outcome_done(&recorded);
 }
-
-enum { IN_PAGE = 0xFFF };
 
 static void test_branches(void **state)
 {
@@ -293,11 +347,34 @@ static void test_echo(void **state)
   compare_runs("/bin/echo", "some words", IN_PAGE);
 }
 
+/* Another program in the same process. */
+static void test_exec(void **state)
+{
+  (void)state;
+  compare_runs("exec", NULL, IN_PAGE);
+}
+
+/* A handler that the signal reaches, and that dies. */
+static void test_signal(void **state)
+{
+  (void)state;
+  const char *path = program_path("signal");
+  char *const arguments[] = {(char *)path, NULL};
+  struct outcome outcome;
+  run_recorded(path, arguments, 0, &outcome);
+  assert_int_equal(outcome.error, PROCESS_E_NONE);
+  assert_true(WIFSIGNALED(outcome.status));
+  assert_int_equal(WTERMSIG(outcome.status), SIGILL);
+  assert_true(process_thread_has_died(&outcome.thread));
+  assert_int_equal(outcome.thread.rip, outcome.thread.signal_address);
+  outcome_done(&outcome);
+}
+
 /* The programs check themselves too: their status is part of what they are for. */
 static void test_status(void **state)
 {
   (void)state;
-  static const char *const names[] = {"branches", "branches_pie", "change", "fork"};
+  static const char *const names[] = {"branches", "branches_pie", "change", "fork", "thread"};
   for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
     const char *path = program_path(names[i]);
     char *const arguments[] = {(char *)path, NULL};
@@ -317,11 +394,11 @@ static void test_long(void **state)
   const char *path = program_path("long");
   char *const arguments[] = {(char *)path, NULL};
   struct outcome outcome;
-  run_recorded(path, arguments, PROCESS_RING_LEAST, &outcome);
+  run_recorded(path, arguments, PROCESS_PART_LEAST, &outcome);
   assert_int_equal(WEXITSTATUS(outcome.status), 42);
   const struct process_branches *list = &outcome.list;
   assert_true(list->is_cut);
-  assert_true(list->count > PROCESS_RING_LEAST / 4 / 2);
+  assert_true(list->count > PROCESS_PART_LEAST / 4);
   assert_int_equal(list->branches[list->count - 1].kind, LB_BRANCH_SYSCALL);
   for (size_t i = 1; i < list->count - 1; i++) /* the last trip through the loop has no jump back */
     assert_true(list->branches[i].kind == LB_BRANCH_NEAR_REL_CALL ||
@@ -348,9 +425,6 @@ static void expect_error(const char *path, unsigned error, int status)
 static void test_refuse(void **state)
 {
   (void)state;
-  expect_error(program_path("thread"), PROCESS_E_THREAD, 125);
-  expect_error(program_path("exec"), PROCESS_E_EXEC, 125);
-  expect_error(program_path("signal"), PROCESS_E_SIGNAL, 125);
   expect_error(program_path("gs"), PROCESS_E_GS, 125);
   expect_error(program_path("gs_base"), PROCESS_E_GS, 125);
   expect_error(program_path("far"), PROCESS_E_INSTRUCTION, 125);
@@ -375,7 +449,11 @@ static void test_bad_files(void **state)
   close(fd);
   Elf64_Ehdr header = {.e_ident = {0x7F, 'E', 'L', 'F', ELFCLASS32}, .e_machine = EM_386};
   expect_error("/nonexistent/program", PROCESS_E_NOT_FOUND, 127);
-  file_make(path, "#!/bin/sh\nexit 0\n", 17, 0700);
+  file_make(path, "#!/bin/sh\nexit 9\n", 17, 0700);
+  expect_error(path, PROCESS_E_NONE, 9);
+  file_make(path, "#!/nonexistent\n", 15, 0700);
+  expect_error(path, PROCESS_E_NO_SCRIPT, 126);
+  file_make(path, "#!\n", 3, 0700);
   expect_error(path, PROCESS_E_NOT_ELF, 126);
   file_make(path, "x", 1, 0700);
   expect_error(path, PROCESS_E_NOT_ELF, 126);
@@ -421,35 +499,14 @@ static void test_random_headers(void **state)
   unlink(path);
 }
 
-/* ---- hostile memory ---- */
-
-static void test_bad_memory(void **state)
-{
-  (void)state;
-  struct process process = {.ring_size = PROCESS_RING_LEAST, .block_capacity = 64};
-  process.memory_size = process_ring_offset(64) + PROCESS_RING_LEAST;
-  process.memory = calloc(1, process.memory_size);
-  assert_non_null(process.memory);
-  struct process_branches list;
-  assert_int_equal(process_rebuild(&process, &list), 0);
-  assert_int_equal(list.count, 0);
-  uint8_t *ring = process.memory + process_ring_offset(64);
-  bytes_put_u32(ring, 64);
-  bytes_put_u64(process.memory + PROCESS_STATE_OFFSET + STATE_LOG, 4);
-  assert_int_equal(process_rebuild(&process, &list), -EBADMSG);
-  bytes_put_u32(ring, 5); /* a block that says that it is another */
-  assert_int_equal(process_rebuild(&process, &list), -EBADMSG);
-  bytes_put_u64(process.memory + PROCESS_STATE_OFFSET + STATE_LOG, UINT64_MAX);
-  assert_int_equal(process_rebuild(&process, &list), -EBADMSG);
-  free(process.memory);
-}
+/* ---- options ---- */
 
 static void test_options(void **state)
 {
   (void)state;
   char *const arguments[] = {"true", NULL};
   struct process process;
-  const struct process_options bad[] = {{.ring_size = 4096}, {.ring_size = 3 << 20}, {.block_capacity = 1u << 31}};
+  const struct process_options bad[] = {{.part_size = 4096}, {.part_size = 3 << 20}, {.part_size = 1u << 29}};
   for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)
     assert_int_equal(process_launch(&bad[i], "/bin/true", arguments, environment, &process), -EINVAL);
 }
@@ -552,29 +609,38 @@ static uint32_t random_next(void)
   return state >> 8;
 }
 
-/* Against one flag for each address. */
+/* Against flags for each address: 0 is nothing, else the range's flags + 1. */
 static void test_ranges(void **state)
 {
   (void)state;
   enum { ADDRESSES = 64 };
   static struct range_list list;
-  bool is_there[ADDRESSES] = {false};
+  unsigned there[ADDRESSES + 1] = {0};
   for (unsigned i = 0; i < 20000; i++) {
     unsigned start = random_next() % ADDRESSES, end = start + random_next() % (ADDRESSES - start + 1);
-    bool is_added = random_next() % 2, is_touched = false;
+    unsigned what = random_next() % 4;
+    bool is_touched = false;
     for (unsigned at = start; at < end; at++) {
-      is_touched |= is_there[at];
-      is_there[at] = is_added;
+      is_touched |= there[at] != 0;
+      there[at] = what;
     }
-    if (is_added)
-      assert_true(range_add(&list, start, end));
+    if (what)
+      assert_true(range_add(&list, start, end, what - 1));
     else
       assert_int_equal(range_remove(&list, start, end), is_touched);
     for (unsigned at = 0; at < ADDRESSES; at++) {
-      unsigned last = at;
-      while (last < ADDRESSES && is_there[last])
+      const struct range *range = range_find(&list, at);
+      unsigned first = at, last = at;
+      assert_int_equal(range != NULL, there[at] != 0);
+      if (!range)
+        continue;
+      while (first && there[first - 1] == there[at])
+        first--;
+      while (there[last] == there[at])
         last++;
-      assert_int_equal(range_end(&list, at), is_there[at] ? last : 0);
+      assert_int_equal(range->flags, there[at] - 1);
+      assert_int_equal(range->start, first);
+      assert_int_equal(range->end, last);
     }
   }
 }
@@ -602,29 +668,14 @@ static bool uses_register(const struct decoded *decoded, ZydisRegister base)
   return false;
 }
 
-/* The same instruction with another base, which was free and is put back. */
-static void compare_copy(const uint8_t *bytes, const struct decoded *from, const struct code *code)
+/* All but the operand in memory is the same. Returns that. */
+static const ZydisDecodedOperand *compare_operands(const struct decoded *from, const struct decoded *to)
 {
-  enum { SPILL_SIZE = 9, ADDRESS_SIZE = 10 };
-  const uint64_t address = 0x123456789000;
-  uint8_t copy[80] = {0};
-  struct emitter emitter = {copy};
-  struct decoded to;
-  copy_plain(&emitter, code, bytes, address);
-  const uint8_t *at = copy + SPILL_SIZE;
-  ZydisRegister base = ZYDIS_REGISTER_RAX + (at[1] & 7);
-  int32_t displacement;
-  memcpy(&displacement, bytes + code->disp_offset, 4);
-  uint64_t target = address + code->length + (uint64_t)(int64_t)displacement;
-  assert_int_equal(bytes_get_u64(at + 2), code->prefixes & CODE_67 ? (uint32_t)target : target);
-  assert_true(decode(at + ADDRESS_SIZE, &to));
-  assert_int_equal(to.code.length, from->code.length - 4);
-  assert_ptr_equal(at + ADDRESS_SIZE + to.code.length + SPILL_SIZE, emitter.at);
-  assert_int_equal(to.code.mnemonic, from->code.mnemonic);
-  assert_int_equal(to.code.operand_count, from->code.operand_count);
-  assert_false(uses_register(from, base));
-  for (unsigned i = 0; i < to.code.operand_count; i++) {
-    const ZydisDecodedOperand *one = &from->operands[i], *other = &to.operands[i];
+  const ZydisDecodedOperand *memory = NULL;
+  assert_int_equal(to->code.mnemonic, from->code.mnemonic);
+  assert_int_equal(to->code.operand_count, from->code.operand_count);
+  for (unsigned i = 0; i < to->code.operand_count; i++) {
+    const ZydisDecodedOperand *one = &from->operands[i], *other = &to->operands[i];
     assert_int_equal(one->type, other->type);
     assert_int_equal(one->size, other->size);
     if (one->type == ZYDIS_OPERAND_TYPE_REGISTER)
@@ -633,8 +684,54 @@ static void compare_copy(const uint8_t *bytes, const struct decoded *from, const
       assert_int_equal(one->imm.value.u, other->imm.value.u);
     if (one->type == ZYDIS_OPERAND_TYPE_MEMORY &&
         (one->mem.base == ZYDIS_REGISTER_RIP || one->mem.base == ZYDIS_REGISTER_EIP))
-      assert_int_equal(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, other->mem.base), base);
+      memory = other;
   }
+  assert_non_null(memory);
+  return memory;
+}
+
+/* Nothing had to be spilled: LEA of 64 bits became MOV of a number, or the address fits the instruction. */
+static void compare_plain_copy(const uint8_t *copy, const uint8_t *end, const struct decoded *from, uint64_t target)
+{
+  struct decoded to;
+  assert_true(decode(copy, &to));
+  assert_ptr_equal(copy + to.code.length, end);
+  if (from->code.mnemonic == ZYDIS_MNEMONIC_LEA && to.code.mnemonic == ZYDIS_MNEMONIC_MOV) {
+    assert_int_equal(to.operands[0].reg.value, from->operands[0].reg.value);
+    assert_int_equal(to.operands[0].size, 64);
+    assert_int_equal(to.operands[1].imm.value.u, target);
+    return;
+  }
+  const ZydisDecodedOperand *memory = compare_operands(from, &to);
+  assert_int_equal(memory->mem.base, ZYDIS_REGISTER_NONE);
+  assert_int_equal(memory->mem.index, ZYDIS_REGISTER_NONE);
+  assert_int_equal(memory->mem.disp.value, target);
+}
+
+/* The same instruction with another base, which was free and is put back, or without any. */
+static void compare_copy(const uint8_t *bytes, const struct decoded *from, const struct code *code, uint64_t address)
+{
+  enum { SPILL_SIZE = 9, ADDRESS_SIZE = 10 };
+  uint8_t copy[80] = {0};
+  struct emitter emitter = {copy};
+  struct decoded to;
+  int32_t displacement;
+  memcpy(&displacement, bytes + code->disp_offset, 4);
+  uint64_t target = address + code->length + (uint64_t)(int64_t)displacement;
+  target = code->prefixes & CODE_67 ? (uint32_t)target : target;
+  if (!copy_plain(&emitter, code, bytes, address)) {
+    compare_plain_copy(copy, emitter.at, from, target);
+    return;
+  }
+  const uint8_t *at = copy + SPILL_SIZE;
+  ZydisRegister base = ZYDIS_REGISTER_RAX + (at[1] & 7);
+  assert_int_equal(bytes_get_u64(at + 2), target);
+  assert_true(decode(at + ADDRESS_SIZE, &to));
+  assert_int_equal(to.code.length, from->code.length - 4);
+  assert_ptr_equal(at + ADDRESS_SIZE + to.code.length + SPILL_SIZE, emitter.at);
+  assert_false(uses_register(from, base));
+  const ZydisDecodedOperand *memory = compare_operands(from, &to);
+  assert_int_equal(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, memory->mem.base), base);
 }
 
 /* Random instructions that name memory relative to RIP, out of reach of the copy. */
@@ -655,9 +752,10 @@ static void test_copy(void **state)
       continue;
     bytes[code.modrm_offset] = (bytes[code.modrm_offset] & 0x38) | 5;
     if (!code_decode(bytes, 16, &code) || !code.is_rip_relative || code.flow != CODE_PLAIN ||
-        copy_check(&code, bytes) != EXIT_DIRECT || !decode(bytes, &decoded) || decoded.code.length != code.length)
+        copy_check(&code, bytes) != COPY_FINE || !decode(bytes, &decoded) || decoded.code.length != code.length)
       continue;
-    compare_copy(bytes, &decoded, &code);
+    compare_copy(bytes, &decoded, &code, UINT64_C(0x123456789000));
+    compare_copy(bytes, &decoded, &code, UINT64_C(0x40000000));
     checked++;
   }
   assert_true(checked > 10000);
@@ -683,13 +781,14 @@ int main(void)
     cmocka_unit_test(test_ranges),
     cmocka_unit_test(test_copy),
     cmocka_unit_test(test_options),
-    cmocka_unit_test(test_bad_memory),
     cmocka_unit_test(test_status),
     cmocka_unit_test(test_branches),
     cmocka_unit_test(test_branches_pie),
     cmocka_unit_test(test_change),
     cmocka_unit_test(test_crash),
     cmocka_unit_test(test_fork),
+    cmocka_unit_test(test_exec),
+    cmocka_unit_test(test_signal),
     cmocka_unit_test(test_long),
     cmocka_unit_test(test_refuse),
     cmocka_unit_test(test_bad_files),

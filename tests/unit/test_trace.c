@@ -570,14 +570,30 @@ static void test_chunk_taken_out(void **state)
   free(bytes);
 }
 
-static void test_newer_version(void **state)
+/* Other versions, and ours. */
+static void test_versions(void **state)
 {
-  /* Checksums by another implementation of CRC-32C. */
-  static const uint8_t newer[16] = {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 2, 0, 0, 0, 0x18, 0xc6, 0x30, 0xf6};
+  /* Version, least version of a reader. Checksums by another implementation of CRC-32C. */
+  static const uint8_t newer[16] = {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 3, 0, 3, 0, 0x39, 0xc4, 0x92, 0x1f};
+  static const uint8_t good[3][16] = {
+    {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 3, 0, 2, 0, 0x4e, 0x5c, 0x30, 0x0c},
+    {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 2, 0, 2, 0, 0xf6, 0xf6, 0x75, 0xd1},
+    {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 1, 0, 0, 0, 0x21, 0x4f, 0x12, 0x94},
+  };
   struct lb_trace_reader *reader;
+  size_t size;
+  uint8_t *bytes;
 
   (void)state;
   assert_int_equal(lb_trace_reader_open_bytes(newer, sizeof(newer), &reader), LB_E_TRACE_VERSION);
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(lb_trace_reader_open_bytes(good[i], sizeof(good[i]), &reader), 0);
+    lb_trace_reader_close(reader);
+  }
+  writer_finish(writer_new(0));
+  bytes = file_load(path, &size);
+  assert_memory_equal(bytes, good[1], sizeof(good[1]));
+  free(bytes);
 }
 
 /* ---- the tail ---- */
@@ -779,7 +795,7 @@ int main(void)
     CASE(test_cut_anywhere),
     CASE(test_damage_anywhere),
     CASE(test_chunk_taken_out),
-    CASE(test_newer_version),
+    CASE(test_versions),
     CASE(test_tail),
     CASE(test_tail_of_long_stream),
     CASE(test_tail_of_damage),

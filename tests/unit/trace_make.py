@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""trace_make.py FOLDER ELF: traces that no producer here writes, made from doc/trace.md alone: several threads and address
+"""trace_make.py FOLDER ELF: traces that no producer here writes, made from doc/trace-format.md alone: several threads and address
 spaces, gaps, modules that come and go, names from a stranger, damage. ELF is a file with a build-id and a symbol `work`."""
 import struct
 import subprocess

@@ -63,6 +63,7 @@ _lbr()
   *:machine:--predictor:*) words='none 2bit gshare' ;;
   *:machine:--dump:* | *:machine:-d:*) words='lbr ds bts pebs regs msrs' ;;
   *:machine:--until:*) words='idle halt insns= seconds= text=' ;;
+  *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
   *:machine:--serial:*) words='stdio none' files=yes ;;
   *:*:*:-*) words=$(_lbr_options "$command") ;;
   *:cpu:*:*) words=$(lbr cpu --names 2>/dev/null) ;;

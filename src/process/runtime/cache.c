@@ -1,86 +1,376 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of the code cache, the index from application addresses to blocks, and the small table in the region that
- * indirect branches look into by themselves.
+ * The memory of the code cache, the index from application addresses to units, and the ways between units.
+ *
+ * An exit that is tied to a unit stays so for ever, because the log says nothing about it. A unit whose code has
+ * changed therefore keeps its place: its first two bytes become a jump to the room before it, and from there to a stub
+ * that asks the dispatcher; once there is another unit for that address, to one that logs it and goes there.
  */
 #include <linux/mman.h>
 
 #include "process/runtime.h"
 
-static const uint64_t index_size = CACHE_INDEX * sizeof(struct cache_entry);
+enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STUB_MOST = 128 };
 
-int cache_init(struct cache *cache)
+static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an instruction */
+
+static void *memory_for(uint64_t size)
 {
-  enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-  int64_t code = kernel_map(0, CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS, -1, 0);
-  if (is_failure(code))
-    return (int)code;
-  int64_t index = kernel_map(0, index_size, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0);
-  if (is_failure(index))
-    return (int)index;
-  cache->code = (uint8_t *)code;
-  cache->index = (struct cache_entry *)index;
-  return 0;
+  int64_t memory = kernel_map(0x200000000000, size, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0);
+  return is_failure(memory) ? NULL : (void *)memory;
 }
+
+int cache_init(struct runtime *runtime)
+{
+  runtime->units = memory_for(CACHE_UNITS * sizeof(*runtime->units));
+  runtime->index = memory_for(CACHE_INDEX * sizeof(*runtime->index));
+  runtime->places = memory_for((uint64_t)CACHE_PLACES * sizeof(*runtime->places));
+  runtime->local = memory_for((uint64_t)runtime->step_capacity * sizeof(*runtime->local));
+  bool is_good = runtime->units && runtime->index && runtime->places && runtime->local;
+  return is_good ? 0 : -12;
+}
+
+/* ---- areas ---- */
+
+static bool is_near(const uint8_t *code, uint64_t address)
+{
+  int64_t low = (int64_t)(address - (uint64_t)code), high = low - CACHE_AREA_SIZE;
+  return low < reach && low > -reach && high < reach && high > -reach;
+}
+
+/* Tries around the address, so that what is there stays in reach of each other; then anywhere. */
+static int64_t map_near(uint64_t address)
+{
+  enum { STEP = 64 << 20, TRIES = 16 };
+  uint64_t base = address & ~(uint64_t)(STEP - 1);
+  for (uint64_t i = 1; i <= TRIES; i++) {
+    uint64_t wish = base - i * STEP - CACHE_AREA_SIZE;
+    if (base < 4096 * (uint64_t)STEP) /* low addresses are left to the application */
+      break;
+    int64_t code = kernel_map(wish, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                              ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (code == (int64_t)wish)
+      return code;
+    if (!is_failure(code))
+      kernel_call(11, (uint64_t)code, CACHE_AREA_SIZE, 0, 0, 0, 0);
+  }
+  return kernel_map(0, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS, -1, 0);
+}
+
+static bool area_open(struct area *area, uint64_t address)
+{
+  int64_t code = map_near(address);
+  uint32_t *units = memory_for(CACHE_AREA_SIZE / CACHE_GRAIN / 2 * sizeof(*units));
+  if (is_failure(code) || !units)
+    return false;
+  kernel_call(28, (uint64_t)code, CACHE_AREA_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
+  *area = (struct area){.code = (uint8_t *)code,
+                        .used = 64,
+                        .size = CACHE_AREA_SIZE / 2,
+                        .cold = CACHE_AREA_SIZE / 2,
+                        .cold_end = CACHE_AREA_SIZE,
+                        .units = units};
+  return true;
+}
+
+static bool area_has_room(const struct area *area, uint64_t size)
+{
+  return area->code && area->size - area->used >= size && area->cold_end - area->cold >= size;
+}
+
+/* Addresses below 2 GiB can be named from everywhere. */
+struct area *cache_area(struct runtime *runtime, uint64_t address)
+{
+  struct area *some = NULL;
+  for (unsigned i = 0; i < CACHE_AREAS; i++) {
+    struct area *area = &runtime->areas[i];
+    bool is_new = !area->code;
+    if (is_new && some && address < INT32_MAX)
+      return some;
+    if (is_new && !area_open(area, address))
+      break;
+    if (area_has_room(area, CACHE_PATH_MOST)) {
+      if (is_new || address < INT32_MAX || is_near(area->code, address))
+        return area;
+      some = area;
+    }
+  }
+  if (!some)
+    runtime_fail(PROCESS_E_CACHE_FULL, 0, address);
+  return some;
+}
+
+/* A few bytes near some code: of what is run often, or seldom. */
+static struct emitter stub_begin(struct runtime *runtime, const uint8_t *near, bool is_cold, struct area **ret_area)
+{
+  for (unsigned i = 0; i < CACHE_AREAS; i++) {
+    struct area *area = &runtime->areas[i];
+    if (area_has_room(area, STUB_MOST) && is_near(area->code, (uint64_t)near)) {
+      *ret_area = area;
+      return (struct emitter){area->code + (is_cold ? area->cold : area->used)};
+    }
+  }
+  runtime_fail(PROCESS_E_CACHE_FULL, 0, 0);
+}
+
+static void stub_end(struct area *area, const struct emitter *emitter)
+{
+  uint64_t end = (uint64_t)(emitter->at - area->code);
+  if (end > area->size)
+    area->cold = (end + 7) & ~7ull;
+  else
+    area->used = end;
+}
+
+/* ---- the index ---- */
 
 static uint64_t hash(uint64_t address)
 {
-  return address * 0x9E3779B97F4A7C15 >> 44 & (CACHE_INDEX - 1);
+  return address * 0x9E3779B97F4A7C15 >> 41 & (CACHE_INDEX - 1);
 }
 
-const struct cache_entry *cache_find(const struct cache *cache, uint64_t address)
+/* The place in the index of the newest unit at the address, or the free one where it would be. */
+static uint32_t *index_slot(struct runtime *runtime, uint64_t address)
 {
-  for (uint64_t at = hash(address);; at = (at + 1) & (CACHE_INDEX - 1)) {
-    const struct cache_entry *entry = &cache->index[at];
-    if (entry->address == address && entry->direct)
-      return entry;
-    if (!entry->direct)
-      return NULL;
-  }
-}
-
-/* There is always a free place: cache_make_room sees to it. */
-void cache_add(struct cache *cache, const struct cache_entry *entry)
-{
-  uint64_t at = hash(entry->address);
-  while (cache->index[at].direct)
+  uint64_t at = hash(address);
+  while (runtime->index[at] && runtime->units[runtime->index[at] - 1].address != address)
     at = (at + 1) & (CACHE_INDEX - 1);
-  cache->index[at] = *entry;
-  cache->count++;
+  return &runtime->index[at];
 }
 
-void cache_make_room(struct runtime *runtime)
+struct unit *cache_find(struct runtime *runtime, uint64_t address)
 {
-  const struct cache *cache = &runtime->cache;
-  if (cache->used + CACHE_BLOCK_MOST > CACHE_SIZE || cache->count > CACHE_INDEX / 4 * 3)
-    cache_flush(runtime);
+  uint32_t number = *index_slot(runtime, address);
+  struct unit *unit = number ? &runtime->units[number - 1] : NULL;
+  return unit && !unit->is_stale ? unit : NULL;
 }
 
-static uint64_t *lookup_from(const struct runtime *runtime)
+struct unit *cache_add(struct runtime *runtime, struct area *area, const struct unit *unit)
 {
-  return (uint64_t *)((uint8_t *)runtime->state + REGION_LOOKUP_FROM);
+  if (runtime->unit_count == CACHE_UNITS)
+    runtime_fail(PROCESS_E_CACHE_FULL, 0, unit->address);
+  uint32_t number = runtime->unit_count;
+  struct unit *kept = &runtime->units[number];
+  uint32_t *slot = index_slot(runtime, unit->address);
+  *kept = *unit;
+  kept->older = *slot;
+  runtime->local[unit->head] = number;
+  area->units[area->unit_count] = number;
+  __atomic_store_n(&area->unit_count, area->unit_count + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&runtime->unit_count, number + 1, __ATOMIC_RELEASE);
+  *slot = number + 1;
+  return kept;
 }
 
-static uint64_t *lookup_to(const struct runtime *runtime)
+/* ---- ways ---- */
+
+/* From here to code that may be out of reach of a rel32. */
+static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, const uint8_t *to)
 {
-  return (uint64_t *)((uint8_t *)runtime->state + REGION_LOOKUP_TO);
+  int64_t distance = to - site;
+  if (distance < reach && distance > -reach)
+    return to;
+  struct area *area;
+  struct emitter emitter = stub_begin(runtime, site, true, &area);
+  const uint8_t *stub = emitter.at;
+  emit_bytes(&emitter, (const uint8_t[]){0xFF, 0x25, 0, 0, 0, 0}, 6); /* jmp *0(%rip) */
+  emit_u64(&emitter, (uint64_t)to);
+  stub_end(area, &emitter);
+  return stub;
 }
 
-/* Untouched pages are 0, and no address with an index other than 0 is 0. Entry 0 gets one that has another index. */
-void cache_flush(struct runtime *runtime)
+/* Code for indirect branches: RCX holds the target, it and RDX are spilled. Another target goes on at `next`. */
+static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, uint64_t next)
 {
-  struct cache *cache = &runtime->cache;
-  kernel_call(28, (uint64_t)cache->index, index_size, MADV_DONTNEED, 0, 0, 0);
-  kernel_call(28, (uint64_t)lookup_from(runtime), REGION_LOOKUP_TO - REGION_LOOKUP_FROM, MADV_DONTNEED, 0, 0, 0);
-  lookup_from(runtime)[0] = 1;
-  cache->used = 16; /* offset 0 means none */
-  cache->count = 0;
-  cache->generation++;
+  struct area *area;
+  struct emitter emitter = stub_begin(runtime, unit->code, false, &area);
+  uint8_t *entry = emitter.at;
+  emit_compare(&emitter, unit->address);
+  emit_byte(&emitter, 0xE3); /* jrcxz hit */
+  uint8_t *distance = emitter.at++;
+  emit_address(&emitter, GPR_RDX, unit->address);
+  emit_u32(&emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx: the target again */
+  emit_address(&emitter, GPR_RDX, next);
+  emit_bytes(&emitter, (const uint8_t[]){0xFF, 0xE2}, 2); /* jmp *%rdx */
+  *distance = (uint8_t)(emitter.at - distance - 1);
+  emit_reload(&emitter, GPR_RDX, STATE_SPILL_RDX);
+  emit_reload(&emitter, GPR_RCX, STATE_SPILL_RCX);
+  emit_log(&emitter, unit->head);
+  emit_jump(&emitter, unit->code);
+  stub_end(area, &emitter);
+  return entry;
 }
 
-void cache_publish(struct runtime *runtime, const struct cache_entry *entry)
+static uint64_t *lookup_table(const struct thread *thread)
 {
-  uint16_t at = (uint16_t)entry->address;
-  lookup_from(runtime)[at] = entry->address;
-  lookup_to(runtime)[at] = (uint64_t)(runtime->cache.code + entry->indirect);
+  return (uint64_t *)((uint8_t *)thread->state + REGION_LOOKUP);
+}
+
+/* What is in the way comes behind it. */
+void cache_publish(struct thread *thread, struct unit *unit)
+{
+  uint64_t *slot = lookup_table(thread) + (unit->address & 0xFFFF);
+  if (*slot != (uint64_t)leave_indirect) {
+    *slot = (uint64_t)indirect_way(thread->runtime, unit, *slot);
+    return;
+  }
+  if (!unit->indirect)
+    unit->indirect = indirect_way(thread->runtime, unit, (uint64_t)leave_indirect);
+  *slot = (uint64_t)unit->indirect;
+}
+
+void cache_lookup_init(struct thread *thread)
+{
+  uint64_t *table = lookup_table(thread);
+  for (unsigned i = 0; i < 65536; i++)
+    table[i] = (uint64_t)leave_indirect;
+}
+
+/* Logs an exit; with a head, that its path is entered, too. */
+void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t number, uint32_t head)
+{
+  const struct unit *from = &runtime->units[runtime->local[runtime->steps[number].head]];
+  if (from->uses_r11)
+    emit_take_r11(emitter);
+  emit_log(emitter, number);
+  if (head)
+    emit_log(emitter, PATH_ENTER | head);
+}
+
+static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const struct unit *unit, bool is_explicit)
+{
+  struct area *area;
+  const uint8_t *target = in_reach(runtime, (const uint8_t *)runtime->local[number], unit->code);
+  struct emitter emitter = stub_begin(runtime, (const uint8_t *)runtime->local[number], false, &area);
+  const uint8_t *edge = emitter.at;
+  cache_write_edge(runtime, &emitter, number, is_explicit ? unit->head : 0);
+  emit_jump(&emitter, target);
+  stub_end(area, &emitter);
+  return edge;
+}
+
+/* Of a step that was there before a fork the parent and the child would each say what follows: it is logged. */
+void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool is_new)
+{
+  struct path_step *step = &runtime->steps[number];
+  uint8_t *site = (uint8_t *)runtime->local[number];
+  bool is_foreign = step->space != runtime->space;
+  if (!is_foreign && step->next)
+    return;
+  if (!is_foreign)
+    __atomic_store_n(&step->next, unit->head, __ATOMIC_RELEASE);
+  int64_t distance = unit->edge - site;
+  bool is_edge = is_new && !is_foreign && distance < reach && distance > -reach;
+  emit_patch(site, is_edge ? unit->edge : edge_make(runtime, number, unit, is_foreign));
+}
+
+/* The bytes before a unit and its edge hold a jump, the number in one word of memory. */
+static void stale_lead(struct unit *unit, const uint8_t *to)
+{
+  uint8_t *jump = (uint8_t *)unit->edge - 5;
+  jump[0] = 0xE9;
+  emit_patch(jump + 1, to);
+}
+
+static void stale_ask(struct runtime *runtime, struct unit *unit)
+{
+  struct area *area;
+  struct emitter emitter = stub_begin(runtime, unit->code, true, &area);
+  const uint8_t *stub = emitter.at;
+  emit_exit_number(&emitter, unit->head);
+  emit_leave(&emitter, STATE_LEAVE_STALE);
+  stub_end(area, &emitter);
+  stale_lead(unit, stub);
+}
+
+void cache_make_stale(struct runtime *runtime, struct unit *unit)
+{
+  if (unit->is_stale)
+    return;
+  unit->is_stale = 1;
+  stale_ask(runtime, unit);
+  int64_t distance = unit->edge - 5 - (unit->code + 2);
+  uint16_t jump = (uint16_t)(0xEB | (uint16_t)(distance & 0xFF) << 8); /* jmp to the one before */
+  __atomic_store_n((uint16_t *)unit->code, jump, __ATOMIC_RELEASE);
+  for (uint32_t number = unit->older; number; number = runtime->units[number - 1].older)
+    stale_ask(runtime, &runtime->units[number - 1]);
+}
+
+void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
+{
+  if (unit->is_checked)
+    return;
+  struct area *area;
+  const uint8_t *target = in_reach(runtime, old->code, unit->code);
+  struct emitter emitter = stub_begin(runtime, old->code, true, &area);
+  const uint8_t *stub = emitter.at;
+  emit_log(&emitter, PATH_ENTER | unit->head);
+  emit_jump(&emitter, target);
+  stub_end(area, &emitter);
+  stale_lead(old, stub);
+}
+
+/* ---- back to the application ---- */
+
+static const struct area *area_of(const struct runtime *runtime, uint64_t pc)
+{
+  for (unsigned i = 0; i < CACHE_AREAS; i++) {
+    const struct area *area = &runtime->areas[i];
+    if (area->code && pc - (uint64_t)area->code < CACHE_AREA_SIZE)
+      return area;
+  }
+  return NULL;
+}
+
+bool cache_has(const struct runtime *runtime, uint64_t pc)
+{
+  return area_of(runtime, pc) != NULL;
+}
+
+/* The last unit of the area that begins at or before the address, or NULL. */
+static const struct unit *unit_before(const struct runtime *runtime, const struct area *area, uint64_t pc)
+{
+  uint32_t low = 0, high = __atomic_load_n(&area->unit_count, __ATOMIC_ACQUIRE);
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if ((uint64_t)runtime->units[area->units[middle]].code <= pc)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low ? &runtime->units[area->units[low - 1]] : NULL;
+}
+
+/* Walks along the path up to the instruction whose translation holds the offset. */
+static void walk_to(const struct runtime *runtime, const struct unit *unit, uint32_t offset,
+                    struct location *location)
+{
+  const struct place *place = runtime->places + unit->place;
+  const struct path_step *step = runtime->steps + unit->head;
+  location->address = unit->address;
+  for (unsigned i = 1; i < unit->place_count && place[1].code <= offset; i++, place++) {
+    bool is_branch = place->spilled & PLACE_BRANCH;
+    if (is_branch)
+      location->passed++;
+    step += is_branch;
+    location->address = is_branch && step->flags & PATH_FOLLOW ? step->to : location->address + place->length;
+  }
+  bool is_before = offset < place->code; /* before the first: R11 is given back there */
+  location->is_boundary = is_before ? !offset : offset == place->code;
+  location->spilled = offset >= place->code + 9u ? place->spilled & ~(unsigned)PLACE_BRANCH : 0;
+  if (!unit->uses_r11 || is_before)
+    location->spilled |= PLACE_R11;
+}
+
+bool cache_locate(const struct runtime *runtime, uint64_t pc, struct location *ret_location)
+{
+  const struct area *area = area_of(runtime, pc);
+  const struct unit *unit = area ? unit_before(runtime, area, pc) : NULL;
+  *ret_location = (struct location){.is_stub = true};
+  if (!unit || pc - (uint64_t)unit->code >= unit->size)
+    return false;
+  uint32_t offset = (uint32_t)(pc - (uint64_t)unit->code);
+  ret_location->is_stub = false;
+  walk_to(runtime, unit, offset, ret_location);
+  return true;
 }

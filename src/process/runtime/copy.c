@@ -5,7 +5,7 @@
  */
 #include "process/runtime.h"
 
-enum { REX_W = 8, REX_R = 4, REX_B = 1 };
+enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
 
 static bool is_modrm_reg(const struct code *code)
 {
@@ -30,16 +30,16 @@ static bool is_short_branch(const struct code *code)
   return code->flow != CODE_PLAIN && code->flow <= CODE_RET && code->prefixes & CODE_66 && !(code->rex & REX_W);
 }
 
-enum exit_reason copy_check(const struct code *code, const uint8_t *bytes)
+enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes)
 {
   bool is_xbegin = code->map == 0 && !code->encoding && code->opcode == 0xC7 && code->modrm == 0xF8;
-  bool is_int_n = code->flow == CODE_INT && code->map == 0 && bytes[code->length - 2] == 0xCD && code->imm_size == 1;
   bool is_sysenter = code->flow == CODE_INT && code->map == 1;
+  (void)bytes;
   if (code->prefixes & CODE_GS || uses_gs(code))
-    return EXIT_GS;
-  if (code->flow == CODE_FAR || is_xbegin || is_int_n || is_sysenter || is_short_branch(code))
-    return EXIT_INSTRUCTION;
-  return EXIT_DIRECT;
+    return COPY_GS;
+  if (code->flow == CODE_FAR || is_xbegin || is_sysenter || is_short_branch(code))
+    return COPY_REFUSE;
+  return COPY_FINE;
 }
 
 /* The register in VEX.vvvv, where it stands for a general register at all. */
@@ -49,6 +49,21 @@ static unsigned vvvv_of(const struct code *code, const uint8_t *bytes)
   if (code->encoding == 0x62)
     return ~opcode[-2] >> 3 & 15;
   return code->encoding ? ~opcode[-1] >> 3 & 15 : 16;
+}
+
+/* Vector register 11 counts too where its number stands in the same bits: it does no harm. */
+bool copy_uses_r11(const struct code *code, const uint8_t *bytes)
+{
+  bool has_b = code->rex & REX_B;
+  if (!code->modrm_offset)
+    return has_b && (code->opcode & 7) == 3;
+  unsigned modrm = code->modrm, rm = modrm & 7;
+  if ((code->rex & REX_R && (modrm >> 3 & 7) == 3) || vvvv_of(code, bytes) == 11)
+    return true;
+  if (modrm >> 6 == 3 || rm != 4)
+    return has_b && rm == 3;
+  unsigned sib = bytes[code->modrm_offset + 1];
+  return (has_b && (sib & 7) == 3) || (code->rex & REX_X && (sib >> 3 & 7) == 3);
 }
 
 /* A register that the instruction does not use. What an instruction with memory uses unsaid is RAX, RCX and RDX, and of
@@ -108,25 +123,59 @@ static bool in_reach(const struct emitter *emitter, const struct code *code, uin
   return *ret_distance == (int32_t)*ret_distance && !(code->prefixes & CODE_67);
 }
 
-void copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
+/* LEA of 64 bits is a number. */
+static bool copy_lea(struct emitter *emitter, const struct code *code, uint64_t target)
+{
+  if (code->encoding || code->map || code->opcode != 0x8D || !(code->rex & REX_W) || code->prefixes & CODE_66)
+    return false;
+  emit_byte(emitter, 0x48 | (code->rex & REX_R ? REX_B : 0));
+  emit_byte(emitter, 0xB8 | (code->modrm >> 3 & 7));
+  emit_u64(emitter, target);
+  return true;
+}
+
+/* An address that fits 31 bits needs no base: ModRM and SIB say so, in one byte more. */
+static bool copy_absolute(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t target)
+{
+  if (target > INT32_MAX || code->length == 15 || code->rex & REX_X || code->prefixes & CODE_67 ||
+      code->encoding == 0x62)
+    return false;
+  emit_bytes(emitter, bytes, code->modrm_offset);
+  emit_byte(emitter, (code->modrm & 0x38) | 4);
+  emit_byte(emitter, 0x25);
+  emit_u32(emitter, (uint32_t)target);
+  emit_bytes(emitter, bytes + code->imm_offset, code->imm_size);
+  return true;
+}
+
+static unsigned spill_of(unsigned reg)
+{
+  return reg == GPR_RSI ? PLACE_RSI : reg == GPR_RDI ? PLACE_RDI : PLACE_RBX;
+}
+
+unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
 {
   if (!code->is_rip_relative) {
     emit_bytes(emitter, bytes, code->length);
-    return;
+    return 0;
   }
   uint64_t target = rip_target(code, bytes, address);
   int64_t distance;
   if (in_reach(emitter, code, target, &distance)) {
     uint8_t *at = emitter->at;
     emit_bytes(emitter, bytes, code->length);
-    memcpy(at + code->disp_offset, &distance, 4);
-    return;
+    int32_t narrow = (int32_t)distance;
+    __builtin_memcpy(at + code->disp_offset, &narrow, 4);
+    return 0;
   }
+  if (copy_lea(emitter, code, target) || copy_absolute(emitter, code, bytes, target))
+    return 0;
   unsigned base = free_register(code, bytes);
   emit_spill(emitter, base, STATE_SPILL);
   emit_address(emitter, base, target);
   copy_rebased(emitter, code, bytes, base);
   emit_reload(emitter, base, STATE_SPILL);
+  return spill_of(base);
 }
 
 /* FF /2 and FF /4 become 8B /r: a MOV of 64 bits into RCX with the same operand. F2 and F3 mean nothing to either. */

@@ -1,87 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The application has left the cache: find or translate the block that comes next, and tie it to the place that it came
+ * The application has left the cache: find or translate the unit that comes next, and tie it to the place that it came
  * from, so that it need not leave there again.
  */
+#include "lastbranch/branch.h"
 #include "process/runtime.h"
 
-static const uint64_t vsyscall_page = 0xFFFFFFFFFF600000;
-
-/* The block at the address, or NULL: nothing may be executed there. */
-static const struct cache_entry *block_at(struct runtime *runtime, uint64_t address)
+/* The bytes of a checked unit are still the same. */
+static bool is_good(struct thread *thread, const struct unit *unit)
 {
-  const struct cache_entry *entry = cache_find(&runtime->cache, address);
-  if (entry)
-    return entry;
-  if (address - vsyscall_page < PROCESS_PAGE)
-    runtime_fail(PROCESS_E_VSYSCALL, 0, address);
-  return range_end(&runtime->executable, address) ? translate_block(runtime, address) : NULL;
+  uint8_t now[256];
+  if (!unit->is_checked)
+    return true;
+  for (uint32_t at = 0; at < unit->byte_count; at += sizeof(now)) {
+    uint32_t size = unit->byte_count - at < sizeof(now) ? unit->byte_count - at : sizeof(now);
+    if (!safe_read(thread, now, unit->address + at, size))
+      return false;
+    for (uint32_t i = 0; i < size; i++)
+      if (now[i] != unit->bytes[at + i])
+        return false;
+  }
+  return true;
 }
 
-static void set_pending(struct runtime *runtime, uint64_t address)
+/* The unit at the address, or NULL: nothing can be executed there. With the lock held. If it is made now, it is for that
+ * exit. */
+static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t edge_step)
 {
-  runtime->state->target = address;
-  __atomic_store_n(&runtime->state->is_pending, 1, __ATOMIC_RELEASE);
+  struct runtime *runtime = thread->runtime;
+  struct unit *unit = cache_find(runtime, address);
+  if (unit && is_good(thread, unit))
+    return unit;
+  if (unit)
+    cache_make_stale(runtime, unit);
+  return range_find(&runtime->executable, address) ? translate(thread, address, edge_step) : NULL;
 }
 
-/* Where nothing may be executed the application goes by itself, and gets the fault that it would have got. The pending
- * target stays, for no block will log it. */
-static const struct cache_entry *go(struct runtime *runtime, uint64_t address)
+/* Where nothing can be executed the application goes by itself, and gets the fault that it would have got. */
+static void resume_at(struct thread *thread, const struct unit *unit)
 {
-  struct process_state *state = runtime->state;
-  set_pending(runtime, address);
-  const struct cache_entry *entry = block_at(runtime, address);
-  state->resume = entry ? (uint64_t)(runtime->cache.code + entry->direct) : address;
-  if (entry)
-    __atomic_store_n(&state->is_pending, 0, __ATOMIC_RELEASE);
-  return entry;
+  thread->state->native = thread->state->rip;
+  thread->state->resume = unit ? (uint64_t)unit->code : (uint64_t)native_enter;
 }
 
-void dispatch_to(struct runtime *runtime, uint64_t address)
+void dispatch_to(struct thread *thread)
 {
-  go(runtime, address);
+  runtime_lock(thread->runtime);
+  struct unit *unit = unit_at(thread, thread->state->rip, 0);
+  runtime_unlock(thread->runtime);
+  resume_at(thread, unit);
+  if (unit)
+    log_put(thread, PATH_ENTER | unit->head);
 }
 
-static void leave_direct(struct runtime *runtime, const struct exit *exit)
+static uint32_t last_entry(const struct thread *thread)
 {
-  uint32_t generation = runtime->cache.generation;
-  const struct cache_entry *entry = go(runtime, exit->target);
-  if (entry && generation == runtime->cache.generation)
-    emit_patch(runtime->cache.code + exit->site, runtime->cache.code + entry->direct);
+  return *(const uint32_t *)(thread->state->log - 4);
 }
 
-/* emit_lookup says where the target is. */
-static void leave_indirect(struct runtime *runtime)
+/* state->exit is the step by which it left. */
+void dispatch_direct(void)
 {
-  struct process_state *state = runtime->state;
-  uint64_t target = state->registers[GPR_RDX] - state->registers[GPR_RCX];
+  struct thread *thread = thread_self();
+  struct runtime *runtime = thread->runtime;
+  uint32_t number = (uint32_t)thread->state->exit;
+  struct path_step *step = &runtime->steps[number];
+  thread->state->rip = step->to;
+  log_put(thread, number);
+  runtime_lock(runtime);
+  uint32_t count = runtime->unit_count;
+  struct unit *unit = unit_at(thread, step->to, step->space == runtime->space ? number : 0);
+  if (unit && !unit->is_checked)
+    cache_tie(runtime, number, unit, runtime->unit_count != count && unit->is_for_edge);
+  bool is_tied = unit && step->next == unit->head;
+  runtime_unlock(runtime);
+  resume_at(thread, unit);
+  if (unit && !is_tied)
+    log_put(thread, PATH_ENTER | unit->head);
+}
+
+/* The head of the path that is running, by the last entry. */
+static uint32_t running_head(const struct thread *thread)
+{
+  uint32_t entry = last_entry(thread);
+  if (entry & PATH_ENTER)
+    return entry & ~PATH_ENTER;
+  const struct path_step *step = &thread->runtime->steps[entry];
+  return step->flags & PATH_HEAD ? entry : step->next;
+}
+
+/* An indirect branch to where nothing can be executed: no head will say where it went. */
+static void log_lost(struct thread *thread, uint64_t target)
+{
+  const struct path_step *steps = thread->runtime->steps;
+  uint32_t entry = last_entry(thread);
+  if (!(entry & PATH_ENTER) && steps[entry].flags & PATH_OPEN) { /* of a return that was expected elsewhere */
+    log_event(thread, LB_BRANCH_KINDS, 0, target, 0);
+    return;
+  }
+  uint32_t head = running_head(thread);
+  const struct path_step *last = &steps[head + steps[head].count];
+  log_event(thread, last->kind, steps[head].count - 1u, last->from, target);
+}
+
+static unsigned taken_by_return(struct thread *thread, const struct path_step *step)
+{
+  uint8_t bytes[3] = {0};
+  if (!safe_read(thread, bytes, step->from + step->length - 3u, sizeof(bytes)) || step->length < 3)
+    return 8;
+  return bytes[0] == 0xC2 ? 8u + bytes[1] + 256u * bytes[2] : 8;
+}
+
+/* A target that is no address at all: the branch itself faults, and nothing of it has been done. */
+static void undo_branch(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  const struct path_step *steps = thread->runtime->steps;
+  uint32_t entry = last_entry(thread);
+  bool is_left = !(entry & PATH_ENTER) && steps[entry].flags & PATH_OPEN;
+  uint32_t head = is_left ? steps[entry].head : running_head(thread);
+  const struct path_step *step = is_left ? &steps[entry] : &steps[head + steps[head].count];
+  if (is_left) {
+    state->log -= 4;
+    *(uint32_t *)state->log = 0;
+  }
+  if (step->kind == LB_BRANCH_NEAR_RET)
+    state->registers[GPR_RSP] -= taken_by_return(thread, step);
+  else if (step->kind == LB_BRANCH_NEAR_IND_CALL)
+    state->registers[GPR_RSP] += 8;
+  state->native = state->rip;
+  state->rip = step->from;
+  state->resume = thread->place_resume = (uint64_t)native_enter;
+  thread->place_passed = (unsigned)(step - &steps[head]) - 1;
+}
+
+static bool is_canonical(uint64_t address)
+{
+  return (uint64_t)((int64_t)(address << 16) >> 16) == address;
+}
+
+/* The target is in RCX. */
+void dispatch_indirect(void)
+{
+  struct thread *thread = thread_self();
+  struct process_state *state = thread->state;
+  state->rip = state->registers[GPR_RCX];
   state->registers[GPR_RCX] = state->spill_rcx;
   state->registers[GPR_RDX] = state->spill_rdx;
-  const struct cache_entry *entry = go(runtime, target);
-  if (entry)
-    cache_publish(runtime, entry);
+  if (!is_canonical(state->rip)) {
+    undo_branch(thread);
+    return;
+  }
+  runtime_lock(thread->runtime);
+  struct unit *unit = unit_at(thread, state->rip, 0);
+  if (unit && !unit->is_checked)
+    cache_publish(thread, unit);
+  runtime_unlock(thread->runtime);
+  resume_at(thread, unit);
+  if (unit)
+    log_put(thread, unit->head);
+  else
+    log_lost(thread, state->rip);
 }
 
-void dispatch(void)
+void dispatch_stale(void)
 {
-  struct runtime *runtime = &the_runtime;
-  struct exit exit;
-  memcpy(&exit, runtime->cache.code + (uint32_t)runtime->state->exit, sizeof(exit));
-  switch (exit.reason) {
-  case EXIT_DIRECT:
-    leave_direct(runtime, &exit);
-    break;
-  case EXIT_INDIRECT:
-    leave_indirect(runtime);
-    break;
-  case EXIT_SYSCALL:
-    set_pending(runtime, exit.target); /* it may never come back */
-    syscall_make(runtime, exit.target);
-    go(runtime, exit.target);
-    break;
-  case EXIT_GS:
-    runtime_fail(PROCESS_E_GS, 0, exit.target);
-  default:
-    runtime_fail(PROCESS_E_INSTRUCTION, 0, exit.target);
-  }
+  struct thread *thread = thread_self();
+  struct runtime *runtime = thread->runtime;
+  runtime_lock(runtime);
+  struct unit *old = &runtime->units[runtime->local[(uint32_t)thread->state->exit]];
+  thread->state->rip = old->address;
+  struct unit *unit = unit_at(thread, old->address, 0);
+  if (unit)
+    cache_replace(runtime, old, unit);
+  runtime_unlock(runtime);
+  resume_at(thread, unit);
+  if (unit)
+    log_put(thread, PATH_ENTER | unit->head);
+}
+
+/* SYSCALL leaves the address behind it in RCX and the flags in R11 (SDM vol. 2). A call that a signal stands before is
+ * made again behind its handler, from the instruction itself, as the kernel does it. */
+void dispatch_syscall(void)
+{
+  enum { NR_RT_SIGRETURN = 15 };
+  struct thread *thread = thread_self();
+  struct process_state *state = thread->state;
+  uint32_t number = (uint32_t)state->exit;
+  if (number == 0 || number == UINT32_MAX)
+    runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0,
+                 thread->runtime->steps[running_head(thread)].from);
+  const struct path_step *step = &thread->runtime->steps[number];
+  state->rip = step->to;
+  state->registers[GPR_RCX] = step->to;
+  state->registers[GPR_R11] = state->flags;
+  if (state->registers[GPR_RAX] == NR_RT_SIGRETURN)
+    signal_call_return(thread);
+  log_put(thread, number);
+  if (!syscall_make(thread))
+    state->rip = step->from;
+  dispatch_to(thread);
 }

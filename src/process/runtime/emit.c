@@ -7,7 +7,9 @@
 
 void emit_bytes(struct emitter *emitter, const void *bytes, size_t size)
 {
-  memcpy(emitter->at, bytes, size);
+  const uint8_t *from = bytes;
+  for (size_t i = 0; i < size; i++) /* short: a call would cost more */
+    emitter->at[i] = from[i];
   emitter->at += size;
 }
 
@@ -18,19 +20,21 @@ void emit_byte(struct emitter *emitter, unsigned byte)
 
 void emit_u32(struct emitter *emitter, uint32_t value)
 {
-  emit_bytes(emitter, &value, 4);
+  __builtin_memcpy(emitter->at, &value, 4);
+  emitter->at += 4;
 }
 
 void emit_u64(struct emitter *emitter, uint64_t value)
 {
-  emit_bytes(emitter, &value, 8);
+  __builtin_memcpy(emitter->at, &value, 8);
+  emitter->at += 8;
 }
 
 /* MOV between a register and gs:slot. */
 static void emit_slot(struct emitter *emitter, unsigned opcode, unsigned reg, uint32_t slot)
 {
-  const uint8_t bytes[] = {0x65, 0x48, (uint8_t)opcode, (uint8_t)(reg << 3 | 4), 0x25};
-  emit_bytes(emitter, bytes, sizeof(bytes));
+  emit_u32(emitter, 0x4865u | opcode << 16 | (reg << 3 | 4) << 24);
+  emit_byte(emitter, 0x25);
   emit_u32(emitter, slot);
 }
 
@@ -51,68 +55,75 @@ void emit_address(struct emitter *emitter, unsigned reg, uint64_t address)
   emit_u64(emitter, address);
 }
 
-/* RCX is spilled. The offset is stored whole: a narrower store than the next block's load would stall it. LEA with a
- * 32-bit destination wraps at 4 GiB, which is where the ring starts over. */
-void emit_log(struct emitter *emitter, uint32_t id)
+/* Behind the last entry of a part is a page that faults: signal.c then gives R11 another place and lets the store be
+ * done again. */
+void emit_log(struct emitter *emitter, uint32_t entry)
 {
-  emit_reload(emitter, GPR_RCX, STATE_LOG);
-  emit_bytes(emitter, (const uint8_t[]){0x65, 0xC7, 0x81}, 3); /* movl $id, %gs:REGION_RING(%rcx) */
-  emit_u32(emitter, REGION_RING);
-  emit_u32(emitter, id);
-  emit_bytes(emitter, (const uint8_t[]){0x8D, 0x49, 0x04}, 3); /* lea 4(%rcx), %ecx */
-  emit_spill(emitter, GPR_RCX, STATE_LOG);
-  emit_reload(emitter, GPR_RCX, STATE_SPILL_RCX);
+  emit_bytes(emitter, (const uint8_t[]){0x41, 0xC7, 0x03}, 3); /* movl $entry, (%r11) */
+  emit_u32(emitter, entry);
+  emit_u32(emitter, 0x045B8D4D); /* lea 4(%r11), %r11 */
 }
 
-/* One store of 8 bytes, whatever the value: the return that loads it must not wait for two. */
-void emit_push(struct emitter *emitter, uint64_t value)
+/* MOV between R11 and gs:slot. */
+static void emit_r11(struct emitter *emitter, unsigned opcode, uint32_t slot)
 {
-  if (value <= INT32_MAX) {
-    emit_byte(emitter, 0x68);
-    emit_u32(emitter, (uint32_t)value);
-    return;
-  }
-  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
-  emit_address(emitter, GPR_RDX, value);
-  emit_byte(emitter, 0x52); /* push %rdx */
-  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
+  emit_u32(emitter, 0x1C004C65u | opcode << 16);
+  emit_byte(emitter, 0x25);
+  emit_u32(emitter, slot);
 }
 
-uint8_t *emit_jump(struct emitter *emitter)
+void emit_take_r11(struct emitter *emitter)
 {
-  emit_byte(emitter, 0xE9);
-  emit_u32(emitter, 0);
-  return emitter->at - 4;
+  emit_r11(emitter, 0x89, STATE_R11);
+  emit_r11(emitter, 0x8B, STATE_LOG);
+}
+
+void emit_give_r11(struct emitter *emitter)
+{
+  emit_r11(emitter, 0x89, STATE_LOG);
+  emit_r11(emitter, 0x8B, STATE_R11);
 }
 
 void emit_patch(uint8_t *site, const uint8_t *to)
 {
   int32_t distance = (int32_t)(to - (site + 4));
-  memcpy(site, &distance, 4);
+  __atomic_store_n((int32_t *)site, distance, __ATOMIC_RELEASE);
+}
+
+void emit_jump(struct emitter *emitter, const uint8_t *to)
+{
+  emit_byte(emitter, 0xE9);
+  emit_u32(emitter, (uint32_t)(to - (emitter->at + 4)));
+}
+
+void emit_leave(struct emitter *emitter, uint32_t slot)
+{
+  emit_u32(emitter, 0x2524FF65); /* jmp *%gs:slot */
+  emit_u32(emitter, slot);
+}
+
+void emit_exit_number(struct emitter *emitter, uint32_t number)
+{
+  emit_u32(emitter, 0x2504C765); /* movl $number, %gs:EXIT */
+  emit_u32(emitter, STATE_EXIT);
+  emit_u32(emitter, number);
 }
 
 void emit_lookup(struct emitter *emitter)
 {
-  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
-  emit_bytes(emitter, (const uint8_t[]){0x0F, 0xB7, 0xD1}, 3);             /* movzwl %cx, %edx */
-  emit_bytes(emitter, (const uint8_t[]){0x65, 0x48, 0x8B, 0x14, 0xD5}, 5); /* mov %gs:FROM(, %rdx, 8), %rdx */
-  emit_u32(emitter, REGION_LOOKUP_FROM);
-  emit_bytes(emitter, (const uint8_t[]){0x48, 0xF7, 0xD1}, 3);             /* not %rcx */
-  emit_bytes(emitter, (const uint8_t[]){0x48, 0x8D, 0x4C, 0x11, 0x01}, 5); /* lea 1(%rcx, %rdx), %rcx */
-  emit_bytes(emitter, (const uint8_t[]){0xE3, 0x02, 0xEB, 11}, 4);         /* jrcxz hit; jmp miss */
-  emit_bytes(emitter, (const uint8_t[]){0x0F, 0xB7, 0xD2}, 3);             /* hit: movzwl %dx, %edx */
-  emit_bytes(emitter, (const uint8_t[]){0x65, 0xFF, 0x24, 0xD5}, 4);       /* jmp *%gs:TO(, %rdx, 8) */
-  emit_u32(emitter, REGION_LOOKUP_TO);
+  emit_bytes(emitter, (const uint8_t[]){0x0F, 0xB7, 0xD1}, 3); /* movzwl %cx, %edx */
+  emit_u32(emitter, 0xD524FF65);                               /* jmp *%gs:LOOKUP(, %rdx, 8) */
+  emit_u32(emitter, REGION_LOOKUP);
 }
 
-void emit_exit(struct emitter *emitter, const uint8_t *cache, const struct exit *exit)
+/* RCX becomes 0 if it is the address. RDX is lost. */
+void emit_compare(struct emitter *emitter, uint64_t address)
 {
-  enum { CODE_BYTES = 20 };
-  uint32_t data = (uint32_t)(emitter->at - cache) + CODE_BYTES;
-  emit_bytes(emitter, (const uint8_t[]){0x65, 0xC7, 0x04, 0x25}, 4); /* movl $data, %gs:EXIT */
-  emit_u32(emitter, STATE_EXIT);
-  emit_u32(emitter, data);
-  emit_bytes(emitter, (const uint8_t[]){0x65, 0xFF, 0x24, 0x25}, 4); /* jmp *%gs:LEAVE */
-  emit_u32(emitter, STATE_LEAVE);
-  emit_bytes(emitter, exit, sizeof(*exit));
+  if (address <= INT32_MAX) {
+    emit_bytes(emitter, (const uint8_t[]){0x48, 0x8D, 0x89}, 3); /* lea -address(%rcx), %rcx */
+    emit_u32(emitter, 0 - (uint32_t)address);
+    return;
+  }
+  emit_address(emitter, GPR_RDX, 0 - address);
+  emit_u32(emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx */
 }

@@ -17,6 +17,7 @@ static const uint64_t address_most = 0x7FFFFFFFF000;
 /* A file while it is being mapped. */
 struct file {
   int fd;
+  const char *path;
   bool is_program;          /* not its interpreter */
   enum process_error error; /* and what went wrong */
   int system_error;
@@ -87,7 +88,7 @@ static bool is_segment_good(const Elf64_Phdr *segment)
 /* First address, address behind the last, and the strictest alignment of what is loaded. */
 static bool file_measure(struct file *file, struct range *ret_span, uint64_t *ret_alignment)
 {
-  struct range span = {UINT64_MAX, 0};
+  struct range span = {.start = UINT64_MAX};
   uint64_t alignment = PROCESS_PAGE;
   for (unsigned i = 0; i < file->header.e_phnum; i++) {
     const Elf64_Phdr *segment = &file->segments[i];
@@ -199,9 +200,13 @@ static bool file_map_segment(struct file *file, struct runtime *runtime, const E
     result = map_zeroes(segment, start);
   if (is_failure(result))
     return file_fail(file, PROCESS_E_NO_PLACE, result);
-  if (segment->p_flags & PF_X && !range_add(&runtime->executable, start - before, page_up(start + segment->p_memsz)))
-    return file_fail(file, PROCESS_E_RANGES_FULL, 0);
-  return true;
+  uint64_t end = page_up(start + segment->p_memsz);
+  uint32_t flags = RANGE_FILE | (segment->p_flags & PF_W ? RANGE_WRITABLE : 0);
+  if (!(segment->p_flags & PF_X))
+    return true;
+  note_put(runtime, NOTE_MAP, runtime->space, start - before, end, segment->p_offset - before, file->path,
+           (uint32_t)text_length(file->path));
+  return range_add(&runtime->executable, start - before, end, flags) || file_fail(file, PROCESS_E_RANGES_FULL, 0);
 }
 
 static bool file_map(struct file *file, struct runtime *runtime, struct image *ret_image)
@@ -229,6 +234,7 @@ static bool file_map(struct file *file, struct runtime *runtime, struct image *r
 static bool file_load(struct file *file, struct runtime *runtime, const char *path, struct image *ret_image)
 {
   file->fd = -1;
+  file->path = path;
   return file_open(file, path) && file_read_header(file) && file_map(file, runtime, ret_image);
 }
 

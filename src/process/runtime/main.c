@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The start of the runtime. lbr executed it with argv = {"lbr-runtime", FD, EXE, EXECFN, argv of the program...}: FD is
- * the shared memory, EXE the absolute path of the program, EXECFN the path as it was asked for. The kernel's stack is
- * handed on to the program without those four words; four, because the stack pointer must stay aligned to 16.
+ * The start of the runtime. lbr, or a program that runs under it, executed it with argv = {"lbr-runtime", FD, EXE,
+ * EXECFN, argv of the program...}: FD is the shared memory (see exec.c for what else it says), EXE the absolute path of
+ * the program, EXECFN the path as it was asked for. The kernel's stack is handed on to the program without those four
+ * words; four, because the stack pointer must stay aligned to 16.
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
 #include <elf.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 
 #include "process/runtime.h"
 
 enum { OWN_WORDS = 4, START_FLAGS = 0x202 };
-
-extern uint8_t runtime_stack_end[];
 
 struct runtime the_runtime;
 
@@ -31,10 +31,11 @@ static uint8_t status_of(enum process_error error)
 _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t address)
 {
   struct process_control *control = the_runtime.control;
-  if (control) {
+  uint32_t none = PROCESS_E_NONE;
+  if (control && __atomic_compare_exchange_n(&control->error, &none, error, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     control->system_error = system_error;
     control->address = address;
-    __atomic_store_n(&control->error, error, __ATOMIC_RELEASE);
+    control->error_process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
   }
   for (;;)
     kernel_call(__NR_exit_group, status_of(error), 0, 0, 0, 0, 0);
@@ -50,49 +51,20 @@ static int number_of(const char *text)
   return number;
 }
 
+/* Out of the way of what the application maps, and of what wants to be near that. */
 static void *map_shared(int fd, uint64_t offset, uint64_t size)
 {
-  int64_t address = kernel_map(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+  int64_t address = kernel_map(0x100000000000, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, offset);
   if (is_failure(address))
     runtime_fail(the_runtime.control ? PROCESS_E_NO_MEMORY : PROCESS_E_BAD_START, (int)address, 0);
   return (void *)address;
 }
 
-int region_map_ring(const struct runtime *runtime, int fd, uint64_t ring_offset)
-{
-  uint64_t ring = (uint64_t)runtime->state + REGION_RING;
-  for (uint64_t at = 0; at < REGION_SIZE - REGION_RING; at += runtime->ring_size) {
-    int64_t result =
-      kernel_map(ring + at, runtime->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, ring_offset);
-    if (is_failure(result))
-      return (int)result;
-  }
-  return 0;
-}
-
-static int region_map(struct runtime *runtime, int fd)
-{
-  enum { READ_WRITE = PROT_READ | PROT_WRITE };
-  int64_t region = kernel_map(0, REGION_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (is_failure(region))
-    return (int)region;
-  uint64_t start = (uint64_t)region;
-  int64_t state = kernel_map(start, PROCESS_PAGE, READ_WRITE, MAP_SHARED | MAP_FIXED, fd, PROCESS_STATE_OFFSET);
-  if (is_failure(state))
-    return (int)state;
-  int64_t lookup = kernel_map(start + REGION_LOOKUP_FROM, REGION_RING - REGION_LOOKUP_FROM, READ_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  if (is_failure(lookup))
-    return (int)lookup;
-  runtime->state = (struct process_state *)start;
-  return region_map_ring(runtime, fd, process_ring_offset(runtime->block_capacity));
-}
-
 static bool is_control_good(const struct process_control *control)
 {
-  uint32_t ring = control->ring_size;
-  return control->magic == PROCESS_MAGIC && ring >= PROCESS_RING_LEAST && ring <= PROCESS_RING_MOST &&
-         !(ring & (ring - 1)) && control->block_capacity >= 2;
+  uint32_t part = control->part_size;
+  return control->magic == PROCESS_MAGIC && part >= PROCESS_PART_LEAST && part <= PROCESS_PART_MOST &&
+         !(part & (part - 1)) && control->step_capacity && control->notes_size % PROCESS_PAGE == 0;
 }
 
 static void open_shared(struct runtime *runtime, int fd)
@@ -101,17 +73,29 @@ static void open_shared(struct runtime *runtime, int fd)
   if (!is_control_good(control))
     runtime_fail(PROCESS_E_BAD_START, 0, 0);
   runtime->control = control;
-  runtime->ring_size = control->ring_size;
-  runtime->block_capacity = control->block_capacity;
-  uint64_t table_size = process_ring_offset(runtime->block_capacity) - PROCESS_TABLE_OFFSET;
-  runtime->table = map_shared(fd, PROCESS_TABLE_OFFSET, table_size);
-  int result = region_map(runtime, fd);
+  runtime->fd = fd;
+  runtime->mode = control->mode;
+  runtime->options = control->options;
+  runtime->part_size = control->part_size;
+  runtime->step_capacity = control->step_capacity;
+  runtime->notes_size = control->notes_size;
+  runtime->threads = map_shared(fd, process_thread_offset(0), (uint64_t)PROCESS_THREADS * PROCESS_PAGE);
+  runtime->notes = map_shared(fd, process_notes_offset(), runtime->notes_size);
+  runtime->steps = map_shared(fd, process_steps_offset(runtime->notes_size),
+                              (uint64_t)runtime->step_capacity * sizeof(struct path_step));
+  int result = cache_init(runtime);
   if (result >= 0)
-    result = cache_init(&runtime->cache);
+    result = page_init(runtime);
   if (result < 0)
     runtime_fail(PROCESS_E_NO_MEMORY, result, 0);
-  runtime->next_id = 1;
-  cache_flush(runtime);
+  kernel_call(__NR_fcntl, (uint64_t)fd, F_SETFD, FD_CLOEXEC, 0, 0, 0);
+}
+
+static void open_space(struct runtime *runtime)
+{
+  uint64_t process = (uint64_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+  runtime->space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
+  note_put(runtime, NOTE_SPACE, runtime->space, process, 0, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
 }
 
 /* ---- the program's stack ---- */
@@ -164,8 +148,10 @@ static void add_vdso(struct runtime *runtime, const uint64_t *auxv)
   for (unsigned i = 0; i < header->e_phnum; i++, segment++) {
     uint64_t start = auxv[1] + segment->p_offset;
     uint64_t end = (start + segment->p_memsz + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
-    if (segment->p_type == PT_LOAD && segment->p_flags & PF_X)
-      range_add(&runtime->executable, start, end);
+    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+      continue;
+    range_add(&runtime->executable, start, end, 0);
+    note_put(runtime, NOTE_MAP, runtime->space, start, end, segment->p_offset, "[vdso]", 6);
   }
 }
 
@@ -178,16 +164,15 @@ static void set_name(const char *path)
   kernel_call(__NR_prctl, PR_SET_NAME, (uint64_t)name, 0, 0, 0, 0);
 }
 
-static void start_state(const struct runtime *runtime, uint64_t *stack)
+static struct thread *first_thread(struct runtime *runtime, uint64_t *stack)
 {
-  struct process_state *state = runtime->state;
-  state->leave = (uint64_t)cache_leave;
-  state->stack = (uint64_t)runtime_stack_end;
-  state->flags = START_FLAGS;
-  state->registers[GPR_RSP] = (uint64_t)stack;
-  int64_t result = kernel_call(__NR_arch_prctl, ARCH_SET_GS, (uint64_t)state, 0, 0, 0, 0);
-  if (is_failure(result))
-    runtime_fail(PROCESS_E_NO_MEMORY, (int)result, 0);
+  struct thread *thread = thread_new(runtime, (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0), 0);
+  if (!thread)
+    runtime_fail(PROCESS_E_NO_MEMORY, 0, 0);
+  thread->state->flags = START_FLAGS;
+  thread->state->registers[GPR_RSP] = (uint64_t)stack;
+  thread_enter(thread);
+  return thread;
 }
 
 _Noreturn void runtime_main(uint64_t *stack)
@@ -198,10 +183,10 @@ _Noreturn void runtime_main(uint64_t *stack)
     runtime_fail(PROCESS_E_BAD_START, 0, 0);
   char **words = (char **)(stack + 1);
   const char *name = words[3];
-  int fd = number_of(words[1]);
   runtime->exe = words[2];
-  open_shared(runtime, fd);
-  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+  open_shared(runtime, number_of(words[1]));
+  exec_arrived(runtime, words[1]);
+  open_space(runtime);
 
   uint64_t *auxv = find_auxv(stack);
   struct image program, start;
@@ -211,7 +196,8 @@ _Noreturn void runtime_main(uint64_t *stack)
   set_name(name);
   stack += OWN_WORDS;
   stack[0] = count - OWN_WORDS;
-  start_state(runtime, stack);
-  dispatch_to(runtime, start.entry);
-  cache_enter();
+  struct thread *thread = first_thread(runtime, stack);
+  signal_init(runtime, thread);
+  thread->state->rip = start.entry;
+  dispatch_enter();
 }

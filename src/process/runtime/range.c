@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which addresses of the application may be executed: a sorted list of ranges that do not touch.
+ * Which addresses of the application may be executed, and what their memory is like: a sorted list of ranges.
  */
 #include "process/runtime.h"
 
@@ -25,30 +25,32 @@ static void range_delete(struct range_list *list, unsigned at)
   list->count--;
 }
 
-static bool range_insert(struct range_list *list, unsigned at, uint64_t start, uint64_t end)
+static bool range_insert(struct range_list *list, unsigned at, struct range range)
 {
   if (list->count == RANGES)
     return false;
   for (unsigned i = list->count; i > at; i--)
     list->ranges[i] = list->ranges[i - 1];
-  list->ranges[at] = (struct range){start, end};
+  list->ranges[at] = range;
   list->count++;
   return true;
 }
 
-bool range_add(struct range_list *list, uint64_t start, uint64_t end)
+bool range_add(struct range_list *list, uint64_t start, uint64_t end, uint32_t flags)
 {
   if (start >= end)
     return true;
-  unsigned at = range_at(list, start ? start - 1 : 0); /* one that ends at `start` is joined */
-  while (at < list->count && list->ranges[at].start <= end) {
-    if (list->ranges[at].start < start)
-      start = list->ranges[at].start;
-    if (list->ranges[at].end > end)
-      end = list->ranges[at].end;
+  range_remove(list, start, end);
+  unsigned at = range_at(list, start);
+  if (at < list->count && list->ranges[at].start == end && list->ranges[at].flags == flags) {
+    end = list->ranges[at].end;
     range_delete(list, at);
   }
-  return range_insert(list, at, start, end);
+  if (at && list->ranges[at - 1].end == start && list->ranges[at - 1].flags == flags) {
+    list->ranges[at - 1].end = end;
+    return true;
+  }
+  return range_insert(list, at, (struct range){start, end, flags});
 }
 
 bool range_remove(struct range_list *list, uint64_t start, uint64_t end)
@@ -61,15 +63,15 @@ bool range_remove(struct range_list *list, uint64_t start, uint64_t end)
     is_changed = true;
     range_delete(list, at);
     if (old.start < start)
-      range_insert(list, at++, old.start, start);
+      range_insert(list, at++, (struct range){old.start, start, old.flags});
     if (old.end > end)
-      range_insert(list, at++, end, old.end);
+      range_insert(list, at++, (struct range){end, old.end, old.flags});
   }
   return is_changed;
 }
 
-uint64_t range_end(const struct range_list *list, uint64_t address)
+const struct range *range_find(const struct range_list *list, uint64_t address)
 {
   unsigned at = range_at(list, address);
-  return at < list->count && list->ranges[at].start <= address ? list->ranges[at].end : 0;
+  return at < list->count && list->ranges[at].start <= address ? &list->ranges[at] : NULL;
 }

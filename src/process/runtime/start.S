@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the kernel starts the runtime, and the way between the application in the cache and the dispatcher. Vector
- * registers are left alone on both ways.
+ * Where the kernel starts the runtime, and the ways between the application in the cache and the dispatcher. Vector
+ * registers are left alone on all of them. What a signal does that comes on one of them is in signal.c.
  */
 #include "process/state.inc"
 
-.text
+.macro routine name
+.global \name
+.hidden \name
+.type \name, @function
+\name:
+.endm
 
+.text
 /* The kernel's stack becomes the application's: nothing is pushed on it. */
 .global _start
 .type _start, @function
 _start:
   mov %rsp, %rdi
-  lea runtime_stack_end(%rip), %rsp
+  lea start_stack_end(%rip), %rsp
   xor %ebp, %ebp
   call runtime_main
   ud2
 
-/* From an exit of a block: saves the application's registers, asks the dispatcher, and goes on where it says. */
-.global cache_leave
-.hidden cache_leave
-.type cache_leave, @function
-cache_leave:
+/* From a path: saves the application's registers (its R11 is where it belongs already: R11 has been the log's pointer),
+ * asks the dispatcher, and goes on where it says. */
+.macro leave name, dispatcher
+routine \name
   mov %rax, %gs:STATE_REGISTERS + 0 * 8
+  lea \dispatcher(%rip), %rax
+  jmp leave_with
+.endm
+
+leave leave_direct, dispatch_direct
+leave leave_indirect, dispatch_indirect
+leave leave_syscall, dispatch_syscall
+leave leave_stale, dispatch_stale
+
+leave_with:
   mov %rcx, %gs:STATE_REGISTERS + 1 * 8
   mov %rdx, %gs:STATE_REGISTERS + 2 * 8
   mov %rbx, %gs:STATE_REGISTERS + 3 * 8
@@ -33,7 +48,7 @@ cache_leave:
   mov %r8, %gs:STATE_REGISTERS + 8 * 8
   mov %r9, %gs:STATE_REGISTERS + 9 * 8
   mov %r10, %gs:STATE_REGISTERS + 10 * 8
-  mov %r11, %gs:STATE_REGISTERS + 11 * 8
+  mov %r11, %gs:STATE_LOG
   mov %r12, %gs:STATE_REGISTERS + 12 * 8
   mov %r13, %gs:STATE_REGISTERS + 13 * 8
   mov %r14, %gs:STATE_REGISTERS + 14 * 8
@@ -42,14 +57,13 @@ cache_leave:
   pushfq
   pop %gs:STATE_FLAGS
   cld
-  call dispatch
+  call *%rax
 
-/* Into the cache, with the application's registers. */
-.global cache_enter
-.hidden cache_enter
-.type cache_enter, @function
-cache_enter:
+/* Into the cache, with the application's registers. A signal in here begins it anew, and is delivered first. */
+routine cache_enter
   mov %gs:STATE_STACK, %rsp
+  cmpq $0, %gs:STATE_PENDING
+  jne cache_enter_late
   push %gs:STATE_FLAGS
   popfq
   mov %gs:STATE_REGISTERS + 0 * 8, %rax
@@ -62,7 +76,7 @@ cache_enter:
   mov %gs:STATE_REGISTERS + 8 * 8, %r8
   mov %gs:STATE_REGISTERS + 9 * 8, %r9
   mov %gs:STATE_REGISTERS + 10 * 8, %r10
-  mov %gs:STATE_REGISTERS + 11 * 8, %r11
+  mov %gs:STATE_LOG, %r11
   mov %gs:STATE_REGISTERS + 12 * 8, %r12
   mov %gs:STATE_REGISTERS + 13 * 8, %r13
   mov %gs:STATE_REGISTERS + 14 * 8, %r14
@@ -70,16 +84,89 @@ cache_enter:
   mov %gs:STATE_REGISTERS + 4 * 8, %rsp
   jmp *%gs:STATE_RESUME
 
-/* The handler that the kernel has for every signal that the application handles. It never returns, so it may run on the
- * application's stack. RDI is the signal's number. */
-.global signal_enter
-.hidden signal_enter
-.type signal_enter, @function
-signal_enter:
+/* Where state->resume leads if the application goes on outside the cache, to fault there, or in a unit that has R11. */
+routine native_enter
+  mov %gs:STATE_R11, %r11
+  jmp *%gs:STATE_NATIVE
+routine cache_enter_end
+
+cache_enter_late:
   cld
+  call signal_deliver
+  jmp cache_enter
+
+/* From anywhere in the runtime: the application goes on at state->rip. */
+routine dispatch_enter
+  mov %gs:STATE_STACK, %rsp
+  cld
+  mov %gs:STATE_SELF, %rdi
+  add $REGION_PRIVATE, %rdi
+  call dispatch_to
+  jmp cache_enter
+
+/* int64_t syscall_pass(number, argument): between start and call a signal makes it return before the call. */
+routine syscall_pass
+  mov %rdi, %rax
+  mov 40(%rsi), %r9
+  mov 32(%rsi), %r8
+  mov 24(%rsi), %r10
+  mov 16(%rsi), %rdx
+  mov 0(%rsi), %rdi
+  mov 8(%rsi), %rsi
+routine syscall_pass_start
+  cmpq $0, %gs:STATE_PENDING
+  jne syscall_pass_abort
+routine syscall_pass_call
+  syscall
+routine syscall_pass_back
+  ret
+routine syscall_pass_abort
+  mov $-4095, %rax
+  ret
+
+/* The handler that the kernel has for every signal, on the thread's signal stack: RDI number, RSI siginfo, RDX
+ * ucontext. */
+routine signal_enter
+  cld
+  mov %rsp, %rbp
   and $-16, %rsp
   call signal_arrived
+  mov %rbp, %rsp
+  ret
+routine signal_restore
+  mov $15, %eax
+  syscall
   ud2
+
+/* int64_t recover_call(function, argument, thread->recover): calls function(argument) and returns what it does; or -1
+ * if it faults. */
+routine recover_call
+  push %rbx
+  push %rbp
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  push %rdx
+  lea recover_here(%rip), %rax
+  mov %rsp, 8(%rdx)
+  mov %rax, (%rdx)
+  mov %rdi, %rax
+  mov %rsi, %rdi
+  call *%rax
+recover_back:
+  pop %rdx
+  movq $0, (%rdx)
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbp
+  pop %rbx
+  ret
+recover_here:
+  mov $-1, %rax
+  jmp recover_back
 
 .bss
 /* Where load.c puts the dynamic linker: the kernel maps it before its own vdso, and so above; sorting by address must
@@ -90,10 +177,9 @@ signal_enter:
 interpreter_place:
 .skip INTERPRETER_PLACE
 
+/* Until the first thread has its own. */
 .balign 16
-.skip 65536
-runtime_stack_end:
-.global runtime_stack_end
-.hidden runtime_stack_end
+.skip 32768
+start_stack_end:
 
 .section .note.GNU-stack, "", @progbits

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The application's system calls. Most go to the kernel as they are; those that make or change code, processes or the
- * runtime's own ground are looked at here.
+ * The application's system calls. Most go to the kernel as they are; those that make or change code, processes, signals
+ * or the runtime's own ground are looked at here or in the files of these.
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
-#include <linux/sched.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 
 #include "process/runtime.h"
 
-enum { ERROR_NOSYS = -38, ERROR_INVAL = -22 };
+enum { ERROR_INVAL = -22, ERROR_FAULT = -14 };
 enum { SHADOW_STACK_FIRST = 0x5001, SHADOW_STACK_LAST = 0x5005 };
 
 /* A call as the registers hold it. */
@@ -22,14 +23,7 @@ struct call {
 
 static int64_t call_pass(const struct call *call)
 {
-  const uint64_t *argument = call->argument;
-  return kernel_call(call->number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
-}
-
-static _Noreturn void call_refuse(const struct runtime *runtime, const struct call *call, enum process_error error)
-{
-  runtime->control->number = call->number;
-  runtime_fail(error, 0, runtime->state->target);
+  return syscall_pass(call->number, call->argument);
 }
 
 /* ---- memory ---- */
@@ -39,49 +33,144 @@ static uint64_t page_up(uint64_t size)
   return (size + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
 }
 
-/* What was at these addresses is gone or may have changed; what is there now may be executed, or not. */
-static void code_changed(struct runtime *runtime, uint64_t start, uint64_t size, bool is_executable)
+/* What was at these addresses is gone or may have changed. Returns the flags of the range that was at the start. */
+static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t end, bool is_gone)
 {
-  uint64_t end = start + page_up(size);
-  if (range_remove(&runtime->executable, start, end))
-    cache_flush(runtime);
-  if (is_executable && !range_add(&runtime->executable, start, end))
+  const struct range *range = range_find(&runtime->executable, start);
+  uint32_t flags = range ? range->flags : 0;
+  if (range_remove(&runtime->executable, start, end)) {
+    page_drop(runtime, start, end);
+    if (is_gone)
+      note_put(runtime, NOTE_UNMAP, runtime->space, start, end, 0, NULL, 0);
+  }
+  return flags;
+}
+
+static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
+{
+  if (!range_add(&runtime->executable, start, end, flags))
     runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
 }
 
+static void text_number(char *at, uint64_t number)
+{
+  char digits[24];
+  unsigned count = 0;
+  do
+    digits[count++] = (char)('0' + number % 10);
+  while (number /= 10);
+  while (count)
+    *at++ = digits[--count];
+  *at = 0;
+}
+
+static bool text_begins(const char *text, const char *begin)
+{
+  while (*begin)
+    if (*text++ != *begin++)
+      return false;
+  return true;
+}
+
+/* A file that is mapped to be executed: its path, for the parent. What has no path that can be opened is not a file to
+ * it. */
+static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset)
+{
+  static const char folder[] = "/proc/self/fd/", gone[] = " (deleted)";
+  char link[64], path[4096];
+  memcpy(link, folder, sizeof(folder));
+  text_number(link + sizeof(folder) - 1, fd);
+  int64_t size = kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
+  if (size <= 0 || path[0] != '/')
+    return false;
+  path[size] = 0;
+  if (text_begins(path, "/memfd:") || text_begins(path, "/dev/") ||
+      (size > (int64_t)sizeof(gone) && text_is(path + size + 1 - sizeof(gone), gone)))
+    return false;
+  note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)size);
+  return true;
+}
+
+static void map_code(struct runtime *runtime, const struct call *call, uint64_t start, uint64_t end)
+{
+  uint64_t flags = call->argument[3];
+  bool is_file = !(flags & MAP_ANONYMOUS), is_private = (flags & 15) == MAP_PRIVATE;
+  uint32_t range = call->argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0;
+  if (is_file && is_private && !runtime->is_confined &&
+      note_file(runtime, start, end, call->argument[4], call->argument[5]))
+    range |= RANGE_FILE;
+  else if (!is_private)
+    range |= RANGE_SHARED;
+  code_add(runtime, start, end, range);
+}
+
+/* Between the kernel's change and ours nobody may translate: the lock covers both. */
 static int64_t call_mmap(struct runtime *runtime, const struct call *call)
 {
+  runtime_lock(runtime);
   int64_t result = call_pass(call);
-  if (!is_failure(result))
-    code_changed(runtime, (uint64_t)result, call->argument[1], call->argument[2] & PROT_EXEC);
+  if (!is_failure(result)) {
+    uint64_t start = (uint64_t)result, end = start + page_up(call->argument[1]);
+    code_remove(runtime, start, end, true);
+    if (call->argument[2] & PROT_EXEC)
+      map_code(runtime, call, start, end);
+  }
+  runtime_unlock(runtime);
   return result;
 }
 
 static int64_t call_mprotect(struct runtime *runtime, const struct call *call)
 {
+  runtime_lock(runtime);
   int64_t result = call_pass(call);
-  if (!is_failure(result))
-    code_changed(runtime, call->argument[0], call->argument[1], call->argument[2] & PROT_EXEC);
+  if (!is_failure(result)) {
+    uint64_t start = call->argument[0], end = start + page_up(call->argument[1]);
+    uint32_t kept = code_remove(runtime, start, end, false) & (RANGE_FILE | RANGE_SHARED);
+    if (call->argument[2] & PROT_EXEC)
+      code_add(runtime, start, end, kept | (call->argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0));
+  }
+  runtime_unlock(runtime);
   return result;
 }
 
 static int64_t call_munmap(struct runtime *runtime, const struct call *call)
 {
+  runtime_lock(runtime);
   int64_t result = call_pass(call);
   if (!is_failure(result))
-    code_changed(runtime, call->argument[0], call->argument[1], false);
+    code_remove(runtime, call->argument[0], call->argument[0] + page_up(call->argument[1]), true);
+  runtime_unlock(runtime);
   return result;
 }
 
 static int64_t call_mremap(struct runtime *runtime, const struct call *call)
 {
-  bool is_executable = range_end(&runtime->executable, call->argument[0]);
+  uint64_t from = call->argument[0];
+  runtime_lock(runtime);
+  const struct range *range = range_find(&runtime->executable, from);
+  bool is_executable = range;
   int64_t result = call_pass(call);
-  if (is_failure(result))
-    return result;
-  code_changed(runtime, call->argument[0], call->argument[1], false);
-  code_changed(runtime, (uint64_t)result, call->argument[2], is_executable);
+  if (!is_failure(result)) {
+    uint64_t to = (uint64_t)result;
+    uint32_t flags = code_remove(runtime, from, from + page_up(call->argument[1]), true);
+    code_remove(runtime, to, to + page_up(call->argument[2]), true);
+    if (is_executable)
+      code_add(runtime, to, to + page_up(call->argument[2]), flags & ~(uint32_t)RANGE_FILE);
+  }
+  runtime_unlock(runtime);
   return result;
+}
+
+/* The kernel does not write to code that we protect: it is released, and the call made again. */
+static int64_t call_other(struct thread *thread, const struct call *call)
+{
+  int64_t result = call_pass(call);
+  if (result != ERROR_FAULT)
+    return result;
+  runtime_lock(thread->runtime);
+  bool is_released = page_release_all(thread->runtime);
+  runtime_unlock(thread->runtime);
+  return is_released ? call_pass(call) : result;
 }
 
 /* ---- /proc/self/exe ---- */
@@ -107,9 +196,10 @@ static int64_t call_readlink(const struct runtime *runtime, const struct call *c
 }
 
 /* Where the call has gone well, the path can be read. */
-static int64_t call_open(const struct runtime *runtime, const struct call *call, unsigned path)
+static int64_t call_open(struct thread *thread, const struct call *call, unsigned path)
 {
-  int64_t result = call_pass(call);
+  const struct runtime *runtime = thread->runtime;
+  int64_t result = call_other(thread, call);
   if (is_failure(result) || !text_is((const char *)call->argument[path], link_path))
     return result;
   kernel_call(__NR_close, (uint64_t)result, 0, 0, 0, 0, 0);
@@ -118,173 +208,156 @@ static int64_t call_open(const struct runtime *runtime, const struct call *call,
   return call_pass(&other);
 }
 
-/* ---- processes ---- */
-
-/* The child has a copy of everything but what is shared: it gets a state and a log of its own, which nobody reads. */
-static int child_detach(struct runtime *runtime, const struct process_state *state)
-{
-  enum { READ_WRITE = PROT_READ | PROT_WRITE, FIXED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
-  runtime->is_child = true;
-  int64_t result = kernel_map((uint64_t)runtime->state, PROCESS_PAGE, READ_WRITE, FIXED, -1, 0);
-  if (is_failure(result))
-    return (int)result;
-  *runtime->state = *state;
-  int64_t fd = kernel_call(__NR_memfd_create, (uint64_t) "lbr-log", 1, 0, 0, 0, 0);
-  if (is_failure(fd))
-    return (int)fd;
-  result = kernel_call(__NR_ftruncate, (uint64_t)fd, runtime->ring_size, 0, 0, 0, 0);
-  if (!is_failure(result))
-    result = region_map_ring(runtime, (int)fd, 0);
-  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
-  return (int)result;
-}
-
-/* `call` asks for a process; the child may want another stack. The copy of the state is made before: the parent goes on
- * while the child still reads. */
-static int64_t fork_make(struct runtime *runtime, const struct call *call, uint64_t stack)
-{
-  struct process_state state = *runtime->state;
-  int64_t result = call_pass(call);
-  if (result)
-    return result;
-  int detached = child_detach(runtime, &state);
-  if (detached < 0)
-    runtime_fail(PROCESS_E_NO_MEMORY, detached, 0);
-  if (stack)
-    runtime->state->registers[GPR_RSP] = stack;
-  return 0;
-}
-
-/* VFORK keeps its waiting and loses its sharing. A child on another stack runs on ours until it is back in the cache.
- */
-static int64_t call_clone(struct runtime *runtime, const struct call *call)
-{
-  struct call copy = *call;
-  if (copy.argument[0] & CLONE_VM && !(copy.argument[0] & CLONE_VFORK))
-    call_refuse(runtime, call, PROCESS_E_THREAD);
-  copy.argument[0] &= ~(uint64_t)CLONE_VM;
-  copy.argument[1] = 0;
-  return fork_make(runtime, &copy, call->argument[1]);
-}
-
-static int64_t call_fork(struct runtime *runtime, uint64_t flags)
-{
-  enum { SIGCHLD = 17 };
-  const struct call call = {__NR_clone, {flags | SIGCHLD}};
-  return fork_make(runtime, &call, 0);
-}
-
-/* ---- signals ---- */
-
-_Noreturn void signal_arrived(uint64_t number)
-{
-  the_runtime.control->number = number;
-  runtime_fail(PROCESS_E_SIGNAL, 0, 0);
-}
-
-static int64_t kernel_action(uint64_t number, const struct signal_action *action)
-{
-  return kernel_call(__NR_rt_sigaction, number, (uint64_t)action, 0, sizeof(action->mask), 0, 0);
-}
-
-/* The application is told what it asked for. The kernel has read the new action and written the old one: both pointers
- * are good, and the number too, of which it looks at 32 bits. */
-static void action_exchange(struct runtime *runtime, const struct call *call)
-{
-  enum { IGNORE = 1, SA_RESTORER = 0x04000000 };
-  uint32_t number = (uint32_t)call->argument[0];
-  const struct signal_action *action = (const struct signal_action *)call->argument[1];
-  struct signal_action *old = (struct signal_action *)call->argument[2];
-  struct signal_action before = runtime->actions[number];
-  if (action) {
-    struct signal_action ours = runtime->actions[number] = *action;
-    ours.handler = ours.restorer = (uint64_t)signal_enter;
-    ours.flags |= SA_RESTORER;
-    if (action->handler > IGNORE)
-      kernel_action(number, &ours);
-  }
-  if (old && before.handler > IGNORE)
-    *old = before;
-}
-
-/* The application's handler would run outside the cache. The kernel gets ours instead, which ends the process when the
- * signal comes; until that is settled none may come. */
-static int64_t call_sigaction(struct runtime *runtime, const struct call *call)
-{
-  enum { SET_MASK = 2 };
-  const uint64_t all = UINT64_MAX;
-  uint64_t mask = 0;
-  kernel_call(__NR_rt_sigprocmask, SET_MASK, (uint64_t)&all, (uint64_t)&mask, sizeof(mask), 0, 0);
-  int64_t result = call_pass(call);
-  if (!is_failure(result))
-    action_exchange(runtime, call);
-  kernel_call(__NR_rt_sigprocmask, SET_MASK, (uint64_t)&mask, 0, sizeof(mask), 0, 0);
-  return result;
-}
-
 /* ---- the rest ---- */
 
 /* GS is ours. A shadow stack would not know of returns that are no RET. */
-static int64_t call_arch_prctl(const struct runtime *runtime, const struct call *call)
+static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
 {
   uint64_t code = call->argument[0];
-  if (code == ARCH_SET_GS || code == ARCH_GET_GS)
-    call_refuse(runtime, call, PROCESS_E_GS);
+  if (code == ARCH_SET_GS || code == ARCH_GET_GS) {
+    thread->runtime->control->number = call->number;
+    runtime_fail(PROCESS_E_GS, 0, thread->state->rip);
+  }
   if (code >= SHADOW_STACK_FIRST && code <= SHADOW_STACK_LAST)
     return ERROR_INVAL;
   return call_pass(call);
 }
 
-static int64_t call_make(struct runtime *runtime, const struct call *call)
+/* Critical sections of rseq would be of no use: the kernel compares RIP with addresses that are never there. So the
+ * call succeeds and the processor's number stays "not known", which is what users of rseq look at. */
+static int64_t call_rseq(struct thread *thread, const struct call *call)
+{
+  enum { UNREGISTER = 1, SIZE_LEAST = 32, CPU_UNKNOWN = -1 };
+  struct {
+    uint32_t start, id;
+  } numbers = {0, (uint32_t)CPU_UNKNOWN};
+  uint64_t area = call->argument[0];
+  if (call->argument[1] < SIZE_LEAST || area % 32)
+    return ERROR_INVAL;
+  if (call->argument[2] & UNREGISTER)
+    return 0;
+  return safe_write(thread, area, &numbers, sizeof(numbers)) ? 0 : ERROR_FAULT;
+}
+
+static int64_t call_prctl(struct thread *thread, const struct call *call)
+{
+  int64_t result = call_pass(call);
+  if (call->argument[0] == PR_SET_SECCOMP && !is_failure(result))
+    thread->runtime->is_confined = true;
+  if (call->argument[0] == PR_SET_NAME && !is_failure(result))
+    safe_read(thread, thread->state->name, call->argument[1], sizeof(thread->state->name));
+  return result;
+}
+
+static int64_t call_seccomp(struct thread *thread, const struct call *call)
+{
+  int64_t result = call_pass(call);
+  bool is_set = call->argument[0] == SECCOMP_SET_MODE_STRICT || call->argument[0] == SECCOMP_SET_MODE_FILTER;
+  if (is_set && !is_failure(result))
+    thread->runtime->is_confined = true;
+  return result;
+}
+
+static int64_t call_code(struct thread *thread, const struct call *call)
+{
+  switch (call->number) {
+  case __NR_mmap:
+    return call_mmap(thread->runtime, call);
+  case __NR_mprotect:
+  case __NR_pkey_mprotect:
+    return call_mprotect(thread->runtime, call);
+  case __NR_munmap:
+    return call_munmap(thread->runtime, call);
+  default:
+    return call_mremap(thread->runtime, call);
+  }
+}
+
+static int64_t call_make(struct thread *thread, const struct call *call)
 {
   const uint64_t *argument = call->argument;
   switch (call->number) {
   case __NR_mmap:
-    return call_mmap(runtime, call);
   case __NR_mprotect:
   case __NR_pkey_mprotect:
-    return call_mprotect(runtime, call);
   case __NR_munmap:
-    return call_munmap(runtime, call);
   case __NR_mremap:
-    return call_mremap(runtime, call);
+    return call_code(thread, call);
   case __NR_readlink:
-    return call_readlink(runtime, call, (char *)argument[1], argument[2]);
+    return call_readlink(thread->runtime, call, (char *)argument[1], argument[2]);
   case __NR_readlinkat:
-    return call_readlink(runtime, call, (char *)argument[2], argument[3]);
+    return call_readlink(thread->runtime, call, (char *)argument[2], argument[3]);
   case __NR_open:
-    return call_open(runtime, call, 0);
+    return call_open(thread, call, 0);
   case __NR_openat:
-    return call_open(runtime, call, 1);
+    return call_open(thread, call, 1);
   case __NR_clone:
-    return call_clone(runtime, call);
+    return thread_call_clone(thread, argument);
+  case __NR_clone3:
+    return thread_call_clone3(thread, argument);
   case __NR_fork:
-    return call_fork(runtime, 0);
+    return thread_call_fork(thread, false);
   case __NR_vfork:
-    return call_fork(runtime, CLONE_VFORK);
+    return thread_call_fork(thread, true);
   case __NR_execve:
+    return exec_call(thread, argument);
   case __NR_execveat:
-    call_refuse(runtime, call, PROCESS_E_EXEC);
+    return exec_call_at(thread, argument);
+  case __NR_exit:
+    thread_call_exit(thread, argument[0], false);
+  case __NR_exit_group:
+    thread_call_exit(thread, argument[0], true);
   case __NR_rt_sigaction:
-    return call_sigaction(runtime, call);
+    return signal_call_action(thread, argument);
+  case __NR_rt_sigprocmask:
+    return signal_call_mask(thread, argument);
+  case __NR_sigaltstack:
+    return signal_call_stack(thread, argument);
+  case __NR_rt_sigpending:
+    return signal_call_pending(thread, argument);
+  case __NR_rt_sigsuspend:
+    return signal_call_suspend(thread, argument);
+  case __NR_rt_sigtimedwait:
+    return signal_call_wait(thread, argument);
+  case __NR_ppoll:
+  case __NR_pselect6:
+  case __NR_epoll_pwait:
+  case __NR_epoll_pwait2:
+  case __NR_io_pgetevents:
+    return signal_call_masked(thread, call->number, argument);
+  case __NR_close:
+    return fd_call_close(thread, argument);
+  case __NR_close_range:
+    return fd_call_close_range(thread, argument);
+  case __NR_dup2:
+    return fd_call_dup2(thread, argument);
+  case __NR_dup3:
+    return fd_call_dup3(thread, argument);
+  case __NR_fcntl:
+  case __NR_dup:
+    return fd_call_first(thread, call->number, argument);
   case __NR_arch_prctl:
-    return call_arch_prctl(runtime, call);
-  case __NR_clone3: /* libraries fall back to clone */
-  case __NR_rseq:   /* the kernel would look for addresses that are never in RIP */
-    return ERROR_NOSYS;
+    return call_arch_prctl(thread, call);
+  case __NR_rseq:
+    return call_rseq(thread, call);
+  case __NR_prctl:
+    return call_prctl(thread, call);
+  case __NR_seccomp:
+    return call_seccomp(thread, call);
   default:
-    return call_pass(call);
+    return call_other(thread, call);
   }
 }
 
-/* SYSCALL leaves the address behind it in RCX and the flags in R11: SDM vol. 2, SYSCALL. */
-void syscall_make(struct runtime *runtime, uint64_t next)
+bool syscall_make(struct thread *thread)
 {
-  uint64_t *registers = runtime->state->registers;
+  uint64_t *registers = thread->state->registers;
   const struct call call = {registers[GPR_RAX],
                             {registers[GPR_RDI], registers[GPR_RSI], registers[GPR_RDX], registers[GPR_R10],
                              registers[GPR_R8], registers[GPR_R9]}};
-  registers[GPR_RCX] = next;
-  registers[GPR_R11] = runtime->state->flags;
-  registers[GPR_RAX] = (uint64_t)call_make(runtime, &call);
+  int64_t result = call_make(thread, &call);
+  if (result == -EINTR_AGAIN)
+    return false;
+  registers[GPR_RAX] = (uint64_t)result;
+  return true;
 }

@@ -1,264 +1,640 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One block, from the application's bytes to the cache's:
+ * One path, from the application's bytes to the cache's. It goes through conditional branches as if they were not
+ * taken, through direct jumps and calls to where they lead, and through returns of calls that are in it; it ends with
+ * an indirect branch, a system call, or when it is long enough. In the cache:
  *
- *   indirect:  mov %gs:SPILL_RDX, %rdx; jmp log     for the lookup, which has spilled RCX and RDX
- *   direct:    mov %rcx, %gs:SPILL_RCX
- *   log:       the id into the log
- *              the instructions
- *              the branch, to a patched rel32 or by the lookup
- *              its exits
+ *   edge:     of the exit for which the unit is made: logs the step
+ *   entry:    the instructions; where the path can be left, a jump
+ * and elsewhere, where it does not thin out what runs:
+ *   stubs:    of exits that were never taken: leave_direct, with the number of the step. Once taken, they go to an edge
+ *   numbers:  return addresses, for PUSH
  */
+#include <linux/mman.h>
+
+#include "lastbranch/branch.h"
 #include "process/runtime.h"
 
-enum { INSTRUCTIONS_MOST = 128, SITES = 2 };
-
-/* A block on its way. */
-struct translation {
-  struct runtime *runtime;
-  struct emitter emitter;
-  struct process_block block;
-  struct code code;         /* of the last instruction */
-  uint64_t limit;           /* end of the executable range */
-  struct exit exits[SITES]; /* to write behind the branch */
-  uint8_t *sites[SITES];    /* and the rel32 that lead there */
-  unsigned exit_count;
+enum {
+  INSTRUCTIONS_MOST = 80,
+  STEPS_MOST = 20,
+  NUMBERS_MOST = 2 * STEPS_MOST,
+  DEPTH_MOST = 8, /* calls in a path that have not returned */
+  FOLLOWED_MOST = 8,
+  R11_EARLY = 16, /* a path that uses R11 within so many instructions has it, another ends before */
 };
 
-/* ---- exits ---- */
+/* A place that goes to a stub, and a place that names a number in the cold part. */
+struct stub {
+  uint8_t *site; /* rel32 */
+  uint8_t step;
+  bool is_return; /* not where it was expected to */
+  uint16_t taken; /* that the return takes off the stack */
+};
 
-static void add_exit(struct translation *translation, uint8_t *site, uint64_t target)
+struct number {
+  uint8_t *site;
+  uint64_t value;
+};
+
+/* A path on its way. */
+struct translation {
+  struct thread *thread;
+  struct runtime *runtime;
+  struct emitter emitter;
+  uint32_t edge_step; /* the exit that leads here, 0: none */
+  uint8_t *edge, *entry;
+  unsigned self_step; /* the path is a loop: its exit that leads back to its head, from 1 on; its edge is the one here */
+  const struct range *range;
+  uint64_t start, address; /* of the path, of the next instruction */
+  uint64_t limit;          /* code that cannot be read begins here */
+  unsigned level;          /* enum page_level */
+  bool uses_r11, wants_r11; /* the unit has it; it turned out that it should */
+  struct code code;        /* of the instruction */
+  uint32_t head;
+  unsigned count; /* instructions */
+  unsigned step_count, stub_count, number_count, depth, segment_count;
+  struct path_step steps[STEPS_MOST + 2];
+  struct stub stubs[STEPS_MOST + 2];
+  struct number numbers[NUMBERS_MOST];
+  uint64_t returns[DEPTH_MOST];
+  struct range segments[FOLLOWED_MOST + 1]; /* pieces of the application's code */
+  struct place *places;
+  unsigned place_count;
+};
+
+/* ---- parts ---- */
+
+static struct path_step *add_step(struct translation *translation, unsigned kind, unsigned flags, uint64_t to)
 {
-  uint32_t offset = (uint32_t)(site - translation->runtime->cache.code);
-  translation->sites[translation->exit_count] = site;
-  translation->exits[translation->exit_count++] = (struct exit){target, offset, EXIT_DIRECT};
+  struct path_step *step = &translation->steps[translation->step_count++];
+  *step = (struct path_step){.from = translation->address,
+                             .to = to,
+                             .kind = (uint8_t)kind,
+                             .flags = (uint8_t)flags,
+                             .length = translation->code.length};
+  return step;
 }
 
-static void write_exits(struct translation *translation)
+/* The number that the last step will have. */
+static uint32_t last_number(const struct translation *translation)
 {
-  struct emitter *emitter = &translation->emitter;
-  for (unsigned i = 0; i < translation->exit_count; i++) {
-    emit_patch(translation->sites[i], emitter->at);
-    emit_exit(emitter, translation->runtime->cache.code, &translation->exits[i]);
-  }
+  return translation->head + translation->step_count;
 }
 
-/* The block ends by leaving for another reason. */
-static void write_leave(struct translation *translation, uint64_t target, enum exit_reason reason)
+static void add_place(struct translation *translation, const uint8_t *code, unsigned spilled)
 {
-  const struct exit exit = {target, 0, reason};
-  emit_exit(&translation->emitter, translation->runtime->cache.code, &exit);
+  translation->places[translation->place_count++] = (struct place){
+    (uint16_t)(code - translation->entry), translation->code.length, (uint8_t)spilled};
 }
 
-static void write_jump(struct translation *translation, uint64_t target)
+/* An instruction that names a number of 8 bytes relative to RIP: its last four bytes so far. */
+static void add_number(struct translation *translation, uint64_t value)
 {
-  uint8_t *site = emit_jump(&translation->emitter);
-  add_exit(translation, site, target);
+  emit_u32(&translation->emitter, 0);
+  translation->numbers[translation->number_count++] = (struct number){translation->emitter.at - 4, value};
 }
 
-/* ---- branches ---- */
+/* The rel32 that the emitter has just written. */
+static void add_stub(struct translation *translation, bool is_return, unsigned taken)
+{
+  translation->stubs[translation->stub_count++] = (struct stub){
+    translation->emitter.at - 4, (uint8_t)translation->step_count, is_return, (uint16_t)taken};
+}
+
+/* Room for an instruction whose last four bytes are patched while others run it: they lie in one line of the processor's
+ * cache. */
+static void write_room(struct translation *translation, unsigned before)
+{
+  while (((uint64_t)translation->emitter.at + before) % 64 > 60)
+    emit_byte(&translation->emitter, 0x90);
+}
+
+/* Where the unit is left R11 is the log's pointer again. */
+static void write_take(struct translation *translation)
+{
+  if (translation->uses_r11)
+    emit_take_r11(&translation->emitter);
+}
+
+/* Leaves by the last step. */
+static void write_exit(struct translation *translation)
+{
+  write_room(translation, 1);
+  emit_byte(&translation->emitter, 0xE9);
+  emit_u32(&translation->emitter, 0);
+  add_stub(translation, false, 0);
+}
+
+/* ---- segments ---- */
+
+static bool is_inside(const struct translation *translation, uint64_t address)
+{
+  for (unsigned i = 0; i < translation->segment_count; i++)
+    if (translation->segments[i].start == address)
+      return true;
+  return false;
+}
+
+static bool can_follow(const struct translation *translation, uint64_t address)
+{
+  const struct range *range = translation->range;
+  return translation->level == PAGE_STEADY && translation->segment_count <= FOLLOWED_MOST &&
+         translation->step_count < STEPS_MOST && translation->count < INSTRUCTIONS_MOST &&
+         !is_inside(translation, address) && address >= range->start && address < range->end;
+}
+
+static void segment_end(struct translation *translation)
+{
+  translation->segments[translation->segment_count - 1].end = translation->address + translation->code.length;
+}
+
+static void segment_begin(struct translation *translation, uint64_t address)
+{
+  translation->segments[translation->segment_count++] = (struct range){address, address, 0};
+  translation->address = address;
+}
+
+/* ---- branches: return whether the path goes on ---- */
 
 static uint64_t target_of(const struct code *code, const uint8_t *bytes, uint64_t end)
 {
-  int32_t wide = 0;
-  memcpy(&wide, bytes + code->imm_offset, code->imm_size == 1 ? 1 : 4);
-  int64_t distance = code->imm_size == 1 ? (int8_t)wide : wide;
+  int64_t distance = (int8_t)bytes[code->imm_offset];
+  if (code->imm_size != 1) {
+    int32_t wide;
+    __builtin_memcpy(&wide, bytes + code->imm_offset, 4);
+    distance = wide;
+  }
   return end + (uint64_t)distance;
 }
 
-static void write_jcc(struct translation *translation)
+/* Ends the path here, between two instructions; nothing of the next one was written. */
+static bool write_cut(struct translation *translation)
+{
+  translation->code.length = 0;
+  add_step(translation, LB_BRANCH_JCC, PATH_NONE, translation->address);
+  write_exit(translation);
+  return false;
+}
+
+static bool next_instruction(struct translation *translation)
+{
+  translation->address += translation->code.length;
+  segment_end(translation);
+  translation->segments[translation->segment_count - 1].end = translation->address;
+  if (translation->level == PAGE_WILD || translation->count >= INSTRUCTIONS_MOST ||
+      translation->step_count >= STEPS_MOST)
+    return write_cut(translation);
+  return true;
+}
+
+static bool write_jcc(struct translation *translation, uint64_t target)
 {
   struct emitter *emitter = &translation->emitter;
-  emit_byte(emitter, 0x0F);
-  emit_byte(emitter, 0x80 | (translation->code.opcode & 15));
+  write_room(translation, translation->code.flow == CODE_JCC ? 2 : 6);
+  add_place(translation, emitter->at, PLACE_BRANCH);
+  add_step(translation, LB_BRANCH_JCC, 0, target);
+  if (translation->code.flow == CODE_JCC) {
+    emit_byte(emitter, 0x0F);
+    emit_byte(emitter, 0x80 | (translation->code.opcode & 15));
+  } else { /* has 8 bits only: over a jump, to a jump */
+    if (translation->code.prefixes & CODE_67)
+      emit_byte(emitter, 0x67);
+    emit_byte(emitter, translation->code.opcode);
+    emit_bytes(emitter, (const uint8_t[]){0x02, 0xEB, 0x05, 0xE9}, 4);
+  }
   emit_u32(emitter, 0);
-  add_exit(translation, emitter->at - 4, translation->block.target);
-  write_jump(translation, translation->block.end);
+  add_stub(translation, false, 0);
+  return next_instruction(translation);
 }
 
-/* They have an 8-bit displacement only: over a jump, to a jump. */
-static void write_loop(struct translation *translation)
+/* PUSH of a number behind the stubs: one store of 8 bytes, so that the return that loads it need not wait for two. */
+static void write_push(struct translation *translation, uint64_t value)
 {
   struct emitter *emitter = &translation->emitter;
-  if (translation->code.prefixes & CODE_67)
-    emit_byte(emitter, 0x67);
-  emit_byte(emitter, translation->code.opcode);
-  emit_byte(emitter, 5);
-  write_jump(translation, translation->block.end);
-  write_jump(translation, translation->block.target);
+  if (value <= INT32_MAX) {
+    emit_byte(emitter, 0x68);
+    emit_u32(emitter, (uint32_t)value);
+    return;
+  }
+  emit_byte(emitter, 0xFF);
+  emit_byte(emitter, 0x35);
+  add_number(translation, value);
 }
 
-static void write_indirect(struct translation *translation, const uint8_t *bytes)
+static bool write_jump(struct translation *translation, uint64_t target, bool is_call)
+{
+  uint64_t end = translation->address + translation->code.length;
+  unsigned kind = is_call ? LB_BRANCH_NEAR_REL_CALL : LB_BRANCH_NEAR_REL_JMP;
+  bool is_followed = can_follow(translation, target) && (!is_call || translation->depth < DEPTH_MOST);
+  add_place(translation, translation->emitter.at, PLACE_BRANCH);
+  if (is_call)
+    write_push(translation, end);
+  add_step(translation, kind, is_followed ? PATH_FOLLOW : 0, target);
+  segment_end(translation);
+  if (!is_followed) {
+    write_exit(translation);
+    return false;
+  }
+  if (is_call)
+    translation->returns[translation->depth++] = end;
+  segment_begin(translation, target);
+  return true;
+}
+
+static bool write_indirect(struct translation *translation, const uint8_t *bytes)
 {
   struct emitter *emitter = &translation->emitter;
+  bool is_call = translation->code.flow == CODE_CALL_IND;
+  add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX | PLACE_RDX);
+  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
   emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
-  copy_target(emitter, &translation->code, bytes, translation->block.last);
-  if (translation->code.flow == CODE_CALL_IND)
-    emit_push(emitter, translation->block.end);
+  copy_target(emitter, &translation->code, bytes, translation->address);
+  if (is_call)
+    write_push(translation, translation->address + translation->code.length);
+  add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP, PATH_SILENT, 0);
+  segment_end(translation);
+  write_take(translation);
   emit_lookup(emitter);
-  write_leave(translation, 0, EXIT_INDIRECT);
+  return false;
 }
 
-static void write_return(struct translation *translation, const uint8_t *bytes)
+static unsigned taken_by(const struct translation *translation, const uint8_t *bytes)
+{
+  uint16_t size = 0;
+  if (translation->code.imm_size)
+    __builtin_memcpy(&size, bytes + translation->code.imm_offset, 2);
+  return size;
+}
+
+static void write_pop(struct translation *translation, unsigned taken)
 {
   struct emitter *emitter = &translation->emitter;
+  add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX);
   emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
   emit_byte(emitter, 0x59); /* pop %rcx */
-  if (translation->code.imm_size) {
-    uint16_t size;
-    memcpy(&size, bytes + translation->code.imm_offset, 2);
-    emit_bytes(emitter, (const uint8_t[]){0x48, 0x8D, 0xA4, 0x24}, 4); /* lea size(%rsp), %rsp */
-    emit_u32(emitter, size);
+  if (taken) {
+    emit_u32(emitter, 0x24A48D48); /* lea taken(%rsp), %rsp */
+    emit_u32(emitter, taken);
   }
-  emit_lookup(emitter);
-  write_leave(translation, 0, EXIT_INDIRECT);
+  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
 }
 
-static void write_branch(struct translation *translation, const uint8_t *bytes)
+/* The call is in the path: compare with where it came from. What is elsewhere finds its target below RSP again. */
+static bool write_known_return(struct translation *translation, unsigned taken)
 {
-  struct process_block *block = &translation->block;
+  struct emitter *emitter = &translation->emitter;
+  uint64_t expected = translation->returns[--translation->depth];
+  write_pop(translation, taken);
+  add_step(translation, LB_BRANCH_NEAR_RET, PATH_FOLLOW | PATH_OPEN, expected);
+  emit_compare(emitter, expected);
+  emit_bytes(emitter, (const uint8_t[]){0xE3, 0x05, 0xE9}, 3); /* jrcxz hit; jmp stub */
+  emit_u32(emitter, 0);
+  add_stub(translation, true, taken);
+  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
+  emit_reload(emitter, GPR_RCX, STATE_SPILL_RCX);
+  segment_end(translation);
+  segment_begin(translation, expected);
+  return true;
+}
+
+static bool write_return(struct translation *translation, const uint8_t *bytes)
+{
+  unsigned taken = taken_by(translation, bytes);
+  if (translation->depth && can_follow(translation, translation->returns[translation->depth - 1]))
+    return write_known_return(translation, taken);
+  write_pop(translation, taken);
+  add_step(translation, LB_BRANCH_NEAR_RET, PATH_SILENT, 0);
+  segment_end(translation);
+  write_take(translation);
+  emit_lookup(&translation->emitter);
+  return false;
+}
+
+static bool write_syscall(struct translation *translation)
+{
+  struct emitter *emitter = &translation->emitter;
+  add_place(translation, emitter->at, PLACE_BRANCH);
+  add_step(translation, LB_BRANCH_SYSCALL, 0, translation->address + translation->code.length);
+  segment_end(translation);
+  write_take(translation);
+  emit_exit_number(emitter, last_number(translation));
+  emit_leave(emitter, STATE_LEAVE_SYSCALL);
+  return false;
+}
+
+/* INT n, INT3, UD2 and their like do what they do; who survives them goes on behind. */
+static bool write_trap(struct translation *translation, const uint8_t *bytes)
+{
+  struct emitter *emitter = &translation->emitter;
+  bool is_int = translation->code.imm_size == 1 && bytes[translation->code.length - 2] == 0xCD;
+  add_place(translation, emitter->at, PLACE_BRANCH);
+  emit_bytes(emitter, bytes, translation->code.length);
+  add_step(translation, LB_BRANCH_INT, is_int ? 0 : PATH_NONE, translation->address + translation->code.length);
+  segment_end(translation);
+  write_exit(translation);
+  return false;
+}
+
+static bool write_branch(struct translation *translation, const uint8_t *bytes)
+{
+  uint64_t end = translation->address + translation->code.length;
   switch (translation->code.flow) {
   case CODE_JCC:
-    write_jcc(translation);
-    break;
   case CODE_LOOP:
-    write_loop(translation);
-    break;
+    return write_jcc(translation, target_of(&translation->code, bytes, end));
   case CODE_CALL:
-    emit_push(&translation->emitter, block->end);
-    write_jump(translation, block->target);
-    break;
   case CODE_JMP:
-    write_jump(translation, block->target);
-    break;
+    return write_jump(translation, target_of(&translation->code, bytes, end), translation->code.flow == CODE_CALL);
   case CODE_JMP_IND:
   case CODE_CALL_IND:
-    write_indirect(translation, bytes);
-    break;
+    return write_indirect(translation, bytes);
   case CODE_RET:
-    write_return(translation, bytes);
-    break;
+    return write_return(translation, bytes);
   case CODE_SYSCALL:
-    write_leave(translation, block->end, EXIT_SYSCALL);
-    break;
-  default: /* INT3, UD2 and their like do what they do; who survives them goes on behind */
-    emit_bytes(&translation->emitter, bytes, translation->code.length);
-    write_jump(translation, block->end);
+    return write_syscall(translation);
+  default:
+    return write_trap(translation, bytes);
   }
-}
-
-static bool has_target(unsigned flow)
-{
-  return flow == CODE_JCC || flow == CODE_LOOP || flow == CODE_JMP || flow == CODE_CALL;
 }
 
 /* ---- instructions ---- */
 
-static void end_before(struct translation *translation, uint64_t address)
+/* What cannot run in the cache is an error only when it is reached: it gets a path of its own. */
+static bool write_refusal(struct translation *translation, enum copy_verdict verdict)
 {
-  translation->block.end = address;
-  translation->block.flow = CODE_PLAIN;
-  write_jump(translation, address);
-}
-
-/* What cannot run in the cache is an error only when it is reached: it gets a block of its own. */
-static bool end_with_error(struct translation *translation, uint64_t address, enum exit_reason reason)
-{
-  if (address != translation->block.start) {
-    end_before(translation, address);
-  } else {
-    translation->block.last = translation->block.end = address;
-    translation->block.flow = CODE_UD;
-    write_leave(translation, address, reason);
-  }
+  if (translation->count > 1)
+    return write_cut(translation);
+  add_place(translation, translation->emitter.at, PLACE_BRANCH);
+  add_step(translation, LB_BRANCH_JCC, PATH_NONE, translation->address);
+  segment_end(translation);
+  write_take(translation);
+  emit_exit_number(&translation->emitter, verdict == COPY_GS ? UINT32_MAX : 0);
+  emit_leave(&translation->emitter, STATE_LEAVE_SYSCALL);
   return false;
 }
 
 /* Bytes that are no instruction do what UD2 does. */
-static bool end_with_bad_bytes(struct translation *translation, uint64_t address)
+static bool write_bad_bytes(struct translation *translation)
 {
-  if (address != translation->block.start) {
-    end_before(translation, address);
-  } else {
-    translation->block.last = translation->block.end = address;
-    translation->block.flow = CODE_UD;
-    emit_bytes(&translation->emitter, (const uint8_t[]){0x0F, 0x0B}, 2);
-  }
-  return false;
+  if (translation->count > 1)
+    return write_cut(translation);
+  translation->code = (struct code){.length = 1};
+  return write_trap(translation, (const uint8_t[]){0x06}); /* PUSH ES, which 64-bit mode does not have */
 }
 
-/* Returns whether the block goes on. */
-static bool translate_instruction(struct translation *translation, uint64_t address)
+/* What makes a unit stale is two bytes at its entry, between which nobody may be. */
+static void write_first(struct translation *translation)
 {
+  const struct code *code = &translation->code;
+  if (translation->uses_r11)
+    emit_give_r11(&translation->emitter);
+  else if (code->length == 1 || code->flow == CODE_JMP)
+    emit_bytes(&translation->emitter, (const uint8_t[]){0x66, 0x90}, 2);
+}
+
+/* Returns whether the path goes on. */
+static bool translate_instruction(struct translation *translation)
+{
+  uint64_t address = translation->address;
   const uint8_t *bytes = (const uint8_t *)address;
+  uint64_t end = translation->limit < translation->range->end ? translation->limit : translation->range->end;
+  if (address >= end)
+    return write_cut(translation);
+  translation->count++;
+  if (address % PROCESS_PAGE < 16 || translation->count == 1) /* a page may have been entered */
+    page_protect(translation->runtime, translation->range, address);
+  if (address % PROCESS_PAGE > PROCESS_PAGE - 16 && address + 16 < end)
+    page_protect(translation->runtime, translation->range, address + 16);
   struct code *code = &translation->code;
-  uint64_t size = translation->limit - address;
-  if (address >= translation->limit) {
-    end_before(translation, address);
-    return false;
+  if (!code_decode(bytes, end - address < 15 ? end - address : 15, code))
+    return write_bad_bytes(translation);
+  if (!translation->uses_r11 && copy_uses_r11(code, bytes)) {
+    translation->wants_r11 = translation->count <= R11_EARLY;
+    return translation->wants_r11 ? false : write_cut(translation);
   }
-  if (!code_decode(bytes, size < 15 ? size : 15, code))
-    return end_with_bad_bytes(translation, address);
-  enum exit_reason reason = copy_check(code, bytes);
-  if (reason != EXIT_DIRECT)
-    return end_with_error(translation, address, reason);
-  struct process_block *block = &translation->block;
-  block->last = address;
-  block->end = address + code->length;
-  if (code->flow == CODE_PLAIN) {
-    copy_plain(&translation->emitter, code, bytes, address);
-    return true;
-  }
-  block->flow = code->flow;
-  block->target = has_target(code->flow) ? target_of(code, bytes, block->end) : 0;
-  write_branch(translation, bytes);
-  return false;
+  if (translation->count == 1)
+    write_first(translation);
+  enum copy_verdict verdict = copy_check(code, bytes);
+  if (verdict != COPY_FINE)
+    return write_refusal(translation, verdict);
+  if (code->flow != CODE_PLAIN)
+    return write_branch(translation, bytes);
+  uint8_t *at = translation->emitter.at;
+  add_place(translation, at, 0);
+  translation->places[translation->place_count - 1].spilled =
+    (uint8_t)copy_plain(&translation->emitter, code, bytes, address);
+  return next_instruction(translation);
 }
 
-/* ---- the block ---- */
+/* ---- the unit ---- */
 
-static void write_entries(struct translation *translation, struct cache_entry *entry)
+static void point(uint8_t *site, const uint8_t *to)
 {
-  struct emitter *emitter = &translation->emitter;
-  const uint8_t *cache = translation->runtime->cache.code;
-  entry->indirect = (uint32_t)(emitter->at - cache);
-  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
-  emit_byte(emitter, 0xEB);
-  emit_byte(emitter, 9); /* over the spill */
-  entry->direct = (uint32_t)(emitter->at - cache);
-  emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
-  emit_log(emitter, translation->block.id);
+  int32_t distance = (int32_t)(to - (site + 4));
+  __builtin_memcpy(site, &distance, 4);
 }
 
-/* The parent sees the entry before its id can be in the log. A child of a fork has no part in the table. */
-static void publish_block(struct runtime *runtime, const struct process_block *block)
+static void write_stub(const struct translation *translation, struct emitter *emitter, const struct stub *stub)
 {
-  if (runtime->is_child)
+  uint32_t number = translation->head + stub->step;
+  if (translation->uses_r11)
+    emit_take_r11(emitter);
+  if (!stub->is_return) {
+    emit_exit_number(emitter, number);
+    emit_leave(emitter, STATE_LEAVE_DIRECT);
+    translation->runtime->local[number] = (uint64_t)stub->site;
     return;
-  runtime->table[block->id] = *block;
-  __atomic_store_n(&runtime->control->block_count, block->id + 1, __ATOMIC_RELEASE);
+  }
+  emit_log(emitter, number);
+  emit_u32(emitter, 0x248C8B48); /* mov -8 - taken(%rsp), %rcx */
+  emit_u32(emitter, (uint32_t)(-8 - (int32_t)stub->taken));
+  emit_lookup(emitter);
 }
 
-const struct cache_entry *translate_block(struct runtime *runtime, uint64_t address)
+static void write_cold(const struct translation *translation, struct area *area)
 {
-  cache_make_room(runtime);
-  struct cache *cache = &runtime->cache;
-  if (runtime->next_id >= runtime->block_capacity && !runtime->is_child)
-    runtime_fail(PROCESS_E_TABLE_FULL, 0, address);
-  struct translation translation = {.runtime = runtime,
-                                    .emitter = {cache->code + cache->used},
-                                    .block = {.start = address, .id = runtime->next_id++},
-                                    .limit = range_end(&runtime->executable, address)};
-  struct cache_entry entry = {.address = address};
-  write_entries(&translation, &entry);
-  unsigned count = 0;
-  while (count < INSTRUCTIONS_MOST && translate_instruction(&translation, count ? translation.block.end : address))
-    count++;
-  if (count == INSTRUCTIONS_MOST)
-    end_before(&translation, translation.block.end);
-  write_exits(&translation);
-  cache->used = (uint32_t)(translation.emitter.at - cache->code + 15) & ~15u;
-  cache_add(cache, &entry);
-  publish_block(runtime, &translation.block);
-  return cache_find(cache, address);
+  struct emitter emitter = {area->code + area->cold};
+  for (unsigned i = 0; i < translation->number_count; i++) {
+    point(translation->numbers[i].site, emitter.at);
+    emit_u64(&emitter, translation->numbers[i].value);
+  }
+  for (unsigned i = 0; i < translation->stub_count; i++) {
+    point(translation->stubs[i].site, emitter.at);
+    write_stub(translation, &emitter, &translation->stubs[i]);
+  }
+  area->cold = (uint64_t)(emitter.at - area->code + 7) & ~7ull;
+}
+
+/* The parent sees the steps before their numbers can be in a log. */
+static void publish_steps(struct translation *translation)
+{
+  struct runtime *runtime = translation->runtime;
+  struct path_step *steps = runtime->steps + translation->head;
+  for (unsigned i = 1; i <= translation->step_count; i++) {
+    struct path_step *step = &translation->steps[i - 1];
+    step->head = translation->head;
+    step->space = runtime->space;
+    steps[i] = *step;
+  }
+  steps[0] = (struct path_step){.from = translation->start,
+                                .head = translation->head,
+                                .flags = PATH_HEAD,
+                                .count = (uint8_t)translation->step_count,
+                                .space = runtime->space};
+}
+
+static void note_code(const struct translation *translation)
+{
+  if (translation->range->flags & RANGE_FILE)
+    return;
+  for (unsigned i = 0; i < translation->segment_count; i++) {
+    const struct range *segment = &translation->segments[i];
+    note_put(translation->runtime, NOTE_CODE, translation->runtime->space, segment->start, segment->end, 0,
+             (const void *)segment->start, (uint32_t)(segment->end - segment->start));
+  }
+}
+
+/* Bytes to compare with are kept in the places, which are as long-lived. */
+static void keep_bytes(struct translation *translation, struct unit *unit)
+{
+  struct runtime *runtime = translation->runtime;
+  uint64_t size = translation->segments[0].end - translation->start;
+  if (translation->level == PAGE_STEADY)
+    return;
+  uint8_t *bytes = (uint8_t *)(runtime->places + runtime->place_count);
+  memcpy(bytes, (const void *)translation->start, size);
+  runtime->place_count += (uint32_t)(size + sizeof(struct place) - 1) / sizeof(struct place);
+  unit->is_checked = 1;
+  unit->bytes = bytes;
+  unit->byte_count = (uint32_t)size;
+}
+
+/* Numbers are shared by all processes: each takes many at a time. A child of fork takes its own. */
+static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
+{
+  enum { AT_ONCE = 4096 };
+  bool is_ours = runtime->number_space == runtime->space;
+  if (!is_ours || runtime->number_end - runtime->number_next < STEPS_MOST + 3) {
+    uint32_t first = __atomic_fetch_add(&runtime->control->step_count, AT_ONCE, __ATOMIC_RELAXED);
+    if (first > runtime->step_capacity - AT_ONCE)
+      runtime_fail(PROCESS_E_TABLE_FULL, 0, address);
+    runtime->number_space = runtime->space;
+    runtime->number_next = first;
+    runtime->number_end = first + AT_ONCE;
+  }
+  return runtime->number_next;
+}
+
+static int64_t translate_all(void *argument)
+{
+  struct translation *translation = argument;
+  segment_begin(translation, translation->start);
+  while (translate_instruction(translation))
+    ;
+  return 0;
+}
+
+/* Behind room for what makes the unit stale. Its entry is even: the two bytes there are changed at once. */
+static void translation_begin(struct translation *translation, struct area *area)
+{
+  struct runtime *runtime = translation->runtime;
+  struct emitter *emitter = &translation->emitter;
+  translation->edge = (uint8_t *)(((uint64_t)area->code + area->used + CACHE_ROOM + 3) & ~3ull);
+  emitter->at = translation->edge;
+  if (translation->self_step) {
+    write_take(translation);
+    emit_log(emitter, translation->head + translation->self_step);
+  } else if (translation->edge_step) {
+    cache_write_edge(runtime, emitter, translation->edge_step, 0);
+  }
+  if ((uint64_t)emitter->at % 2)
+    emit_byte(emitter, 0x90);
+  translation->entry = emitter->at;
+  translation->places = runtime->places + runtime->place_count;
+  translation->count = translation->step_count = translation->stub_count = 0;
+  for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* an attempt that failed may have left something */
+    runtime->local[translation->head + i] = 0;
+  translation->number_count = translation->depth = translation->segment_count = translation->place_count = 0;
+}
+
+/* An exit that leads back to the head, or 0. */
+static unsigned find_self(const struct translation *translation)
+{
+  for (unsigned i = 1; i <= translation->step_count; i++) {
+    const struct path_step *step = &translation->steps[i - 1];
+    if (step->to == translation->start && !(step->flags & (PATH_FOLLOW | PATH_SILENT | PATH_OPEN)))
+      return i;
+  }
+  return 0;
+}
+
+static void tie_self(struct translation *translation)
+{
+  if (!translation->self_step)
+    return;
+  translation->steps[translation->self_step - 1].next = translation->head;
+  uint8_t *site = (uint8_t *)translation->runtime->local[translation->head + translation->self_step];
+  point(site, translation->edge);
+}
+
+static struct unit *translation_end(struct translation *translation, struct area *area)
+{
+  struct runtime *runtime = translation->runtime;
+  struct unit unit = {.address = translation->start,
+                      .code = translation->entry,
+                      .edge = translation->edge,
+                      .size = (uint32_t)(translation->emitter.at - translation->entry),
+                      .head = translation->head,
+                      .uses_r11 = translation->uses_r11,
+                      .is_for_edge = translation->edge_step && !translation->self_step,
+                      .place = runtime->place_count,
+                      .place_count = (uint16_t)translation->place_count};
+  write_cold(translation, area);
+  tie_self(translation);
+  publish_steps(translation);
+  runtime->place_count += translation->place_count;
+  runtime->number_next += 1 + translation->step_count;
+  keep_bytes(translation, &unit);
+  if (runtime->place_count > CACHE_PLACES - 8192)
+    runtime_fail(PROCESS_E_CACHE_FULL, 0, translation->start);
+  note_code(translation);
+  area->used = (uint64_t)(translation->emitter.at - area->code);
+  struct unit *kept = cache_add(runtime, area, &unit);
+  for (unsigned i = 0; i < translation->segment_count; i++)
+    for (uint64_t at = translation->segments[i].start & ~(uint64_t)(PROCESS_PAGE - 1);
+         at < translation->segments[i].end; at += PROCESS_PAGE)
+      page_add_unit(runtime, at, (uint32_t)(kept - runtime->units));
+  return kept;
+}
+
+static int64_t translate_again(struct translation *translation, struct area *area)
+{
+  translation_begin(translation, area);
+  return recover_call(translate_all, translation, &translation->thread->recover);
+}
+
+struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step)
+{
+  struct runtime *runtime = thread->runtime;
+  struct translation translation = {
+    .thread = thread, .runtime = runtime, .start = address, .limit = UINT64_MAX, .edge_step = edge_step};
+  translation.range = range_find(&runtime->executable, address);
+  translation.level = page_level(runtime, translation.range, address);
+  translation.head = take_numbers(runtime, address);
+  struct area *area = cache_area(runtime, address);
+  translation_begin(&translation, area);
+  int64_t result = recover_call(translate_all, &translation, &thread->recover);
+  if (result == 0 && translation.wants_r11) {
+    translation.uses_r11 = true;
+    result = translate_again(&translation, area);
+  }
+  if (result < 0 && translation.count > 1) {
+    translation.limit = translation.address; /* up to what could be read */
+    result = translate_again(&translation, area);
+  }
+  translation.self_step = result == 0 && translation.level == PAGE_STEADY ? find_self(&translation) : 0;
+  if (translation.self_step)
+    result = translate_again(&translation, area);
+  return result < 0 ? NULL : translation_end(&translation, area);
 }

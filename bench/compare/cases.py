@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that are run, and making what they work on. Each takes one to two seconds natively."""
+import os
+import shutil
+import subprocess
+
+from . import inputs
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+TEXT_BLOCK = 4000000
+
+
+class Case:
+    """A program: its command, what it reads, and the same at a tenth for peers that are slow."""
+
+    def __init__(self, name, package, find, make, amount):
+        self.name, self.package, self.amount = name, package, amount
+        self.find, self.make = find, make
+
+    def program(self):
+        return self.find()
+
+    def prepare(self, program, folder, scale):
+        """Makes the input for `scale` times the amount. The command and the file for its standard input, or None."""
+        path = os.path.join(folder, "%s-%g" % (self.name, scale))
+        return self.make(program, path, max(int(self.amount * scale), 1))
+
+
+def find_elf(*names):
+    """First program of these names on the path that is no script: a script would be measured with its shell, and not
+    every peer follows it."""
+    for name in names:
+        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            path = os.path.join(folder, name)
+            if not (os.path.isfile(path) and os.access(path, os.X_OK)):
+                continue
+            with open(path, "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    return os.path.realpath(path)
+    return None
+
+
+def find_cc1():
+    gcc = shutil.which("gcc")
+    if not gcc:
+        return None
+    path = subprocess.run([gcc, "-print-prog-name=cc1"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return path if os.path.isabs(path) else None
+
+
+def make_text(options):
+    """A compressor that reads its standard input."""
+    def make(program, path, amount):
+        with open(path, "wb") as file:
+            file.write(inputs.repeated(inputs.text(min(amount, TEXT_BLOCK)), amount))
+        return [program, *options], path
+    return make
+
+
+def make_sql(program, path, amount):
+    with open(path, "wb") as file:
+        file.write(inputs.sql(amount))
+    return [program, "-batch", "-init", "/dev/null", ":memory:"], path
+
+
+def make_work(suffix, options=()):
+    """A program for an interpreter, which takes its amount of work as an argument."""
+    def make(program, path, amount):
+        del path
+        return [program, *options, os.path.join(FOLDER, "work." + suffix), str(amount)], None
+    return make
+
+
+def make_c(program, path, amount):
+    inputs.preprocessed(shutil.which("gcc"), path, amount)
+    return [program, "-quiet", "-fpreprocessed", "-O2", path + ".i", "-o", "-"], None
+
+
+CASES = [
+    Case("gzip", "gzip", lambda: find_elf("gzip"), make_text(["-6", "-c"]), 21000000),
+    Case("bzip2", "bzip2", lambda: find_elf("bzip2"), make_text(["-9", "-c"]), 20000000),
+    Case("xz", "xz-utils", lambda: find_elf("xz"), make_text(["-6", "-T1", "-c"]), 3000000),
+    Case("sqlite3", "sqlite3", lambda: find_elf("sqlite3"), make_sql, 1500),
+    Case("lua", "lua5.4", lambda: find_elf("lua5.4", "lua"), make_work("lua"), 1200),
+    Case("perl", "perl", lambda: find_elf("perl"), make_work("pl"), 1400),
+    Case("python3", "python3", lambda: find_elf("python3"), make_work("py", ["-B"]), 1400),
+    Case("cc1", "gcc", find_cc1, make_c, 28),
+]

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr record: runs a program and writes every branch of all its threads and children to a trace.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/record_session.h"
+
+enum { RECORD_FAILURE = 125, RECORD_NOT_FOUND = 127 }; /* as other commands that run a command */
+
+#define RING_LEAST (256u << 10)
+#define RING_MOST (1u << 30)
+#define PARTS 4u
+
+struct record_arguments {
+  const char *output;
+  bool is_alone, is_quiet;
+  uint64_t ring, limit;
+  char **program; /* its words */
+};
+
+/* ---- the program ---- */
+
+static bool is_executable(const char *path)
+{
+  struct stat status;
+
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* As a shell finds it. Returns what the caller frees, or NULL after a complaint. */
+static char *program_find(const char *name)
+{
+  const char *folders = getenv("PATH");
+
+  if (strchr(name, '/') || !folders)
+    return strdup(name);
+  for (const char *end; *folders; folders = *end ? end + 1 : end) {
+    char *path;
+
+    end = strchrnul(folders, ':');
+    if (asprintf(&path, "%.*s%s%s", (int)(end - folders), folders, end == folders ? "./" : "/", name) < 0)
+      break;
+    if (is_executable(path))
+      return path;
+    free(path);
+  }
+  cli_error("%s: no such program", name);
+  return NULL;
+}
+
+/* Ends as the program did. */
+static int status_take_over(int status)
+{
+  const struct rlimit none = {0, 0};
+  sigset_t set;
+
+  if (WIFEXITED(status))
+    return WEXITSTATUS(status);
+  if (!WIFSIGNALED(status))
+    return RECORD_FAILURE;
+  fflush(NULL);
+  setrlimit(RLIMIT_CORE, &none); /* the core is the program's */
+  signal(WTERMSIG(status), SIG_DFL);
+  sigemptyset(&set);
+  sigaddset(&set, WTERMSIG(status));
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+
+/* ---- the trace ---- */
+
+static char *output_name(const struct record_arguments *arguments)
+{
+  const char *slash = strrchr(arguments->program[0], '/'), *base = slash ? slash + 1 : arguments->program[0];
+  char *name;
+
+  if (arguments->output)
+    return strdup(arguments->output);
+  return asprintf(&name, "%s.lbr", *base ? base : "program") < 0 ? NULL : name;
+}
+
+static int meta_put(struct lb_trace_writer *writer, const char *key, const char *value)
+{
+  return lb_trace_writer_meta(writer, &(struct lb_trace_meta){key, value});
+}
+
+static int metas_put(struct lb_trace_writer *writer, char *const *words)
+{
+  struct text command = {0}, now = {0};
+  struct utsname host;
+  int r;
+
+  for (size_t i = 0; words[i]; i++)
+    text_addf(&command, "%s%s", i ? " " : "", words[i]);
+  if (command.length > LB_TRACE_TEXT_MAX)
+    command.data[LB_TRACE_TEXT_MAX] = 0;
+  text_addf(&now, "%lld", (long long)time(NULL));
+  r = meta_put(writer, "producer", "lbr " LB_VERSION);
+  if (r >= 0)
+    r = meta_put(writer, "source", "process");
+  if (r >= 0)
+    r = meta_put(writer, "command", text_string(&command));
+  if (r >= 0 && uname(&host) == 0)
+    r = meta_put(writer, "host", host.nodename);
+  if (r >= 0)
+    r = meta_put(writer, "time", text_string(&now));
+  text_done(&command);
+  text_done(&now);
+  return r;
+}
+
+static void open_complain(const char *name, int error)
+{
+  if (error == -EEXIST)
+    cli_error(
+      "%s.incomplete: it is there already: another run is writing it, or one was cut short; read it or remove it",
+      name);
+  else if (error == -ELOOP)
+    cli_error("%s: it is a link to something that is not a file; name the file itself", name);
+  else
+    cli_error("%s: %s", name, lb_strerror(error));
+}
+
+/* ---- what is said at the end ---- */
+
+static void error_complain(const struct record_session *session, const char *program)
+{
+  uint64_t address;
+  int system_error;
+  unsigned error = process_error(&session->process, &system_error, &address, NULL);
+  struct text text = {0};
+
+  if (!error)
+    return;
+  if (system_error)
+    text_addf(&text, ": %s", lb_strerror(system_error));
+  if (address)
+    text_addf(&text, ", at 0x%" PRIx64, address);
+  cli_error("%s: %s%s", program, process_error_text(error), text_string(&text));
+  text_done(&text);
+}
+
+static const char *plural(uint64_t count)
+{
+  return count == 1 ? "" : "s";
+}
+
+static void totals_show(const struct record_session *session)
+{
+  const struct process_drain_state *state = session->state;
+  uint64_t branches = session->size.branches, bytes = session->size.bytes;
+  struct stat status;
+
+  if (stat(session->output, &status) == 0 && S_ISREG(status.st_mode))
+    bytes = (uint64_t)status.st_size;
+  cli_error("%s: %" PRIu64 " branches of %" PRIu64 " thread%s in %" PRIu64 " process%s, %" PRIu64
+            " bytes, %.2f bits per branch",
+            session->output, branches, state->threads, plural(state->threads), state->processes,
+            state->processes == 1 ? "" : "es", bytes, branches ? 8 * (double)bytes / (double)branches : 0);
+}
+
+/* ---- the command ---- */
+
+/* Returns an exit status. */
+static int session_record(struct record_session *session, const struct record_arguments *arguments, const char *path)
+{
+  uint64_t part = PARTS;
+  struct process_options options = {.is_all = true, .is_alone = arguments->is_alone};
+  int r;
+
+  while (part < arguments->ring)
+    part *= 2;
+  options.part_size = arguments->ring ? (uint32_t)(part / PARTS) : 0;
+  record_signals_catch();
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  r = process_launch(&options, path, arguments->program, environ, &session->process);
+  if (r >= 0)
+    r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
+  if (r < 0) {
+    cli_error("%s: %s", path, lb_strerror(r));
+    record_session_drop(session);
+    if (session->process.pid > 0)
+      kill(session->process.pid, SIGKILL); /* it would wait for us */
+    return RECORD_FAILURE;
+  }
+  record_session_run(session);
+  error_complain(session, path);
+  if (!session->is_dropped && !session->is_quiet && session->close_error >= 0)
+    totals_show(session);
+  return 0;
+}
+
+static int record_run(const struct record_arguments *arguments)
+{
+  char *name, *path = program_find(arguments->program[0]);
+  struct record_session session = {.is_quiet = arguments->is_quiet, .is_alone = arguments->is_alone};
+  int r, status = RECORD_FAILURE;
+
+  if (!path)
+    return RECORD_NOT_FOUND;
+  session.output = name = output_name(arguments);
+  r = name ? lb_trace_writer_open(name, &session.writer) : -ENOMEM;
+  if (r < 0) {
+    open_complain(name ? name : "lbr record", r);
+  } else {
+    metas_put(session.writer, arguments->program); /* the writer keeps its error */
+    status = session_record(&session, arguments, path);
+  }
+  process_drain_free(session.drain);
+  process_done(&session.process);
+  free(name);
+  free(path);
+  return status ? status : status_take_over(session.status);
+}
+
+/* ---- the command line ---- */
+
+enum { KEY_NO_FOLLOW = 0x100, KEY_RING, KEY_LIMIT };
+
+static const struct argp_option options[] = {
+  {"output", 'o', "FILE", 0, "Write the trace to FILE (default: PROGRAM.lbr in this folder)", 0},
+  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Record the program only: its children run as they are", 0},
+  {"ring", KEY_RING, "SIZE", 0, "Memory for what a thread logs, 256K to 1G (default 4M)", 0},
+  {"limit", KEY_LIMIT, "SIZE", 0, "Stop recording when the trace is so big; the program runs on", 0},
+  {"quiet", 'q', NULL, 0, "Say nothing unless something is wrong", 0},
+  {0},
+};
+
+/* Digits, and K, M, G or T for powers of 1024. Returns false: it makes no sense. */
+static bool size_parse(const char *word, uint64_t *ret_size)
+{
+  static const char units[] = "KMGT";
+  size_t length = strlen(word);
+  char digits[24];
+  const char *unit = length ? strchr(units, word[length - 1]) : NULL;
+  unsigned shift = unit && *unit ? 10 * (unsigned)(unit - units + 1) : 0;
+  uint64_t value;
+
+  if (shift)
+    length--;
+  if (!length || length >= sizeof(digits) || *word == '-')
+    return false;
+  memcpy(digits, word, length);
+  digits[length] = 0;
+  if (number_parse(digits, &value) < 0 || value > UINT64_MAX >> shift)
+    return false;
+  *ret_size = value << shift;
+  return true;
+}
+
+static uint64_t size_option(const char *name, const char *argument, uint64_t least, uint64_t most,
+                            struct argp_state *state)
+{
+  uint64_t size = 0;
+
+  if (!size_parse(argument, &size) || size < least || size > most)
+    argp_error(state, "%s wants a size from %s, such as 64M, not '%s'", name, most == RING_MOST ? "256K to 1G" : "1 on",
+               argument);
+  return size;
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct record_arguments *arguments = state->input;
+
+  switch (key) {
+  case 'o':
+    arguments->output = argument;
+    return 0;
+  case KEY_NO_FOLLOW:
+    arguments->is_alone = true;
+    return 0;
+  case KEY_RING:
+    arguments->ring = size_option("--ring", argument, RING_LEAST, RING_MOST, state);
+    return 0;
+  case KEY_LIMIT:
+    arguments->limit = size_option("--limit", argument, 1, INT64_MAX, state);
+    return 0;
+  case 'q':
+    arguments->is_quiet = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    arguments->program = &state->argv[state->next - 1]; /* and all that follows is its own */
+    state->next = state->argc;
+    return 0;
+  case ARGP_KEY_END:
+    if (!arguments->program || !*arguments->program[0])
+      argp_error(state, "a program is wanted");
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp record_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "PROGRAM [ARGUMENT]...",
+  .doc = "Run a program and write every branch that it takes to a trace: of all its threads, and of all processes that "
+         "it starts. 'lbr script' and 'lbr stat' read the trace.\v"
+         "Exit status: the program's; if a signal killed it, so it does lbr. 125 if lbr itself fails, 126 if the "
+         "program cannot be executed, 127 if it is not found, 2 for a command line that makes no sense.",
+  .children = cli_help,
+};
+
+int cmd_record(int argc, char **argv)
+{
+  struct record_arguments arguments = {0};
+
+  argp_parse(&record_argp, argc, argv, ARGP_IN_ORDER, NULL, &arguments);
+  return record_run(&arguments);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr run: runs a program and, when it dies, shows the last branches that it took. The program keeps its terminal, its
+ * environment, its exit status and its core dump.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/run_session.h"
+
+extern char **environ;
+
+#define LAST_DEFAULT 32
+#define PART_LEAST (256u << 10)
+#define PART_MOST (256u << 20)
+#define ENTRY_BYTES 4u
+#define ENTRIES_PER_BRANCH 2u /* at most: a step that was left, and where it went */
+#define PARTS_KEPT 2u         /* that are whole at any time, also while the program runs */
+
+/* ---- how much is kept ---- */
+
+/* Bytes of a part of a log that holds so many branches. Says so if none is big enough. */
+static uint32_t part_size(uint64_t branches)
+{
+  uint64_t most = (uint64_t)PART_MOST * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH, size = PART_LEAST;
+
+  if (branches > most)
+    cli_error("warning: a log is sure to hold the last %llu branches only, not %llu", (unsigned long long)most,
+              (unsigned long long)branches);
+  while (size < PART_MOST && size * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH < branches)
+    size *= 2;
+  return (uint32_t)size;
+}
+
+/* ---- the program ---- */
+
+/* Returns 0, -EACCES if it is there and may not be executed, -ENOENT, or another -errno. */
+static int program_check(const char *path)
+{
+  struct stat status;
+
+  if (stat(path, &status) < 0)
+    return -errno;
+  return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
+}
+
+/* Finds it as execvp(3) does. Returns 0 with what the caller frees, or -errno. */
+static int program_find(const char *name, char **ret_path)
+{
+  const char *folders = getenv("PATH"), *end;
+  int found = -ENOENT;
+
+  if (strchr(name, '/') || !*name) {
+    *ret_path = strdup(name);
+    return *ret_path ? 0 : -ENOMEM;
+  }
+  if (!folders)
+    folders = "/bin:/usr/bin";
+  for (;; folders = end + 1) {
+    char *path;
+
+    end = strchrnul(folders, ':');
+    if (asprintf(&path, "%.*s%s%s", (int)(end - folders), folders, end > folders ? "/" : "", name) < 0)
+      return -ENOMEM;
+    int r = program_check(path);
+    if (r == 0) {
+      *ret_path = path;
+      return 0;
+    }
+    free(path);
+    if (r == -EACCES)
+      found = r;
+    if (!*end)
+      return found;
+  }
+}
+
+/* Returns CLI_OK with the session's process, or the exit status after a complaint. */
+static int program_start(struct run_session *session)
+{
+  const struct run_arguments *arguments = session->arguments;
+  const struct process_options options = {.is_alone = arguments->is_alone, .part_size = part_size(arguments->last)};
+  char *path = NULL;
+  int r = program_find(arguments->program[0], &path);
+
+  if (r == -ENOENT || r == -EACCES) {
+    cli_error("%s: %s", arguments->program[0], r == -ENOENT ? "no such program" : "it may not be executed");
+    return r == -ENOENT ? RUN_NOT_FOUND : RUN_NO_EXECUTE;
+  }
+  if (r >= 0)
+    r = process_launch(&options, path, arguments->program, environ, &session->process);
+  free(path);
+  if (r < 0)
+    cli_error("%s cannot be started: %s", arguments->program[0], lb_strerror(r));
+  return r < 0 ? RUN_FAILURE : CLI_OK;
+}
+
+/* ---- the end ---- */
+
+/* Why the runtime gave up, if it did. What is wrong with the program is the user's to know, the rest is ours. */
+static void error_show(const struct run_session *session, int status)
+{
+  const char *name = session->arguments->program[0];
+  int system_error;
+  uint64_t address, number;
+  unsigned error = process_error(&session->process, &system_error, &address, &number);
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  char why[128] = "";
+
+  if (!error)
+    return;
+  if (system_error < 0 && system_error > -4096)
+    snprintf(why, sizeof(why), " (%s)", strerror(-system_error));
+  if (code == RUN_NO_EXECUTE || code == RUN_NOT_FOUND)
+    cli_error("%s: %s%s", name, process_error_text(error), why);
+  else
+    cli_error("%s: %s%s, at 0x%llx, number %llu: a limit of lbr, not of the program; please report it",
+              code == RUN_FAILURE ? name : "a process that it started", process_error_text(error), why,
+              (unsigned long long)address, (unsigned long long)number);
+}
+
+/* Ends as the program did. A core of our own would be in the way of its core. */
+static int status_pass_on(int status)
+{
+  const struct rlimit none = {0, 0};
+  sigset_t set;
+
+  if (!WIFSIGNALED(status))
+    return WIFEXITED(status) ? WEXITSTATUS(status) : RUN_FAILURE;
+  int signal_number = WTERMSIG(status);
+  setrlimit(RLIMIT_CORE, &none);
+  signal(signal_number, SIG_DFL);
+  sigemptyset(&set);
+  sigaddset(&set, signal_number);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  raise(signal_number);
+  return 128 + signal_number;
+}
+
+static int session_run(struct run_session *session)
+{
+  int r = program_start(session), status;
+
+  if (r != CLI_OK)
+    return r;
+  status = run_watch(session);
+  if (status < 0) {
+    cli_error("the program cannot be waited for: %s", strerror(-status));
+    process_done(&session->process);
+    return RUN_FAILURE;
+  }
+  error_show(session, status);
+  run_report_end(session, status);
+  process_done(&session->process);
+  run_signals_restore();
+  bool has_failed = session->is_broken && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return has_failed ? CLI_FAILURE : status_pass_on(status);
+}
+
+static int output_open(struct run_session *session)
+{
+  const char *name = session->arguments->output;
+
+  session->fd = STDERR_FILENO;
+  if (name)
+    session->fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (session->fd < 0) {
+    cli_error("%s: %s", name, strerror(errno));
+    return RUN_FAILURE;
+  }
+  session->wants_color = cli_wants_color_on(session->fd);
+  return CLI_OK;
+}
+
+/* ---- the command line ---- */
+
+enum {
+  KEY_ALL_THREADS = 0x100,
+  KEY_ALWAYS,
+  KEY_ON_EXIT_CODE,
+  KEY_ON_SIGNAL,
+  KEY_TIMEOUT,
+  KEY_NO_FOLLOW,
+  KEY_FILTER,
+};
+
+static const struct argp_option options[] = {
+  {NULL, 0, NULL, 0, "What is shown:", 1},
+  {"last", 'n', "N", 0, "How many branches of a thread (32)", 0},
+  {"all-threads", KEY_ALL_THREADS, NULL, 0, "Of the other threads of the process, too", 0},
+  {"cpu", 'c', "NAME", 0, "What the LBR of this processor would hold instead ('lbr cpu --list' shows all)", 0},
+  {"filter", KEY_FILTER, "LIST", 0,
+   "Set these fields of its filter: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 records", 0},
+  {"format", 'f', "FORMAT", 0, "table (default) or json; with --cpu windbg and windbg-old, too", 0},
+  {"json", 'j', NULL, 0, "The same as --format=json", 0},
+  {"output", 'o', "FILE", 0, "Write reports to FILE instead of standard error", 0},
+  {NULL, 0, NULL, 0, "When:", 2},
+  {"always", KEY_ALWAYS, NULL, 0, "Also when the program exits", 0},
+  {"on-exit-code", KEY_ON_EXIT_CODE, "N", 0, "Also when it exits with status N", 0},
+  {"on-signal", KEY_ON_SIGNAL, "SIG", 0, "Also when lbr gets this signal; the program runs on", 0},
+  {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the program after so long: SIGTERM, two seconds later SIGKILL", 0},
+  {NULL, 0, NULL, 0, "What is run:", 3},
+  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Run what the program starts as it is, not recorded", 0},
+  {0},
+};
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t least, uint64_t most,
+                              struct argp_state *state)
+{
+  uint64_t value = 0;
+
+  if (*argument == '-' || number_parse(argument, &value) < 0 || value < least || value > most)
+    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
+               (unsigned long long)most, argument);
+  return value;
+}
+
+/* "USR1", "SIGUSR1" or its number; one that can be caught. */
+static int signal_option(const char *argument, struct argp_state *state)
+{
+  const char *word = strncasecmp(argument, "SIG", 3) ? argument : argument + 3, *name;
+  uint64_t value = 0;
+
+  for (int signal = 1; signal < 32; signal++)
+    if ((name = sigabbrev_np(signal)) && !strcasecmp(name, word))
+      value = (uint64_t)signal;
+  if (!value && number_parse(argument, &value) < 0)
+    value = 0;
+  if (value < 1 || value > 64 || value == SIGKILL || value == SIGSTOP || value == SIGCHLD || value == 32 || value == 33)
+    argp_error(state, "--on-signal wants a signal that can be caught, such as USR1, not '%s'", argument);
+  return (int)value;
+}
+
+static double seconds_option(const char *argument, struct argp_state *state)
+{
+  char *end;
+  double value = strtod(argument, &end);
+
+  if (end == argument || *end || !isfinite(value) || value <= 0 || value > 1e9)
+    argp_error(state, "--timeout wants a number of seconds, not '%s'", argument);
+  return value;
+}
+
+static enum report_format format_option(const char *argument, struct argp_state *state)
+{
+  int format = report_format_find(argument);
+
+  if (format < 0)
+    argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+  return (enum report_format)format;
+}
+
+/* The rest of the command line is the program's. */
+static void program_take(struct run_arguments *arguments, struct argp_state *state)
+{
+  arguments->program = state->argv + state->next - 1;
+  state->next = state->argc;
+}
+
+static void arguments_check(const struct run_arguments *arguments, struct argp_state *state)
+{
+  bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
+
+  if (!arguments->program)
+    argp_error(state, "a program is wanted");
+  if (is_windbg && !arguments->cpu)
+    argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu",
+               report_format_name(arguments->format));
+  if (arguments->filter && !arguments->cpu)
+    argp_error(state, "--filter is for the LBR of a processor: name one with --cpu");
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct run_arguments *arguments = state->input;
+
+  switch (key) {
+  case 'n':
+    arguments->last = number_option("--last", argument, 1, UINT32_MAX, state);
+    return 0;
+  case KEY_ALL_THREADS:
+    arguments->wants_all_threads = true;
+    return 0;
+  case 'c':
+    arguments->cpu = cli_option_cpu(argument);
+    return 0;
+  case KEY_FILTER:
+    arguments->filter = argument;
+    return 0;
+  case 'f':
+    arguments->format = format_option(argument, state);
+    return 0;
+  case 'j':
+    arguments->format = REPORT_JSON;
+    return 0;
+  case 'o':
+    arguments->output = argument;
+    return 0;
+  case KEY_ALWAYS:
+    arguments->is_always = true;
+    return 0;
+  case KEY_ON_EXIT_CODE:
+    arguments->exit_code = (int)number_option("--on-exit-code", argument, 0, 255, state);
+    return 0;
+  case KEY_ON_SIGNAL:
+    arguments->signal = signal_option(argument, state);
+    return 0;
+  case KEY_TIMEOUT:
+    arguments->timeout = seconds_option(argument, state);
+    return 0;
+  case KEY_NO_FOLLOW:
+    arguments->is_alone = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    program_take(arguments, state);
+    return 0;
+  case ARGP_KEY_END:
+    arguments_check(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp run_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "[--] PROGRAM [ARGUMENT...]",
+  .doc =
+    "Run a program; when a signal kills it, or a process that it started, say where and why, and show the last "
+    "branches that it took. Reports go to standard error.\v"
+    "Exit status: that of the program; if a signal killed it, the same signal kills lbr. 125 if lbr itself could not "
+    "go on, 126 if the program cannot be executed, 127 if there is none, 2 for a command line that makes no sense.",
+  .children = cli_help,
+};
+
+int cmd_run(int argc, char **argv)
+{
+  struct run_arguments arguments = {.last = LAST_DEFAULT, .exit_code = -1, .format = REPORT_TABLE};
+  struct run_session *session;
+  struct lb_recorder *recorder = NULL;
+  int status;
+
+  argp_parse(&run_argp, argc, argv, ARGP_IN_ORDER, NULL, &arguments);
+  if (arguments.cpu && run_lbr_new(&arguments, &recorder) < 0)
+    return CLI_USAGE;
+  free(recorder); /* now it is known that there will be one */
+  session = calloc(1, sizeof(*session));
+  if (!session) {
+    cli_error("no memory");
+    return RUN_FAILURE;
+  }
+  session->arguments = &arguments;
+  status = output_open(session);
+  if (status == CLI_OK) {
+    run_signals_catch(&arguments);
+    status = session_run(session);
+  }
+  free(session);
+  return status;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * While a program is recorded: takes what it logs, waits for it and for what it left behind, hands on signals, and
+ * shows how far it is. Ctrl-C goes to the program too, by the terminal: what that does of it is the program's business,
+ * and the trace is closed when it has ended. Recording can end before the program, which then runs on.
+ */
+#include "cli/record_session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+#define SLEEP_MILLISECONDS 50u
+#define LEFT_SECONDS 0.5   /* within which what the program left behind shows that it is recorded */
+#define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
+#define PROGRESS_STEP 0.25
+
+static double seconds_now(void)
+{
+  struct timespec now;
+
+  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- signals ---- */
+
+static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+static volatile sig_atomic_t arrived[NSIG];    /* so many came */
+static volatile sig_atomic_t to_hand_on[NSIG]; /* and so many not from the terminal, which tells the program, too */
+static const struct process *volatile bell_process; /* NULL: nobody sleeps */
+
+static void signal_handler(int number, siginfo_t *info, void *context)
+{
+  int saved = errno;
+
+  (void)context;
+  arrived[number]++;
+  to_hand_on[number] += info->si_code != SI_KERNEL;
+  if (bell_process)
+    process_drain_ring((const struct process *)bell_process);
+  errno = saved;
+}
+
+/* One that is ignored stays so: it is for the program, too (nohup). */
+static void signal_catch(int number, bool is_always)
+{
+  struct sigaction action = {.sa_sigaction = signal_handler, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
+
+  if (sigaction(number, NULL, &old) == 0 && (is_always || old.sa_handler != SIG_IGN))
+    sigaction(number, &action, NULL);
+}
+
+void record_signals_catch(void)
+{
+  for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
+    signal_catch(caught[i], false);
+}
+
+static void signals_hand_on(const struct record_session *session)
+{
+  for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
+    for (; to_hand_on[caught[i]] > 0; to_hand_on[caught[i]]--)
+      if (!session->has_ended)
+        kill(session->process.pid, caught[i]);
+}
+
+static unsigned signals_count(void)
+{
+  unsigned count = 0;
+
+  for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
+    count += (unsigned)arrived[caught[i]];
+  return count;
+}
+
+/* ---- the line that tells how far it is ---- */
+
+struct progress {
+  bool is_on, is_shown;
+  double next;
+};
+
+/* A program that draws on the terminal itself must not be disturbed: it has switched off the editing of lines. */
+static bool terminal_is_free(void)
+{
+  struct termios settings;
+
+  return tcgetattr(STDERR_FILENO, &settings) == 0 && settings.c_lflag & ICANON;
+}
+
+static void size_text(uint64_t bytes, char text[32])
+{
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = (double)bytes;
+  unsigned unit = 0;
+
+  for (; value >= 1024 && unit < 4; unit++)
+    value /= 1024;
+  snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void progress_show(struct progress *progress, const struct record_session *session, double now)
+{
+  struct lb_trace_size size;
+  char text[32];
+
+  if (!progress->is_on || now < progress->next || !session->writer || !terminal_is_free())
+    return;
+  progress->next = now + PROGRESS_STEP;
+  progress->is_shown = true;
+  size = lb_trace_writer_size(session->writer);
+  size_text(size.bytes, text);
+  fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
+  if (size.branches && size.bytes)
+    fprintf(stderr, ", %.2f bits per branch", 8 * (double)size.bytes / (double)size.branches);
+  if (session->has_ended)
+    fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
+  fputs("\033[K", stderr);
+}
+
+static void progress_hide(struct progress *progress)
+{
+  if (progress->is_shown)
+    fputs("\r\033[K", stderr);
+  progress->is_shown = false;
+}
+
+/* ---- the end of the trace ---- */
+
+static void close_complain(const struct record_session *session)
+{
+  const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";
+  char *name = NULL;
+
+  if (asprintf(&name, "%s.incomplete", session->output) >= 0 && access(name, F_OK) == 0)
+    cli_error("%s: the trace could not be written: %s; %s has what came before%s", session->output,
+              lb_strerror(session->close_error), name, end);
+  else
+    cli_error("%s: the trace could not be written: %s%s", session->output, lb_strerror(session->close_error), end);
+  free(name);
+}
+
+static void session_close(struct record_session *session)
+{
+  const struct process_drain_state *state = process_drain_finish(session->drain, session->is_over);
+
+  if (!session->writer)
+    return;
+  lb_trace_writer_flush(session->writer);
+  session->size = lb_trace_writer_size(session->writer);
+  session->close_error = lb_trace_writer_close(session->writer);
+  session->writer = NULL;
+  if (state->end == DRAIN_FAILED && session->close_error >= 0)
+    session->close_error = state->error;
+  if (session->close_error < 0)
+    close_complain(session);
+}
+
+/* Without its file the writer cannot give it its name. */
+void record_session_drop(struct record_session *session)
+{
+  char *name;
+
+  if (session->writer && asprintf(&name, "%s.incomplete", session->output) >= 0) {
+    unlink(name);
+    free(name);
+  }
+  lb_trace_writer_close(session->writer);
+  session->writer = NULL;
+  session->is_dropped = true;
+}
+
+static bool is_nothing(const struct record_session *session)
+{
+  return session->writer && session->state->threads == 0 && process_error(&session->process, NULL, NULL, NULL) != 0;
+}
+
+/* Recording has ended before the program: the trace is finished now, and the user told. */
+static void session_stop(struct record_session *session, struct progress *progress)
+{
+  progress_hide(progress);
+  session_close(session);
+  if (session->state->end == DRAIN_LIMIT && session->close_error >= 0)
+    cli_error("%s: it has reached its limit; the program runs on and is not recorded any more", session->output);
+}
+
+/* ---- waiting ---- */
+
+/* What the program leaves behind becomes our child (PR_SET_CHILD_SUBREAPER), and is reaped when it ends. */
+static void session_reap(struct record_session *session)
+{
+  int status, pid;
+
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    if (pid == session->process.pid) {
+      session->has_ended = true;
+      session->status = status;
+    }
+  if (pid < 0 && errno == ECHILD)
+    session->has_ended = session->is_over = true;
+}
+
+/* The program's end, and what happened since. */
+struct aftermath {
+  double seen;      /* when it, or something recorded that it left behind, was alive last */
+  unsigned signals; /* that had come by then */
+};
+
+static bool session_goes_on(const struct record_session *session, struct aftermath *after, double now)
+{
+  if (!session->has_ended) {
+    *after = (struct aftermath){now, signals_count()};
+    return true;
+  }
+  if (session->is_over || !session->writer || signals_count() != after->signals)
+    return false;
+  if (session->state->alive > 0)
+    after->seen = now;
+  return !session->is_alone && now - after->seen < LEFT_SECONDS;
+}
+
+void record_session_run(struct record_session *session)
+{
+  struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
+                              .next = seconds_now() + PROGRESS_FIRST};
+  struct aftermath after = {0};
+  double now;
+
+  bell_process = &session->process;
+  signal_catch(SIGCHLD, true);
+  do {
+    session->state = process_drain_step(session->drain, SLEEP_MILLISECONDS);
+    if (session->state->end != DRAIN_NONE && session->writer)
+      session_stop(session, &progress);
+    session_reap(session);
+    signals_hand_on(session);
+    now = seconds_now();
+    progress_show(&progress, session, now);
+  } while (session_goes_on(session, &after, now));
+  bell_process = NULL;
+  progress_hide(&progress);
+  if (is_nothing(session))
+    record_session_drop(session);
+  else
+    session_close(session);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run of `lbr record`: the program, the trace, and what is known of both.
+ */
+#ifndef CLI_RECORD_SESSION_H
+#define CLI_RECORD_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lastbranch/trace.h"
+#include "process/process.h"
+
+struct record_session {
+  const char *output; /* name of the trace */
+  bool is_quiet, is_alone;
+  struct process process;
+  struct lb_trace_writer *writer; /* NULL once it is closed */
+  struct process_drain *drain;
+  const struct process_drain_state *state;
+  bool has_ended; /* the program itself; then, what waitpid(2) says of it */
+  int status;
+  bool is_over;              /* no process is left of it, not even what it left behind */
+  struct lb_trace_size size; /* of the trace when it was closed */
+  int close_error;           /* of the trace */
+  bool is_dropped;           /* there is no trace: the program could not be run */
+};
+
+/* Catches the signals that would end us: before the program is started. */
+void record_signals_catch(void);
+
+/* No program, no trace: removes what there is of it. A trace that had its name stays. */
+void record_session_drop(struct record_session *session);
+
+/* Runs until the program has ended, and what it left behind if that is recorded. The trace is closed then. */
+void record_session_run(struct record_session *session);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names and code for the addresses of a program that we ran: its address spaces (process/process.h) say which piece of
+ * which file lay there at the time, the files have the rest (symbol/symbol.h). Each file is asked by offset: it lies at
+ * address 0 of a space of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "cli/run_session.h"
+#include "symbol/symbol.h"
+
+#define PLACES 4096u /* that are kept: a program takes the same branches again and again */
+
+struct names_file {
+  const char *path;
+  struct symbol_space *space;
+};
+
+struct names_place {
+  bool is_used, is_known;
+  uint32_t space, mark;
+  uint64_t address;
+  struct symbol_place place;
+};
+
+struct run_names {
+  struct process_spaces *spaces;
+  struct symbol_cache *cache;
+  struct names_file *files;
+  size_t count, capacity;
+  struct names_place *places;
+  struct report_places functions;
+  bool has_asked, has_symbol;
+};
+
+/* ---- files ---- */
+
+static struct symbol_space *file_space(struct run_names *names, const char *path)
+{
+  const struct symbol_mapping mapping = {.path = path};
+  struct names_file *files;
+  struct symbol_space *space;
+
+  for (size_t i = 0; i < names->count; i++)
+    if (names->files[i].path == path) /* paths are kept once */
+      return names->files[i].space;
+  files = array_grow(names->files, sizeof(*files), names->count, &names->capacity);
+  if (!files)
+    return NULL;
+  names->files = files;
+  if (symbol_space_new(names->cache, &space) < 0)
+    return NULL;
+  if (symbol_space_add(space, &mapping) < 0) {
+    symbol_space_free(space);
+    space = NULL;
+  }
+  files[names->count++] = (struct names_file){path, space};
+  return space;
+}
+
+/* The file at an address, and the offset in it. */
+static struct symbol_space *address_space(struct run_names *names, uint32_t space, uint32_t mark, uint64_t address,
+                                          uint64_t *ret_offset)
+{
+  struct process_module module;
+
+  if (!process_spaces_find(names->spaces, space, mark, address, &module) || !*module.path)
+    return NULL;
+  *ret_offset = module.offset + (address - module.start);
+  return file_space(names, module.path);
+}
+
+/* ---- what the report asks ---- */
+
+static struct names_place *place_slot(const struct run_names *names, uint32_t space, uint32_t mark, uint64_t address)
+{
+  uint64_t hash = (address ^ (uint64_t)space << 40 ^ (uint64_t)mark << 20) * UINT64_C(0x9E3779B97F4A7C15);
+
+  return &names->places[hash >> 52 & (PLACES - 1)];
+}
+
+static bool place_find(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place)
+{
+  struct run_names *names = data;
+  struct names_place *slot = place_slot(names, space, mark, address);
+  uint64_t offset;
+
+  if (!slot->is_used || slot->space != space || slot->mark != mark || slot->address != address) {
+    struct symbol_space *file = address_space(names, space, mark, address, &offset);
+
+    slot->is_used = true;
+    slot->space = space;
+    slot->mark = mark;
+    slot->address = address;
+    slot->is_known = file && symbol_space_find(file, offset, true, &slot->place);
+  }
+  names->has_asked = true;
+  if (!slot->is_known)
+    return false;
+  names->has_symbol |= slot->place.symbol || slot->place.frame_count;
+  *ret_place = slot->place;
+  return true;
+}
+
+static size_t place_code(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size)
+{
+  struct run_names *names = data;
+  uint64_t offset;
+  struct symbol_space *file = address_space(names, space, mark, address, &offset);
+  size_t count = file ? symbol_space_code(file, offset, bytes, size) : 0;
+
+  return count ? count : process_spaces_code(names->spaces, space, mark, address, bytes, size);
+}
+
+/* ---- the whole ---- */
+
+int run_names_new(const struct process *process, struct run_names **ret_names)
+{
+  struct run_names *names = calloc(1, sizeof(*names));
+  int r = -ENOMEM;
+
+  if (!names)
+    return r;
+  names->functions = (struct report_places){names, place_find, place_code};
+  names->places = calloc(PLACES, sizeof(*names->places));
+  if (names->places)
+    r = process_spaces_new(process, &names->spaces);
+  if (r >= 0)
+    r = symbol_cache_new(NULL, &names->cache);
+  if (r >= 0)
+    r = symbol_cache_add_vdso(names->cache);
+  if (r < 0) {
+    run_names_free(names);
+    return r;
+  }
+  *ret_names = names;
+  return 0;
+}
+
+void run_names_free(struct run_names *names)
+{
+  if (!names)
+    return;
+  for (size_t i = 0; i < names->count; i++)
+    symbol_space_free(names->files[i].space);
+  free(names->files);
+  symbol_cache_free(names->cache);
+  process_spaces_free(names->spaces);
+  free(names->places);
+  free(names);
+}
+
+const struct report_places *run_names_places(const struct run_names *names)
+{
+  return &names->functions;
+}
+
+const char *run_names_program(struct run_names *names, uint32_t space)
+{
+  return process_spaces_program(names->spaces, space);
+}
+
+bool run_names_are_missing(const struct run_names *names)
+{
+  return names->has_asked && !names->has_symbol;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reports of `lbr run`: which threads belong into one, their branches, and where it goes. Everything about the
+ * programs comes from the memory that is shared with them.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/run_session.h"
+
+#define TRIES 20                /* to read the log of a thread that runs */
+#define LBR_BRANCHES (1u << 20) /* that a recorder is given: filters leave out most of them */
+
+/* A report while it is made. */
+struct maker {
+  struct run_session *session;
+  struct report_death death;
+  struct report_thread *threads;
+  struct process_branches *branches; /* of each thread */
+  struct process_thread *sources;
+  size_t count, capacity;
+};
+
+/* ---- threads ---- */
+
+static int maker_add(struct maker *maker, const struct process_thread *source)
+{
+  struct process_thread *grown = array_grow(maker->sources, sizeof(*grown), maker->count, &maker->capacity);
+
+  if (!grown)
+    return -ENOMEM;
+  maker->sources = grown;
+  grown[maker->count++] = *source;
+  return 0;
+}
+
+static bool is_same_process(const struct process_thread *one, const struct process_thread *other)
+{
+  return one->process == other->process && one->space == other->space;
+}
+
+/* The living threads of a process, without one that is there already. */
+static int maker_add_process(struct maker *maker, const struct process_thread *member)
+{
+  const struct process *process = &maker->session->process;
+  struct process_thread thread;
+  int r = 0;
+
+  for (uint32_t slot = 0; r >= 0 && slot < process_slots(process); slot++)
+    if (process_thread(process, slot, &thread) && is_same_process(&thread, member) && process_thread_is_live(&thread) &&
+        !(maker->count && maker->sources[0].slot == slot))
+      r = maker_add(maker, &thread);
+  return r;
+}
+
+/* ---- branches ---- */
+
+/* A thread that runs on may write over what is being read: then again. */
+static int thread_rebuild(const struct process *process, struct process_thread *source, size_t most,
+                          struct process_branches *ret_branches)
+{
+  for (unsigned tries = 0;; tries++) {
+    int r = process_rebuild_last(process, source, most, ret_branches);
+
+    if (r < 0 || ret_branches->count || !ret_branches->is_cut || tries == TRIES)
+      return r;
+    process_branches_done(ret_branches);
+    struct process_thread now;
+    if (process_thread(process, source->slot, &now) && now.serial == source->serial)
+      *source = now;
+  }
+}
+
+static int thread_read(struct maker *maker, size_t number)
+{
+  const struct run_arguments *arguments = maker->session->arguments;
+  const struct process_thread *source = &maker->sources[number];
+  struct process_branches *list = &maker->branches[number];
+  struct lb_recorder *recorder = NULL;
+  size_t most = arguments->cpu && arguments->last < LBR_BRANCHES ? LBR_BRANCHES : (size_t)arguments->last;
+  int r = thread_rebuild(&maker->session->process, &maker->sources[number], most, list);
+
+  if (r >= 0 && arguments->cpu)
+    r = run_lbr_new(arguments, &recorder);
+  if (r < 0)
+    return r;
+  if (recorder)
+    run_lbr_feed(recorder, list->branches, list->count);
+  maker->threads[number] = (struct report_thread){
+    .thread = source->thread,
+    .space = source->space,
+    .name = source->name,
+    .branches = list->branches,
+    .marks = list->steps,
+    .count = list->count,
+    .is_cut = list->is_cut,
+    .is_damaged = list->is_damaged,
+    .recorder = recorder,
+  };
+  return 0;
+}
+
+static int threads_read(struct maker *maker)
+{
+  int r = 0;
+
+  maker->threads = calloc(maker->count + 1, sizeof(*maker->threads));
+  maker->branches = calloc(maker->count + 1, sizeof(*maker->branches));
+  if (!maker->threads || !maker->branches)
+    return -ENOMEM;
+  for (size_t i = 0; r >= 0 && i < maker->count; i++)
+    r = thread_read(maker, i);
+  maker->death.threads = maker->threads;
+  maker->death.thread_count = maker->count;
+  return r;
+}
+
+static void maker_done(struct maker *maker)
+{
+  for (size_t i = 0; i < maker->count; i++) {
+    if (maker->threads)
+      free((void *)(uintptr_t)maker->threads[i].recorder);
+    if (maker->branches)
+      process_branches_done(&maker->branches[i]);
+  }
+  free(maker->threads);
+  free(maker->branches);
+  free(maker->sources);
+}
+
+/* ---- printing ---- */
+
+static void report_write(struct run_session *session, const struct text *text)
+{
+  const char *bytes = text_string(text);
+  size_t size = text->length;
+
+  while (size && !session->is_broken) {
+    ssize_t written = write(session->fd, bytes, size);
+
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0) {
+      session->is_broken = true;
+      cli_error("the report cannot be written: %s", strerror(errno));
+      return;
+    }
+    bytes += written;
+    size -= (size_t)written;
+  }
+}
+
+static void maker_print(struct maker *maker)
+{
+  struct run_session *session = maker->session;
+  struct report_death_options options = {.format = session->arguments->format, .wants_color = session->wants_color};
+  struct run_names *names = NULL;
+  struct text text = {0};
+  int r = threads_read(maker);
+
+  if (r >= 0)
+    r = run_names_new(&session->process, &names);
+  if (r >= 0 && session->has_reported && options.format != REPORT_JSON)
+    r = text_add(&text, "\n");
+  if (r >= 0) {
+    options.places = run_names_places(names);
+    maker->death.program = maker->count ? run_names_program(names, maker->sources[0].space) : "";
+    r = report_death_print(&text, &maker->death, &options);
+  }
+  if (r == -ENOMEM)
+    cli_error("no memory for the report");
+  if (r >= 0 && options.format != REPORT_JSON && run_names_are_missing(names))
+    text_add(&text,
+             "  no symbols were found: a program that is not stripped has names, one compiled with -g has lines\n");
+  session->has_reported = true;
+  report_write(session, &text);
+  text_done(&text);
+  run_names_free(names);
+}
+
+/* ---- the reports ---- */
+
+static void report_death(struct run_session *session, const struct process_thread *thread)
+{
+  struct maker maker = {.session = session};
+
+  maker.death = (struct report_death){
+    .ending = REPORT_DIED,
+    .process = thread->process,
+    .signal = (int)thread->end_status,
+    .code = thread->signal_code,
+    .address = thread->signal_address,
+    .rip = thread->rip,
+    .flags = thread->flags,
+  };
+  memcpy(maker.death.registers, thread->registers, sizeof(maker.death.registers));
+  if (maker_add(&maker, thread) < 0 || (session->arguments->wants_all_threads && maker_add_process(&maker, thread) < 0))
+    cli_error("no memory for the report");
+  else
+    maker_print(&maker);
+  maker_done(&maker);
+}
+
+void run_report_deaths(struct run_session *session)
+{
+  const struct process *process = &session->process;
+  struct process_thread thread;
+
+  for (uint32_t slot = 0; slot < process_slots(process) && slot < RUN_SLOTS; slot++) {
+    if (!process_thread(process, slot, &thread) || !process_thread_has_died(&thread) ||
+        session->reported[slot] == (uint64_t)thread.serial + 1)
+      continue;
+    session->reported[slot] = (uint64_t)thread.serial + 1;
+    report_death(session, &thread);
+  }
+}
+
+/* The youngest program of a process that was executed there, by any of its threads. Returns false if there is none. */
+static bool newest_of(const struct run_session *session, uint32_t number, struct process_thread *ret_thread)
+{
+  struct process_thread thread, newest = {0};
+  bool is_found = false;
+
+  for (uint32_t slot = 0; slot < process_slots(&session->process); slot++)
+    if (process_thread(&session->process, slot, &thread) && thread.process == number &&
+        (!is_found || thread.space > newest.space)) {
+      newest = thread;
+      is_found = true;
+    }
+  if (is_found)
+    *ret_thread = newest;
+  return is_found;
+}
+
+static void report_living(struct run_session *session, const struct process_thread *member, enum report_ending ending,
+                          int signal)
+{
+  struct maker maker = {.session = session};
+
+  maker.death = (struct report_death){.ending = ending, .process = member->process, .signal = signal};
+  if (maker_add_process(&maker, member) < 0)
+    cli_error("no memory for the report");
+  else
+    maker_print(&maker);
+  maker_done(&maker);
+}
+
+void run_report_alive(struct run_session *session)
+{
+  struct process_thread thread;
+
+  if (newest_of(session, (uint32_t)session->process.pid, &thread))
+    report_living(session, &thread, REPORT_ALIVE, 0);
+  else
+    cli_error("the program has not begun yet");
+}
+
+/* ---- the end ---- */
+
+/* Of the thread that ended the program by itself, or of any that has ended. */
+static void report_exit(struct run_session *session, int status)
+{
+  struct maker maker = {.session = session};
+  struct process_thread newest, thread, last = {0};
+  bool is_found = false, is_group, was_group = false;
+
+  if (!newest_of(session, (uint32_t)session->process.pid, &newest))
+    return;
+  for (uint32_t slot = 0; slot < process_slots(&session->process); slot++)
+    if (process_thread(&session->process, slot, &thread) && is_same_process(&thread, &newest) &&
+        process_thread_has_exited(&thread, &is_group) && (!is_found || (is_group && !was_group))) {
+      last = thread;
+      is_found = true;
+      was_group = is_group;
+    }
+  maker.death = (struct report_death){.ending = REPORT_EXITED, .process = newest.process, .status = status};
+  if ((is_found && maker_add(&maker, &last) < 0) ||
+      ((session->arguments->wants_all_threads || !is_found) && maker_add_process(&maker, &newest) < 0))
+    cli_error("no memory for the report");
+  else
+    maker_print(&maker);
+  maker_done(&maker);
+}
+
+/* Was the end of this process seen: by a signal, exit or execve? */
+static bool process_is_accounted(const struct run_session *session, const struct process_thread *member)
+{
+  struct process_thread thread;
+  bool is_group;
+
+  for (uint32_t slot = 0; slot < process_slots(&session->process); slot++)
+    if (process_thread(&session->process, slot, &thread) && is_same_process(&thread, member) &&
+        !process_thread_is_live(&thread) && (!process_thread_has_exited(&thread, &is_group) || is_group))
+      return true;
+  return false;
+}
+
+/* Is this the first of its process's living threads? */
+static bool is_first(const struct run_session *session, const struct process_thread *member)
+{
+  struct process_thread thread;
+
+  for (uint32_t slot = 0; slot < member->slot; slot++)
+    if (process_thread(&session->process, slot, &thread) && is_same_process(&thread, member) &&
+        process_thread_is_live(&thread))
+      return false;
+  return true;
+}
+
+/* Processes that are gone and left no record: SIGKILL. Of the program itself the signal is known. */
+static void report_killed(struct run_session *session, int status)
+{
+  struct process_thread thread;
+
+  for (uint32_t slot = 0; slot < process_slots(&session->process); slot++) {
+    if (!process_thread(&session->process, slot, &thread) || !process_thread_is_live(&thread) ||
+        !is_first(session, &thread) || process_is_accounted(session, &thread))
+      continue;
+    bool is_program = thread.process == (uint32_t)session->process.pid;
+    if (is_program && WIFSIGNALED(status))
+      report_living(session, &thread, REPORT_KILLED, WTERMSIG(status));
+    else if (!is_program && thread.process && kill((pid_t)thread.process, 0) < 0 && errno == ESRCH)
+      report_living(session, &thread, REPORT_KILLED, 0);
+  }
+}
+
+void run_report_end(struct run_session *session, int status)
+{
+  const struct run_arguments *arguments = session->arguments;
+
+  run_report_deaths(session);
+  report_killed(session, status);
+  if (WIFEXITED(status) && (arguments->is_always || arguments->exit_code == WEXITSTATUS(status)))
+    report_exit(session, WEXITSTATUS(status));
+}

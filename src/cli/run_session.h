@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run of `lbr run`: what was asked for (cmd_run.c), the program while it runs (run_watch.c), the reports that are
+ * made of it (run_report.c), with names for addresses (run_names.c) and as a processor's LBR would hold them
+ * (run_lbr.c).
+ */
+#ifndef CLI_RUN_SESSION_H
+#define CLI_RUN_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/process.h"
+#include "report/report.h"
+
+enum { RUN_FAILURE = 125, RUN_NO_EXECUTE = 126, RUN_NOT_FOUND = 127, RUN_SLOTS = 4096 };
+
+struct run_arguments {
+  uint64_t last;            /* branches of a thread */
+  const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
+  const char *filter;       /* fields of its filter register; NULL: none */
+  bool wants_all_threads, is_always, is_alone;
+  int exit_code;  /* that is reported, -1: none */
+  int signal;     /* that makes a report of the living program, 0: none */
+  double timeout; /* seconds, 0: none */
+  enum report_format format;
+  const char *output; /* NULL: standard error */
+  char **program;     /* its words */
+};
+
+struct run_session {
+  const struct run_arguments *arguments;
+  struct process process;
+  int fd; /* where reports go */
+  bool wants_color;
+  bool has_reported;
+  bool is_broken;               /* a report could not be written, and that was said */
+  uint64_t reported[RUN_SLOTS]; /* of a slot: serial + 1 of the thread whose death was reported */
+};
+
+/* ---- the program while it runs (run_watch.c) ---- */
+
+/* Catches what would end us, so that the program gets it as it would without us: before it is started. */
+void run_signals_catch(const struct run_arguments *arguments);
+
+/* Waits for the end of the program; what comes meanwhile is passed on or reported. Returns what waitpid(2) says, or
+ * -errno. */
+int run_watch(struct run_session *session);
+
+/* Signals are again as they were before run_signals_catch. */
+void run_signals_restore(void);
+
+/* ---- reports (run_report.c) ---- */
+
+/* The processes that a signal killed since the last call. */
+void run_report_deaths(struct run_session *session);
+
+/* The program as it is now, all threads. */
+void run_report_alive(struct run_session *session);
+
+/* It has ended: the deaths that were not reported yet, and what was asked for. */
+void run_report_end(struct run_session *session, int status);
+
+/* ---- names (run_names.c) ---- */
+
+struct run_names;
+
+/* Of what is known now. The process must stay. Returns 0 or -ENOMEM. */
+int run_names_new(const struct process *process, struct run_names **ret_names);
+void run_names_free(struct run_names *names); /* takes NULL */
+
+const struct report_places *run_names_places(const struct run_names *names);
+
+/* Path of the program of an address space, "" if it is not known. */
+const char *run_names_program(struct run_names *names, uint32_t space);
+
+/* Was anything asked for, and was no symbol found for any of it? */
+bool run_names_are_missing(const struct run_names *names);
+
+/* ---- the LBR of a processor (run_lbr.c) ---- */
+
+/* Makes a recorder that is on, with the filter. Complains. Returns 0 or negative. */
+int run_lbr_new(const struct run_arguments *arguments, struct lb_recorder **ret_recorder);
+
+/* Gives it branches. */
+void run_lbr_feed(struct lb_recorder *recorder, const struct lb_branch *branches, size_t count);
+
+#endif

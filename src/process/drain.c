@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the logs that programs fill in shared memory, part after part, while they run: what makes `lbr record`. Each
+ * round looks how far all logs are, takes the notes that are there by then, and then the entries: so a module is in the
+ * trace before what ran in it. The programs can write to the shared memory: sizes are ours, everything else is checked
+ * after it was copied.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process/drain.h"
+
+#define IDLE_SECONDS 1.0 /* without anything new, before parts that are not full are taken and the file is flushed */
+
+static double seconds_now(void)
+{
+  struct timespec now;
+
+  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the end of it ---- */
+
+/* Nobody waits for us any more. */
+static void logs_release(struct process_drain *drain)
+{
+  __atomic_store_n(&drain_control(drain)->is_closed, 1, __ATOMIC_SEQ_CST);
+  for (uint32_t i = 0; i < drain->high; i++) {
+    struct process_state *page = drain_page(drain, i);
+    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
+      continue;
+    __atomic_store_n(&page->read, __atomic_load_n(&page->written, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+    drain_wake(&page->read);
+  }
+}
+
+static int drain_stop(struct process_drain *drain, enum process_drain_end end, int error)
+{
+  if (drain->state.end == DRAIN_NONE) {
+    drain->state.end = end;
+    drain->state.error = error;
+    logs_release(drain);
+  }
+  return drain->state.error;
+}
+
+int drain_limit_reached(struct process_drain *drain)
+{
+  const struct lb_trace_gap gap = {.stream = LB_TRACE_ALL, .reason = LB_TRACE_LOST};
+  int r = lb_trace_writer_gap(drain->writer, &gap);
+
+  if (r >= 0)
+    r = lb_trace_writer_meta(drain->writer, &(struct lb_trace_meta){"stopped", "limit"});
+  return r < 0 ? drain_stop(drain, DRAIN_FAILED, r) : drain_stop(drain, DRAIN_LIMIT, -EFBIG);
+}
+
+/* ---- all threads ---- */
+
+int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step)
+{
+  int r = 0;
+
+  for (uint32_t i = 0; i < drain->high && r >= 0; i++) {
+    struct drain_view view = slot_look(drain, i, true);
+    if (__atomic_load_n(&drain_page(drain, i)->space, __ATOMIC_RELAXED) == space)
+      r = slot_take(drain, i, &view, step ? step : 1);
+  }
+  return r;
+}
+
+/* How far they are. Nothing that is logged from here on is taken in this round. */
+static void slots_look(struct process_drain *drain, bool is_whole)
+{
+  uint32_t high = __atomic_load_n(&drain_control(drain)->thread_high, __ATOMIC_ACQUIRE);
+
+  if (high > PROCESS_THREADS)
+    high = PROCESS_THREADS;
+  for (; drain->high < high; drain->high++)
+    drain->slots[drain->high].moved = drain->now;
+  for (uint32_t i = 0; i < drain->high; i++)
+    drain->slots[i].view = slot_look(drain, i, is_whole);
+}
+
+/* With `is_whole` the parts that are being filled, too. Returns 1; 0: notes are missing, nothing was taken; or
+ * negative. */
+static int drain_round(struct process_drain *drain, bool is_whole)
+{
+  int r;
+
+  slots_look(drain, is_whole);
+  r = drain_notes(drain);
+  for (uint32_t i = 0; i < drain->high && r > 0; i++) {
+    struct drain_view view = drain->slots[i].view;
+    int taken = slot_take(drain, i, &view, 0);
+    if (taken < 0)
+      r = taken;
+    else if (view.status == THREAD_GONE)
+      slot_close(drain, i);
+  }
+  return r;
+}
+
+/* Nothing is taken any more; but pages are still needed by new threads. */
+static void drain_idle(struct process_drain *drain)
+{
+  slots_look(drain, false);
+  for (uint32_t i = 0; i < drain->high; i++) {
+    struct drain_slot *slot = &drain->slots[i];
+    if (!slot->is_open && slot->view.status == THREAD_LIVE) {
+      slot->is_open = true;
+      slot->process = __atomic_load_n(&drain_page(drain, i)->process, __ATOMIC_RELAXED);
+      slot->thread = __atomic_load_n(&drain_page(drain, i)->thread, __ATOMIC_RELAXED);
+      drain_thread_begins(drain, slot, 1);
+    } else if (slot->view.status == THREAD_GONE) {
+      slot_close(drain, i);
+    }
+  }
+}
+
+/* ---- from outside ---- */
+
+static bool step_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step)
+{
+  const struct process_drain *drain = context;
+  struct path_step step;
+
+  _Static_assert(sizeof(step) == sizeof(*ret_step), "");
+  if (!process_step(drain->process, number, &step))
+    return false;
+  memcpy(ret_step, &step, sizeof(step));
+  return true;
+}
+
+int process_drain_new(struct process *process, struct lb_trace_writer *writer, uint64_t limit,
+                      struct process_drain **ret_drain)
+{
+  struct process_drain *drain = calloc(1, sizeof(*drain));
+
+  if (!drain)
+    return -ENOMEM;
+  drain->entries = malloc(process->part_size);
+  if (!drain->entries) {
+    free(drain);
+    return -ENOMEM;
+  }
+  drain->process = process;
+  drain->writer = writer;
+  drain->limit = limit;
+  drain->now = drain->moved = drain->looked = seconds_now();
+  drain->is_flushed = true;
+  lb_trace_writer_paths(writer, step_lookup, drain);
+  *ret_drain = drain;
+  return 0;
+}
+
+void process_drain_free(struct process_drain *drain)
+{
+  if (!drain)
+    return;
+  drain_notes_done(drain);
+  free(drain->entries);
+  free(drain);
+}
+
+void process_drain_ring(const struct process *process)
+{
+  struct process_control *control = (struct process_control *)process->memory;
+
+  __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
+  drain_wake(&control->bell);
+}
+
+static void bell_wait(struct process_drain *drain, uint32_t heard, unsigned milliseconds)
+{
+  struct process_control *control = drain_control(drain);
+  struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+
+  __atomic_store_n(&control->is_listening, 1, __ATOMIC_SEQ_CST);
+  syscall(SYS_futex, &control->bell, FUTEX_WAIT, heard, &time, NULL, 0); /* returns at once if it has rung */
+  __atomic_store_n(&control->is_listening, 0, __ATOMIC_SEQ_CST);
+}
+
+/* A round, and what is to be done when little happens. */
+static int drain_work(struct process_drain *drain)
+{
+  bool is_idle = drain->now - drain->moved > IDLE_SECONDS;
+  int r = drain_round(drain, is_idle);
+
+  if (r > 0 && is_idle && drain->moved < drain->now && !drain->is_flushed) {
+    r = lb_trace_writer_flush(drain->writer);
+    drain->is_flushed = true;
+  }
+  return r;
+}
+
+const struct process_drain_state *process_drain_step(struct process_drain *drain, unsigned milliseconds)
+{
+  uint32_t heard = __atomic_load_n(&drain_control(drain)->bell, __ATOMIC_SEQ_CST);
+  bool is_missing = false; /* a note that is being written now */
+  int r = 0;
+
+  drain->now = seconds_now();
+  if (drain->state.end == DRAIN_NONE) {
+    r = drain_work(drain);
+    is_missing = r == 0;
+  } else {
+    drain_idle(drain);
+  }
+  if (r < 0)
+    drain_stop(drain, DRAIN_FAILED, r);
+  drain_look_for_dead(drain);
+  if (drain->state.end != DRAIN_NONE || drain->moved < drain->now)
+    bell_wait(drain, heard, is_missing ? 1 : milliseconds);
+  return &drain->state;
+}
+
+/* Takes everything; a note that is being written is waited for. */
+static int drain_all(struct process_drain *drain)
+{
+  int r = 0;
+
+  for (unsigned i = 0; i < 1000 && r == 0; i++) {
+    drain->now = seconds_now();
+    r = drain_round(drain, true);
+    if (r == 0)
+      usleep(1000);
+  }
+  return r;
+}
+
+/* What is alive will not be recorded any further. */
+static int gaps_put(struct process_drain *drain)
+{
+  int r = 0;
+
+  for (uint32_t i = 0; i < drain->high && r >= 0; i++) {
+    const struct drain_slot *slot = &drain->slots[i];
+    if (slot->is_open && !slot->is_ignored && slot->view.status == THREAD_LIVE)
+      r = lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
+  }
+  return r;
+}
+
+const struct process_drain_state *process_drain_finish(struct process_drain *drain, bool is_over)
+{
+  int r;
+
+  if (drain->state.end != DRAIN_NONE)
+    return &drain->state;
+  r = drain_all(drain);
+  if (r >= 0 && !is_over)
+    r = gaps_put(drain);
+  if (r < 0)
+    drain_stop(drain, DRAIN_FAILED, r);
+  else
+    drain_stop(drain, DRAIN_DONE, 0);
+  return &drain->state;
+}

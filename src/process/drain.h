@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a drain: the threads whose logs it reads (drain.c, drain_slot.c), what became of threads
+ * (drain_life.c), and what the notes say of their address spaces (drain_note.c, build_id.c).
+ */
+#ifndef PROCESS_DRAIN_H
+#define PROCESS_DRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "lastbranch/trace.h"
+#include "process/process.h"
+#include "process/shared.h"
+
+/* ---- files (build_id.c) ---- */
+
+enum { BUILD_ID_MOST = LB_TRACE_BUILD_ID_MAX };
+
+/* Tells a file from the one that had its name before. */
+struct file_mark {
+  uint64_t device, inode, size, seconds, nanoseconds;
+};
+
+static inline struct file_mark file_mark_of(const struct stat *status)
+{
+  return (struct file_mark){status->st_dev, status->st_ino, (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+                            (uint64_t)status->st_mtim.tv_nsec};
+}
+
+/* Returns the size of the file's build-id, or 0: it has none, or it cannot be read. The mark is all zero if there is no
+ * such file. */
+size_t build_id_read(const char *path, struct file_mark *ret_mark, uint8_t ret_id[BUILD_ID_MOST]);
+
+/* ---- address spaces (drain_note.c) ---- */
+
+struct drain_file {
+  char *path;
+  struct file_mark mark;
+  uint8_t build_id[BUILD_ID_MOST];
+  size_t build_id_size;
+};
+
+/* What a space was told to hold, in its order: a later one lies over an earlier one. */
+struct drain_module {
+  uint64_t start, end;
+  uint64_t offset;
+  uint32_t file;
+  bool is_gone; /* nothing lies here */
+};
+
+struct drain_space {
+  struct drain_module *modules;
+  size_t count, capacity;
+};
+
+/* ---- threads ---- */
+
+/* What a thread's page says at a time. */
+struct drain_view {
+  uint32_t status;   /* enum process_thread_status */
+  uint64_t written;  /* parts */
+  uint32_t position; /* entries in the part behind them that are to be taken, too */
+};
+
+struct drain_slot {
+  bool is_open;    /* a thread has this page, and its stream is in the trace */
+  bool is_ignored; /* its page makes no sense, or there is no stream left for it */
+  bool is_visible; /* the system shows us the thread under its numbers, so that we see when it is gone */
+  bool is_dead;    /* and it is gone, without having said so */
+  uint32_t stream, space, process, thread;
+  uint64_t read;  /* parts that were given to the trace */
+  uint32_t taken; /* entries of the next part that were, too */
+  struct drain_view view;
+  double moved; /* when there was something new last */
+};
+
+/* A process that has called execve: what it executes will show up, unless it is a program that cannot be recorded. */
+struct drain_exec {
+  uint32_t process;
+  double since;
+};
+
+enum { DRAIN_EXECS = 64 };
+
+struct process_drain {
+  struct process *process;
+  struct lb_trace_writer *writer;
+  uint64_t limit;
+  struct process_drain_state state;
+  double now;
+  double moved;  /* when there was something new last, in any thread */
+  double looked; /* when threads were looked for in the system last */
+  bool is_flushed;
+  bool is_out_of_streams;
+
+  struct drain_slot slots[PROCESS_THREADS];
+  uint32_t high;     /* pages below this are looked at */
+  uint32_t *entries; /* one part, copied: in shared memory it could change */
+  struct drain_exec execs[DRAIN_EXECS];
+
+  uint64_t note_offset;
+  double note_stuck; /* since when the next note is not there although later ones are; 0: it is not so */
+  struct drain_space *spaces;
+  size_t space_count;
+  struct drain_file *files;
+  size_t file_count, file_capacity;
+};
+
+static inline struct process_control *drain_control(const struct process_drain *drain)
+{
+  return (struct process_control *)drain->process->memory;
+}
+
+static inline struct process_state *drain_page(const struct process_drain *drain, uint32_t slot)
+{
+  return (struct process_state *)(drain->process->memory + process_thread_offset(slot));
+}
+
+/* ---- life and death (drain_life.c) ---- */
+
+/* A thread has been opened: is it visible? Counts it. */
+void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, uint32_t creator);
+
+/* It has ended. */
+void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slot, uint32_t end);
+
+/* Looks for threads that are gone without having said so (SIGKILL); now and then. */
+void drain_look_for_dead(struct process_drain *drain);
+
+/* ---- a thread (drain_slot.c) ---- */
+
+/* Wakes who sleeps on a futex. */
+void drain_wake(const void *word);
+
+/* How far a thread is. With `is_whole` the part that is being filled, too; of one that is gone, always. */
+struct drain_view slot_look(const struct process_drain *drain, uint32_t number, bool is_whole);
+
+/* Takes what a view shows, which may be older than what was taken already. `step` as in drain_settle, 0: all. Returns 0
+ * or negative. */
+int slot_take(struct process_drain *drain, uint32_t number, const struct drain_view *view, uint32_t step);
+
+/* Its thread is gone and all of its log taken: the page is free for another. */
+void slot_close(struct process_drain *drain, uint32_t number);
+
+/* ---- the whole (drain.c) ---- */
+
+/* The trace is as big as it may be: says so in it, and stops. Returns negative. */
+int drain_limit_reached(struct process_drain *drain);
+
+/* Gives to the trace what the threads of a space logged before there were `step` steps. Returns 0 or the
+ * drain's error. */
+int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step);
+
+/* drain_note.c. Takes the notes that are there. Returns 1; 0: there is one that is not whole yet; or negative. */
+int drain_notes(struct process_drain *drain);
+void drain_notes_done(struct process_drain *drain);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which threads are alive. A thread says itself that it ends, unless it is killed; then the system does not show it
+ * any more. Threads that the system does not show us under their numbers from the beginning, as those of another PID
+ * namespace, are never taken for dead: their pages would be given to others while they use them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/drain.h"
+
+#define LOOK_SECONDS 1.0 /* between two looks, and how long a thread must have been silent */
+#define EXEC_SECONDS 2.0 /* within which a program shows up that was executed, or a thread that was begun */
+
+/* Is this one of the processes that run our runtime? */
+static bool process_is_ours(uint32_t process)
+{
+  static const char runtime[] = "/memfd:lbr-runtime";
+  char path[64], target[64];
+  ssize_t size;
+
+  snprintf(path, sizeof(path), "/proc/%u/exe", process);
+  size = readlink(path, target, sizeof(target));
+  return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
+}
+
+/* The letter that the system has for the state of a thread, 0: there is none; -1: it does not say. */
+static int thread_state(uint32_t process, uint32_t thread)
+{
+  char path[64], text[512];
+  const char *name_end;
+  ssize_t size;
+  int fd;
+
+  snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", process, thread);
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return errno == ENOENT || errno == ESRCH ? 0 : -1;
+  size = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  if (size <= 0)
+    return 0; /* it went away meanwhile */
+  text[size] = 0;
+  name_end = strrchr(text, ')'); /* the name may hold anything */
+  return name_end && name_end[1] == ' ' ? name_end[2] : -1;
+}
+
+static bool thread_is_dead(uint32_t process, uint32_t thread)
+{
+  int state = thread_state(process, thread);
+
+  return state == 0 || state == 'Z' || state == 'X';
+}
+
+/* ---- execve ---- */
+
+static void exec_forget(struct process_drain *drain, uint32_t process)
+{
+  for (unsigned i = 0; i < DRAIN_EXECS; i++)
+    if (drain->execs[i].process == process)
+      drain->execs[i].process = 0;
+}
+
+static void exec_remember(struct process_drain *drain, uint32_t process)
+{
+  struct drain_exec *oldest = &drain->execs[0];
+
+  for (unsigned i = 0; i < DRAIN_EXECS && oldest->process; i++)
+    if (!drain->execs[i].process || drain->execs[i].since < oldest->since)
+      oldest = &drain->execs[i];
+  *oldest = (struct drain_exec){process, drain->now};
+}
+
+static bool exec_is_awaited(const struct process_drain *drain)
+{
+  for (unsigned i = 0; i < DRAIN_EXECS; i++) {
+    const struct drain_exec *exec = &drain->execs[i];
+    if (exec->process && drain->now - exec->since < EXEC_SECONDS && !thread_is_dead(exec->process, exec->process))
+      return true;
+  }
+  return false;
+}
+
+/* ---- threads ---- */
+
+/* A thread that nobody made goes on from one program to the next by execve, but for the very first. */
+void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, uint32_t creator)
+{
+  bool is_new = creator || !drain->state.threads;
+
+  exec_forget(drain, slot->process);
+  slot->is_visible = process_is_ours(slot->process) && thread_state(slot->process, slot->thread) > 0;
+  slot->moved = drain->now;
+  drain->state.threads += is_new;
+  drain->state.processes += is_new && slot->process == slot->thread;
+}
+
+void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slot, uint32_t end)
+{
+  if (end != END_EXEC || !slot->is_open)
+    return;
+  for (uint32_t i = 0; i < drain->high; i++)
+    if (&drain->slots[i] != slot && drain->slots[i].is_open && drain->slots[i].process == slot->process)
+      return; /* it is here already */
+  exec_remember(drain, slot->process);
+}
+
+static bool slot_is_alive(const struct process_drain *drain, const struct drain_slot *slot)
+{
+  if (slot->view.status == THREAD_STARTING)
+    return drain->now - slot->moved < EXEC_SECONDS;
+  return slot->view.status == THREAD_LIVE && !slot->is_dead;
+}
+
+void drain_look_for_dead(struct process_drain *drain)
+{
+  bool is_time = drain->now - drain->looked > LOOK_SECONDS;
+
+  drain->state.alive = exec_is_awaited(drain);
+  for (uint32_t i = 0; i < drain->high; i++) {
+    struct drain_slot *slot = &drain->slots[i];
+    if (slot->view.status == THREAD_FREE)
+      slot->moved = drain->now;
+    if (is_time && slot->is_open && slot->is_visible && drain->now - slot->moved > LOOK_SECONDS)
+      slot->is_dead |= thread_is_dead(slot->process, slot->thread);
+    drain->state.alive += slot_is_alive(drain, slot);
+  }
+  if (is_time)
+    drain->looked = drain->now;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notes become modules and code in the trace. A note is about what is logged after it, so what was logged before is
+ * given to the trace first, wherever the note changes what lies at an address. A copy of a space (fork) gets what the
+ * space has.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "process/drain.h"
+
+enum {
+  SPACES_MOST = 1 << 20,
+  MODULES_MOST = 1 << 14, /* that a copy of a space gets */
+  FILES_MOST = 1 << 16,
+  PATH_MOST = 4096,
+};
+
+#define STUCK_SECONDS 0.5
+
+static struct drain_space *space_get(struct process_drain *drain, uint32_t number)
+{
+  if (number >= SPACES_MOST)
+    return NULL;
+  if (number >= drain->space_count) {
+    size_t count = number + 1 > 2 * drain->space_count ? number + 1 : 2 * drain->space_count;
+    struct drain_space *spaces = realloc(drain->spaces, count * sizeof(*spaces));
+    if (!spaces)
+      return NULL;
+    memset(spaces + drain->space_count, 0, (count - drain->space_count) * sizeof(*spaces));
+    drain->spaces = spaces;
+    drain->space_count = count;
+  }
+  return &drain->spaces[number];
+}
+
+/* ---- files ---- */
+
+static struct drain_file *file_find(struct process_drain *drain, const char *path, const struct file_mark *mark)
+{
+  for (size_t i = drain->file_count; i-- > 0;) {
+    struct drain_file *file = &drain->files[i];
+    if (!strcmp(file->path, path))
+      return !memcmp(&file->mark, mark, sizeof(*mark)) ? file : NULL;
+  }
+  return NULL;
+}
+
+/* The file as it is now: of one that was written anew the build-id is read again. Returns its number or negative. */
+static int file_get(struct process_drain *drain, const char *path)
+{
+  struct file_mark mark = {0};
+  struct stat status;
+  struct drain_file *file, *files;
+
+  if (*path == '/' && stat(path, &status) == 0)
+    mark = file_mark_of(&status);
+  file = file_find(drain, path, &mark);
+  if (file)
+    return (int)(file - drain->files);
+  if (drain->file_count >= FILES_MOST)
+    return LB_E_TOO_BIG;
+  files = array_grow(drain->files, sizeof(*files), drain->file_count, &drain->file_capacity);
+  if (!files)
+    return -ENOMEM;
+  drain->files = files;
+  file = &files[drain->file_count];
+  *file = (struct drain_file){.path = strdup(path), .mark = mark};
+  if (!file->path)
+    return -ENOMEM;
+  if (*path == '/')
+    file->build_id_size = build_id_read(path, &file->mark, file->build_id);
+  return (int)drain->file_count++;
+}
+
+/* ---- modules ---- */
+
+static int module_write(struct process_drain *drain, uint32_t space, const struct drain_module *module)
+{
+  const struct drain_file *file = module->is_gone ? NULL : &drain->files[module->file];
+  struct lb_trace_module record = {
+    .space = space,
+    .is_gone = module->is_gone,
+    .address = module->start,
+    .size = module->end - module->start,
+    .offset = module->offset,
+    .name = file ? file->path : "",
+    .build_id = file ? file->build_id : NULL,
+    .build_id_size = file ? file->build_id_size : 0,
+  };
+
+  return lb_trace_writer_module(drain->writer, &record);
+}
+
+/* Drops what the new one covers whole. Returns whether it lies over anything. */
+static bool modules_cover(struct drain_space *space, const struct drain_module *module)
+{
+  bool is_over = false;
+  size_t kept = 0;
+
+  for (size_t i = 0; i < space->count; i++) {
+    const struct drain_module *old = &space->modules[i];
+    is_over |= old->start < module->end && module->start < old->end && !old->is_gone;
+    if (old->start < module->start || old->end > module->end)
+      space->modules[kept++] = *old;
+  }
+  space->count = kept;
+  return is_over;
+}
+
+static bool modules_overlap(const struct drain_space *space, const struct drain_module *module)
+{
+  for (size_t i = 0; i < space->count; i++)
+    if (space->modules[i].start < module->end && module->start < space->modules[i].end)
+      return true;
+  return false;
+}
+
+static int module_add(struct drain_space *space, const struct drain_module *module)
+{
+  struct drain_module *modules;
+
+  if (space->count >= MODULES_MOST)
+    return 0;
+  modules = array_grow(space->modules, sizeof(*modules), space->count, &space->capacity);
+  if (!modules)
+    return -ENOMEM;
+  space->modules = modules;
+  modules[space->count++] = *module;
+  return 0;
+}
+
+/* Something lies here from now on, or nothing any more. */
+static int module_change(struct process_drain *drain, const struct process_note *note,
+                         const struct drain_module *module)
+{
+  struct drain_space *space = space_get(drain, note->space);
+  int r = 0;
+
+  if (!space)
+    return -ENOMEM;
+  if (modules_cover(space, module))
+    r = drain_settle(drain, note->space, note->step);
+  if (r < 0)
+    return r;
+  if (!module->is_gone || modules_overlap(space, module))
+    r = module_add(space, module);
+  return r < 0 ? r : module_write(drain, note->space, module);
+}
+
+/* ---- the kinds of notes ---- */
+
+static int note_map(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
+{
+  struct drain_module module = {.start = note->start, .end = note->end, .offset = note->offset};
+  char path[PATH_MOST];
+  int file;
+
+  if (note->end <= note->start || note->length >= sizeof(path))
+    return 0;
+  memcpy(path, bytes, note->length);
+  path[note->length] = 0;
+  file = file_get(drain, path);
+  if (file < 0)
+    return file == LB_E_TOO_BIG ? 0 : file;
+  module.file = (uint32_t)file;
+  return module_change(drain, note, &module);
+}
+
+static int note_unmap(struct process_drain *drain, const struct process_note *note)
+{
+  struct drain_module module = {.start = note->start, .end = note->end, .is_gone = true};
+
+  return note->end > note->start ? module_change(drain, note, &module) : 0;
+}
+
+static int note_code(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
+{
+  uint8_t *copy = malloc(note->length + 1u);
+  int r;
+
+  if (!copy)
+    return -ENOMEM;
+  memcpy(copy, bytes, note->length);
+  r = lb_trace_writer_code(drain->writer, &(struct lb_trace_code){note->space, note->start, copy, note->length});
+  free(copy);
+  return r;
+}
+
+/* A copy of a space has what that has. */
+static int note_space(struct process_drain *drain, const struct process_note *note)
+{
+  struct drain_space *space = space_get(drain, note->space), *original;
+  int r = 0;
+
+  if (!space)
+    return -ENOMEM;
+  if (!note->end || note->end >= drain->space_count || note->end == note->space)
+    return 0;
+  original = &drain->spaces[note->end];
+  for (size_t i = 0; i < original->count && r >= 0; i++) {
+    r = module_add(space, &original->modules[i]);
+    if (r >= 0)
+      r = module_write(drain, note->space, &original->modules[i]);
+  }
+  return r;
+}
+
+static int note_take(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
+{
+  if (note->space >= SPACES_MOST)
+    return 0;
+  switch (note->type) {
+  case NOTE_MAP:
+    return note_map(drain, note, bytes);
+  case NOTE_UNMAP:
+    return note_unmap(drain, note);
+  case NOTE_CODE:
+    return note_code(drain, note, bytes);
+  case NOTE_SPACE:
+    return note_space(drain, note);
+  default:
+    return 0;
+  }
+}
+
+/* ---- all ---- */
+
+static bool is_note(const struct process *process, uint64_t offset, uint64_t used)
+{
+  struct process_note note;
+
+  memcpy(&note, process->memory + process_notes_offset() + offset, sizeof(note));
+  return note.type >= NOTE_MAP && note.type <= NOTE_SPACE && note.length <= process->notes_size &&
+         note.size == ((sizeof(note) + (uint64_t)note.length + 7) & ~7ull) && note.size <= used - offset;
+}
+
+/* Who was killed while writing a note leaves a hole whose size nobody knows. Looks for the next one that could be one.
+ * Returns false: there is none. */
+static bool notes_skip(struct process_drain *drain, uint64_t used)
+{
+  for (uint64_t at = drain->note_offset + 8; at + sizeof(struct process_note) <= used; at += 8)
+    if (is_note(drain->process, at, used)) {
+      drain->note_offset = at;
+      return true;
+    }
+  return false;
+}
+
+static int notes_take(struct process_drain *drain, uint64_t used)
+{
+  struct process_note note;
+  const uint8_t *bytes;
+  int r = 0;
+
+  while (r >= 0 && drain->note_offset < used && process_note(drain->process, &drain->note_offset, &note, &bytes)) {
+    drain->note_stuck = 0;
+    r = note_take(drain, &note, bytes);
+  }
+  return r;
+}
+
+int drain_notes(struct process_drain *drain)
+{
+  uint64_t used = __atomic_load_n(&drain_control(drain)->notes_used, __ATOMIC_ACQUIRE);
+  int r;
+
+  if (used > drain->process->notes_size)
+    used = drain->process->notes_size;
+  do {
+    r = notes_take(drain, used);
+    if (r < 0 || drain->note_offset >= used)
+      return r < 0 ? r : 1;
+    if (!drain->note_stuck)
+      drain->note_stuck = drain->now;
+    if (drain->now - drain->note_stuck < STUCK_SECONDS)
+      return 0;
+  } while (notes_skip(drain, used));
+  return 1;
+}
+
+void drain_notes_done(struct process_drain *drain)
+{
+  for (size_t i = 0; i < drain->space_count; i++)
+    free(drain->spaces[i].modules);
+  for (size_t i = 0; i < drain->file_count; i++)
+    free(drain->files[i].path);
+  free(drain->spaces);
+  free(drain->files);
+}

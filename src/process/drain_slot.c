@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread of a drain: how far its log is, and its entries into the trace. Each part is copied before it is looked
+ * at, and given back to the thread when it was taken whole.
+ */
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lastbranch/error.h"
+#include "process/drain.h"
+
+void drain_wake(const void *word)
+{
+  syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+enum { WARM_SLOTS = 32 }; /* logs of these stay in memory when their threads end */
+
+/* Where its log begins in the shared memory. */
+static size_t slot_log(const struct process_drain *drain, uint32_t number)
+{
+  return process_logs_offset(drain->process->notes_size, drain->process->step_capacity) +
+         (size_t)number * PROCESS_PARTS * drain->process->part_size;
+}
+
+static uint32_t part_entries(const struct process_drain *drain)
+{
+  return drain->process->part_size / sizeof(uint32_t);
+}
+
+struct drain_view slot_look(const struct process_drain *drain, uint32_t number, bool is_whole)
+{
+  const struct process_state *page = drain_page(drain, number);
+  struct drain_view view = {.status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE)};
+  uint64_t again;
+
+  if (view.status != THREAD_LIVE && view.status != THREAD_GONE)
+    return view;
+  if (drain->slots[number].is_dead)
+    view.status = THREAD_GONE;
+  view.written = __atomic_load_n(&page->written, __ATOMIC_ACQUIRE);
+  if (view.status != THREAD_GONE && !is_whole)
+    return view;
+  view.position = process_position(drain->process, number, view.written, __atomic_load_n(&page->log, __ATOMIC_ACQUIRE),
+                                   __atomic_load_n(&page->log_start, __ATOMIC_RELAXED));
+  again = __atomic_load_n(&page->written, __ATOMIC_ACQUIRE);
+  if (again != view.written) /* it went on to the next part meanwhile: take the full ones */
+    view.position = 0;
+  return view;
+}
+
+/* Its log makes no sense: the program wrote to it. The rest of it is lost. */
+static int slot_spoil(struct process_drain *drain, struct drain_slot *slot)
+{
+  slot->is_ignored = true;
+  return lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
+}
+
+static int stream_new(struct process_drain *drain, const struct process_state *page, struct drain_slot *slot)
+{
+  char name[sizeof(page->name) + 1] = "";
+  struct lb_trace_stream stream = {
+    .space = slot->space, .process = slot->process, .thread = slot->thread, .name = name};
+  int r;
+
+  memcpy(name, page->name, sizeof(page->name));
+  r = lb_trace_writer_stream(drain->writer, &stream, &slot->stream);
+  if (r != LB_E_TOO_BIG)
+    return r;
+  slot->is_ignored = true;
+  if (drain->is_out_of_streams)
+    return 0;
+  drain->is_out_of_streams = true;
+  return lb_trace_writer_meta(drain->writer, &(struct lb_trace_meta){"incomplete", "too many threads"});
+}
+
+static int slot_open(struct process_drain *drain, uint32_t number)
+{
+  const struct process_state *page = drain_page(drain, number);
+  struct drain_slot *slot = &drain->slots[number];
+
+  *slot = (struct drain_slot){
+    .is_open = true,
+    .space = __atomic_load_n(&page->space, __ATOMIC_RELAXED),
+    .process = __atomic_load_n(&page->process, __ATOMIC_RELAXED),
+    .thread = __atomic_load_n(&page->thread, __ATOMIC_RELAXED),
+    .read = __atomic_load_n(&page->read, __ATOMIC_RELAXED),
+    .view = slot->view,
+    .moved = drain->now,
+  };
+  drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
+  return stream_new(drain, page, slot);
+}
+
+/* A part has been given: the thread may fill it again. */
+static void part_return(struct process_drain *drain, uint32_t number)
+{
+  struct process_state *page = drain_page(drain, number);
+  struct drain_slot *slot = &drain->slots[number];
+
+  slot->read++;
+  slot->taken = 0;
+  __atomic_store_n(&page->read, slot->read, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&page->is_waiting, __ATOMIC_SEQ_CST))
+    drain_wake(&page->read);
+}
+
+/* How many of the entries were logged before there were `step` steps. */
+static uint32_t entries_before(const uint32_t *entries, uint32_t count, uint32_t step)
+{
+  for (uint32_t i = 0; i < count; i++) {
+    if (entries[i] == PATH_EVENT)
+      i += PATH_EVENT_WORDS;
+    else if ((entries[i] & ~PATH_ENTER) >= step)
+      return i;
+  }
+  return count;
+}
+
+/* Gives the entries of one part up to `end`. `step` as in drain_settle, 0: all. Returns 1; 0: it got to `step`; or
+ * negative. */
+static int part_give(struct process_drain *drain, uint32_t number, uint32_t end, uint32_t step)
+{
+  struct drain_slot *slot = &drain->slots[number];
+  const uint8_t *log =
+    drain->process->memory + slot_log(drain, number) + slot->read % PROCESS_PARTS * (size_t)drain->process->part_size;
+  uint32_t count = end - slot->taken, wanted = count;
+  int r;
+
+  memcpy(drain->entries, log + (size_t)slot->taken * sizeof(uint32_t), (size_t)count * sizeof(uint32_t));
+  if (step)
+    wanted = entries_before(drain->entries, count, step);
+  slot->taken += wanted;
+  slot->moved = drain->moved = drain->now;
+  drain->is_flushed = false;
+  r = lb_trace_writer_entries(drain->writer, slot->stream, drain->entries, wanted);
+  if (r >= 0 && drain->limit && lb_trace_writer_size(drain->writer).bytes >= drain->limit)
+    r = drain_limit_reached(drain);
+  return r < 0 ? r : wanted == count;
+}
+
+static int slot_give(struct process_drain *drain, uint32_t number, const struct drain_view *view, uint32_t step)
+{
+  struct drain_slot *slot = &drain->slots[number];
+  int r = 1;
+
+  while (r > 0 && (int64_t)(view->written - slot->read) > 0) { /* at most PROCESS_PARTS: slot_take */
+    if (slot->taken < part_entries(drain))
+      r = part_give(drain, number, part_entries(drain), step);
+    if (slot->taken == part_entries(drain))
+      part_return(drain, number);
+  }
+  if (r > 0 && slot->read == view->written && slot->taken < view->position)
+    r = part_give(drain, number, view->position, step);
+  return r < 0 ? r : 0;
+}
+
+/* Of a thread whose entries nobody wants: it must not wait for us. */
+static void slot_discard(struct process_drain *drain, uint32_t number, const struct drain_view *view)
+{
+  struct process_state *page = drain_page(drain, number);
+
+  __atomic_store_n(&page->read, view->written, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&page->is_waiting, __ATOMIC_SEQ_CST))
+    drain_wake(&page->read);
+}
+
+int slot_take(struct process_drain *drain, uint32_t number, const struct drain_view *view, uint32_t step)
+{
+  struct drain_slot *slot = &drain->slots[number];
+  int64_t parts;
+  int r = 0;
+
+  if (view->status != THREAD_LIVE && view->status != THREAD_GONE)
+    return 0;
+  if (!slot->is_open)
+    r = slot_open(drain, number);
+  parts = (int64_t)(view->written - slot->read);
+  if (r >= 0 && !slot->is_ignored && (parts > PROCESS_PARTS || parts < -PROCESS_PARTS))
+    r = slot_spoil(drain, slot);
+  if (r >= 0 && !slot->is_ignored)
+    return slot_give(drain, number, view, step);
+  slot_discard(drain, number, view);
+  return r;
+}
+
+void slot_close(struct process_drain *drain, uint32_t number)
+{
+  struct process_state *page = drain_page(drain, number);
+  struct drain_slot *slot = &drain->slots[number];
+  uint32_t status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;
+
+  drain_thread_ends(drain, slot, __atomic_load_n(&page->end, __ATOMIC_RELAXED));
+  *slot = (struct drain_slot){0};
+  if (number >= WARM_SLOTS)
+    madvise(drain->process->memory + slot_log(drain, number), (size_t)PROCESS_PARTS * drain->process->part_size,
+            MADV_REMOVE);
+  __atomic_compare_exchange_n(&page->status, &status, THREAD_FREE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which ELF program a path stands for, as execve(2) finds it: scripts lead to their interpreters.
+ */
+#ifndef PROCESS_RESOLVE_H
+#define PROCESS_RESOLVE_H
+
+#include <limits.h>
+
+enum { RESOLVE_LEVELS = 4, RESOLVE_LINE = 256 }; /* scripts in a row; bytes of a first line that the kernel looks at */
+
+/* The arguments are words[first], ..., words[count - 1], then those of the caller without their first if there are any
+ * words. */
+struct resolution {
+  char exe[PATH_MAX];                       /* absolute path of the program; as it was named if it is not there */
+  char lines[RESOLVE_LEVELS][RESOLVE_LINE]; /* what words point into */
+  const char *words[3 * RESOLVE_LEVELS];
+  unsigned first, count;
+  unsigned error; /* enum process_error: it cannot be run, or 0. Whether it is ELF is the runtime's to say */
+  int system_error;
+};
+
+/* `path` must stay. */
+void resolve_program(const char *path, struct resolution *ret_resolution);
+
+#endif

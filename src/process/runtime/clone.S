@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a thread does while it has no stack that it could name: its first and its last steps. thread.c
+ */
+#include "process/state.inc"
+
+.macro routine name
+.global \name
+.hidden \name
+.type \name, @function
+\name:
+.endm
+
+.text
+
+/* int64_t clone_call(number, argument, child): the system call gives the child its stack, and a copy of the registers.
+ */
+routine clone_call
+  push %rbx
+  mov %rdx, %rbx
+  mov %rdi, %rax
+  mov 40(%rsi), %r9
+  mov 32(%rsi), %r8
+  mov 24(%rsi), %r10
+  mov 16(%rsi), %rdx
+  mov 0(%rsi), %rdi
+  mov 8(%rsi), %rsi
+  syscall
+  test %rax, %rax
+  jz 1f
+  pop %rbx
+  ret
+1:
+  xor %ebp, %ebp
+  mov %rbx, %rdi
+  call thread_begin
+  ud2
+
+/* _Noreturn void thread_vanish(is_used, number, status): another thread may take the region, with this stack in it, as
+ * soon as it is free. */
+routine thread_vanish
+  mov %rsi, %rax
+  movl $0, (%rdi)
+  mov %rdx, %rdi
+  syscall
+  ud2
+
+.section .note.GNU-stack, "", @progbits

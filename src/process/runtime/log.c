@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A thread's log: four parts in a ring, each with a page behind it that faults. The cache's code writes until it
+ * faults there (signal.c); the dispatcher's own entries come through here.
+ */
+#include <asm/unistd.h>
+#include <linux/futex.h>
+
+#include "lastbranch/branch.h"
+#include "process/runtime.h"
+
+static uint64_t part_start(const struct thread *thread, uint64_t number)
+{
+  uint64_t stride = (uint64_t)thread->runtime->part_size + PROCESS_PAGE;
+  return thread->state->log_start + number % PROCESS_PARTS * stride;
+}
+
+static void bell_ring(struct runtime *runtime)
+{
+  struct process_control *control = runtime->control;
+  __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
+  if (!runtime->is_confined && __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
+    kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+/* The parent has not read the part yet that comes next. The time-out is for a parent that was killed. */
+static bool is_full(const struct thread *thread)
+{
+  const struct process_state *state = thread->state;
+  bool is_closed = __atomic_load_n(&thread->runtime->control->is_closed, __ATOMIC_RELAXED);
+  return !is_closed && state->written - __atomic_load_n(&state->read, __ATOMIC_ACQUIRE) >= PROCESS_PARTS;
+}
+
+static void log_wait(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  const int64_t time[2] = {0, 50000000};
+  while (is_full(thread)) {
+    if (thread->runtime->is_confined) {
+      __builtin_ia32_pause();
+      continue;
+    }
+    uint64_t read = __atomic_load_n(&state->read, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&state->is_waiting, 1, __ATOMIC_SEQ_CST);
+    if (is_full(thread))
+      kernel_call(__NR_futex, (uint64_t)&state->read, FUTEX_WAIT, (uint32_t)read, (uint64_t)time, 0, 0);
+    __atomic_store_n(&state->is_waiting, 0, __ATOMIC_SEQ_CST);
+  }
+}
+
+/* `written` is moved before `log`: whoever is killed between the two leaves a part that looks whole but for its end,
+ * where old entries or zeroes may be. */
+static uint64_t next_part(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
+  if (thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded) {
+    bell_ring(thread->runtime);
+    log_wait(thread);
+  }
+  uint64_t start = part_start(thread, state->written);
+  memset((void *)start, 0, thread->runtime->part_size); /* so that its end is seen */
+  __atomic_store_n(&state->log, start, __ATOMIC_RELEASE);
+  return start;
+}
+
+uint64_t log_turn(struct thread *thread, uint64_t address)
+{
+  uint64_t end = part_start(thread, thread->state->written) + thread->runtime->part_size;
+  return address - end < PROCESS_PAGE ? next_part(thread) : 0;
+}
+
+static void log_reserve(struct thread *thread, unsigned entries)
+{
+  struct process_state *state = thread->state;
+  uint64_t end = part_start(thread, state->written) + thread->runtime->part_size;
+  if (state->log + entries * 4 <= end)
+    return;
+  for (; state->log < end; state->log += 4)
+    *(uint32_t *)state->log = 0;
+  next_part(thread);
+}
+
+void log_put(struct thread *thread, uint32_t entry)
+{
+  log_reserve(thread, 1);
+  *(uint32_t *)thread->state->log = entry;
+  __atomic_store_n(&thread->state->log, thread->state->log + 4, __ATOMIC_RELEASE);
+}
+
+void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t from, uint64_t to)
+{
+  log_reserve(thread, 1 + PATH_EVENT_WORDS);
+  uint32_t *at = (uint32_t *)thread->state->log;
+  at[0] = PATH_EVENT;
+  at[1] = kind | passed << 8;
+  at[2] = (uint32_t)from;
+  at[3] = (uint32_t)(from >> 32);
+  at[4] = (uint32_t)to;
+  at[5] = (uint32_t)(to >> 32);
+  __atomic_store_n(&thread->state->log, thread->state->log + 4 * (1 + PATH_EVENT_WORDS), __ATOMIC_RELEASE);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory of a thread: its page and log in the shared memory, and its region (state.inc), in which both are mapped.
+ * All processes take pages from the same shared memory, without a lock. The regions of a process are a list that only
+ * grows, under its lock: a region is used again and again, because threads come and go.
+ */
+#include <asm/prctl.h>
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+
+#include "process/runtime.h"
+
+enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+enum { LOOKUP_SIZE = 0x80000, ERROR_SRCH = -3, ERROR_AGAIN = -11, ERROR_NOMEM = -12 };
+
+static struct thread *regions;
+static uint64_t regions_end = 0; /* where the next one would lie */
+
+static const uint64_t regions_start = 0x300000000000; /* out of the application's way */
+
+static void bell_ring(const struct runtime *runtime)
+{
+  struct process_control *control = runtime->control;
+  __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
+  if (runtime->mode == PROCESS_ALL && !runtime->is_confined &&
+      __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
+    kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+/* ---- pages ---- */
+
+static struct process_state *page_of(const struct runtime *runtime, uint32_t slot)
+{
+  return (struct process_state *)((uint8_t *)runtime->threads + (uint64_t)slot * PROCESS_PAGE);
+}
+
+static uint32_t pages_count(const struct runtime *runtime)
+{
+  uint32_t high = __atomic_load_n(&runtime->control->thread_high, __ATOMIC_ACQUIRE);
+  return high < PROCESS_THREADS ? high : PROCESS_THREADS;
+}
+
+static bool page_change(struct process_state *page, uint32_t from, uint32_t to)
+{
+  return __atomic_compare_exchange_n(&page->status, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* One that was never used. These two return THREAD_NO_SLOT if there is none. */
+static uint32_t page_take_new(const struct runtime *runtime)
+{
+  uint32_t slot;
+  while ((slot = pages_count(runtime)) < PROCESS_THREADS) {
+    uint32_t expected = slot;
+    __atomic_compare_exchange_n(&runtime->control->thread_high, &expected, slot + 1, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+    if (page_change(page_of(runtime, slot), THREAD_FREE, THREAD_STARTING))
+      return slot;
+  }
+  return THREAD_NO_SLOT;
+}
+
+static uint32_t page_take_free(const struct runtime *runtime)
+{
+  uint32_t count = pages_count(runtime);
+  for (uint32_t slot = 0; slot < count; slot++)
+    if (page_change(page_of(runtime, slot), THREAD_FREE, THREAD_STARTING))
+      return slot;
+  return THREAD_NO_SLOT;
+}
+
+/* The one that ended first, where nobody reads and frees them. */
+static uint32_t page_find_ended(const struct runtime *runtime)
+{
+  uint32_t now = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED), most = 0, oldest = THREAD_NO_SLOT;
+  for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
+    const struct process_state *page = page_of(runtime, slot);
+    uint32_t age = now - page->ended;
+    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_GONE && (age > most || oldest == THREAD_NO_SLOT)) {
+      most = age;
+      oldest = slot;
+    }
+  }
+  return oldest;
+}
+
+/* Others may look for one at the same time. */
+static uint32_t page_take_ended(const struct runtime *runtime)
+{
+  uint32_t slot;
+  do
+    slot = page_find_ended(runtime);
+  while (slot != THREAD_NO_SLOT && !page_change(page_of(runtime, slot), THREAD_GONE, THREAD_STARTING));
+  return slot;
+}
+
+/* Threads that were killed did not say so. */
+static void pages_bury(struct runtime *runtime)
+{
+  for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
+    const struct process_state *page = page_of(runtime, slot);
+    uint32_t serial = page->serial;
+    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE &&
+        kernel_call(__NR_tgkill, page->process, page->thread, 0, 0, 0, 0) == ERROR_SRCH)
+      thread_bury(runtime, slot, serial);
+  }
+}
+
+/* In mode PROCESS_ALL the parent frees pages, once it has read what was logged: low ones are taken first, and if there
+ * is none it is waited for, but not for ever. Else the last logs are to stay: what was never used is taken first. */
+static uint32_t page_take(struct runtime *runtime)
+{
+  enum { TRIES = 2000, MILLISECOND = 1000000 };
+  const int64_t time[2] = {0, MILLISECOND};
+  for (unsigned i = 0; i < TRIES; i++) {
+    bool is_read = runtime->mode == PROCESS_ALL && !__atomic_load_n(&runtime->control->is_closed, __ATOMIC_RELAXED);
+    uint32_t slot = is_read ? page_take_free(runtime) : page_take_new(runtime);
+    if (slot == THREAD_NO_SLOT)
+      slot = is_read ? page_take_new(runtime) : page_take_free(runtime);
+    if (slot == THREAD_NO_SLOT && !is_read)
+      slot = page_take_ended(runtime);
+    if (slot != THREAD_NO_SLOT)
+      return slot;
+    if (i == 0)
+      pages_bury(runtime);
+    else if (!is_read)
+      break;
+    bell_ring(runtime);
+    kernel_call(__NR_nanosleep, (uint64_t)time, 0, 0, 0, 0, 0);
+  }
+  return THREAD_NO_SLOT;
+}
+
+static void page_end(struct runtime *runtime, struct process_state *page)
+{
+  page->ended = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED);
+  __atomic_store_n(&page->status, THREAD_GONE, __ATOMIC_RELEASE);
+  bell_ring(runtime);
+}
+
+void thread_end(struct thread *thread, enum process_end end, uint64_t status)
+{
+  if (thread->is_unrecorded)
+    return;
+  thread->state->end = end;
+  thread->state->end_status = status;
+  page_end(thread->runtime, thread->state);
+}
+
+void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
+{
+  struct process_state *page = slot < PROCESS_THREADS ? page_of(runtime, slot) : NULL;
+  if (page && page->serial == serial && page_change(page, THREAD_LIVE, THREAD_GONE))
+    page_end(runtime, page);
+}
+
+void thread_bury_all(struct runtime *runtime, uint32_t process)
+{
+  uint32_t count = pages_count(runtime);
+  for (uint32_t slot = 0; slot < count; slot++) {
+    struct process_state *page = page_of(runtime, slot);
+    if (page->process != process || __atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
+      continue;
+    page->end = END_EXEC;
+    thread_bury(runtime, slot, page->serial);
+  }
+}
+
+/* ---- regions; with the lock held ---- */
+
+static int64_t map_over(uint64_t start, uint64_t size)
+{
+  return kernel_map(start, size, READ_WRITE, RESERVED | MAP_FIXED, -1, 0);
+}
+
+/* Its page and the parts of its log: of that slot, or memory of its own. Returns 0 or -errno. */
+static int region_map_slot(const struct runtime *runtime, uint64_t start, int fd, uint32_t slot)
+{
+  uint64_t size = runtime->part_size;
+  bool is_own = slot == THREAD_NO_SLOT;
+  unsigned flags = MAP_FIXED | (is_own ? RESERVED : MAP_SHARED);
+  uint64_t page = is_own ? 0 : process_thread_offset(slot);
+  uint64_t log =
+    is_own ? 0
+           : process_logs_offset(runtime->notes_size, runtime->step_capacity) + (uint64_t)slot * PROCESS_PARTS * size;
+  fd = is_own ? -1 : fd;
+  int64_t result = kernel_map(start, PROCESS_PAGE, READ_WRITE, flags, fd, page);
+  for (uint64_t i = 0; i < PROCESS_PARTS && !is_failure(result); i++)
+    result = kernel_map(start + REGION_LOG + i * (size + PROCESS_PAGE), size, READ_WRITE, flags, fd, log + i * size);
+  return is_failure(result) ? (int)result : 0;
+}
+
+static struct thread *region_make(const struct runtime *runtime)
+{
+  uint64_t size = REGION_LOG + PROCESS_PARTS * ((uint64_t)runtime->part_size + PROCESS_PAGE);
+  uint64_t wish = regions_end ? regions_end : regions_start;
+  int64_t start = kernel_map(wish, size, PROT_NONE, RESERVED, -1, 0);
+  if (is_failure(start))
+    return NULL;
+  uint64_t region = (uint64_t)start;
+  if (is_failure(map_over(region + REGION_LOOKUP, LOOKUP_SIZE)) ||
+      is_failure(map_over(region + REGION_STACK, REGION_PRIVATE + REGION_PRIVATE_SIZE - REGION_STACK)) ||
+      is_failure(map_over(region + REGION_SIGNAL, REGION_SIGNAL_END - REGION_SIGNAL))) {
+    kernel_call(__NR_munmap, region, size, 0, 0, 0, 0);
+    return NULL;
+  }
+  regions_end = wish + size;
+  struct thread *thread = (struct thread *)(region + REGION_PRIVATE);
+  thread->state = (struct process_state *)region;
+  cache_lookup_init(thread);
+  thread->next = regions;
+  regions = thread;
+  return thread;
+}
+
+static uint64_t region_start(const struct thread *thread)
+{
+  return (uint64_t)thread - REGION_PRIVATE;
+}
+
+/* Of one that was used before: empty, but for its place in the list. */
+static void region_clear(struct thread *thread)
+{
+  struct thread *next = thread->next;
+  if (thread->scratch)
+    kernel_call(__NR_munmap, thread->scratch, thread->scratch_size, 0, 0, 0, 0);
+  memset(thread, 0, sizeof(*thread));
+  thread->next = next;
+}
+
+static struct thread *region_take(const struct runtime *runtime)
+{
+  struct thread *thread = regions;
+  while (thread && __atomic_load_n(&thread->is_used, __ATOMIC_ACQUIRE))
+    thread = thread->next;
+  if (thread)
+    region_clear(thread);
+  else
+    thread = region_make(runtime);
+  if (thread)
+    __atomic_store_n(&thread->is_used, 1, __ATOMIC_RELAXED);
+  return thread;
+}
+
+/* ---- threads ---- */
+
+/* What the state holds that is new in each use of a page. */
+static void state_begin(const struct thread *thread, struct process_state *state, uint32_t serial)
+{
+  uint64_t start = region_start(thread);
+  state->log = state->log_start = start + REGION_LOG;
+  if (serial > 1) /* of another thread before: the end of a log is seen by what is behind it */
+    memset((void *)state->log_start, 0, thread->runtime->part_size);
+  state->written = state->read = 0;
+  state->is_waiting = 0;
+  state->pending = 0;
+  state->serial = serial;
+  state->status = THREAD_STARTING;
+  state->space = thread->runtime->space;
+  state->end = END_NONE;
+  state->end_status = 0;
+}
+
+static void state_fill(struct thread *thread, uint32_t process, uint32_t creator)
+{
+  struct process_state *state = thread->state;
+  uint64_t start = region_start(thread);
+  struct process_state fresh = {.leave_direct = (uint64_t)leave_direct,
+                                .leave_indirect = (uint64_t)leave_indirect,
+                                .leave_syscall = (uint64_t)leave_syscall,
+                                .leave_stale = (uint64_t)leave_stale,
+                                .stack = start + REGION_STACK_END,
+                                .self = start,
+                                .process = process,
+                                .creator = creator};
+  state_begin(thread, &fresh, state->serial + 1);
+  *state = fresh;
+}
+
+static struct thread *new_with(struct runtime *runtime, int fd, bool is_unrecorded)
+{
+  uint32_t slot = is_unrecorded ? THREAD_NO_SLOT : page_take(runtime);
+  if (!is_unrecorded && slot == THREAD_NO_SLOT)
+    return NULL;
+  runtime_lock(runtime);
+  struct thread *thread = region_take(runtime);
+  runtime_unlock(runtime);
+  if (thread && region_map_slot(runtime, region_start(thread), fd, slot) < 0) {
+    __atomic_store_n(&thread->is_used, 0, __ATOMIC_RELEASE);
+    thread = NULL;
+  }
+  if (!thread) {
+    if (slot != THREAD_NO_SLOT)
+      __atomic_store_n(&page_of(runtime, slot)->status, THREAD_FREE, __ATOMIC_RELEASE);
+    return NULL;
+  }
+  thread->state = (struct process_state *)region_start(thread);
+  thread->runtime = runtime;
+  thread->slot = slot;
+  thread->is_unrecorded = is_unrecorded;
+  return thread;
+}
+
+struct thread *thread_new(struct runtime *runtime, uint32_t process, uint32_t creator)
+{
+  struct thread *thread = new_with(runtime, runtime->fd, false);
+  if (!thread)
+    return NULL;
+  thread->fd = &runtime->fd;
+  thread->actions = &runtime->actions;
+  state_fill(thread, process, creator);
+  return thread;
+}
+
+struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded)
+{
+  struct thread *thread = new_with(creator->runtime, *creator->fd, is_unrecorded);
+  if (thread)
+    state_fill(thread, creator->state->process, creator->state->thread);
+  return thread;
+}
+
+void thread_free(struct thread *thread)
+{
+  if (thread->slot != THREAD_NO_SLOT)
+    page_change(page_of(thread->runtime, thread->slot), THREAD_STARTING, THREAD_FREE);
+  __atomic_store_n(&thread->is_used, 0, __ATOMIC_RELEASE);
+}
+
+void thread_enter(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  int64_t result = kernel_call(__NR_arch_prctl, ARCH_SET_GS, (uint64_t)state, 0, 0, 0, 0);
+  if (is_failure(result))
+    runtime_fail(PROCESS_E_NO_MEMORY, (int)result, 0);
+  state->process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+  state->thread = (uint32_t)kernel_call(__NR_gettid, 0, 0, 0, 0, 0, 0);
+  kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)state->name, 0, 0, 0, 0);
+  __atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
+}
+
+/* The page is the parent's until another is mapped over it: it is only read until then, and that by nobody else, for
+ * signals are blocked. */
+int thread_move(struct thread *thread, const struct process_state *state)
+{
+  struct runtime *runtime = thread->runtime;
+  uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime);
+  if (!thread->is_unrecorded && slot == THREAD_NO_SLOT)
+    return ERROR_AGAIN;
+  int result = region_map_slot(runtime, region_start(thread), *thread->fd, slot);
+  if (result < 0)
+    return result;
+  uint32_t serial = thread->state->serial + 1;
+  struct process_state moved = *state;
+  moved.creator = state->thread;
+  state_begin(thread, &moved, serial);
+  *thread->state = moved;
+  thread->slot = slot;
+  for (struct thread *other = regions; other; other = other->next)
+    if (other != thread)
+      other->is_used = 0;
+  return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What signal.c, signal_deliver.c and signal_call.c share. The flow: the kernel calls signal_arrived, which brings the
+ * thread to a place where the application's registers are known and are in its state; from there start.S calls
+ * signal_deliver on the runtime's stack, which runs the handler in the cache, or ends the process.
+ */
+#ifndef PROCESS_RUNTIME_SIGNAL_H
+#define PROCESS_RUNTIME_SIGNAL_H
+
+#include <linux/signal.h>
+
+/* So that addresses of functions are compared without a table that nobody would fill in. */
+#pragma GCC visibility push(hidden)
+#include "process/runtime.h"
+
+#define SIGNAL_BIT(number) (1ull << ((number)-1))
+
+/* What an instruction can cause. The kernel never blocks or ignores these for us: a fault that is blocked kills, and we
+ * need them ourselves. Where the application blocks one, and somebody sends it, it is kept in the thread. */
+#define SIGNALS_FAULT                                                                                                  \
+  (SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSEGV) |          \
+   SIGNAL_BIT(SIGSYS))
+
+#define SIGNALS_NEVER (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP)) /* blocked */
+
+enum { HANDLER_DEFAULT, HANDLER_IGNORE };
+
+/* si_code */
+enum { CODE_USER = 0, CODE_KERNEL = 0x80, CODE_ACCESS = 2, CODE_BREAKPOINT = 1, CODE_TRACE = 2, CODE_SECCOMP = 1 };
+
+enum { FLAG_TF = 1 << 8, FLAG_DF = 1 << 10, FLAG_RF = 1 << 16, FLAGS_OURS = 0x202 };
+
+/* What SIG_DFL does. */
+enum signal_default { DEFAULT_END, DEFAULT_IGNORE, DEFAULT_STOP };
+
+static inline enum signal_default signal_default(unsigned number)
+{
+  if (number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH)
+    return DEFAULT_IGNORE;
+  return number >= SIGSTOP && number <= SIGTTOU ? DEFAULT_STOP : DEFAULT_END;
+}
+
+/* ---- signal.c ---- */
+
+/* Between the order of the kernel's frame and that of the encoding. */
+void context_put_registers(struct signal_context *context, const uint64_t registers[16]);
+void context_get_registers(const struct signal_context *context, uint64_t registers[16]);
+
+/* ---- signal_call.c ---- */
+
+/* Blocks all but SIGNALS_FAULT; or really all, as long as nothing can fault. */
+void signal_hold(void);
+void signal_hold_all(void);
+
+/* Is there one to deliver? */
+bool signal_is_ready(const struct thread *thread);
+
+/* What the kernel should block now: while one waits, all others. */
+uint64_t signal_real_mask(const struct thread *thread);
+
+/* The application blocks these from now on, and so does the kernel; kept signals that are free now come again. */
+void signal_set_mask(struct thread *thread, uint64_t mask);
+
+/* Sends the signal to this thread, or, if that is how it came, to the process. Returns false if the kernel refuses. */
+bool signal_send(unsigned number, const struct signal_info *info);
+bool signal_send_thread(unsigned number, const struct signal_info *info);
+
+/* Gives the kernel what belongs to the application's action. */
+void signal_install(unsigned number, const struct signal_action *action);
+
+/* Index of one of SIGNALS_FAULT in thread->kept. */
+unsigned signal_kept_index(unsigned number);
+
+/* ---- signal_deliver.c ---- */
+
+/* Is the address on the alternate stack, so that another signal stays on it? */
+bool stack_is_used(const struct signal_stack *stack, uint64_t address);
+
+/* A context in which the runtime goes on at one of its own addresses, vector registers as at the start of a program. */
+struct signal_context context_at(void (*address)(void), uint64_t mask);
+
+/* Makes the kernel restore it; the signal stack stays. */
+_Noreturn void context_resume(const struct thread *thread, struct signal_context *context);
+
+/* memcpy to the application, over our protection of its code. Returns false if it faults. */
+bool signal_write(struct thread *thread, uint64_t to, const void *from, size_t size);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Signals are delivered: on the runtime's stack, the application's registers in the state and its vector registers in
+ * the processor, all signals blocked that can be. The application sees the frame that the kernel would have made; the
+ * kernel's own, from which most of it comes, was on our signal stack. What the kernel does: Linux, kernel/signal.c,
+ * arch/x86/kernel/signal.c and signal_64.c.
+ */
+#include <asm/unistd.h>
+
+#include "lastbranch/branch.h"
+#include "process/runtime/signal.h"
+
+/* As the kernel puts it on a stack. */
+struct frame {
+  uint64_t restorer;
+  struct signal_context context;
+  struct signal_info info;
+};
+
+/* One that is being delivered. */
+struct signal {
+  unsigned number;
+  bool is_fault;
+  struct signal_info info;
+};
+
+/* ---- contexts ---- */
+
+struct signal_context context_at(void (*address)(void), uint64_t mask)
+{
+  enum { WITH_SS = 2, WITH_SS_STRICTLY = 4 };
+  return (struct signal_context){.flags = WITH_SS | WITH_SS_STRICTLY,
+                                 .segments = 0x002B000000000033, /* SS, FS, GS, CS */
+                                 .rip = (uint64_t)address,
+                                 .rflags = FLAGS_OURS,
+                                 .mask = mask};
+}
+
+/* The kernel expects the context where RET from the handler would have left RSP. */
+_Noreturn void context_resume(const struct thread *thread, struct signal_context *context)
+{
+  context->stack =
+    (struct signal_stack){.start = (uint64_t)thread->state + REGION_SIGNAL, .size = REGION_SIGNAL_END - REGION_SIGNAL};
+  __asm__ volatile("mov %0, %%rsp\n syscall\n ud2" : : "r"(context), "a"(__NR_rt_sigreturn) : "memory");
+  __builtin_unreachable();
+}
+
+bool signal_write(struct thread *thread, uint64_t to, const void *from, size_t size)
+{
+  if (safe_write(thread, to, from, size))
+    return true;
+  runtime_lock(thread->runtime);
+  bool is_released = page_release_all(thread->runtime);
+  runtime_unlock(thread->runtime);
+  return is_released && safe_write(thread, to, from, size);
+}
+
+/* ---- the log ---- */
+
+/* The path that was running ends here. */
+static void log_signal(struct thread *thread, unsigned kind, uint64_t to)
+{
+  struct process_state *state = thread->state;
+  unsigned passed = state->resume == thread->place_resume ? thread->place_passed : 0;
+  log_event(thread, kind, passed, state->rip, to);
+  thread->place_resume = 0;
+}
+
+/* INT3 was executed, and is listed as a branch to the next instruction, from where the signal comes; INT1 is not. */
+static void pass_trap(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  uint64_t left = PROCESS_PAGE - state->rip % PROCESS_PAGE;
+  uint8_t bytes[15];
+  size_t size = left < sizeof(bytes) ? left : sizeof(bytes);
+  struct code code;
+  thread->pending.is_trap = false;
+  if (!safe_read(thread, bytes, state->rip, size) || !code_decode(bytes, size, &code))
+    return;
+  uint64_t next = state->rip + code.length;
+  if (thread->pending.info.address == state->rip)
+    thread->pending.info.address = next;
+  if (code.opcode == 0xCC || code.opcode == 0xCD)
+    log_signal(thread, code.opcode == 0xCC ? LB_BRANCH_INT3 : LB_BRANCH_INT, next);
+  state->rip = next;
+}
+
+/* ---- death ---- */
+
+static void record_death(struct thread *thread, const struct signal *signal)
+{
+  struct process_state *state = thread->state;
+  state->signal_code = signal->info.code;
+  state->signal_address = signal->info.address;
+  state->death_rip = state->rip;
+  state->death_flags = state->flags;
+  memcpy(state->death_registers, state->registers, sizeof(state->registers));
+  log_signal(thread, LB_BRANCH_KINDS, 0);
+  thread_end(thread, END_SIGNAL, signal->number);
+}
+
+/* The kernel is to end the process, as it would have without us: for a core file and whoever waits, the signal comes
+ * again, with the application's registers, before another instruction is executed. */
+static _Noreturn void die(struct thread *thread, const struct signal *signal)
+{
+  const struct process_state *state = thread->state;
+  const struct signal_action none = {.handler = HANDLER_DEFAULT};
+  struct signal_context context = context_at(NULL, ~SIGNAL_BIT(signal->number));
+  record_death(thread, signal);
+  context_put_registers(&context, state->registers);
+  context.rip = state->rip;
+  context.rflags = state->flags & ~(uint64_t)FLAG_TF;
+  context.vectors = thread->pending.vector_size ? (uint64_t)thread->pending.vectors : 0;
+  signal_hold_all();
+  kernel_call(__NR_rt_sigaction, signal->number, (uint64_t)&none, 0, sizeof(none.mask), 0, 0);
+  if (!signal_send_thread(signal->number, &signal->info) && !signal->is_fault)
+    kernel_call(__NR_exit_group, 128 + signal->number, 0, 0, 0, 0, 0);
+  context_resume(thread, &context);
+}
+
+/* ---- handlers ---- */
+
+bool stack_is_used(const struct signal_stack *stack, uint64_t address)
+{
+  return !(stack->flags & SS_AUTODISARM) && address > stack->start && address - stack->start <= stack->size;
+}
+
+/* Where the frame and, above it, the vector registers go. Returns false if it would overflow the alternate stack. */
+static bool frame_place(const struct thread *thread, const struct signal_action *action, uint64_t *ret_frame,
+                        uint64_t *ret_vectors)
+{
+  enum { RED_ZONE = 128, VECTORS_ALIGNMENT = 64 };
+  const struct signal_stack *stack = &thread->signal_stack;
+  uint64_t at = thread->state->registers[GPR_RSP] - RED_ZONE;
+  bool is_on = stack_is_used(stack, at);
+  if (action->flags & SA_ONSTACK && stack->size && !is_on) {
+    at = stack->start + stack->size;
+    is_on = true;
+  }
+  *ret_vectors = (at - thread->pending.vector_size) & ~(uint64_t)(VECTORS_ALIGNMENT - 1);
+  *ret_frame = ((*ret_vectors - sizeof(struct frame)) & ~15ull) - 8;
+  return !is_on || (*ret_frame > stack->start && *ret_frame - stack->start <= stack->size);
+}
+
+static void frame_fill(const struct thread *thread, const struct signal *signal, const struct signal_action *action,
+                       struct frame *frame)
+{
+  const struct process_state *state = thread->state;
+  struct signal_context *context = &frame->context;
+  frame->restorer = action->restorer;
+  frame->info = signal->info;
+  *context = thread->pending.context;
+  context->link = 0;
+  context->stack = thread->signal_stack;
+  context->mask = context->old_mask = thread->has_saved_mask ? thread->saved_mask : thread->signal_mask;
+  context_put_registers(context, state->registers);
+  context->rip = state->rip;
+  context->rflags = state->flags;
+}
+
+/* Returns false if there is no room for it, or no way back. */
+static bool frame_push(struct thread *thread, const struct signal *signal, const struct signal_action *action,
+                       uint64_t *ret_frame)
+{
+  const struct signal_pending *pending = &thread->pending;
+  struct frame frame;
+  uint64_t vectors;
+  size_t size = action->flags & SA_SIGINFO ? sizeof(frame) : offsetof(struct frame, info);
+  if (!(action->flags & SA_RESTORER) || !frame_place(thread, action, ret_frame, &vectors))
+    return false;
+  frame_fill(thread, signal, action, &frame);
+  frame.context.vectors = pending->vector_size ? vectors : 0;
+  return signal_write(thread, vectors, pending->vectors, pending->vector_size) &&
+         signal_write(thread, *ret_frame, &frame, size);
+}
+
+static void mask_for_handler(struct thread *thread, const struct signal *signal, const struct signal_action *action)
+{
+  thread->signal_mask |= action->mask;
+  if (!(action->flags & SA_NODEFER))
+    thread->signal_mask |= SIGNAL_BIT(signal->number);
+  thread->signal_mask &= ~SIGNALS_NEVER;
+  thread->has_saved_mask = false;
+  if (thread->signal_stack.flags & SS_AUTODISARM)
+    thread->signal_stack = (struct signal_stack){.flags = SS_DISABLE};
+}
+
+/* The frame is there: on to the handler, whose vector registers are as at the start of a program. */
+static _Noreturn void handler_enter(struct thread *thread, const struct signal *signal,
+                                    const struct signal_action *action, uint64_t frame)
+{
+  struct process_state *state = thread->state;
+  log_signal(thread, LB_BRANCH_INTERRUPT, action->handler);
+  mask_for_handler(thread, signal, action);
+  state->registers[GPR_RAX] = 0;
+  state->registers[GPR_RDI] = signal->number;
+  state->registers[GPR_RSI] = frame + offsetof(struct frame, info);
+  state->registers[GPR_RDX] = frame + offsetof(struct frame, context);
+  state->registers[GPR_RSP] = frame;
+  state->rip = action->handler;
+  state->flags &= ~(uint64_t)(FLAG_DF | FLAG_TF | FLAG_RF);
+  thread->pending.vector_size = 0;
+  state->pending = signal_is_ready(thread);
+  struct signal_context context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
+  context_resume(thread, &context);
+}
+
+/* ---- one signal ---- */
+
+/* The application's action, which is gone then if it was for one time only. */
+static struct signal_action action_take(struct thread *thread, unsigned number)
+{
+  struct signal_action *action = &thread->actions->actions[number];
+  runtime_lock(thread->runtime);
+  struct signal_action taken = *action;
+  if (taken.handler > HANDLER_IGNORE && taken.flags & SA_RESETHAND) {
+    action->handler = HANDLER_DEFAULT;
+    signal_install(number, action);
+  }
+  runtime_unlock(thread->runtime);
+  return taken;
+}
+
+/* A write to a page that we protect because code in it is translated: it is done again, in a unit of its own. */
+static bool is_code_write(struct thread *thread, const struct signal *signal)
+{
+  enum { ERROR_WRITE = 2 };
+  struct process_state *state = thread->state;
+  bool is_write = signal->is_fault && signal->number == SIGSEGV && signal->info.code == CODE_ACCESS &&
+                  thread->pending.context.error & ERROR_WRITE;
+  if (!is_write || !code_write_fault(thread, signal->info.address, state->rip))
+    return false;
+  log_signal(thread, LB_BRANCH_KINDS, 0);
+  dispatch_to(thread);
+  return true;
+}
+
+/* Returns whether the kernel has it again: blocked meanwhile, or nothing to do with us. */
+static bool give_back(const struct thread *thread, const struct signal *signal, const struct signal_action *action)
+{
+  bool is_blocked = thread->signal_mask & SIGNAL_BIT(signal->number);
+  bool is_stop = action->handler == HANDLER_DEFAULT && signal_default(signal->number) == DEFAULT_STOP;
+  return !signal->is_fault && (is_blocked || is_stop) && signal_send(signal->number, &signal->info);
+}
+
+static bool is_ignored(const struct signal *signal, const struct signal_action *action)
+{
+  return action->handler == HANDLER_IGNORE ||
+         (action->handler == HANDLER_DEFAULT && signal_default(signal->number) != DEFAULT_END);
+}
+
+/* Returns if nothing comes of it. A frame that cannot be written is a fault of its own. */
+static void deliver(struct thread *thread, struct signal *signal)
+{
+  for (;;) {
+    uint64_t frame;
+    bool is_blocked = thread->signal_mask & SIGNAL_BIT(signal->number);
+    struct signal_action action = action_take(thread, signal->number);
+    if (signal->is_fault && (is_blocked || action.handler == HANDLER_IGNORE))
+      die(thread, signal);
+    if (give_back(thread, signal, &action) || is_ignored(signal, &action))
+      return;
+    if (action.handler == HANDLER_DEFAULT)
+      die(thread, signal);
+    if (frame_push(thread, signal, &action, &frame))
+      handler_enter(thread, signal, &action, frame);
+    bool is_last = signal->number == SIGSEGV;
+    *signal = (struct signal){SIGSEGV, true, {.number = SIGSEGV, .code = CODE_KERNEL}};
+    if (is_last)
+      die(thread, signal);
+  }
+}
+
+/* ---- all ---- */
+
+/* What waits and is not blocked, in the kernel's order: a fault, those of its kind, the others. */
+static bool take(struct thread *thread, struct signal *ret_signal)
+{
+  struct signal_pending *pending = &thread->pending;
+  uint64_t ready = thread->kept_set & ~thread->signal_mask;
+  if (pending->number && (pending->is_fault || !ready)) {
+    *ret_signal = (struct signal){pending->number, pending->is_fault, pending->info};
+    pending->number = 0;
+    return true;
+  }
+  if (!ready)
+    return false;
+  unsigned number = (unsigned)__builtin_ctzll(ready) + 1;
+  *ret_signal = (struct signal){number, false, thread->kept[signal_kept_index(number)]};
+  __atomic_fetch_and(&thread->kept_set, ~SIGNAL_BIT(number), __ATOMIC_RELAXED);
+  return true;
+}
+
+void signal_deliver(void)
+{
+  struct thread *thread = thread_self();
+  struct process_state *state = thread->state;
+  struct signal signal;
+  if (!thread->pending.number)
+    signal_hold();
+  state->pending = 0;
+  if (thread->pending.number && thread->pending.is_fault && thread->pending.is_trap)
+    pass_trap(thread);
+  while (take(thread, &signal)) {
+    if (signal.number == SIGSYS && signal.info.code == CODE_SECCOMP)
+      signal.info.address = state->rip; /* behind the system call */
+    if (!is_code_write(thread, &signal))
+      deliver(thread, &signal);
+  }
+  if (thread->has_saved_mask)
+    thread->signal_mask = thread->saved_mask;
+  thread->has_saved_mask = false;
+  signal_set_mask(thread, thread->signal_mask);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads and processes that the application makes, and their end. What shares the memory (a thread, a child of vfork)
+ * gets a region of its own beside the others and runs from the same cache. What gets a copy of the memory (fork) has
+ * copies of the region and the cache at the same addresses, and only exchanges what is shared with the parent of all.
+ *
+ * All signals are blocked from before the system call until the new one is ready for them.
+ */
+#include <asm/unistd.h>
+#include <linux/sched.h>
+
+#include "process/runtime.h"
+
+enum { ERROR_2BIG = -7, ERROR_AGAIN = -11, ERROR_FAULT = -14, ERROR_INVAL = -22 };
+enum { SIGNAL_CHILD = 17, SIGNAL_STACK_OFF = 2, SET_MASK = 2 };
+
+/* clone.S */
+int64_t clone_call(uint64_t number, const uint64_t argument[6], struct thread *child);
+_Noreturn void thread_vanish(uint32_t *is_used, uint64_t number, uint64_t status);
+_Noreturn void thread_begin(struct thread *thread); /* called from there */
+
+/* What the application asks for. */
+struct birth {
+  uint64_t number, argument[6]; /* the system call as it is made */
+  struct clone_args clone;      /* of clone3 */
+  uint64_t flags;
+  uint64_t stack; /* the application's for the child, 0: the same as now */
+  bool is_clearing;
+};
+
+static uint64_t mask_set(uint64_t mask)
+{
+  uint64_t old = 0;
+  kernel_call(__NR_rt_sigprocmask, SET_MASK, (uint64_t)&mask, (uint64_t)&old, sizeof(mask), 0, 0);
+  return old;
+}
+
+/* ---- what is made, in itself ---- */
+
+/* CLONE_CLEAR_SIGHAND is not for the kernel: our handlers must stay. */
+_Noreturn void thread_begin(struct thread *thread)
+{
+  thread_enter(thread);
+  if (thread->is_clearing)
+    signal_clear_actions(thread);
+  thread->is_clearing = false;
+  signal_init_thread(thread);
+  dispatch_enter();
+}
+
+/* Where the application goes on: behind SYSCALL, which has left that address in RCX and the flags in R11. */
+static void state_continue(struct process_state *state, const struct process_state *from, uint64_t stack)
+{
+  memcpy(state->registers, from->registers, sizeof(state->registers));
+  state->rip = from->rip;
+  state->flags = from->flags;
+  state->registers[GPR_RAX] = 0;
+  state->registers[GPR_RCX] = from->rip;
+  state->registers[GPR_R11] = from->flags;
+  if (stack)
+    state->registers[GPR_RSP] = stack;
+}
+
+/* ---- with the same memory ---- */
+
+static void child_fill(struct thread *child, const struct thread *thread, const struct birth *birth)
+{
+  uint64_t flags = birth->flags;
+  child->own_fd = *thread->fd;
+  child->fd = flags & CLONE_FILES ? thread->fd : &child->own_fd;
+  child->own_actions = *thread->actions;
+  child->actions = flags & CLONE_SIGHAND ? thread->actions : &child->own_actions;
+  child->is_clearing = birth->is_clearing;
+  child->is_vfork = flags & CLONE_VFORK;
+  child->signal_mask = thread->signal_mask;
+  child->signal_stack = (struct signal_stack){.flags = SIGNAL_STACK_OFF};
+  if (flags & CLONE_VFORK)
+    child->signal_stack = thread->signal_stack;
+  state_continue(child->state, thread->state, birth->stack);
+}
+
+static void birth_set_stack(struct birth *birth, const struct thread *child)
+{
+  uint64_t start = (uint64_t)child->state + REGION_STACK, end = (uint64_t)child->state + REGION_STACK_END;
+  birth->argument[1] = birth->number == __NR_clone3 ? birth->argument[1] : end;
+  birth->clone.stack = start;
+  birth->clone.stack_size = end - start;
+}
+
+static int64_t birth_share(struct thread *thread, struct birth *birth)
+{
+  bool is_process = !(birth->flags & CLONE_THREAD);
+  bool is_left = is_process && thread->runtime->options & PROCESS_NO_FOLLOW;
+  struct thread *child = thread_new_by(thread, thread->is_unrecorded || is_left);
+  if (!child)
+    return ERROR_AGAIN;
+  uint32_t slot = child->slot, serial = child->state->serial;
+  uint64_t mask = mask_set(UINT64_MAX);
+  child_fill(child, thread, birth);
+  birth_set_stack(birth, child);
+  int64_t result = clone_call(birth->number, birth->argument, child);
+  mask_set(mask);
+  if (is_failure(result)) {
+    thread_free(child);
+  } else if (birth->flags & CLONE_VFORK) { /* it has ended, or executed something */
+    child->slot = THREAD_NO_SLOT;
+    thread_free(child);
+    thread_bury(thread->runtime, slot, serial);
+  }
+  return result;
+}
+
+/* ---- with a copy of it ---- */
+
+static void space_begin(struct runtime *runtime, uint32_t process)
+{
+  uint32_t old = runtime->space;
+  runtime->space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
+  note_put(runtime, NOTE_SPACE, runtime->space, process, old, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
+}
+
+/* The parent goes on, and with it what is in its page: the state is from before. */
+static _Noreturn void copy_begin(struct thread *thread, const struct birth *birth, const struct process_state *state)
+{
+  struct runtime *runtime = thread->runtime;
+  uint32_t process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+  runtime->lock = 0;
+  if (runtime->options & PROCESS_NO_FOLLOW) {
+    thread->is_unrecorded = true;
+    runtime->mode = PROCESS_LAST;
+  }
+  space_begin(runtime, process);
+  int result = thread_move(thread, state);
+  if (result < 0)
+    runtime_fail(result == ERROR_AGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
+  state_continue(thread->state, state, birth->stack);
+  thread->is_vfork = false;
+  thread->is_clearing = birth->is_clearing;
+  thread_begin(thread);
+}
+
+/* The lock makes that the copy is whole. */
+static int64_t birth_copy(struct thread *thread, struct birth *birth)
+{
+  const uint64_t *argument = birth->argument;
+  struct process_state state = *thread->state;
+  uint64_t mask = mask_set(UINT64_MAX);
+  runtime_lock(thread->runtime);
+  int64_t result =
+    kernel_call(birth->number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+  if (result == 0)
+    copy_begin(thread, birth, &state);
+  runtime_unlock(thread->runtime);
+  mask_set(mask);
+  return result;
+}
+
+/* ---- system calls ---- */
+
+static int64_t birth_make(struct thread *thread, struct birth *birth)
+{
+  return birth->flags & CLONE_VM ? birth_share(thread, birth) : birth_copy(thread, birth);
+}
+
+int64_t thread_call_clone(struct thread *thread, const uint64_t argument[6])
+{
+  struct birth birth = {.number = __NR_clone, .flags = argument[0], .stack = argument[1]};
+  memcpy(birth.argument, argument, sizeof(birth.argument));
+  birth.argument[1] = 0;
+  return birth_make(thread, &birth);
+}
+
+int64_t thread_call_fork(struct thread *thread, bool is_vfork)
+{
+  const uint64_t flags = is_vfork ? CLONE_VM | CLONE_VFORK : 0;
+  const uint64_t argument[6] = {flags | SIGNAL_CHILD};
+  return thread_call_clone(thread, argument);
+}
+
+/* As the kernel: what is longer than we know must be 0 there. */
+static int64_t clone_read(struct thread *thread, uint64_t from, uint64_t size, struct clone_args *ret_clone)
+{
+  struct clone_args clone = {0};
+  uint64_t known = size < sizeof(clone) ? size : sizeof(clone);
+  if (size > PROCESS_PAGE)
+    return ERROR_2BIG;
+  if (size < CLONE_ARGS_SIZE_VER0)
+    return ERROR_INVAL;
+  if (!safe_read(thread, &clone, from, known))
+    return ERROR_FAULT;
+  for (uint64_t i = known; i < size; i++) {
+    uint8_t byte;
+    if (!safe_read(thread, &byte, from + i, 1))
+      return ERROR_FAULT;
+    if (byte)
+      return ERROR_2BIG;
+  }
+  *ret_clone = clone;
+  return (int64_t)known;
+}
+
+/* A stack without a size, or the other way round, is left for the kernel to refuse. */
+int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6])
+{
+  struct birth birth = {.number = __NR_clone3};
+  int64_t size = clone_read(thread, argument[0], argument[1], &birth.clone);
+  if (size < 0)
+    return size;
+  birth.argument[0] = (uint64_t)&birth.clone;
+  birth.argument[1] = (uint64_t)size;
+  birth.flags = birth.clone.flags;
+  birth.is_clearing = birth.flags & CLONE_CLEAR_SIGHAND;
+  if (!birth.clone.stack != !birth.clone.stack_size || (birth.is_clearing && birth.flags & CLONE_SIGHAND))
+    return kernel_call(birth.number, birth.argument[0], birth.argument[1], 0, 0, 0, 0);
+  birth.stack = birth.clone.stack + birth.clone.stack_size;
+  birth.clone.flags &= ~(uint64_t)CLONE_CLEAR_SIGHAND;
+  birth.clone.stack = birth.clone.stack_size = 0;
+  return birth_make(thread, &birth);
+}
+
+/* The region is free for others at once, unless a parent waits that will free it, or a signal may still come that needs
+ * its stack: a confined thread may not be allowed to block them. */
+_Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group)
+{
+  uint32_t kept;
+  bool is_kept = thread->is_vfork || thread->runtime->is_confined;
+  if (!thread->runtime->is_confined)
+    mask_set(UINT64_MAX);
+  thread_end(thread, is_group ? END_EXIT_GROUP : END_EXIT, status);
+  thread_vanish(is_kept ? &kept : &thread->is_used, is_group ? __NR_exit_group : __NR_exit, status);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is in the shared memory: threads, their entries, steps and notes. The programs write to it while we read, and
+ * may write anything: every value is read once and checked before it is used, and sizes are those of struct process.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/process.h"
+#include "process/shared.h"
+
+static struct process_control *control_of(const struct process *process)
+{
+  return (struct process_control *)(void *)process->memory;
+}
+
+/* ---- threads ---- */
+
+uint32_t process_slots(const struct process *process)
+{
+  uint32_t high = __atomic_load_n(&control_of(process)->thread_high, __ATOMIC_ACQUIRE);
+
+  return high < PROCESS_THREADS ? high : PROCESS_THREADS;
+}
+
+static struct process_state *state_of(const struct process *process, uint32_t slot)
+{
+  return (struct process_state *)(void *)(process->memory + process_thread_offset(slot));
+}
+
+static const uint8_t *part_of(const struct process *process, uint32_t slot, uint64_t number)
+{
+  uint64_t logs = process_logs_offset(process->notes_size, process->step_capacity);
+
+  return process->memory + logs + ((uint64_t)slot * PROCESS_PARTS + number % PROCESS_PARTS) * process->part_size;
+}
+
+uint32_t process_position(const struct process *process, uint32_t slot, uint64_t written, uint64_t log,
+                          uint64_t log_start)
+{
+  uint64_t stride = (uint64_t)process->part_size + PROCESS_PAGE, offset = log - log_start;
+  uint32_t position, most = process->part_size / 4;
+
+  if (offset / stride != written % PROCESS_PARTS || offset % stride > process->part_size)
+    return 0;
+  const uint32_t *part = (const uint32_t *)(const void *)part_of(process, slot, written);
+  for (position = (uint32_t)(offset % stride / 4); position < most; position++)
+    if (!__atomic_load_n(&part[position], __ATOMIC_RELAXED))
+      break;
+  return position;
+}
+
+bool process_thread(const struct process *process, uint32_t slot, struct process_thread *ret_thread)
+{
+  struct process_state *shared, state;
+
+  if (slot >= process_slots(process))
+    return false;
+  shared = state_of(process, slot);
+  uint32_t status = __atomic_load_n(&shared->status, __ATOMIC_ACQUIRE);
+  if (status != THREAD_LIVE && status != THREAD_GONE)
+    return false;
+  uint64_t written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
+  memcpy(&state, shared, sizeof(state));
+  state.written = written;
+  state.log = __atomic_load_n(&shared->log, __ATOMIC_ACQUIRE);
+  struct process_thread thread = {
+    .slot = slot,
+    .serial = state.serial,
+    .status = status,
+    .space = state.space,
+    .process = state.process,
+    .thread = state.thread,
+    .creator = state.creator,
+    .written = written,
+    .read = state.read,
+    .position = process_position(process, slot, written, state.log, state.log_start),
+    .end = state.end <= END_SIGNAL ? state.end : END_NONE,
+    .end_status = state.end_status,
+    .signal_code = state.signal_code,
+    .signal_address = state.signal_address,
+    .rip = state.death_rip,
+    .flags = state.death_flags,
+  };
+  memcpy(thread.registers, state.death_registers, sizeof(thread.registers));
+  memcpy(thread.name, state.name, sizeof(state.name));
+  *ret_thread = thread;
+  return true;
+}
+
+bool process_thread_is_live(const struct process_thread *thread)
+{
+  return thread->status == THREAD_LIVE;
+}
+
+bool process_thread_has_died(const struct process_thread *thread)
+{
+  return thread->end == END_SIGNAL && thread->end_status > 0 && thread->end_status < 65;
+}
+
+bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is_group)
+{
+  *ret_is_group = thread->end == END_EXIT_GROUP;
+  return thread->end == END_EXIT || thread->end == END_EXIT_GROUP;
+}
+
+/* ---- entries ---- */
+
+/* The entries from `first` to `last`, counted since the beginning, which lie in one part or several. */
+static void entries_copy(const struct process *process, uint32_t slot, uint64_t first, uint64_t last, uint32_t *to)
+{
+  const uint64_t size = process->part_size / 4;
+
+  while (first < last) {
+    uint64_t number = first / size, end = (number + 1) * size < last ? (number + 1) * size : last;
+
+    memcpy(to, part_of(process, slot, number) + first % size * 4, (end - first) * 4);
+    to += end - first;
+    first = end;
+  }
+}
+
+/* The first entry that was not written over when all were copied. */
+static uint64_t entries_kept(const struct process *process, uint32_t slot)
+{
+  uint64_t written = __atomic_load_n(&state_of(process, slot)->written, __ATOMIC_SEQ_CST);
+
+  return written < PROCESS_PARTS ? 0 : (written - PROCESS_PARTS + 1) * (process->part_size / 4);
+}
+
+int process_entries_last(const struct process *process, const struct process_thread *thread, size_t most,
+                         uint32_t **ret_entries, size_t *ret_count, bool *ret_is_cut)
+{
+  const uint64_t size = process->part_size / 4,
+                 parts = thread->status == THREAD_LIVE ? PROCESS_PARTS - 2 : PROCESS_PARTS - 1;
+  if (thread->slot >= PROCESS_THREADS || thread->position > size || thread->written > UINT64_MAX / size - 1)
+    return 0;
+  uint64_t last = thread->written * size + thread->position;
+  uint64_t first = thread->written > parts ? (thread->written - parts) * size : 0;
+  if (last - first > most)
+    first = last - most;
+  uint32_t *entries = reallocarray(*ret_entries, *ret_count + (size_t)(last - first) + 1, sizeof(*entries));
+  if (!entries)
+    return -ENOMEM;
+  *ret_entries = entries;
+  entries += *ret_count;
+  entries_copy(process, thread->slot, first, last, entries);
+  uint64_t kept = entries_kept(process, thread->slot);
+  if (kept > first) {
+    uint64_t lost = kept < last ? kept - first : last - first;
+    memmove(entries, entries + lost, (size_t)(last - first - lost) * sizeof(*entries));
+    first += lost;
+  }
+  *ret_count += (size_t)(last - first);
+  *ret_is_cut = first > 0;
+  return 0;
+}
+
+int process_entries(const struct process *process, const struct process_thread *thread, uint32_t **ret_entries,
+                    size_t *ret_count, bool *ret_is_cut)
+{
+  return process_entries_last(process, thread, SIZE_MAX, ret_entries, ret_count, ret_is_cut);
+}
+
+/* ---- steps ---- */
+
+bool process_step(const struct process *process, uint32_t number, struct path_step *ret_step)
+{
+  struct path_step step;
+
+  if (number == 0 || number >= process->step_capacity)
+    return false;
+  memcpy(&step, process->memory + process_steps_offset(process->notes_size) + (uint64_t)number * sizeof(step),
+         sizeof(step));
+  bool is_head = step.flags & PATH_HEAD;
+  if (step.head == 0 || step.head > number || is_head != (step.head == number) || number - step.head > UINT8_MAX)
+    return false;
+  if (!is_head && step.kind >= LB_BRANCH_KINDS)
+    return false;
+  *ret_step = step;
+  return true;
+}
+
+/* ---- notes ---- */
+
+bool process_note(const struct process *process, uint64_t *offset, struct process_note *ret_note,
+                  const uint8_t **ret_bytes)
+{
+  struct process_note note;
+  uint64_t at = *offset;
+
+  if (at > process->notes_size || process->notes_size - at < sizeof(note) || at % 8)
+    return false;
+  const uint8_t *bytes = process->memory + process_notes_offset() + at;
+  uint32_t size = __atomic_load_n((const uint32_t *)(const void *)bytes, __ATOMIC_ACQUIRE);
+  if (size < sizeof(note) || size % 8 || size > process->notes_size - at)
+    return false;
+  memcpy(&note, bytes, sizeof(note));
+  note.size = size;
+  if (note.length > size - sizeof(note) || note.type < NOTE_MAP || note.type > NOTE_SPACE)
+    return false;
+  *offset = at + size;
+  *ret_note = note;
+  *ret_bytes = bytes + sizeof(note);
+  return true;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the layouts of a program's end share: death.c for people, death_json.c for programs, death_signal.c has the
+ * words.
+ */
+#ifndef REPORT_DEATH_H
+#define REPORT_DEATH_H
+
+#include "report/report.h"
+#include "symbol/symbol.h"
+
+/* A report that is being printed. Remembers its first failure: nothing is added any more. */
+struct death_printer {
+  struct text *text;
+  int error;
+  const struct report_death *death;
+  const struct report_death_options *options;
+};
+
+void death_put(struct death_printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What is at an address of a thread. Returns false if nothing is known. */
+bool death_place(const struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+                 uint64_t address, struct symbol_place *ret_place);
+
+/* The instruction there as text; "" if it is not known. */
+void death_instruction(const struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+                       uint64_t address, char *text, size_t size);
+
+/* The mark for where a branch went: that of the next one, which is in the same path. */
+static inline uint32_t death_to_mark(const struct report_thread *thread, size_t number)
+{
+  return number + 1 < thread->count ? thread->marks[number + 1] : REPORT_NOW;
+}
+
+/* What a recorder holds. */
+void death_recorder(struct death_printer *printer, const struct report_thread *thread, enum report_format format);
+
+/* The last part of a path. */
+const char *death_base(const char *path);
+
+void death_print_json(struct death_printer *printer);
+
+/* ---- words (death_signal.c) ---- */
+
+enum death_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE };
+
+/* What the instruction that died wanted with the address: worked out from its bytes and the registers. */
+enum death_access death_access(const struct death_printer *printer);
+
+/* The address, of several that the instruction used, that cannot be any: a general protection fault does not tell it.
+ * Returns false if it had none. */
+bool death_bad_address(const struct death_printer *printer, uint64_t *ret_address);
+
+/* "SEGV"; NULL for a number that is none. */
+const char *death_signal_name(int signal);
+
+/* "SEGV_MAPERR", NULL if it has no name. */
+const char *death_code_name(int signal, int code);
+
+/* Appends a sentence without full stop: "Segmentation fault: wrote to 0x0, which is not mapped". */
+void death_put_signal(struct death_printer *printer);
+
+#endif

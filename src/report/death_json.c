@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The end of a program for programs: one JSON object. Keys are always there; what is not known is null. Addresses are
+ * strings, since JSON readers keep only 53 bits of a number.
+ */
+#include "report/death.h"
+
+static void put_string(struct death_printer *printer, const char *string)
+{
+  if (!string) {
+    death_put(printer, "null");
+    return;
+  }
+  death_put(printer, "\"");
+  while (*string) {
+    size_t size = utf8_size(string);
+
+    if (!size)
+      death_put(printer, "\\ufffd");
+    else if (*string == '"' || *string == '\\')
+      death_put(printer, "\\%c", *string);
+    else if (size == 1 && ((unsigned char)*string < 0x20 || *string == 0x7F))
+      death_put(printer, "\\u%04x", (unsigned)*string);
+    else
+      death_put(printer, "%.*s", (int)size, string);
+    string += size ? size : 1;
+  }
+  death_put(printer, "\"");
+}
+
+static void put_key_string(struct death_printer *printer, const char *key, const char *string)
+{
+  death_put(printer, ", \"%s\": ", key);
+  put_string(printer, string);
+}
+
+static void put_line(struct death_printer *printer, const struct symbol_frame *frame)
+{
+  put_key_string(printer, "file", frame ? frame->file : NULL);
+  if (frame && frame->line)
+    death_put(printer, ", \"line\": %u", frame->line);
+  else
+    death_put(printer, ", \"line\": null");
+}
+
+/* `file` and `line` are those of the code itself; `inlines` the functions that were inlined there, innermost first,
+ * each with where it was called. */
+static void put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+                      uint64_t address)
+{
+  struct symbol_place place = {0};
+  bool is_known = death_place(printer, thread, mark, address, &place);
+
+  death_put(printer, "{\"address\": \"0x%llx\"", (unsigned long long)address);
+  put_key_string(printer, "symbol", place.symbol);
+  if (is_known && (place.symbol || place.module))
+    death_put(printer, ", \"offset\": \"0x%llx\"", (unsigned long long)place.offset);
+  else
+    death_put(printer, ", \"offset\": null");
+  put_key_string(printer, "module", place.module);
+  put_line(printer, place.frame_count ? &place.frames[0] : NULL);
+  death_put(printer, ", \"inlines\": [");
+  for (size_t i = 0; i + 1 < place.frame_count; i++) {
+    death_put(printer, "%s{\"function\": ", i ? ", " : "");
+    put_string(printer, place.frames[i].function);
+    put_line(printer, &place.frames[i + 1]);
+    death_put(printer, "}");
+  }
+  death_put(printer, "]}");
+}
+
+static void put_instruction(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+                            uint64_t address)
+{
+  char text[128];
+
+  death_instruction(printer, thread, mark, address, text, sizeof(text));
+  put_key_string(printer, "instruction", *text ? text : NULL);
+}
+
+static void put_signal(struct death_printer *printer)
+{
+  static const char *const accesses[] = {
+    [ACCESS_UNKNOWN] = NULL, [ACCESS_READ] = "read", [ACCESS_WRITE] = "write", [ACCESS_EXECUTE] = "execute"};
+  const struct report_death *death = printer->death;
+  const char *name = death_signal_name(death->signal);
+
+  death_put(printer, ",\n  \"signal\": ");
+  if (death->ending != REPORT_DIED && death->ending != REPORT_KILLED) {
+    death_put(printer, "null");
+    return;
+  }
+  death_put(printer, "{\"number\": %d, \"name\": ", death->signal);
+  if (name)
+    death_put(printer, "\"SIG%s\"", name);
+  else
+    death_put(printer, "null");
+  if (death->ending == REPORT_KILLED) {
+    death_put(printer, ", \"text\": null, \"code\": null, \"address\": null, \"access\": null}");
+    return;
+  }
+  death_put(printer, ", \"text\": \"");
+  death_put_signal(printer);
+  death_put(printer, "\"");
+  put_key_string(printer, "code", death_code_name(death->signal, death->code));
+  death_put(printer, ", \"address\": \"0x%llx\"", (unsigned long long)death->address);
+  put_key_string(printer, "access", accesses[death_access(printer)]);
+  death_put(printer, "}");
+}
+
+static void put_registers(struct death_printer *printer)
+{
+  static const char *const names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+  const struct report_death *death = printer->death;
+
+  death_put(printer, ",\n  \"registers\": ");
+  if (death->ending != REPORT_DIED) {
+    death_put(printer, "null");
+    return;
+  }
+  death_put(printer, "{\"rip\": \"0x%llx\", \"rflags\": \"0x%llx\"", (unsigned long long)death->rip,
+            (unsigned long long)death->flags);
+  for (unsigned i = 0; i < 16; i++)
+    death_put(printer, ", \"%s\": \"0x%llx\"", names[i], (unsigned long long)death->registers[i]);
+  death_put(printer, "}");
+}
+
+static void put_where(struct death_printer *printer)
+{
+  const struct report_death *death = printer->death;
+
+  death_put(printer, ",\n  \"place\": ");
+  if (death->ending != REPORT_DIED || !death->thread_count) {
+    death_put(printer, "null, \"instruction\": null");
+    return;
+  }
+  put_place(printer, &death->threads[0], REPORT_NOW, death->rip);
+  put_instruction(printer, &death->threads[0], REPORT_NOW, death->rip);
+}
+
+static void put_branches(struct death_printer *printer, const struct report_thread *thread)
+{
+  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;) {
+    const struct lb_branch *branch = &thread->branches[i];
+
+    death_put(printer, "%s\n      {\"number\": %zu, \"from\": ", i + 1 < thread->count ? "," : "",
+              thread->count - 1 - i);
+    put_place(printer, thread, thread->marks[i], branch->from);
+    death_put(printer, ", \"to\": ");
+    put_place(printer, thread, death_to_mark(thread, i), branch->to);
+    death_put(printer, ", \"kind\": \"%s\"", lb_branch_kind_name(branch->kind));
+    put_instruction(printer, thread, thread->marks[i], branch->from);
+    death_put(printer, "}");
+  }
+}
+
+static void put_thread(struct death_printer *printer, const struct report_thread *thread)
+{
+  death_put(printer, "\n    {\"thread\": %u", thread->thread);
+  put_key_string(printer, "name", thread->name);
+  death_put(printer, ", \"complete\": %s, \"damaged\": %s, \"branches\": [", thread->is_cut ? "false" : "true",
+            thread->is_damaged ? "true" : "false");
+  if (!thread->recorder)
+    put_branches(printer, thread);
+  death_put(printer, "], \"lbr\": ");
+  if (thread->recorder)
+    death_recorder(printer, thread, REPORT_JSON);
+  else
+    death_put(printer, "null");
+  death_put(printer, "}");
+}
+
+void death_print_json(struct death_printer *printer)
+{
+  static const char *const endings[] = {
+    [REPORT_DIED] = "died", [REPORT_EXITED] = "exited", [REPORT_KILLED] = "killed", [REPORT_ALIVE] = "alive"};
+  const struct report_death *death = printer->death;
+
+  death_put(printer, "{\n  \"ending\": \"%s\",\n  \"process\": %u", endings[death->ending], death->process);
+  put_key_string(printer, "program", *death->program ? death->program : NULL);
+  put_signal(printer);
+  if (death->ending == REPORT_EXITED)
+    death_put(printer, ",\n  \"status\": %d", death->status);
+  else
+    death_put(printer, ",\n  \"status\": null");
+  put_where(printer);
+  put_registers(printer);
+  death_put(printer, ",\n  \"threads\": [");
+  for (size_t i = 0; i < death->thread_count; i++) {
+    death_put(printer, "%s", i ? "," : "");
+    put_thread(printer, &death->threads[i]);
+  }
+  death_put(printer, "]\n}\n");
+}

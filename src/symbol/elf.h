@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An ELF file as libelf has it open, and what this folder reads out of one. libelf checks what it reads; how much work
+ * a file may make is limited here.
+ */
+#ifndef SYMBOL_ELF_H
+#define SYMBOL_ELF_H
+
+#include <libelf.h>
+
+#include "symbol/table.h"
+
+#define ELF_FILE_MAX (UINT64_C(2) << 30) /* bytes */
+#define ELF_SECTIONS_MAX (1u << 20)
+#define ELF_UNPACKED_MAX (UINT64_C(4) << 30) /* bytes of the compressed sections */
+
+struct elf_file {
+  Elf *elf;
+  int fd;     /* -1: it is in memory */
+  char *copy; /* that memory */
+  uint64_t size;
+  uint64_t device, inode;
+};
+
+/* Both leave a file that elf_close takes, also when they fail. */
+
+/* A copy of a file in memory: libelf wants memory that it may write to. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM. */
+int elf_open(struct elf_file *file, const void *bytes, size_t size);
+
+/* A file, of which pieces are read when they are needed; nothing is mapped, so that a file that is made shorter
+ * meanwhile does no harm. Returns as symbol_module_open. */
+int elf_open_path(struct elf_file *file, const char *path);
+
+void elf_close(struct elf_file *file);
+
+/* Adds the symbols of all tables of a type, SHT_SYMTAB or SHT_DYNSYM. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
+int elf_symbols(struct symbol_table *table, Elf *elf, unsigned type);
+
+/* The section with this name. Returns NULL if there is none. */
+Elf_Scn *elf_section(Elf *elf, const char *name);
+
+void elf_layout(Elf *elf, struct symbol_layout *ret_layout);
+
+/* Adds a name for each entry of the procedure linkage tables. The table is finished before and after that. Returns 0,
+ * LB_E_TOO_BIG, or -ENOMEM. */
+int plt_symbols(struct symbol_table *table, Elf *elf);
+
+/* Looks for the debug file of a file that lies at `path`. Returns 0 with the file open, or LB_E_NO_SYMBOLS if there is
+ * none that fits. */
+int debug_file_open(const struct elf_file *file, const struct symbol_layout *layout, const char *path,
+                    const char *debug_root, struct elf_file *ret_file);
+
+/* libdw opens the file that .gnu_debugaltlink names when it wants to: false if that would not be a regular file. */
+bool debug_alt_is_usable(const struct elf_file *file);
+
+#endif

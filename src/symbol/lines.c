@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The line of an address, and the chain of functions that were inlined there: the line table says where the code itself
+ * comes from, the entries of inlined functions where they were called. DWARF 5, 3.3.8 and 6.2. libdw reads DWARF 2 to
+ * 5; what it cannot read is not known.
+ */
+#include "symbol/lines.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <search.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define CHAIN_MAX 64          /* functions inlined into each other */
+#define STRING_MAX (1u << 14) /* bytes of a name or a path; a longer one is none */
+
+/* ---- libdw without memory ---- */
+
+/* It would end the program. What it was about to do stays undone, so its data is not used any more. */
+static _Thread_local jmp_buf memory_exit;
+
+__attribute__((noreturn)) static void memory_fail(void)
+{
+  longjmp(memory_exit, 1);
+}
+
+static int lines_read(struct symbol_lines *lines)
+{
+  if (setjmp(memory_exit)) {
+    lines->is_broken = true;
+    return -ENOMEM;
+  }
+  return units_read(lines);
+}
+
+int lines_open(const struct elf_file *file, const struct symbol_layout *layout, struct symbol_lines **ret_lines)
+{
+  struct symbol_lines *lines;
+  Elf_Scn *table;
+  int r = LB_E_NO_SYMBOLS;
+
+  if (!debug_alt_is_usable(file))
+    return r;
+  lines = calloc(1, sizeof(*lines));
+  if (!lines)
+    return -ENOMEM;
+  lines->layout = layout;
+  lines->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+  if (lines->dwarf) {
+    dwarf_new_oom_handler(lines->dwarf, memory_fail);
+    r = lines_read(lines);
+  }
+  if (r >= 0 && !lines->ranges.count)
+    r = LB_E_NO_SYMBOLS;
+  if (r < 0) {
+    lines_close(lines);
+    return r;
+  }
+  table = elf_section(file->elf, ".debug_line");
+  lines->table = table ? elf_rawdata(table, NULL) : NULL; /* libdw has unpacked it where that was needed */
+  *ret_lines = lines;
+  return 0;
+}
+
+void lines_close(struct symbol_lines *lines)
+{
+  if (!lines)
+    return;
+  for (size_t i = 0; i < lines->count; i++)
+    range_list_done(&lines->units[i].functions);
+  free(lines->units);
+  range_list_done(&lines->ranges);
+  tdestroy(lines->paths, free);
+  if (!lines->is_broken)
+    dwarf_end(lines->dwarf);
+  free(lines);
+}
+
+/* ---- strings and numbers ---- */
+
+/* NULL for what is not fit to be printed. */
+static const char *string_check(const char *string)
+{
+  size_t length = string ? strnlen(string, STRING_MAX) : 0;
+
+  return length && length < STRING_MAX && text_is_fit(string, length) ? string : NULL;
+}
+
+static int path_compare(const void *one, const void *other)
+{
+  return strcmp(one, other);
+}
+
+/* Keeps one of each path. Returns it, or NULL without memory. */
+static const char *path_keep(struct symbol_lines *lines, char *path)
+{
+  char **place = tsearch(path, &lines->paths, path_compare);
+
+  if (!place || *place != path)
+    free(path);
+  else
+    lines->path_bytes += strlen(path) + 1;
+  return place ? *place : NULL;
+}
+
+/* A path is relative to the folder in which the compiler ran, if that is known. */
+static const char *path_join(struct symbol_lines *lines, struct unit *unit, const char *file)
+{
+  Dwarf_Attribute attribute;
+  const char *directory, *joined;
+  char *path;
+
+  file = string_check(file);
+  if (!file || *file == '/' || lines->path_bytes > LINES_PATHS_MAX)
+    return file;
+  directory = string_check(dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
+  if (!directory || *directory != '/')
+    return file;
+  while (!strncmp(file, "./", 2))
+    file += 2;
+  if (asprintf(&path, "%s/%s", directory, file) < 0)
+    return file;
+  joined = path_keep(lines, path);
+  return joined ? joined : file;
+}
+
+static unsigned entry_number(Dwarf_Die *die, unsigned name)
+{
+  Dwarf_Attribute attribute;
+  Dwarf_Word value;
+
+  if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+    return 0;
+  return (unsigned)value;
+}
+
+/* ---- the chain ---- */
+
+static bool tag_is_block(int tag)
+{
+  return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+/* The outermost inlined function below an entry that holds the address. Blocks are gone into if they hold it, or do not
+ * say what they hold. */
+static bool inlined_find(struct symbol_lines *lines, Dwarf_Die *entry, uint64_t address, Dwarf_Die *ret_die)
+{
+  Dwarf_Die stack[LINES_DEPTH_MAX];
+  Dwarf_Die *top = stack;
+
+  if (!entry_child(lines, entry, top))
+    return false;
+  for (;;) {
+    int tag = dwarf_tag(top);
+
+    if (tag == DW_TAG_inlined_subroutine && entry_holds(lines, top, address) > 0) {
+      *ret_die = *top;
+      return true;
+    }
+    if (tag_is_block(tag) && top + 1 < stack + LINES_DEPTH_MAX && entry_holds(lines, top, address) &&
+        entry_child(lines, top, top + 1)) {
+      top++;
+      continue;
+    }
+    while (!entry_next(lines, top, top))
+      if (top-- == stack)
+        return false;
+  }
+}
+
+/* The function that holds an address, and all that is inlined there, outermost first. Returns how many. */
+static size_t chain_read(struct symbol_lines *lines, struct unit *unit, uint64_t address, Dwarf_Die chain[CHAIN_MAX])
+{
+  const struct range *range = range_list_find(&unit->functions, address);
+  size_t count = 1;
+
+  if (!range || !dwarf_offdie(lines->dwarf, range->value, &chain[0]))
+    return 0;
+  while (count < CHAIN_MAX && inlined_find(lines, &chain[count - 1], address, &chain[count]))
+    count++;
+  return count;
+}
+
+/* ---- frames ---- */
+
+/* Bytes of the line table of a unit; 0: it has none that can be read. DWARF 5, 6.2.4: the length comes first. */
+static uint64_t table_size(const struct symbol_lines *lines, struct unit *unit)
+{
+  Dwarf_Attribute attribute;
+  const uint8_t *bytes = lines->table ? lines->table->d_buf : NULL;
+  Dwarf_Word at;
+
+  if (!bytes || dwarf_formudata(dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute), &at) != 0 ||
+      lines->table->d_size < 12 || at > lines->table->d_size - 12)
+    return 0;
+  if (bytes_get_u32(bytes + at) == UINT32_MAX)
+    return bytes_get_u64(bytes + at + 4);
+  return bytes_get_u32(bytes + at);
+}
+
+/* May libdw read the line table of a unit? */
+static bool table_is_usable(struct symbol_lines *lines, struct unit *unit)
+{
+  uint64_t size;
+
+  if (unit->has_table)
+    return true;
+  size = table_size(lines, unit);
+  if (!size || size > LINES_UNIT_MAX || lines->table_bytes + size > LINES_TABLES_MAX)
+    return false;
+  lines->table_bytes += size;
+  unit->has_table = true;
+  return true;
+}
+
+static bool frame_line(struct symbol_lines *lines, struct unit *unit, uint64_t address, struct symbol_frame *frame)
+{
+  Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+  int number = 0, column = 0;
+
+  frame->file = line ? path_join(lines, unit, dwarf_linesrc(line, NULL, NULL)) : NULL;
+  if (!frame->file || dwarf_lineno(line, &number) != 0 || number < 0)
+    return frame->file;
+  frame->line = (unsigned)number;
+  if (dwarf_linecol(line, &column) == 0 && column > 0)
+    frame->column = (unsigned)column;
+  return true;
+}
+
+static void frame_call(struct symbol_lines *lines, struct unit *unit, Dwarf_Die *inlined, struct symbol_frame *frame)
+{
+  Dwarf_Attribute attribute;
+  Dwarf_Files *files;
+  Dwarf_Word number;
+  size_t count;
+
+  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) != 0 ||
+      dwarf_getsrcfiles(&unit->die, &files, &count) != 0 || number >= count)
+    return;
+  frame->file = path_join(lines, unit, dwarf_filesrc(files, number, NULL, NULL));
+  if (!frame->file)
+    return;
+  frame->line = entry_number(inlined, DW_AT_call_line);
+  frame->column = entry_number(inlined, DW_AT_call_column);
+}
+
+static bool frames_read(struct symbol_lines *lines, uint64_t address, struct symbol_place *place)
+{
+  struct unit *unit = unit_find(lines, address);
+  Dwarf_Die chain[CHAIN_MAX];
+  size_t count = 0;
+  bool has_table = unit && table_is_usable(lines, unit);
+  bool has_line = has_table && frame_line(lines, unit, address, &place->frames[0]);
+
+  lines->work = LINES_QUERY_MAX;
+  if (unit)
+    count = chain_read(lines, unit, address, chain);
+  for (size_t i = 0; i < count && i < SYMBOL_FRAMES_MAX; i++) {
+    struct symbol_frame *frame = &place->frames[i];
+
+    frame->function = string_check(dwarf_diename(&chain[count - 1 - i]));
+    if (i > 0 && has_table)
+      frame_call(lines, unit, &chain[count - i], frame);
+  }
+  place->frame_count = count < SYMBOL_FRAMES_MAX ? count : SYMBOL_FRAMES_MAX;
+  if (!count && has_line)
+    place->frame_count = 1;
+  return place->frame_count;
+}
+
+bool lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_place *place)
+{
+  if (lines->is_broken)
+    return false;
+  if (setjmp(memory_exit)) {
+    lines->is_broken = true;
+    memset(place->frames, 0, sizeof(place->frames));
+    place->frame_count = 0;
+    return false;
+  }
+  return frames_read(lines, address, place);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lines of source code and inlined functions, out of the DWARF of an ELF file. unit.c keeps which unit and which
+ * function an address belongs to; lines.c makes frames of that.
+ */
+#ifndef SYMBOL_LINES_H
+#define SYMBOL_LINES_H
+
+#include <elfutils/libdw.h>
+
+#include "symbol/elf.h"
+
+/* Entries and ranges that are looked at: limits for files that were made to take long. */
+#define LINES_INDEX_MAX (UINT64_C(1) << 28) /* to find units and functions, in all; the greatest programs have 10^8 */
+#define LINES_QUERY_MAX (UINT64_C(1) << 20) /* to answer a question */
+#define LINES_DEPTH_MAX 256                 /* of the tree of entries */
+#define LINES_UNIT_MAX (16u << 20)          /* bytes of a line table: libdw makes some 50 of each in memory */
+#define LINES_PATHS_MAX (64u << 20)         /* bytes of paths that are put together */
+#define LINES_TABLES_MAX (256u << 20)       /* of all that are read */
+
+/* Addresses [start, end) and what they belong to. */
+struct range {
+  uint64_t start, end;
+  uint64_t value; /* number of a unit; offset of a function's entry */
+};
+
+struct range_list {
+  struct range *ranges; /* by start, once it is finished */
+  size_t count, capacity;
+};
+
+int range_list_add(struct range_list *list, const struct range *range); /* 0, or -ENOMEM */
+void range_list_finish(struct range_list *list);
+/* The range with the greatest start that holds the address, or NULL. */
+const struct range *range_list_find(const struct range_list *list, uint64_t address);
+void range_list_done(struct range_list *list);
+
+struct unit {
+  Dwarf_Die die;
+  bool is_asked, has_table; /* functions were read; the line table may be */
+  struct range_list functions;
+};
+
+struct symbol_lines {
+  Dwarf *dwarf;
+  const struct symbol_layout *layout;
+  Elf_Data *table; /* .debug_line, or NULL */
+  uint64_t table_bytes;
+  bool is_broken; /* libdw ran out of memory in the middle of something */
+  struct unit *units;
+  size_t count, capacity;
+  struct range_list ranges; /* of units */
+  uint64_t work;            /* entries that may still be looked at, now, */
+  uint64_t index_work;      /* and to find units and functions */
+  void *paths;              /* a tree (tsearch) of those that were put together */
+  size_t path_bytes;
+};
+
+/* Reads which unit lies where. `file` and `layout` must stay. Returns 0; LB_E_NO_SYMBOLS if there is nothing that can
+ * be used; -ENOMEM. */
+int lines_open(const struct elf_file *file, const struct symbol_layout *layout, struct symbol_lines **ret_lines);
+void lines_close(struct symbol_lines *lines); /* takes NULL */
+
+/* Fills the frames of a place. Returns false if nothing is known. */
+bool lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_place *place);
+
+/* ---- unit.c ---- */
+
+/* Counts an entry. Returns false when there were enough of them. */
+bool lines_work(struct symbol_lines *lines);
+
+int units_read(struct symbol_lines *lines); /* 0, or -ENOMEM */
+
+/* The unit of an address, its functions known, or NULL. */
+struct unit *unit_find(struct symbol_lines *lines, uint64_t address);
+
+/* Is the address in one of the ranges of an entry? -1: the entry has no ranges. */
+int entry_holds(struct symbol_lines *lines, Dwarf_Die *die, uint64_t address);
+
+/* The entry behind this one on its level, or the first one below it; whatever a file says, one that comes later in it.
+ * Return false if there is none. */
+bool entry_next(struct symbol_lines *lines, Dwarf_Die *die, Dwarf_Die *ret_die);
+bool entry_child(struct symbol_lines *lines, Dwarf_Die *die, Dwarf_Die *ret_die);
+
+#endif

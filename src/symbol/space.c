@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An address space: a sorted list of pieces of files, none over another; and the files, which spaces share. A space may
+ * come from a trace of a stranger, which names any file as often as it likes: so there are limits, and a file is opened
+ * only when an address in it is asked for.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/base.h"
+#include "symbol/symbol.h"
+
+#define VDSO_SIZE_MAX (1u << 20)
+
+struct cached {
+  char *path;
+  uint8_t build_id[SYMBOL_BUILD_ID_MAX]; /* that it must have */
+  size_t build_id_size;
+  bool is_asked;
+  struct symbol_module *module;
+  int error; /* why there is none */
+};
+
+struct symbol_cache {
+  char *debug_root; /* NULL: the usual one */
+  struct cached *list;
+  size_t count, capacity;
+  struct symbol_module *vdso;
+};
+
+struct piece {
+  uint64_t first, last; /* both inclusive: the last page of all can be mapped too */
+  uint64_t offset;      /* in the file, of `first` */
+  uint32_t file;        /* number in the cache */
+};
+
+struct symbol_space {
+  struct symbol_cache *cache;
+  struct piece *pieces; /* by address */
+  size_t count, capacity;
+};
+
+/* ---- the cache ---- */
+
+int symbol_cache_new(const char *debug_root, struct symbol_cache **ret_cache)
+{
+  struct symbol_cache *cache = calloc(1, sizeof(*cache));
+
+  if (!cache)
+    return -ENOMEM;
+  cache->debug_root = debug_root ? strdup(debug_root) : NULL;
+  if (debug_root && !cache->debug_root) {
+    free(cache);
+    return -ENOMEM;
+  }
+  *ret_cache = cache;
+  return 0;
+}
+
+void symbol_cache_free(struct symbol_cache *cache)
+{
+  if (!cache)
+    return;
+  for (size_t i = 0; i < cache->count; i++) {
+    if (cache->list[i].module != cache->vdso)
+      symbol_module_close(cache->list[i].module);
+    free(cache->list[i].path);
+  }
+  symbol_module_close(cache->vdso);
+  free(cache->list);
+  free(cache->debug_root);
+  free(cache);
+}
+
+int symbol_cache_add_vdso(struct symbol_cache *cache)
+{
+  const Elf64_Ehdr *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+  uint64_t size;
+  int r;
+
+  if (!vdso || cache->vdso)
+    return 0;
+  size = vdso->e_shoff + (uint64_t)vdso->e_shnum * vdso->e_shentsize; /* the headers of its sections end it */
+  if (size > VDSO_SIZE_MAX)
+    return 0;
+  r = symbol_module_open_bytes(vdso, size, &cache->vdso);
+  return r == -ENOMEM ? r : 0;
+}
+
+static bool cached_is(const struct cached *cached, const struct symbol_mapping *mapping)
+{
+  return cached->build_id_size == mapping->build_id_size &&
+         (!cached->build_id_size || !memcmp(cached->build_id, mapping->build_id, cached->build_id_size)) &&
+         !strcmp(cached->path, mapping->path);
+}
+
+/* The number of a mapping's file, which may be new to the cache. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
+static int cache_get(struct symbol_cache *cache, const struct symbol_mapping *mapping, uint32_t *ret_number)
+{
+  struct cached *list;
+
+  for (size_t i = cache->count; i-- > 0;)
+    if (cached_is(&cache->list[i], mapping)) {
+      *ret_number = (uint32_t)i;
+      return 0;
+    }
+  if (cache->count >= SYMBOL_MODULES_MAX || mapping->build_id_size > SYMBOL_BUILD_ID_MAX)
+    return LB_E_TOO_BIG;
+  list = array_grow(cache->list, sizeof(*list), cache->count, &cache->capacity);
+  if (!list)
+    return -ENOMEM;
+  cache->list = list;
+  list[cache->count] = (struct cached){.path = strdup(mapping->path), .build_id_size = mapping->build_id_size};
+  if (!list[cache->count].path)
+    return -ENOMEM;
+  if (mapping->build_id_size)
+    memcpy(list[cache->count].build_id, mapping->build_id, mapping->build_id_size);
+  *ret_number = (uint32_t)cache->count++;
+  return 0;
+}
+
+static int cached_check(const struct cached *cached)
+{
+  const struct symbol_layout *layout = symbol_module_layout(cached->module);
+
+  if (!cached->build_id_size || (cached->build_id_size == layout->build_id_size &&
+                                 !memcmp(cached->build_id, layout->build_id, layout->build_id_size)))
+    return 0;
+  return LB_E_NO_SYMBOLS;
+}
+
+/* Opens a file at the first question about it. "[vdso]" and the like are none. */
+static int cached_ask(const struct symbol_cache *cache, struct cached *cached)
+{
+  if (cached->is_asked)
+    return cached->error;
+  cached->is_asked = true;
+  if (!strcmp(cached->path, "[vdso]") && cache->vdso)
+    cached->module = cache->vdso;
+  else
+    cached->error =
+      *cached->path == '/' ? symbol_module_open(cached->path, cache->debug_root, &cached->module) : -ENOENT;
+  if (cached->error >= 0)
+    cached->error = cached_check(cached);
+  return cached->error;
+}
+
+int symbol_cache_module(struct symbol_cache *cache, const char *path, struct symbol_module **ret_module)
+{
+  uint32_t number;
+  int r = cache_get(cache, &(struct symbol_mapping){.path = path}, &number);
+
+  if (r >= 0)
+    r = cached_ask(cache, &cache->list[number]);
+  if (r >= 0)
+    *ret_module = cache->list[number].module;
+  return r;
+}
+
+/* ---- the list ---- */
+
+int symbol_space_new(struct symbol_cache *cache, struct symbol_space **ret_space)
+{
+  struct symbol_space *space = calloc(1, sizeof(*space));
+
+  if (!space)
+    return -ENOMEM;
+  space->cache = cache;
+  *ret_space = space;
+  return 0;
+}
+
+int symbol_space_copy(const struct symbol_space *space, struct symbol_space **ret_space)
+{
+  struct symbol_space *copy;
+  int r = symbol_space_new(space->cache, &copy);
+
+  if (r < 0 || !space->count) {
+    if (r >= 0)
+      *ret_space = copy;
+    return r;
+  }
+  copy->pieces = malloc(space->count * sizeof(*copy->pieces));
+  if (!copy->pieces) {
+    symbol_space_free(copy);
+    return -ENOMEM;
+  }
+  memcpy(copy->pieces, space->pieces, space->count * sizeof(*copy->pieces));
+  copy->count = copy->capacity = space->count;
+  *ret_space = copy;
+  return 0;
+}
+
+void symbol_space_free(struct symbol_space *space)
+{
+  if (!space)
+    return;
+  free(space->pieces);
+  free(space);
+}
+
+/* How many pieces end before an address. */
+static size_t pieces_before(const struct symbol_space *space, uint64_t address)
+{
+  size_t low = 0, high = space->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (space->pieces[middle].last < address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static const struct piece *piece_at(const struct symbol_space *space, uint64_t address)
+{
+  size_t at = pieces_before(space, address);
+
+  return at < space->count && space->pieces[at].first <= address ? &space->pieces[at] : NULL;
+}
+
+/* Room for two more: a cut and a new one. */
+static int pieces_reserve(struct symbol_space *space)
+{
+  if (space->count + 2 > SYMBOL_MAPPINGS_MAX)
+    return LB_E_TOO_BIG;
+  while (space->capacity < space->count + 2) {
+    struct piece *pieces = array_grow(space->pieces, sizeof(*pieces), space->capacity, &space->capacity);
+
+    if (!pieces)
+      return -ENOMEM;
+    space->pieces = pieces;
+  }
+  return 0;
+}
+
+static void piece_insert(struct symbol_space *space, size_t at, const struct piece *piece)
+{
+  memmove(space->pieces + at + 1, space->pieces + at, (space->count - at) * sizeof(*space->pieces));
+  space->pieces[at] = *piece;
+  space->count++;
+}
+
+static void piece_begin_at(struct piece *piece, uint64_t first)
+{
+  piece->offset += first - piece->first;
+  piece->first = first;
+}
+
+/* Cuts what lies over the edges, then takes out what is between. Returns where the hole is. */
+static size_t pieces_clear(struct symbol_space *space, uint64_t first, uint64_t last)
+{
+  size_t at = pieces_before(space, first), end;
+
+  if (at < space->count && space->pieces[at].first < first) {
+    struct piece rest = space->pieces[at];
+
+    space->pieces[at++].last = first - 1;
+    if (rest.last > last) {
+      piece_begin_at(&rest, last + 1);
+      piece_insert(space, at, &rest);
+      return at;
+    }
+  }
+  for (end = at; end < space->count && space->pieces[end].last <= last;)
+    end++;
+  if (end < space->count && space->pieces[end].first <= last)
+    piece_begin_at(&space->pieces[end], last + 1);
+  memmove(space->pieces + at, space->pieces + end, (space->count - end) * sizeof(*space->pieces));
+  space->count -= end - at;
+  return at;
+}
+
+int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *mapping)
+{
+  struct piece piece = {.first = mapping->start, .last = mapping->end - 1, .offset = mapping->offset};
+  int r;
+
+  if (piece.last < piece.first)
+    return -EINVAL;
+  r = pieces_reserve(space);
+  if (r >= 0)
+    r = cache_get(space->cache, mapping, &piece.file);
+  if (r >= 0)
+    piece_insert(space, pieces_clear(space, piece.first, piece.last), &piece);
+  return r;
+}
+
+int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end)
+{
+  int r;
+
+  if (end - 1 < start)
+    return -EINVAL;
+  r = pieces_reserve(space);
+  if (r >= 0 && space->count)
+    pieces_clear(space, start, end - 1);
+  return r;
+}
+
+/* ---- questions ---- */
+
+int symbol_space_module(struct symbol_space *space, uint64_t address, struct symbol_module **ret_module,
+                        uint64_t *ret_address)
+{
+  const struct piece *piece = piece_at(space, address);
+  struct cached *cached = piece ? &space->cache->list[piece->file] : NULL;
+  int r = cached ? cached_ask(space->cache, cached) : -ENOENT;
+
+  if (r < 0)
+    return r;
+  if (!symbol_layout_address(symbol_module_layout(cached->module), piece->offset + (address - piece->first),
+                             ret_address))
+    return LB_E_NO_ENTRY;
+  *ret_module = cached->module;
+  return 0;
+}
+
+bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_lines, struct symbol_place *ret_place)
+{
+  const struct piece *piece = piece_at(space, address);
+  struct symbol_place place = {0};
+  struct symbol_module *module;
+  uint64_t offset;
+
+  if (!piece)
+    return false;
+  offset = piece->offset + (address - piece->first);
+  if (symbol_space_module(space, address, &module, &place.address) >= 0)
+    (void)symbol_module_find(module, place.address, wants_lines, &place);
+  place.module = space->cache->list[piece->file].path;
+  if (!place.symbol)
+    place.offset = offset;
+  *ret_place = place;
+  return true;
+}
+
+size_t symbol_space_code(struct symbol_space *space, uint64_t address, void *buffer, size_t size)
+{
+  struct symbol_module *module;
+  uint64_t linked;
+
+  if (symbol_space_module(space, address, &module, &linked) < 0)
+    return 0;
+  return symbol_module_code(module, linked, buffer, size);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which compilation unit and which function an address belongs to. DWARF has lists for that (.debug_aranges), but not
+ * every compiler writes them: so the ranges of the units are read once, and those of a unit's functions when an address
+ * in it is first asked for. DWARF 5, 3.1 and 3.3.
+ */
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "symbol/lines.h"
+
+#define BACK_MAX 64 /* ranges over each other that a search goes back over */
+
+/* ---- lists of ranges ---- */
+
+int range_list_add(struct range_list *list, const struct range *range)
+{
+  struct range *ranges = array_grow(list->ranges, sizeof(*ranges), list->count, &list->capacity);
+
+  if (!ranges)
+    return -ENOMEM;
+  list->ranges = ranges;
+  ranges[list->count++] = *range;
+  return 0;
+}
+
+static int range_compare(const void *one, const void *other)
+{
+  const struct range *a = one, *b = other;
+
+  if (a->start != b->start)
+    return a->start < b->start ? -1 : 1;
+  return a->end > b->end ? -1 : a->end < b->end; /* the smaller one is found first */
+}
+
+void range_list_finish(struct range_list *list)
+{
+  if (list->count)
+    qsort(list->ranges, list->count, sizeof(*list->ranges), range_compare);
+}
+
+const struct range *range_list_find(const struct range_list *list, uint64_t address)
+{
+  size_t low = 0, high = list->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (list->ranges[middle].start <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (unsigned step = 0; low > 0 && step < BACK_MAX; step++, low--)
+    if (address < list->ranges[low - 1].end)
+      return &list->ranges[low - 1];
+  return NULL;
+}
+
+void range_list_done(struct range_list *list)
+{
+  free(list->ranges);
+  *list = (struct range_list){0};
+}
+
+/* ---- entries ---- */
+
+bool lines_work(struct symbol_lines *lines)
+{
+  if (!lines->work)
+    return false;
+  lines->work--;
+  return true;
+}
+
+bool entry_next(struct symbol_lines *lines, Dwarf_Die *die, Dwarf_Die *ret_die)
+{
+  Dwarf_Die next;
+
+  if (!lines_work(lines) || dwarf_siblingof(die, &next) != 0 || next.addr <= die->addr)
+    return false;
+  *ret_die = next;
+  return true;
+}
+
+bool entry_child(struct symbol_lines *lines, Dwarf_Die *die, Dwarf_Die *ret_die)
+{
+  Dwarf_Die child;
+
+  if (!lines_work(lines) || dwarf_child(die, &child) != 0 || child.addr <= die->addr)
+    return false;
+  *ret_die = child;
+  return true;
+}
+
+int entry_holds(struct symbol_lines *lines, Dwarf_Die *die, uint64_t address)
+{
+  Dwarf_Addr base, start, end;
+  ptrdiff_t at = 0;
+  int answer = -1;
+
+  while (lines_work(lines) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+    if (address >= start && address < end)
+      return 1;
+    answer = 0;
+  }
+  return answer;
+}
+
+/* Code that the linker threw away keeps its entries, at address 0 or beyond the end. */
+static bool range_is_code(const struct symbol_lines *lines, uint64_t start, uint64_t end)
+{
+  if (!start || end <= start)
+    return false;
+  for (size_t i = 0; i < lines->layout->count; i++) {
+    const struct symbol_piece *piece = &lines->layout->pieces[i];
+
+    if (piece->is_code && start - piece->address < piece->size)
+      return true;
+  }
+  return false;
+}
+
+static int entry_add_ranges(struct symbol_lines *lines, Dwarf_Die *die, struct range_list *list, uint64_t value)
+{
+  Dwarf_Addr base, start, end;
+  ptrdiff_t at = 0;
+  int r = 0;
+
+  while (r >= 0 && lines_work(lines) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+    if (range_is_code(lines, start, end))
+      r = range_list_add(list, &(struct range){start, end, value});
+  return r;
+}
+
+/* ---- units ---- */
+
+static int unit_add(struct symbol_lines *lines, const Dwarf_Die *die)
+{
+  struct unit *units = array_grow(lines->units, sizeof(*units), lines->count, &lines->capacity);
+  struct unit *unit;
+
+  if (!units)
+    return -ENOMEM;
+  lines->units = units;
+  unit = &units[lines->count++];
+  *unit = (struct unit){.die = *die};
+  return entry_add_ranges(lines, &unit->die, &lines->ranges, lines->count - 1);
+}
+
+/* The functions of a unit whose entries are in a file of their own (-gsplit-dwarf) are not read: it has lines only. */
+int units_read(struct symbol_lines *lines)
+{
+  Dwarf_CU *unit = NULL;
+  Dwarf_Die die;
+  uint8_t type;
+  int r = 0;
+
+  lines->work = LINES_INDEX_MAX;
+  while (r >= 0 && lines_work(lines) && dwarf_get_units(lines->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+    if (type == DW_UT_compile || type == DW_UT_skeleton)
+      r = unit_add(lines, &die);
+  lines->index_work = lines->work;
+  range_list_finish(&lines->ranges);
+  return r;
+}
+
+/* Functions can be anywhere: in name spaces, in classes, in each other. */
+static int functions_read(struct symbol_lines *lines, struct unit *unit)
+{
+  Dwarf_Die stack[LINES_DEPTH_MAX];
+  Dwarf_Die *top = stack;
+  int r = 0;
+
+  if (!entry_child(lines, &unit->die, top))
+    return 0;
+  while (r >= 0) {
+    if (dwarf_tag(top) == DW_TAG_subprogram)
+      r = entry_add_ranges(lines, top, &unit->functions, dwarf_dieoffset(top));
+    if (top + 1 < stack + LINES_DEPTH_MAX && entry_child(lines, top, top + 1)) {
+      top++;
+      continue;
+    }
+    while (!entry_next(lines, top, top))
+      if (top-- == stack)
+        return r;
+  }
+  return r;
+}
+
+struct unit *unit_find(struct symbol_lines *lines, uint64_t address)
+{
+  const struct range *range = range_list_find(&lines->ranges, address);
+  struct unit *unit = range ? &lines->units[range->value] : NULL;
+
+  if (unit && !unit->is_asked) {
+    unit->is_asked = true;
+    lines->work = lines->index_work;
+    (void)functions_read(lines, unit); /* without memory: those that were read */
+    lines->index_work = lines->work;
+    range_list_finish(&unit->functions);
+  }
+  return unit;
+}

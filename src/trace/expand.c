@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a chunk of entries to branches: the entries (entry_decode.c), and what they stand for with the steps that the
+ * file has. What is common is done here, from steps that were made ready for it (steps.c); the rest, and whatever makes
+ * no sense, by the walker (path.c). The chunk says what stands before it, so that it can be read without the one
+ * before.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/reader.h"
+
+/* ---- for the walker ---- */
+
+static const struct path_step *step_lookup(void *context, uint32_t number)
+{
+  struct lb_trace_reader *reader = context;
+  const struct reader_step *step = number < reader->step_count ? &reader->steps[number] : NULL;
+
+  if (!step || !step->head)
+    return NULL;
+  reader->entries->step = (struct path_step){
+    .from = step->from,
+    .to = step->to,
+    .head = step->head,
+    .next = step->next,
+    .kind = step->small[0],
+    .flags = step->flags,
+    .count = step->count,
+    .length = step->length,
+  };
+  return &reader->entries->step;
+}
+
+/* Puts it where the last entry before the chunk left it. */
+static void walker_place(struct lb_trace_reader *reader, uint64_t before)
+{
+  struct path_walker *walker = &reader->entries->walker;
+  uint64_t number = before - BEFORE_NUMBER;
+  const struct reader_step *step;
+
+  path_walker_restart(walker);
+  walker->is_begun = before == BEFORE_EVENT;
+  if (before <= BEFORE_EVENT || number >= reader->step_count || !reader->steps[number].head)
+    return; /* with the step it is lost what runs: whatever comes is the first */
+  step = &reader->steps[number];
+  walker->is_begun = true;
+  walker->running = step->flags & PATH_HEAD ? (uint32_t)number : step->next;
+  walker->is_open = step->flags & (PATH_OPEN | PATH_SILENT);
+  walker->branch = (struct lb_branch){.from = step->from, .kind = step->small[0]};
+}
+
+int entries_open(struct lb_trace_reader *reader)
+{
+  struct reader_entries *entries = reader->entries;
+  int r;
+
+  if (!entries)
+    entries = reader->entries = calloc(1, sizeof(*entries));
+  if (!entries)
+    return -ENOMEM;
+  r = entry_decoder_begin(&entries->decoder, reader->raw.bytes, reader->raw.size);
+  if (r < 0)
+    return r;
+  path_walker_init(&entries->walker, step_lookup, reader);
+  walker_place(reader, entries->decoder.before);
+  entries->at = entries->count = 0;
+  entries->is_lost = false;
+  entries->is_excess = false;
+  return 0;
+}
+
+/* ---- the common way ---- */
+
+static inline void branch_put(struct lb_branch *branch, const struct reader_step *step, uint64_t to)
+{
+  *branch = (struct lb_branch){.from = step->from, .to = to};
+  memcpy(&branch->kind, step->small, sizeof(step->small));
+}
+
+/* Branches of who stays in the path up to a step. Returns behind them. */
+static inline struct lb_branch *follows_put(struct lb_branch *at, const struct reader_step *step)
+{
+  struct lb_branch *end = at + step->count, *branch = end;
+
+  while (branch > at) {
+    step -= step->back;
+    branch_put(--branch, step, step->to);
+  }
+  return end;
+}
+
+/* A path was run through to its end, which is indirect. Returns behind its branches, NULL if it does not end so. */
+static inline struct lb_branch *silent_put(const struct lb_trace_reader *reader, struct lb_branch *at, uint32_t running,
+                                           uint64_t to)
+{
+  const struct reader_step *last = &reader->steps[running] + reader->steps[running].count;
+
+  if (!(last->flags & PATH_SILENT))
+    return NULL;
+  at = follows_put(at, last);
+  branch_put(at, last, to);
+  at->flags = 0;
+  return at + 1;
+}
+
+/* Takes entries that are steps, or heads behind paths that are known, as long as they come and there is room for what
+ * one can make. Returns how many; the branches are put at `*at`, which is moved. */
+static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words, size_t count, struct lb_branch **at,
+                           const struct lb_branch *end)
+{
+  struct path_walker *walker = &reader->entries->walker;
+  uint32_t running = walker->running;
+  struct lb_branch *branch = *at;
+  size_t i = 0;
+
+  if (walker->is_open || walker->event_size)
+    return 0;
+  for (; i < count && end - branch >= PATH_BRANCHES_MAX; i++) {
+    const struct reader_step *step;
+
+    if (words[i] >= reader->step_count)
+      break;
+    step = &reader->steps[words[i]];
+    if (!step->head)
+      break;
+    if (step->flags & PATH_HEAD) {
+      struct lb_branch *behind = running ? silent_put(reader, branch, running, step->from) : NULL;
+
+      if (!behind)
+        break;
+      branch = behind;
+      running = words[i];
+    } else {
+      if ((step->head != running && running) || (step->flags & (PATH_OPEN | PATH_SILENT)))
+        break;
+      branch = follows_put(branch, step);
+      branch_put(branch, step, step->to);
+      branch += !(step->flags & PATH_NONE);
+      running = step->next;
+    }
+  }
+  walker->running = running;
+  walker->is_begun |= i > 0;
+  *at = branch;
+  return i;
+}
+
+/* ---- all ---- */
+
+/* Behind an entry that made no sense, whatever comes is the first. Several in a row are one loss. */
+static bool entries_lose(struct reader_entries *entries)
+{
+  bool is_new = !entries->is_lost;
+
+  path_walker_restart(&entries->walker);
+  entries->at++;
+  entries->is_lost = true;
+  return is_new;
+}
+
+/* More words, when all are used. Returns how many there are, 0 at the end, or LB_E_DAMAGED. */
+static int words_next(struct reader_entries *entries)
+{
+  int r;
+
+  if (entries->at < entries->count)
+    return (int)(entries->count - entries->at);
+  r = entry_decoder_next(&entries->decoder, entries->words, READER_WORDS);
+  entries->at = 0;
+  entries->count = r > 0 ? (size_t)r : 0;
+  return r;
+}
+
+/* Branches of the next words, or of some of them. Returns how many, or -EBADMSG: of none, the first makes no sense. */
+static int words_expand(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
+{
+  struct reader_entries *entries = reader->entries;
+  struct lb_branch *at = branches;
+  size_t taken = steps_expand(reader, entries->words + entries->at, entries->count - entries->at, &at, branches + room);
+  int r;
+
+  if (!taken) {
+    r = path_walker_next(&entries->walker, entries->words + entries->at, 1, &taken, branches, room);
+    if (r < 0)
+      return r;
+    at += r;
+  }
+  entries->at += taken;
+  entries->is_lost &= at == branches;
+  return (int)(at - branches);
+}
+
+int entries_next(struct lb_trace_reader *reader)
+{
+  struct reader_entries *entries = reader->entries;
+  size_t done = 0;
+
+  while (LB_TRACE_BATCH_MAX - done >= PATH_BRANCHES_MAX) {
+    int r = words_next(entries);
+
+    if (r < 0)
+      return r;
+    if (r == 0)
+      break;
+    r = words_expand(reader, reader->batch + done, LB_TRACE_BATCH_MAX - done);
+    if (r >= 0)
+      done += (size_t)r;
+    else if (done)
+      break; /* first what came before it */
+    else if (entries_lose(entries))
+      return r;
+  }
+  return (int)done;
+}

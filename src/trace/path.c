@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From entries to branches: see path.h. Entries and steps come from a stranger. Every number is looked up before it is
+ * used, no loop is longer than a path can be, and an entry either makes sense as a whole or changes nothing.
+ */
+#include "trace/path.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where branches go. There is room for all that one entry can make. */
+struct sink {
+  struct lb_branch *at;
+};
+
+void path_walker_init(struct path_walker *walker, path_lookup *lookup, void *context)
+{
+  *walker = (struct path_walker){.lookup = lookup, .context = context};
+}
+
+void path_walker_restart(struct path_walker *walker)
+{
+  walker->running = 0;
+  walker->is_begun = false;
+  walker->is_open = false;
+  walker->event_size = 0;
+}
+
+/* ---- steps ---- */
+
+static inline const struct path_step *step_get(const struct path_walker *walker, uint32_t number)
+{
+  return walker->lookup(walker->context, number);
+}
+
+/* The head with this number, or NULL. */
+static inline const struct path_step *head_get(const struct path_walker *walker, uint32_t number)
+{
+  const struct path_step *head = number && number <= PATH_STEPS_MAX ? step_get(walker, number) : NULL;
+
+  return head && (head->flags & PATH_HEAD) && head->head == number ? head : NULL;
+}
+
+/* A step of the path whose head is known, or NULL. */
+static inline const struct path_step *step_of(const struct path_walker *walker, uint32_t head, uint32_t number)
+{
+  const struct path_step *step = step_get(walker, number);
+
+  return step && step->head == head && !(step->flags & PATH_HEAD) && step->kind < LB_BRANCH_KINDS ? step : NULL;
+}
+
+/* ---- branches ---- */
+
+static inline void branch_put(struct sink *sink, uint64_t from, uint64_t to, unsigned kind, unsigned flags)
+{
+  *sink->at++ = (struct lb_branch){
+    .from = from, .to = to, .kind = (uint8_t)kind, .to_cpl = 3, .flags = (uint8_t)flags, .from_cpl = 3};
+}
+
+static inline void step_take(struct sink *sink, const struct path_step *step, uint64_t to)
+{
+  bool is_to_next = step->kind == LB_BRANCH_NEAR_REL_CALL && to == step->from + step->length;
+
+  branch_put(sink, step->from, to, step->kind, is_to_next ? LB_BRANCH_TO_NEXT : 0);
+}
+
+/* The open branch, if there is one, went here. It stays open until the entry turns out to make sense. */
+static inline void open_take(const struct path_walker *walker, struct sink *sink, uint64_t to)
+{
+  if (walker->is_open)
+    branch_put(sink, walker->branch.from, to, walker->branch.kind, 0);
+}
+
+/* Stays in the path through its steps before `end`. Returns false when they are no steps of it. */
+static inline bool steps_pass(const struct path_walker *walker, struct sink *sink, uint32_t head, uint32_t end)
+{
+  for (uint32_t number = head + 1; number < end; number++) {
+    const struct path_step *step = step_of(walker, head, number);
+
+    if (!step)
+      return false;
+    if (step->flags & PATH_FOLLOW)
+      step_take(sink, step, step->to);
+  }
+  return true;
+}
+
+/* ---- entries ---- */
+
+/* A path was run up to this step and left there. */
+static inline bool walk_step(struct path_walker *walker, struct sink *sink, uint32_t number, uint32_t head_number)
+{
+  const struct path_step *head, *step;
+
+  if ((walker->running && head_number != walker->running) || head_number >= number)
+    return false;
+  head = head_get(walker, head_number);
+  if (!head || number - head_number > head->count)
+    return false;
+  open_take(walker, sink, head->from);
+  if (!steps_pass(walker, sink, head_number, number))
+    return false;
+  step = step_of(walker, head_number, number);
+  if (!step)
+    return false;
+  walker->is_open = step->flags & (PATH_OPEN | PATH_SILENT);
+  if (walker->is_open)
+    walker->branch = (struct lb_branch){.from = step->from, .kind = step->kind};
+  else if (!(step->flags & PATH_NONE))
+    step_take(sink, step, step->to);
+  walker->running = step->next;
+  return true;
+}
+
+/* The path that is running was run through to its end, and went to an address. */
+static bool walk_silent(struct path_walker *walker, struct sink *sink, uint64_t to)
+{
+  const struct path_step *head = head_get(walker, walker->running), *last;
+  uint32_t end;
+
+  if (!head || !head->count)
+    return false;
+  open_take(walker, sink, head->from);
+  end = walker->running + head->count;
+  if (!steps_pass(walker, sink, walker->running, end))
+    return false;
+  last = step_of(walker, walker->running, end);
+  if (!last || !(last->flags & PATH_SILENT))
+    return false;
+  step_take(sink, last, to);
+  return true;
+}
+
+static bool walk_head(struct path_walker *walker, struct sink *sink, uint32_t number, uint64_t address)
+{
+  if (walker->running) {
+    if (!walk_silent(walker, sink, address))
+      return false;
+  } else if (walker->is_open) {
+    open_take(walker, sink, address);
+  } else if (walker->is_begun) {
+    return false;
+  }
+  walker->running = number;
+  walker->is_open = false;
+  return true;
+}
+
+static bool walk_enter(struct path_walker *walker, struct sink *sink, uint32_t number)
+{
+  const struct path_step *head = head_get(walker, number);
+
+  if (!head)
+    return false;
+  open_take(walker, sink, head->from);
+  walker->running = number;
+  walker->is_open = false;
+  return true;
+}
+
+/* The steps that the running path had passed when it was interrupted at an address. */
+static bool event_pass(struct path_walker *walker, struct sink *sink, uint32_t passed, uint64_t address)
+{
+  const struct path_step *head;
+
+  if (!walker->running) {
+    open_take(walker, sink, address);
+    return !passed || !walker->is_begun;
+  }
+  head = head_get(walker, walker->running);
+  if (!head || passed > head->count)
+    return false;
+  open_take(walker, sink, head->from);
+  return steps_pass(walker, sink, walker->running, walker->running + passed + 1);
+}
+
+/* All its words are there. */
+static bool walk_event(struct path_walker *walker, struct sink *sink)
+{
+  const uint32_t *words = walker->event;
+  uint64_t from = words[1] | (uint64_t)words[2] << 32, to = words[3] | (uint64_t)words[4] << 32;
+  unsigned kind = words[0] & 0xFF;
+
+  if (kind > LB_BRANCH_KINDS)
+    return false;
+  if (!event_pass(walker, sink, words[0] >> 8, from))
+    return false;
+  if (kind < LB_BRANCH_KINDS)
+    branch_put(sink, from, to, kind, 0);
+  walker->running = 0;
+  walker->is_open = false;
+  return true;
+}
+
+/* A word of an event. If the event makes no sense it is the last word that is not taken. */
+static bool walk_event_word(struct path_walker *walker, struct sink *sink, uint32_t word)
+{
+  walker->event[walker->event_size - 1] = word;
+  if (walker->event_size < PATH_EVENT_WORDS) {
+    walker->event_size++;
+    return true;
+  }
+  if (!walk_event(walker, sink))
+    return false;
+  walker->event_size = 0;
+  walker->is_begun = true;
+  return true;
+}
+
+/* What is neither a word of an event nor, most likely, a step. */
+static bool walk_other(struct path_walker *walker, struct sink *sink, uint32_t entry, const struct path_step *step)
+{
+  if (entry == 0)
+    return true;
+  if (entry == PATH_EVENT) {
+    walker->event_size = 1;
+    return true;
+  }
+  if (entry & PATH_ENTER)
+    return walk_enter(walker, sink, entry & ~PATH_ENTER);
+  return step && step->head == entry && walk_head(walker, sink, entry, step->from);
+}
+
+static inline bool walk(struct path_walker *walker, struct sink *sink, uint32_t entry)
+{
+  const struct path_step *step;
+  bool is_good;
+
+  if (walker->event_size)
+    return walk_event_word(walker, sink, entry);
+  step = entry && entry <= PATH_STEPS_MAX ? step_get(walker, entry) : NULL;
+  if (step && !(step->flags & PATH_HEAD))
+    is_good = walk_step(walker, sink, entry, step->head);
+  else
+    is_good = walk_other(walker, sink, entry, step);
+  walker->is_begun |= is_good && entry && entry != PATH_EVENT;
+  return is_good;
+}
+
+int path_walker_next(struct path_walker *walker, const uint32_t *entries, size_t count, size_t *ret_taken,
+                     struct lb_branch *branches, size_t room)
+{
+  struct sink sink = {branches};
+  size_t taken = 0;
+
+  if (room > INT32_MAX)
+    room = INT32_MAX;
+  while (taken < count && room - (size_t)(sink.at - branches) >= PATH_BRANCHES_MAX) {
+    struct lb_branch *before = sink.at;
+
+    if (!walk(walker, &sink, entries[taken])) {
+      sink.at = before;
+      break;
+    }
+    taken++;
+  }
+  *ret_taken = taken;
+  if (taken < count && !taken)
+    return -EBADMSG; /* there was room: only an entry without sense stops at once */
+  return (int)(sink.at - branches);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps of paths and what they are tied to, out of chunks that may come from a stranger. A file has fewer steps than
+ * bytes, so memory is bounded by its size.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/reader.h"
+
+#define PATH_MOST 256u /* a head and its steps */
+
+bool chunk_has_paths(unsigned type)
+{
+  return type == CHUNK_STEPS || type == CHUNK_LINKS;
+}
+
+/* Makes room for numbers below `end`. */
+static int steps_reserve(struct lb_trace_reader *reader, uint64_t end)
+{
+  size_t capacity = reader->step_capacity ? reader->step_capacity : 1024;
+  struct reader_step *steps;
+
+  if (end > reader->step_capacity) {
+    while (capacity < end)
+      capacity *= 2;
+    steps = realloc(reader->steps, capacity * sizeof(*steps));
+    if (!steps)
+      return -ENOMEM;
+    reader->steps = steps;
+    reader->step_capacity = capacity;
+  }
+  if (end > reader->step_count) {
+    memset(reader->steps + reader->step_count, 0, (end - reader->step_count) * sizeof(*steps));
+    reader->step_count = (uint32_t)end;
+  }
+  return 0;
+}
+
+/* ---- a path ---- */
+
+static bool step_unpack(struct cursor *cursor, uint64_t *address, struct reader_step *step)
+{
+  unsigned kind;
+
+  step->flags = cursor_u8(cursor);
+  kind = cursor_u8(cursor);
+  step->length = cursor_u8(cursor);
+  step->from = *address + zagzig(cursor_varint(cursor));
+  if (!(step->flags & (PATH_OPEN | PATH_SILENT)))
+    step->to = step->from + zagzig(cursor_varint(cursor));
+  *address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+  step->small[0] = (uint8_t)kind;
+  step->small[1] = step->small[3] = 3;
+  if (kind == LB_BRANCH_NEAR_REL_CALL && step->to == step->from + step->length)
+    step->small[2] = LB_BRANCH_TO_NEXT;
+  return !cursor->is_short && !(step->flags & PATH_HEAD) && kind < LB_BRANCH_KINDS;
+}
+
+/* Who goes through a path takes the steps with PATH_FOLLOW: how many there are before each, and where the last is. */
+static void path_chain(struct reader_step *path, unsigned count)
+{
+  unsigned follows = 0, last = 0;
+
+  for (unsigned i = 1; i <= count; i++) {
+    path[i].count = (uint8_t)follows;
+    path[i].back = (uint8_t)(follows ? i - last : 0);
+    if (path[i].flags & PATH_FOLLOW) {
+      follows++;
+      last = i;
+    }
+  }
+}
+
+/* Keeps a path. One that is there already stays: its chunk was read before, and links may have come since. Returns
+ * false when another one has some of its numbers. */
+static bool path_keep(struct lb_trace_reader *reader, uint32_t number, const struct reader_step *path, unsigned count)
+{
+  struct reader_step *place = &reader->steps[number];
+
+  if (place->head)
+    return place->head == number && place->count == count;
+  for (unsigned i = 1; i <= count; i++)
+    if (place[i].head)
+      return false;
+  memcpy(place, path, (size_t)(1 + count) * sizeof(*path));
+  return true;
+}
+
+/* A path whose head gets this number. Returns how many numbers it takes, or 0. */
+static unsigned path_unpack(struct lb_trace_reader *reader, struct cursor *cursor, uint32_t number, uint64_t *address,
+                            uint64_t *space)
+{
+  uint64_t count = cursor_varint(cursor);
+  struct reader_step path[PATH_MOST];
+
+  *space += zagzig(cursor_varint(cursor));
+  *address += zagzig(cursor_varint(cursor));
+  if (cursor->is_short || count >= PATH_MOST || *space > UINT32_MAX || number + count >= reader->step_count)
+    return 0;
+  path[0] = (struct reader_step){.from = *address, .head = number, .flags = PATH_HEAD, .count = (uint8_t)count};
+  for (uint32_t i = 1; i <= count; i++) {
+    path[i] = (struct reader_step){.head = number};
+    if (!step_unpack(cursor, address, &path[i]))
+      return 0;
+  }
+  path_chain(path, (unsigned)count);
+  return path_keep(reader, number, path, (unsigned)count) ? 1 + (unsigned)count : 0;
+}
+
+/* ---- chunks ---- */
+
+static int steps_unpack(struct lb_trace_reader *reader, struct cursor *cursor)
+{
+  uint64_t first = cursor_varint(cursor), count = cursor_varint(cursor), address = 0, space = 0;
+
+  /* Steps lie in no fewer stored bytes than they are; those of chunks that were lost are still part of the size. */
+  if (cursor->is_short || !first || !count || count > reader->head.stored || first > reader->size ||
+      count > reader->size - first || first + count > PATH_STEPS_MAX)
+    return LB_E_DAMAGED;
+  if (steps_reserve(reader, first + count) < 0)
+    return -ENOMEM;
+  for (uint64_t i = 0; i < count;) {
+    unsigned size = path_unpack(reader, cursor, (uint32_t)(first + i), &address, &space);
+
+    if (!size)
+      return LB_E_DAMAGED;
+    i += size;
+  }
+  return 0;
+}
+
+/* Numbers whose steps were lost are passed over: the entries that need them show it. */
+static void link_keep(struct lb_trace_reader *reader, uint64_t number, uint64_t next)
+{
+  struct reader_step *step = number < reader->step_count ? &reader->steps[number] : NULL;
+
+  if (step && step->head && !(step->flags & (PATH_HEAD | PATH_OPEN | PATH_SILENT)) && !step->next &&
+      next < reader->step_count && (reader->steps[next].flags & PATH_HEAD))
+    step->next = (uint32_t)next;
+}
+
+static int links_unpack(struct lb_trace_reader *reader, struct cursor *cursor)
+{
+  uint64_t count = cursor_varint(cursor), number = 0;
+
+  for (uint64_t i = 0; i < count && !cursor->is_short; i++) {
+    uint64_t next;
+
+    number += zagzig(cursor_varint(cursor));
+    next = number + zagzig(cursor_varint(cursor));
+    if (!cursor->is_short)
+      link_keep(reader, number, next);
+  }
+  return cursor->is_short ? LB_E_DAMAGED : 0;
+}
+
+int paths_unpack(struct lb_trace_reader *reader)
+{
+  struct cursor cursor = {reader->raw.bytes, reader->raw.bytes + reader->raw.size, false};
+
+  return reader->head.type == CHUNK_STEPS ? steps_unpack(reader, &cursor) : links_unpack(reader, &cursor);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The paths that entries name, on their way into the file. The writer asks the producer for a path when it meets it for
+ * the first time, gives its head and steps the next numbers of the file, and remembers how many branches they stand
+ * for. What the producer says comes from the memory of a program that may be out of its mind: a path that is not whole
+ * is none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/writer.h"
+
+#define STEP_BYTES 32u         /* more than a step takes */
+#define STEPS_PIECE (1u << 20) /* bytes of steps or links in one chunk */
+#define PATH_FLAGS (PATH_FOLLOW | PATH_SILENT | PATH_OPEN | PATH_NONE)
+#define PATH_MOST 256u /* a head and its steps */
+
+_Static_assert(sizeof(struct lb_trace_step) == sizeof(struct path_step) &&
+                 offsetof(struct lb_trace_step, head) == offsetof(struct path_step, head) &&
+                 offsetof(struct lb_trace_step, kind) == offsetof(struct path_step, kind) &&
+                 offsetof(struct lb_trace_step, length) == offsetof(struct path_step, length) &&
+                 offsetof(struct lb_trace_step, space) == offsetof(struct path_step, space),
+               "one layout");
+_Static_assert((int)LB_TRACE_STEP_HEAD == PATH_HEAD && (int)LB_TRACE_STEP_FOLLOW == PATH_FOLLOW &&
+                 (int)LB_TRACE_STEP_SILENT == PATH_SILENT && (int)LB_TRACE_STEP_OPEN == PATH_OPEN &&
+                 (int)LB_TRACE_STEP_NONE == PATH_NONE && LB_TRACE_ENTER == PATH_ENTER && LB_TRACE_EVENT == PATH_EVENT &&
+                 LB_TRACE_STEP_MAX == PATH_STEPS_MAX,
+               "one meaning");
+
+void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup *lookup, void *context)
+{
+  writer->paths.lookup = lookup;
+  writer->paths.context = context;
+}
+
+void paths_done(struct writer_paths *paths)
+{
+  free(paths->infos);
+  free(paths->nexts);
+  buffer_done(&paths->steps);
+  buffer_done(&paths->links);
+}
+
+/* ---- what is known ---- */
+
+/* Makes room for numbers up to this one. */
+static int infos_reserve(struct writer_paths *paths, uint32_t number)
+{
+  size_t capacity = paths->capacity ? paths->capacity : 4096;
+  struct path_info *infos;
+  uint32_t *nexts;
+
+  if (number < paths->capacity)
+    return 0;
+  while (capacity <= number)
+    capacity *= 2;
+  infos = realloc(paths->infos, capacity * sizeof(*infos));
+  if (infos)
+    paths->infos = infos;
+  nexts = realloc(paths->nexts, capacity * sizeof(*nexts));
+  if (nexts)
+    paths->nexts = nexts;
+  if (!infos || !nexts)
+    return -ENOMEM;
+  memset(infos + paths->capacity, 0, (capacity - paths->capacity) * sizeof(*infos));
+  memset(nexts + paths->capacity, 0, (capacity - paths->capacity) * sizeof(*nexts));
+  paths->capacity = capacity;
+  return 0;
+}
+
+/* A path, head first, and its numbers in the file. A head has at most 255 steps, so nothing here is more. */
+static void infos_fill(struct writer_paths *paths, const struct lb_trace_step *path, unsigned count)
+{
+  struct path_info *infos = &paths->infos[path->head];
+  uint8_t passed = 0;
+
+  for (unsigned i = 1; i <= count; i++) {
+    bool is_branch = !(path[i].flags & PATH_NONE) || (path[i].flags & (PATH_OPEN | PATH_SILENT));
+
+    infos[i] = (struct path_info){
+      .number = paths->count + 1 + i, .flags = path[i].flags, .branches = (uint8_t)(passed + is_branch)};
+    passed += path[i].flags & PATH_FOLLOW ? 1 : 0;
+    infos[i].passed = passed;
+  }
+  infos[0] = (struct path_info){.number = paths->count + 1, .flags = PATH_HEAD | PATH_LINKED};
+  if (count && (path[count].flags & PATH_SILENT))
+    infos[0].after = infos[count].branches;
+  paths->count += 1 + count;
+}
+
+/* ---- the file ---- */
+
+/* Writes what is in a buffer, behind some numbers, as a chunk, and empties it. */
+static int piece_write(struct lb_trace_writer *writer, enum chunk_type type, struct buffer *piece, uint32_t first,
+                       uint32_t count)
+{
+  struct buffer *raw = &writer->raw;
+  int r = 0;
+
+  raw->size = 0;
+  if (type == CHUNK_STEPS)
+    r = raw_varint(writer, first);
+  if (r < 0 || raw_varint(writer, count) < 0 || buffer_reserve(raw, piece->size) < 0)
+    return writer_fail(writer, -ENOMEM);
+  memcpy(raw->bytes + raw->size, piece->bytes, piece->size);
+  raw->size += piece->size;
+  piece->size = 0;
+  return chunk_write_least(writer, type, NULL, type == CHUNK_STEPS ? count : 0);
+}
+
+static int steps_write(struct lb_trace_writer *writer)
+{
+  struct writer_paths *paths = &writer->paths;
+  uint32_t count = paths->steps_count;
+
+  paths->steps_count = 0;
+  paths->address = 0;
+  paths->space = 0;
+  return count ? piece_write(writer, CHUNK_STEPS, &paths->steps, paths->steps_first, count) : writer->error;
+}
+
+int paths_write(struct lb_trace_writer *writer)
+{
+  struct writer_paths *paths = &writer->paths;
+  uint32_t count = paths->links_count;
+
+  if (steps_write(writer) < 0)
+    return writer->error;
+  paths->links_count = 0;
+  paths->linked = 0;
+  return count ? piece_write(writer, CHUNK_LINKS, &paths->links, 0, count) : writer->error;
+}
+
+static uint8_t *step_put(struct writer_paths *paths, const struct lb_trace_step *step, uint8_t *at)
+{
+  *at++ = step->flags;
+  *at++ = step->kind;
+  *at++ = step->length;
+  at = varint_put(at, zigzag(step->from - paths->address));
+  if (!(step->flags & (PATH_OPEN | PATH_SILENT)))
+    at = varint_put(at, zigzag(step->to - step->from));
+  paths->address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+  return at;
+}
+
+/* Appends a path to the steps that will be written. Returns 0 or -ENOMEM. */
+static int path_put(struct writer_paths *paths, const struct lb_trace_step *path, unsigned count)
+{
+  struct buffer *steps = &paths->steps;
+  uint8_t *at;
+
+  if (buffer_reserve(steps, (size_t)(1 + count) * STEP_BYTES) < 0)
+    return -ENOMEM;
+  if (!paths->steps_count)
+    paths->steps_first = paths->count + 1;
+  at = varint_put(steps->bytes + steps->size, count);
+  at = varint_put(at, zigzag((uint64_t)path->space - paths->space));
+  at = varint_put(at, zigzag(path->from - paths->address));
+  paths->space = path->space;
+  paths->address = path->from;
+  for (unsigned i = 1; i <= count; i++)
+    at = step_put(paths, &path[i], at);
+  steps->size = (size_t)(at - steps->bytes);
+  paths->steps_count += 1 + count;
+  return 0;
+}
+
+/* ---- asking ---- */
+
+/* Gets the path that a step or head belongs to, head first. Returns false if there is none that is whole. */
+static bool path_ask(const struct writer_paths *paths, uint32_t number, struct lb_trace_step path[PATH_MOST])
+{
+  uint32_t head;
+
+  if (!number || number > PATH_STEPS_MAX || !paths->lookup(paths->context, number, &path[0]))
+    return false;
+  head = path[0].head;
+  if (!head || head > number || !paths->lookup(paths->context, head, &path[0]) || !(path[0].flags & PATH_HEAD) ||
+      path[0].head != head || number - head > path[0].count || path[0].count > PATH_STEPS_MAX - head)
+    return false;
+  for (unsigned i = 1; i <= path[0].count; i++) {
+    struct lb_trace_step *step = &path[i];
+
+    if (!paths->lookup(paths->context, head + i, step) || step->head != head || (step->flags & PATH_HEAD) ||
+        step->kind >= LB_BRANCH_KINDS)
+      return false;
+    step->flags &= PATH_FLAGS;
+  }
+  return true;
+}
+
+/* Paths do not overlap: a number that is known belongs to another one. */
+static bool path_is_new(const struct writer_paths *paths, const struct lb_trace_step *path)
+{
+  for (unsigned i = 0; i <= path->count && path->head + i < paths->capacity; i++)
+    if (paths->infos[path->head + i].number)
+      return false;
+  return paths->count <= PATH_STEPS_MAX - PATH_MOST;
+}
+
+struct path_info path_find(struct lb_trace_writer *writer, uint32_t number)
+{
+  struct writer_paths *paths = &writer->paths;
+  struct lb_trace_step path[PATH_MOST];
+
+  if (number < paths->capacity && paths->infos[number].number)
+    return paths->infos[number];
+  if (!path_ask(paths, number, path) || !path_is_new(paths, path))
+    return (struct path_info){0};
+  if (infos_reserve(paths, path->head + path->count) < 0 || path_put(paths, path, path->count) < 0) {
+    writer_fail(writer, -ENOMEM);
+    return (struct path_info){0};
+  }
+  infos_fill(paths, path, path->count);
+  if (paths->steps.size >= STEPS_PIECE)
+    steps_write(writer);
+  return paths->infos[number];
+}
+
+/* Appends a link to those that will be written. Returns 0 or -ENOMEM. */
+static int link_put(struct writer_paths *paths, uint32_t step, uint32_t next)
+{
+  struct buffer *links = &paths->links;
+  uint8_t *at;
+
+  if (buffer_reserve(links, STEP_BYTES) < 0)
+    return -ENOMEM;
+  at = varint_put(links->bytes + links->size, zigzag((uint64_t)step - paths->linked));
+  at = varint_put(at, zigzag((uint64_t)next - step));
+  links->size = (size_t)(at - links->bytes);
+  paths->linked = step;
+  paths->links_count++;
+  return 0;
+}
+
+uint32_t path_next(struct lb_trace_writer *writer, uint32_t number)
+{
+  struct writer_paths *paths = &writer->paths;
+  struct lb_trace_step step;
+  struct path_info next;
+
+  if (paths->nexts[number])
+    return paths->nexts[number];
+  if (!paths->lookup(paths->context, number, &step) || !step.next)
+    return 0;
+  next = path_find(writer, step.next);
+  if (!(next.flags & PATH_HEAD))
+    return 0;
+  paths->nexts[number] = step.next;
+  if (paths->infos[number].flags & (PATH_OPEN | PATH_SILENT))
+    return step.next;
+  paths->infos[number].flags |= PATH_LINKED;
+  paths->infos[number].after = next.after;
+  if (link_put(paths, paths->infos[number].number, next.number) < 0)
+    writer_fail(writer, -ENOMEM);
+  if (paths->links.size >= STEPS_PIECE)
+    paths_write(writer);
+  return step.next;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Code that is made or changed while the program runs, in all the ways in which a program may do that on x86: there the
+ * processor sees to it that what was written is what is executed.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "case.h"
+
+#define PAGE 4096u
+
+typedef unsigned function(unsigned);
+
+/* mov $value, %eax; add %edi, %eax; ret */
+static void code_write(unsigned char *place, unsigned value)
+{
+  unsigned char code[] = {0xB8,
+                          (unsigned char)value,
+                          (unsigned char)(value >> 8),
+                          (unsigned char)(value >> 16),
+                          (unsigned char)(value >> 24),
+                          0x01,
+                          0xF8,
+                          0xC3};
+  memcpy(place, code, sizeof(code));
+}
+
+static unsigned char *page_map(int protection)
+{
+  return mmap(NULL, PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static unsigned call(const void *place, unsigned argument)
+{
+  return ((function *)(uintptr_t)place)(argument);
+}
+
+/* Written, then made executable; and back, again and again. */
+static int protect(void)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE);
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 50; i++) {
+    code_write(page + i % 3 * 16, i * 1000);
+    mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    sum = sum * 3 + call(page + i % 3 * 16, i);
+    sum = sum * 3 + call(page + i % 3 * 16, sum);
+    mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* Writable and executable at the same time, rewritten between calls. */
+static int in_place(void)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 300; i++) {
+    code_write(page, i);
+    sum = sum * 3 + call(page, 1);
+    page[1] = (unsigned char)(i + 7); /* one byte of the constant */
+    sum = sum * 3 + call(page, 1);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* The same memory at two addresses: written at one, executed at the other. */
+static int two_mappings(void)
+{
+  int file = memfd_create("code", 0);
+  if (ftruncate(file, PAGE))
+    return 1;
+  unsigned char *writable = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  unsigned char *executable = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 100; i++) {
+    code_write(writable, i);
+    sum = sum * 3 + call(executable, 5);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* By a system call: read into code; and pwrite to the file that is mapped. */
+static int by_kernel(void)
+{
+  int ends[2], file = memfd_create("code", 0);
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned char bytes[8];
+  unsigned sum = 0;
+  if (pipe(ends) || ftruncate(file, PAGE))
+    return 1;
+  unsigned char *mapped = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
+  for (unsigned i = 0; i < 50; i++) {
+    code_write(bytes, i);
+    if (write(ends[1], bytes, 8) != 8 || read(ends[0], page, 8) != 8 || pwrite(file, bytes, 8, 0) != 8)
+      return 1;
+    sum = sum * 3 + call(page, 2) + call(mapped, 3);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* Code that changes an instruction a few bytes ahead of itself, in the same page and in the same straight run:
+ * movb %dil, 1f+1(%rip); 1: mov $0, %eax; ret */
+static int ahead(void)
+{
+  static const unsigned char code[] = {0x40, 0x88, 0x3D, 0x01, 0, 0, 0, 0xB8, 0, 0, 0, 0, 0xC3};
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned sum = 0;
+  memcpy(page + 100, code, sizeof(code));
+  for (unsigned i = 0; i < 100; i++)
+    sum = sum * 3 + call(page + 100, i);
+  say("%u\n", sum);
+  return 0;
+}
+
+/* A loop that changes its own body in every round:
+ * xor %eax, %eax; 1: add $1, %eax; incb 1b+2(%rip); dec %edi; jnz 1b; ret */
+static int loop(void)
+{
+  static const unsigned char code[] = {0x31, 0xC0, 0x83, 0xC0, 0x01, 0xFE, 0x05, 0xF9,
+                                       0xFF, 0xFF, 0xFF, 0xFF, 0xCF, 0x75, 0xF3, 0xC3};
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  memcpy(page, code, sizeof(code));
+  say("%u\n", call(page, 100));
+  return 0;
+}
+
+/* Data beside the code, in the same page, written all the time. */
+static int data_beside(void)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned sum = 0;
+  code_write(page, 11);
+  for (unsigned i = 0; i < 20000; i++) {
+    page[2048 + i % 2000] = (unsigned char)i;
+    sum += call(page, page[2048 + i % 1000]);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* Other code at the same address. */
+static int replaced(void)
+{
+  unsigned sum = 0;
+  unsigned char *place = page_map(PROT_READ);
+  for (unsigned i = 0; i < 50; i++) {
+    munmap(place, PAGE);
+    unsigned char *page = mmap(place, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    code_write(page, i * 3);
+    mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    sum = sum * 3 + call(page, 1);
+  }
+  say("%u\n", sum);
+  for (unsigned i = 0; i < 20; i++) { /* over the old mapping, without munmap */
+    mmap(place, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    code_write(place, i * 5);
+    sum = sum * 3 + call(place, 1);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+static int moved(void)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned char *target = page_map(PROT_NONE);
+  unsigned sum = 0;
+  code_write(page, 21);
+  for (int i = 0; i < 20; i++) {
+    unsigned char *other = mremap(page, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, target);
+    target = page;
+    page = other;
+    sum = sum * 3 + call(page, 1);
+    page[1]++;
+    sum = sum * 3 + call(page, 1);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+static sigjmp_buf back;
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+  (void)context;
+  say("signal %d code %d\n", signal, info->si_code);
+  siglongjmp(back, 1);
+}
+
+/* What is not executable any more, or gone, must not run. */
+static int taken_away(void)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &action, NULL);
+  code_write(page, 1);
+  say("%u\n", call(page, 1));
+  mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+  if (!sigsetjmp(back, 1))
+    say("%u\n", call(page, 1));
+  mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+  say("%u\n", call(page, 1));
+  munmap(page, PAGE);
+  if (!sigsetjmp(back, 1))
+    say("%u\n", call(page, 1));
+  return 0;
+}
+
+/* Zeroed by madvise: ADD %AL, (%RAX) all over, which faults at 0. */
+static int dropped(void)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &action, NULL);
+  code_write(page, 1);
+  say("%u\n", call(page, 1));
+  madvise(page, PAGE, MADV_DONTNEED);
+  if (!sigsetjmp(back, 1))
+    say("%u\n", call(page, 1));
+  return 0;
+}
+
+/* Code on the stack, as for a pointer to a nested function. */
+static unsigned apply(function *what, unsigned times)
+{
+  unsigned sum = 0;
+  for (unsigned i = 0; i < times; i++)
+    sum = sum * 3 + what(i);
+  return sum;
+}
+
+static int trampolines(void)
+{
+  unsigned total = 0;
+  for (unsigned factor = 1; factor < 20; factor++) {
+    unsigned nested(unsigned value)
+    {
+      return value * factor + total;
+    }
+    total += apply(nested, 10);
+  }
+  say("%u\n", total);
+  return 0;
+}
+
+/* Across the boundary of two pages, of which the second changes. */
+static int boundary(void)
+{
+  unsigned char *two =
+    mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 30; i++) {
+    code_write(two + PAGE - 3, i << 16 | i);
+    sum = sum * 3 + call(two + PAGE - 3, 1);
+    two[PAGE] ^= 1;
+    sum = sum * 3 + call(two + PAGE - 3, 1);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* A page full of functions, all rewritten. */
+static int many(void)
+{
+  unsigned sum = 0;
+  unsigned char *pages =
+    mmap(NULL, (size_t)64 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (unsigned turns = 0; turns < 3; turns++) {
+    for (unsigned i = 0; i < 64 * PAGE / 16; i++)
+      code_write(pages + i * 16, i + turns);
+    for (unsigned i = 0; i < 64 * PAGE / 16; i++)
+      sum = sum * 3 + call(pages + i * 16, turns);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+static const struct test_case cases[] = {
+  {"protect", protect},         {"in-place", in_place}, {"two-mappings", two_mappings},
+  {"by-kernel", by_kernel},     {"ahead", ahead},       {"loop", loop},
+  {"data-beside", data_beside}, {"replaced", replaced}, {"moved", moved},
+  {"taken-away", taken_away},   {"dropped", dropped},   {"trampolines", trampolines},
+  {"boundary", boundary},       {"many", many},
+};
+
+int main(int argc, char **argv)
+{
+  return case_main(cases, ARRAY_LENGTH(cases), argc, argv);
+}

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_transparent.sh LBR FOLDER [PROGRAM [CASE]]...: the programs of tests/process/cases, built in FOLDER, must do the same
+# under `lbr run` and `lbr record` as natively: the same output, the same errors, the same end. With PROGRAM only that one,
+# with CASE only that case; MODES="run record" says under which commands.
+. "$(dirname "$0")/shell.sh"
+folder=$(realpath "$2")
+only=${3:-}
+only_case=${4:-}
+modes=${MODES:-run record}
+clean=(env -i PATH=/usr/bin:/bin LANG=C HOME=/tmp)
+cd "$folder" || exit 1
+
+# native COMMAND...: as it is. Leaves the wait status as the shell has it.
+native() { "${clean[@]}" timeout -s KILL 60 "$@" </dev/null >"$scratch/out" 2>"$scratch/err"; }
+
+# recorded MODE COMMAND...: under lbr. What lbr itself says is not the program's: it goes to a file.
+recorded()
+{
+  mode=$1
+  shift
+  case $mode in
+  run) set -- run --output "$scratch/report" -- "$@" ;;
+  record) set -- record --output "$scratch/trace" -- "$@" ;;
+  esac
+  rm -f "$scratch/trace"*
+  "${clean[@]}" timeout -s KILL 60 "$lbr" "$@" </dev/null >"$scratch/out.lbr" 2>"$scratch/err.lbr"
+}
+
+# same NAME COMMAND...: as natively?
+same()
+{
+  name=$1
+  shift
+  (native "$@") 2>/dev/null # without the shell's word on a crash
+  status=$?
+  for mode in $modes; do
+    (recorded "$mode" "$@") 2>/dev/null
+    found=$?
+    problem=
+    [ $found -eq $status ] || problem="status $found instead of $status"
+    diff "$scratch/out" "$scratch/out.lbr" >"$scratch/diff" || problem="$problem; other output"
+    diff "$scratch/err" "$scratch/err.lbr" >>"$scratch/diff" || problem="$problem; other errors"
+    if [ "$mode" = record ] && [ -z "$problem" ]; then
+      "$lbr" stat --no-symbols "$scratch/trace" >/dev/null 2>"$scratch/diff" || problem="lbr stat: status $?"
+    fi
+    [ -z "$problem" ]
+    verdict "$mode $name${problem:+: ${problem#; }}" $?
+    [ -z "$problem" ] || head -n 12 "$scratch/diff" | cut -c 1-200 | sed 's/^/  /'
+  done
+}
+
+wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+
+for program in code death fault filter memory process signal state storm thread view loader exception; do
+  wanted $program && [ -x $program ] || continue
+  for name in $(./$program); do
+    [ -z "$only_case" ] || [ "$only_case" = "$name" ] || continue
+    same "$program $name" ./$program "$name"
+  done
+done
+[ -z "$only_case" ] || exit "$((failures != 0))"
+
+# Static programs, which set up everything themselves.
+if wanted static; then
+  same 'static signal nested' ./signal-static nested
+  same 'static thread storage' ./thread-static storage
+  same 'static process spawn' ./process-static spawn
+  same 'static view vector' ./view-static vector
+fi
+
+# Every exit status, every signal.
+if wanted ends; then
+  modes=${MODES:-run}
+  for number in 0 1 2 42 99 124 125 126 127 128 200 255; do
+    same "exit $number" ./death exit $number
+  done
+  for number in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 23 24 25 26 27 28 29 30 31 34 64; do
+    same "signal $number" ./death signal $number
+  done
+fi
+
+# Arguments and names.
+if wanted arguments; then
+  modes=${MODES:-run record}
+  same 'arguments' ./view all '' 'two words' "$(printf 'line\nbreak')" -- -x --help "$(printf '\377\001')"
+  same 'a long argument' ./view all "$(head -c 100000 /dev/zero | tr '\0' x)"
+  same 'many arguments' ./view all $(seq 2000)
+  ln -sf "$folder/view" "$scratch/link"
+  same 'a symbolic link' "$scratch/link" auxiliary
+  same 'its /proc/self/exe' "$scratch/link" executable
+  printf '#!/bin/sh\necho script "$@"\n' >"$scratch/script"
+  chmod +x "$scratch/script"
+  same 'a script' "$scratch/script" one 'two three'
+  printf '#!%s all\n' "$folder/view" >"$scratch/own"
+  chmod +x "$scratch/own"
+  same 'a script of our own' "$scratch/own" one two
+fi
+exit "$((failures != 0))"
