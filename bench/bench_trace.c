@@ -3,7 +3,7 @@
  * How fast traces are written and read: fifty million branches, synthetic ones (a walk through a program of a few
  * thousand edges, with a tenth of its turns at random) and those of the load (guest/load.c) in the machine, each
  * against copying the same records with memcpy in the same run. Then fifty million entries, from synthetic programs of
- * a few hundred and of twenty thousand paths: loops that go round as often as last time or not, calls and returns.
+ * 40 and of 2000 functions: loops that go round as often as last time or not, calls and returns.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -214,12 +214,30 @@ static void measure(const char *title, const char *path)
 #define ENTRIES 50000000u
 #define ENTRY_WINDOW (8u << 20)  /* entries that are made; they are used again and again */
 #define ENTRY_BATCH (256u << 10) /* given to the writer at once, as a drainer of logs does */
-#define PATHS_MAX 20000u
-#define PATH_STEPS 8u /* of a path at most */
+#define FUNCTIONS_MAX 2000u
+#define LOOPS 2u
+#define DEPTH 6u
+#define FUNCTION_STEPS (LOOPS * 14 + 2)
 
-static struct lb_trace_step path_steps[PATHS_MAX * (1 + PATH_STEPS) + 1];
-static uint32_t path_heads[PATHS_MAX], path_number, path_count;
+/* A loop of a function: heads of its paths, and what it did last. */
+struct loop {
+  uint32_t body;  /* a jcc to `other`; a jcc back to `body`; the end */
+  uint32_t other; /* a jmp that is followed; a jcc back to `body`; the end */
+  uint32_t call;  /* a jcc to `after`; a call that is followed; a jmp to the first loop of what is called */
+  uint32_t after; /* a jmp to the next loop, or the return */
+  unsigned turns;
+  unsigned ways; /* bits: is `other` run? */
+};
+
+static struct function {
+  struct loop loops[LOOPS];
+  uint32_t end; /* a return */
+} functions[FUNCTIONS_MAX];
+
+static struct lb_trace_step path_steps[FUNCTIONS_MAX * FUNCTION_STEPS + 4];
+static uint32_t path_number, function_count, top; /* top: a head, behind it an indirect call */
 static uint32_t *entry_window;
+static size_t entry_count;
 static uint64_t random_state;
 
 static uint32_t random_below(uint32_t limit)
@@ -228,86 +246,121 @@ static uint32_t random_below(uint32_t limit)
   return (uint32_t)((random_state >> 33) % limit);
 }
 
-/* A path of jccs, with jumps and calls between them that are followed; four of ten end with a return. */
-static void path_make(uint32_t path)
+static uint32_t path_make(unsigned count)
 {
-  uint32_t head = path_number++, steps = 2 + random_below(PATH_STEPS - 1);
-  uint64_t address = 0x400000 + (uint64_t)path * 256;
+  uint32_t head = path_number;
 
-  path_heads[path] = head;
   path_steps[head] = (struct lb_trace_step){
-    .from = address, .head = head, .flags = LB_TRACE_STEP_HEAD, .count = (uint8_t)steps, .space = 1};
-  for (uint32_t i = 1; i <= steps; i++) {
-    bool is_followed = i < steps && random_below(5) < 2;
-    struct lb_trace_step *step = &path_steps[path_number++];
-
-    *step = (struct lb_trace_step){.from = address + i * 12, .head = head, .length = 5, .space = 1};
-    step->kind = is_followed ? LB_BRANCH_NEAR_REL_CALL : LB_BRANCH_JCC;
-    step->flags = is_followed ? LB_TRACE_STEP_FOLLOW : 0;
-    step->to = is_followed ? step->from + 8 : 0;
-    if (i == steps && random_below(10) < 4) {
-      step->flags = LB_TRACE_STEP_SILENT;
-      step->kind = LB_BRANCH_NEAR_RET;
-    }
-  }
+    .from = 0x400000 + head * 16, .head = head, .flags = LB_TRACE_STEP_HEAD, .count = (uint8_t)count, .space = 1};
+  for (uint32_t i = 1; i <= count; i++)
+    path_steps[head + i] =
+      (struct lb_trace_step){.from = 0x400000 + (head + i) * 16, .head = head, .length = 5, .space = 1};
+  path_number += 1 + count;
+  return head;
 }
 
-/* Jccs are tied to paths not far from their own, as code is. */
-static void paths_make(uint32_t count)
+static void step_set(uint32_t number, unsigned kind, unsigned flags, uint32_t next)
 {
-  path_count = count;
+  struct lb_trace_step *step = &path_steps[number];
+
+  step->kind = (uint8_t)kind;
+  step->flags = (uint8_t)flags;
+  step->to = path_steps[next].from;
+  step->next = flags & LB_TRACE_STEP_FOLLOW ? 0 : next;
+}
+
+static void loop_tie(const struct loop *loop, uint32_t callee, uint32_t next)
+{
+  step_set(loop->body + 1, LB_BRANCH_JCC, 0, loop->other);
+  step_set(loop->body + 2, LB_BRANCH_JCC, 0, loop->body);
+  step_set(loop->body + 3, LB_BRANCH_JCC, LB_TRACE_STEP_NONE, loop->call);
+  step_set(loop->other + 1, LB_BRANCH_NEAR_REL_JMP, LB_TRACE_STEP_FOLLOW, loop->body);
+  step_set(loop->other + 2, LB_BRANCH_JCC, 0, loop->body);
+  step_set(loop->other + 3, LB_BRANCH_JCC, LB_TRACE_STEP_NONE, loop->call);
+  step_set(loop->call + 1, LB_BRANCH_JCC, 0, loop->after);
+  step_set(loop->call + 2, LB_BRANCH_NEAR_REL_CALL, LB_TRACE_STEP_FOLLOW, callee);
+  step_set(loop->call + 3, LB_BRANCH_NEAR_REL_JMP, 0, callee);
+  step_set(loop->after + 1, LB_BRANCH_NEAR_REL_JMP, 0, next);
+}
+
+static uint32_t callee_of(uint32_t function, unsigned loop)
+{
+  return (function * 3 + loop * 7 + 1) % function_count;
+}
+
+static void functions_make(uint32_t count)
+{
   path_number = 1;
+  function_count = count;
   random_state = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    for (unsigned j = 0; j < LOOPS; j++)
+      functions[i].loops[j] = (struct loop){path_make(3), path_make(3), path_make(3), path_make(1), 1, 0};
+    functions[i].end = path_make(1);
+    step_set(functions[i].end + 1, LB_BRANCH_NEAR_RET, LB_TRACE_STEP_SILENT, 0);
+  }
   for (uint32_t i = 0; i < count; i++)
-    path_make(i);
-  for (uint32_t i = 0, path = 0; i < path_number; i++) {
-    struct lb_trace_step *step = &path_steps[i];
+    for (unsigned j = 0; j < LOOPS; j++)
+      loop_tie(&functions[i].loops[j], functions[callee_of(i, j)].loops[0].body,
+               j + 1 < LOOPS ? functions[i].loops[j + 1].body : functions[i].end);
+  top = path_make(1);
+  step_set(top + 1, LB_BRANCH_NEAR_IND_CALL, LB_TRACE_STEP_SILENT, 0);
+}
 
-    path += i && i != 1 && (step->flags & LB_TRACE_STEP_HEAD) ? 1 : 0;
-    if (!i || (step->flags & (LB_TRACE_STEP_HEAD | LB_TRACE_STEP_FOLLOW | LB_TRACE_STEP_SILENT)))
-      continue;
-    step->next = path_heads[(path + count + random_below(16) - 6) % count];
-    step->to = path_steps[step->next].from;
+static void entry_log(uint32_t entry)
+{
+  if (entry_count < ENTRY_WINDOW)
+    entry_window[entry_count++] = entry;
+}
+
+/* One time in ten a loop is of another length than last time, and one of its ways another. */
+static void loop_run(struct loop *loop)
+{
+  if (random_below(10) == 0)
+    loop->turns = 1 + random_below(12);
+  if (random_below(10) == 0)
+    loop->ways ^= 1u << random_below(12);
+  for (unsigned i = 0; i < loop->turns; i++) {
+    uint32_t path = loop->body;
+
+    if (loop->ways >> i & 1) {
+      entry_log(path + 1);
+      path = loop->other;
+    }
+    entry_log(path + (i + 1 < loop->turns ? 2 : 3));
   }
 }
 
-/* Where a path is left: mostly where it was last time, until its loop ends; that is after as many turns as last time,
- * or, one time in ten, some others. */
-static uint32_t path_leave(uint32_t head, uint8_t *turns, uint8_t *loop)
+/* Its end is silent: told by the head that comes next. */
+static void function_run(uint32_t number, unsigned depth)
 {
-  uint32_t count = path_steps[head].count, step = head + 1 + head % count;
+  struct function *function = &functions[number];
 
-  if (++*turns < *loop)
-    return step;
-  *turns = 0;
-  if (!*loop || random_below(10) == 0)
-    *loop = (uint8_t)(1 + random_below(12));
-  return head + 1 + (head + 1 + random_below(20) / 17) % count;
+  for (unsigned i = 0; i < LOOPS; i++) {
+    struct loop *loop = &function->loops[i];
+
+    loop_run(loop);
+    if (depth == DEPTH || random_below(20) == 0) {
+      entry_log(loop->call + 1);
+    } else {
+      entry_log(loop->call + 3);
+      function_run(callee_of(number, i), depth + 1);
+      entry_log(loop->after);
+    }
+    entry_log(loop->after + 1);
+  }
 }
 
 static void entries_make(void)
 {
-  static uint8_t turns[sizeof(path_steps) / sizeof(*path_steps)], loops[sizeof(turns)];
-  uint32_t running = path_heads[0], caller = 0;
+  entry_count = 0;
+  entry_log(LB_TRACE_ENTER | top);
+  while (entry_count < ENTRY_WINDOW) {
+    uint32_t function = random_below(1 + random_below(function_count));
 
-  memset(turns, 0, sizeof(turns));
-  memset(loops, 0, sizeof(loops));
-  entry_window[0] = LB_TRACE_ENTER | running;
-  for (size_t i = 1; i < ENTRY_WINDOW; i++) {
-    uint32_t step = path_leave(running, &turns[running], &loops[running]);
-
-    while (path_steps[step].flags & LB_TRACE_STEP_FOLLOW)
-      step++;
-    if (path_steps[step].flags & LB_TRACE_STEP_SILENT) {
-      /* back to where the last but one jcc led, or, one time in twenty, somewhere */
-      running =
-        random_below(20) ? path_heads[(caller * 7 + running) % path_count] : path_heads[random_below(path_count)];
-      entry_window[i] = running;
-    } else {
-      caller = step;
-      running = path_steps[step].next;
-      entry_window[i] = step;
-    }
+    entry_log(functions[function].loops[0].body);
+    function_run(function, 1);
+    entry_log(top);
   }
 }
 
@@ -337,15 +390,15 @@ static double time_entries(const char *path, struct lb_trace_size *ret_size)
   return seconds_now() - start;
 }
 
-static void measure_entries(uint32_t paths, const char *path)
+static void measure_entries(uint32_t count, const char *path)
 {
   struct lb_trace_size size;
   double seconds;
 
-  paths_make(paths);
+  functions_make(count);
   entries_make();
   seconds = time_entries(path, &size);
-  printf("entries of %u paths: %.0f million, %.2f branches each\n", paths, ENTRIES / 1e6,
+  printf("entries of %u functions: %.0f million, %.2f branches each\n", count, ENTRIES / 1e6,
          (double)size.branches / ENTRIES);
   printf("  write        %7.2f ns an entry, %.1f million branches a second\n", seconds * 1e9 / ENTRIES,
          (double)size.branches / seconds / 1e6);
@@ -377,8 +430,8 @@ int main(void)
     measure("the load in the machine", path);
   else
     printf("the load in the machine: left out: %s\n", lb_strerror(r));
-  measure_entries(300, path);
-  measure_entries(PATHS_MAX, path);
+  measure_entries(40, path);
+  measure_entries(FUNCTIONS_MAX, path);
   rmdir(place);
   free(window);
   free(copy);

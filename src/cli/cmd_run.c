@@ -20,8 +20,6 @@
 #include "cli/cli.h"
 #include "cli/run_session.h"
 
-extern char **environ;
-
 #define LAST_DEFAULT 32
 #define PART_LEAST (256u << 10)
 #define PART_MOST (256u << 20)

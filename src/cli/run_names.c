@@ -6,11 +6,13 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "cli/run_session.h"
 #include "symbol/symbol.h"
 
+#define CODE_SIZE 15 /* bytes of an instruction */
 #define PLACES 4096u /* that are kept: a program takes the same branches again and again */
 
 struct names_file {
@@ -19,9 +21,11 @@ struct names_file {
 };
 
 struct names_place {
-  bool is_used, is_known;
+  bool is_used, is_known, has_code;
+  uint8_t code_size;
   uint32_t space, mark;
   uint64_t address;
+  uint8_t code[CODE_SIZE];
   struct symbol_place place;
 };
 
@@ -74,44 +78,60 @@ static struct symbol_space *address_space(struct run_names *names, uint32_t spac
 
 /* ---- what the report asks ---- */
 
-static struct names_place *place_slot(const struct run_names *names, uint32_t space, uint32_t mark, uint64_t address)
+/* The place that is kept for an address, emptied if it was another's. */
+static struct names_place *place_get(const struct run_names *names, uint32_t space, uint32_t mark, uint64_t address)
 {
   uint64_t hash = (address ^ (uint64_t)space << 40 ^ (uint64_t)mark << 20) * UINT64_C(0x9E3779B97F4A7C15);
+  struct names_place *place = &names->places[hash >> 52 & (PLACES - 1)];
 
-  return &names->places[hash >> 52 & (PLACES - 1)];
+  if (place->space != space || place->mark != mark || place->address != address) {
+    place->is_used = place->has_code = false;
+    place->space = space;
+    place->mark = mark;
+    place->address = address;
+  }
+  return place;
 }
 
 static bool place_find(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place)
 {
   struct run_names *names = data;
-  struct names_place *slot = place_slot(names, space, mark, address);
+  struct names_place *place = place_get(names, space, mark, address);
   uint64_t offset;
 
-  if (!slot->is_used || slot->space != space || slot->mark != mark || slot->address != address) {
+  if (!place->is_used) {
     struct symbol_space *file = address_space(names, space, mark, address, &offset);
 
-    slot->is_used = true;
-    slot->space = space;
-    slot->mark = mark;
-    slot->address = address;
-    slot->is_known = file && symbol_space_find(file, offset, true, &slot->place);
+    place->is_used = true;
+    place->is_known = file && symbol_space_find(file, offset, true, &place->place);
   }
   names->has_asked = true;
-  if (!slot->is_known)
+  if (!place->is_known)
     return false;
-  names->has_symbol |= slot->place.symbol || slot->place.frame_count;
-  *ret_place = slot->place;
+  names->has_symbol |= place->place.symbol || place->place.frame_count;
+  *ret_place = place->place;
   return true;
 }
 
 static size_t place_code(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size)
 {
   struct run_names *names = data;
+  struct names_place *place = place_get(names, space, mark, address);
   uint64_t offset;
-  struct symbol_space *file = address_space(names, space, mark, address, &offset);
-  size_t count = file ? symbol_space_code(file, offset, bytes, size) : 0;
 
-  return count ? count : process_spaces_code(names->spaces, space, mark, address, bytes, size);
+  if (!place->has_code) {
+    struct symbol_space *file = address_space(names, space, mark, address, &offset);
+    size_t count = file ? symbol_space_code(file, offset, place->code, CODE_SIZE) : 0;
+
+    if (!count)
+      count = process_spaces_code(names->spaces, space, mark, address, place->code, CODE_SIZE);
+    place->code_size = (uint8_t)count;
+    place->has_code = true;
+  }
+  if (size > place->code_size)
+    size = place->code_size;
+  memcpy(bytes, place->code, size);
+  return size;
 }
 
 /* ---- the whole ---- */

@@ -156,10 +156,17 @@ static void report_write(struct run_session *session, const struct text *text)
   }
 }
 
+static void report_flush(void *data, struct text *text)
+{
+  report_write(data, text);
+  text->length = 0;
+}
+
 static void maker_print(struct maker *maker)
 {
   struct run_session *session = maker->session;
-  struct report_death_options options = {.format = session->arguments->format, .wants_color = session->wants_color};
+  struct report_death_options options = {
+    .format = session->arguments->format, .wants_color = session->wants_color, .flush = report_flush, .data = session};
   struct run_names *names = NULL;
   struct text text = {0};
   int r = threads_read(maker);

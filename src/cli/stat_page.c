@@ -93,6 +93,7 @@ static void put_metas(const struct stat_page *stat, struct page *page)
   for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
     put_optional(page, keys[i], report_summary_meta(stat->summary, keys[i]));
   put_time(page, report_summary_meta(stat->summary, "time"));
+  put_optional(page, "remark", report_summary_meta(stat->summary, "remark"));
 }
 
 static void put_head(const struct stat_page *stat, struct page *page)

@@ -74,7 +74,8 @@ static int stream_new(struct process_drain *drain, const struct process_state *p
   if (drain->is_out_of_streams)
     return 0;
   drain->is_out_of_streams = true;
-  return lb_trace_writer_meta(drain->writer, &(struct lb_trace_meta){"incomplete", "too many threads"});
+  return lb_trace_writer_meta(drain->writer,
+                              &(struct lb_trace_meta){"remark", "threads are missing: a trace cannot have so many"});
 }
 
 static int slot_open(struct process_drain *drain, uint32_t number)

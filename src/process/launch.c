@@ -56,8 +56,8 @@ static int runtime_open(void)
   return fd;
 }
 
-static void control_fill(const struct process *process, const struct process_options *options, unsigned error,
-                         int system_error)
+static void control_fill(const struct process *process, const struct process_options *options,
+                         const struct resolution *program)
 {
   const struct process_control control = {
     .magic = PROCESS_MAGIC,
@@ -67,15 +67,15 @@ static void control_fill(const struct process *process, const struct process_opt
     .notes_size = process->notes_size,
     .step_capacity = process->step_capacity,
     .step_count = 1,
-    .error = error,
-    .system_error = system_error,
+    .error = program->error,
+    .system_error = program->system_error,
   };
 
   memcpy(process->memory, &control, sizeof(control));
 }
 
 /* Most of it is never touched: it takes addresses, not memory. */
-static int shared_open(struct process *process)
+static int shared_open(struct process *process, const struct process_options *options, const struct resolution *program)
 {
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
                 (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
@@ -89,6 +89,7 @@ static int shared_open(struct process *process)
     goto fail;
   process->memory = memory;
   process->memory_size = size;
+  control_fill(process, options, program);
   return fd;
 fail:
   result = -errno;
@@ -240,10 +241,9 @@ int process_launch(const struct process_options *options, const char *path, char
   result = runtime_fd = runtime_open();
   if (result < 0)
     goto out;
-  result = shared_fd = shared_open(&process);
+  result = shared_fd = shared_open(&process, options, &command->program);
   if (result < 0)
     goto out;
-  control_fill(&process, options, command->program.error, command->program.system_error);
   result = process.pid = child_start(command, runtime_fd, shared_fd, environment);
 out:
   if (shared_fd >= 0)

@@ -20,6 +20,12 @@
 #include "process/process.h"
 #include "process/shared.h"
 
+/* Where what is ours lies: below what the kernel maps by itself, and where the sanitizers have no shadows. */
+#define PLACE_SHARED 0x7E8000000000
+#define PLACE_PRIVATE 0x7E9000000000
+#define PLACE_REGIONS 0x7EA000000000
+#define PLACE_END 0x7EC000000000
+
 #pragma GCC visibility push(hidden) /* declarations too: nothing may need the table of global offsets */
 
 enum { GPR_RAX, GPR_RCX, GPR_RDX, GPR_RBX, GPR_RSP, GPR_RBP, GPR_RSI, GPR_RDI, GPR_R8, GPR_R9, GPR_R10, GPR_R11 };
@@ -175,6 +181,8 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes);
 bool copy_uses_r11(const struct code *code, const uint8_t *bytes);
 unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
 
+void copy_far(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
+
 /* Loads the target of an indirect branch into RCX, which is spilled. */
 void copy_target(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
 
@@ -298,6 +306,8 @@ struct thread {
   int own_fd;
   struct signal_table *actions; /* the runtime's, or */
   struct signal_table own_actions;
+  bool is_traced; /* it asked to be: what it executes is not recorded */
+  uint64_t rseq;  /* where it registered, 0: not */
   uint64_t signal_mask; /* what the application has blocked */
   struct signal_stack signal_stack;
   uint64_t saved_mask;   /* and will have again behind a call that waits with another mask, if */
@@ -347,8 +357,8 @@ int thread_move(struct thread *thread, const struct process_state *state);
 /* The thread of that use of a page has ended, if it did not say so itself. */
 void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial);
 
-/* The same for all threads of a process, which has executed another program. */
-void thread_bury_all(struct runtime *runtime, uint32_t process);
+/* The same for all threads of the calling process, which has executed another program: that page was of one of them. */
+void thread_bury_all(struct runtime *runtime, uint32_t slot);
 
 /* clone, clone3, fork, vfork, exit and exit_group. Return what the application gets in RAX; a thread or process that
  * they make goes on in the cache by itself, behind the system call. */
@@ -416,6 +426,7 @@ struct image {
   uint64_t entry;   /* where it starts */
   uint64_t headers; /* address of its program headers */
   uint16_t header_count, header_size;
+  bool has_stack_code; /* its stack is to be executable */
 };
 
 struct runtime {
@@ -454,6 +465,10 @@ void runtime_unlock(struct runtime *runtime);
  * be read. */
 struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step);
 
+/* Bytes of address space that the cache and the pages' table take. */
+uint64_t cache_memory(const struct runtime *runtime);
+uint64_t page_memory(void);
+
 /* cache.c; with the lock held */
 int cache_init(struct runtime *runtime);
 struct unit *cache_find(struct runtime *runtime, uint64_t address); /* none that is stale */
@@ -491,6 +506,17 @@ bool code_write_fault(struct thread *thread, uint64_t address, uint64_t rip);
  * interpreter if there is one. Does not return if it fails. */
 void load_program(struct runtime *runtime, const char *path, struct image *ret_program, struct image *ret_start);
 
+/* map.c: mmap, munmap, mremap, mprotect, pkey_mprotect, madvise. And for a program whose stack is to be executable. */
+int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument[6]);
+void map_stack_code(struct runtime *runtime, uint64_t stack);
+
+/* self.c: what a program asks about itself. */
+int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6]);
+int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path);
+int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6]);
+bool self_is_exe(struct thread *thread, uint64_t path); /* is the path that of the program itself in /proc? */
+void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size);
+
 /* syscall.c: makes the system call that the application's registers ask for; state->rip is behind it. Returns false: a
  * signal comes first, the call is to be made again behind its handler. */
 bool syscall_make(struct thread *thread);
@@ -499,6 +525,9 @@ bool syscall_make(struct thread *thread);
  * not made, or is to be made again after its handler. start.S. */
 enum { EINTR_AGAIN = 4095 };
 int64_t syscall_pass(uint64_t number, const uint64_t argument[6]);
+
+/* far.c: does what the far branch of this step does. */
+void far_make(struct thread *thread, uint32_t number);
 
 /* dispatch.c: called from start.S on the runtime's stack; return when state->resume says where to go on. */
 void dispatch_direct(void);

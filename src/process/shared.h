@@ -111,6 +111,8 @@ struct process_state {
   uint64_t signal_address; /* si_addr, */
   uint64_t death_rip, death_flags, death_registers[16]; /* and the application's registers, with END_SIGNAL */
   char name[16];
+  uint32_t numbering; /* which PID namespace the system's numbers are of: the same number means the same, 0 is ours */
+  uint32_t unused_last;
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

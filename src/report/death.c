@@ -18,6 +18,7 @@
 #define RED "\033[1;31m"
 #define PLAIN "\033[0m"
 
+#define FLUSHED 65536u
 #define MEASURED 256u /* rows that the width of the columns is made for */
 #define WIDEST 48u    /* what is wider stands out of its column */
 
@@ -44,6 +45,14 @@ static void put_safe(struct death_printer *printer, const char *string)
   else
     printer->error = -ENOMEM;
   free(copy);
+}
+
+void death_flush(struct death_printer *printer)
+{
+  if (!printer->options->flush || printer->text->length < FLUSHED || printer->error < 0)
+    return;
+  printer->options->flush(printer->options->data, printer->text);
+  printer->before = printer->text->length;
 }
 
 const char *death_base(const char *path)
@@ -347,8 +356,10 @@ static void put_thread(struct death_printer *printer, const struct report_thread
   }
   measure(printer, thread, widths);
   put_titles(printer, widths);
-  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;)
+  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;) {
     put_row(printer, thread, i, widths);
+    death_flush(printer);
+  }
   if (!thread->is_cut)
     death_put(printer, "  that is all: the thread began there\n");
 }
@@ -372,16 +383,15 @@ static void print_text(struct death_printer *printer)
 
 int report_death_print(struct text *text, const struct report_death *death, const struct report_death_options *options)
 {
-  struct death_printer printer = {.text = text, .death = death, .options = options};
-  size_t before = text->length;
+  struct death_printer printer = {.text = text, .before = text->length, .death = death, .options = options};
 
   if (options->format == REPORT_JSON)
     death_print_json(&printer);
   else
     print_text(&printer);
   if (printer.error < 0 && text->data) {
-    text->length = before;
-    text->data[before] = '\0';
+    text->length = printer.before;
+    text->data[printer.before] = '\0';
   }
   return printer.error;
 }

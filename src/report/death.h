@@ -12,12 +12,16 @@
 /* A report that is being printed. Remembers its first failure: nothing is added any more. */
 struct death_printer {
   struct text *text;
+  size_t before; /* length that the text had */
   int error;
   const struct report_death *death;
   const struct report_death_options *options;
 };
 
 void death_put(struct death_printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Lets go what there is, if it is long. Between rows. */
+void death_flush(struct death_printer *printer);
 
 /* What is at an address of a thread. Returns false if nothing is known. */
 bool death_place(const struct death_printer *printer, const struct report_thread *thread, uint32_t mark,

@@ -3,7 +3,12 @@
  * The end of a program for programs: one JSON object. Keys are always there; what is not known is null. Addresses are
  * strings, since JSON readers keep only 53 bits of a number.
  */
+#include <string.h>
+
 #include "report/death.h"
+
+/* What most strings are made of: copied as it is, many at once. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+/ [],*"
 
 static void put_string(struct death_printer *printer, const char *string)
 {
@@ -13,9 +18,11 @@ static void put_string(struct death_printer *printer, const char *string)
   }
   death_put(printer, "\"");
   while (*string) {
-    size_t size = utf8_size(string);
+    size_t plain = strspn(string, PLAIN), size = utf8_size(string);
 
-    if (!size)
+    if (plain)
+      death_put(printer, "%.*s", (int)(size = plain), string);
+    else if (!size)
       death_put(printer, "\\ufffd");
     else if (*string == '"' || *string == '\\')
       death_put(printer, "\\%c", *string);
@@ -152,6 +159,7 @@ static void put_branches(struct death_printer *printer, const struct report_thre
     death_put(printer, ", \"kind\": \"%s\"", lb_branch_kind_name(branch->kind));
     put_instruction(printer, thread, thread->marks[i], branch->from);
     death_put(printer, "}");
+    death_flush(printer);
   }
 }
 

@@ -71,8 +71,8 @@ struct report_files {
   void (*close)(void *data, const void *bytes, size_t size);
   /* The symbols of this file cannot be used; once for each file. Both strings are fit to be printed. */
   void (*warn)(void *data, const char *name, const char *why);
-  /* The same file with its debug file, if it has one: more names than the file itself has. Returns 0, or negative. May be
-   * NULL. */
+  /* The same file with its debug file, if it has one: more names than the file itself has. Returns 0, or negative. May
+   * be NULL. */
   int (*module)(void *data, const char *name, struct symbol_module **ret_module);
 };
 
@@ -209,13 +209,13 @@ int report_summary_edges(struct report_summary *summary, struct report_edge *ret
 
 struct symbol_place;
 
-/* Where addresses lead: in which files, and what code is there. `mark` is the branch's own, REPORT_NOW stands for the end
- * of the program. */
+/* Where addresses lead: in which files, and what code is there. `mark` is the branch's own, REPORT_NOW stands for the
+ * end of the program. */
 #define REPORT_NOW UINT32_MAX
 struct report_places {
   void *data; /* handed to the functions */
-  /* What is at an address of a thread's address space. Returns false, touching nothing, if nothing is known. The strings
-   * are fit to be printed, and good until the report is printed. */
+  /* What is at an address of a thread's address space. Returns false, touching nothing, if nothing is known. The
+   * strings are fit to be printed, and good until the report is printed. */
   bool (*find)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place);
   /* The bytes of code there. Returns how many there are, at most `size`. */
   size_t (*code)(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size);
@@ -242,12 +242,12 @@ enum report_ending {
 
 struct report_death {
   enum report_ending ending;
-  uint32_t process;    /* the system's number */
-  const char *program; /* path; "": not known */
-  int signal, code;    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
-  uint64_t address;    /* si_addr */
-  int status;          /* REPORT_EXITED */
-  uint64_t rip, flags, registers[16]; /* REPORT_DIED: at the end; in the order of the encoding */
+  uint32_t process;                    /* the system's number */
+  const char *program;                 /* path; "": not known */
+  int signal, code;                    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
+  uint64_t address;                    /* si_addr */
+  int status;                          /* REPORT_EXITED */
+  uint64_t rip, flags, registers[16];  /* REPORT_DIED: at the end; in the order of the encoding */
   const struct report_thread *threads; /* the one that ended it first */
   size_t thread_count;
 };
@@ -256,10 +256,13 @@ struct report_death_options {
   enum report_format format; /* without a recorder WINDBG is TABLE */
   bool wants_color;
   const struct report_places *places;
+  /* Not NULL: is given the text, with `data`, whenever it has grown long, and empties it. */
+  void (*flush)(void *data, struct text *text);
+  void *data;
 };
 
-/* Appends it to `text`, each line ended; as JSON, one object. Returns 0, or -ENOMEM: the text is then as it was before.
- */
+/* Appends it to `text`, each line ended; as JSON, one object. Returns 0, or -ENOMEM: the text is then as it was before,
+ * or as `flush` left it. */
 int report_death_print(struct text *text, const struct report_death *death, const struct report_death_options *options);
 
 #endif

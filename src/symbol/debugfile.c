@@ -58,8 +58,6 @@ static bool candidate_fits(const struct debug_search *search, const struct elf_f
   const struct symbol_layout *layout = search->layout;
   struct symbol_layout other;
 
-  if (candidate->device == search->file->device && candidate->inode == search->file->inode)
-    return false;
   elf_layout(candidate->elf, &other);
   if (layout->build_id_size && other.build_id_size)
     return layout->build_id_size == other.build_id_size &&

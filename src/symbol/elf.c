@@ -172,8 +172,6 @@ static int file_stat(struct elf_file *file)
   if ((uint64_t)status.st_size > ELF_FILE_MAX)
     return LB_E_TOO_BIG;
   file->size = (uint64_t)status.st_size;
-  file->device = status.st_dev;
-  file->inode = status.st_ino;
   return 0;
 }
 

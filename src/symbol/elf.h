@@ -19,7 +19,6 @@ struct elf_file {
   int fd;     /* -1: it is in memory */
   char *copy; /* that memory */
   uint64_t size;
-  uint64_t device, inode;
 };
 
 /* Both leave a file that elf_close takes, also when they fail. */

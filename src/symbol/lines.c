@@ -38,7 +38,7 @@ static int lines_read(struct symbol_lines *lines)
   return units_read(lines);
 }
 
-int lines_open(const struct elf_file *file, const struct symbol_layout *layout, struct symbol_lines **ret_lines)
+int lines_open(const struct elf_file *file, struct symbol_lines **ret_lines)
 {
   struct symbol_lines *lines;
   Elf_Scn *table;
@@ -49,7 +49,6 @@ int lines_open(const struct elf_file *file, const struct symbol_layout *layout, 
   lines = calloc(1, sizeof(*lines));
   if (!lines)
     return -ENOMEM;
-  lines->layout = layout;
   lines->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
   if (lines->dwarf) {
     dwarf_new_oom_handler(lines->dwarf, memory_fail);

@@ -43,7 +43,6 @@ struct unit {
 
 struct symbol_lines {
   Dwarf *dwarf;
-  const struct symbol_layout *layout;
   Elf_Data *table; /* .debug_line, or NULL */
   uint64_t table_bytes;
   bool is_broken; /* libdw ran out of memory in the middle of something */
@@ -56,9 +55,9 @@ struct symbol_lines {
   size_t path_bytes;
 };
 
-/* Reads which unit lies where. `file` and `layout` must stay. Returns 0; LB_E_NO_SYMBOLS if there is nothing that can
- * be used; -ENOMEM. */
-int lines_open(const struct elf_file *file, const struct symbol_layout *layout, struct symbol_lines **ret_lines);
+/* Reads which unit lies where. `file` must stay. Returns 0; LB_E_NO_SYMBOLS if there is nothing that can be used;
+ * -ENOMEM. */
+int lines_open(const struct elf_file *file, struct symbol_lines **ret_lines);
 void lines_close(struct symbol_lines *lines); /* takes NULL */
 
 /* Fills the frames of a place. Returns false if nothing is known. */

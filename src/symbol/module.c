@@ -125,8 +125,8 @@ static void module_read_lines(struct symbol_module *module)
   if (module->has_lines)
     return;
   module->has_lines = true;
-  if (lines_open(&module->file, &module->layout, &module->lines) < 0 && module_debug(module))
-    (void)lines_open(&module->debug, &module->layout, &module->lines);
+  if (lines_open(&module->file, &module->lines) < 0 && module_debug(module))
+    (void)lines_open(&module->debug, &module->lines);
 }
 
 /* ---- questions ---- */

@@ -24,7 +24,8 @@ struct symbol_table;
 
 /* Reads the symbols out of a file in memory, which need not stay: an ELF file if it begins like one, else a map.
  * Returns 0; LB_E_NO_SYMBOLS for a file without any; LB_E_BAD_SYNTAX for an ELF file that cannot be understood, or a
- * map that holds zero bytes; LB_E_TOO_BIG for more than SYMBOL_COUNT_MAX; -ENOMEM. */
+ * map that holds zero bytes; LB_E_TOO_BIG for more than SYMBOL_COUNT_MAX, or sections over each other that are greater
+ * than the file together; -ENOMEM. */
 int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_table);
 
 /* Takes NULL. */
@@ -50,7 +51,6 @@ bool symbol_table_address(const struct symbol_table *table, const char *name, ui
 struct symbol_piece {
   uint64_t address, physical, size; /* as it is linked, as it is loaded, bytes in the file */
   uint64_t offset;                  /* in the file */
-  bool is_code;                     /* it may be executed */
 };
 
 struct symbol_layout {
@@ -60,7 +60,7 @@ struct symbol_layout {
   size_t build_id_size; /* 0: it has none */
 };
 
-/* Returns 0, LB_E_BAD_SYNTAX for what is no ELF file, or -ENOMEM. */
+/* Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG as above; -ENOMEM. */
 int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout);
 
 /* Where the byte at an offset in the file lies, as the file is linked. Files are mapped by pages, so that a mapping may
@@ -95,8 +95,8 @@ struct symbol_place {
 /* Opens a file; it stays open. Symbols and lines are read when they are first asked for. They come from the file itself
  * or from its debug file, which is looked for by build-id in DEBUG_ROOT/.build-id, and by .gnu_debuglink beside the
  * file, in .debug beside it and in DEBUG_ROOT; `debug_root` NULL: /usr/lib/debug.
- * Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG; -ENOMEM; the -errno of opening, with -ESPIPE for
- * what is no regular file. */
+ * Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG as above; -ENOMEM; the -errno of opening, with
+ * -ESPIPE for what is no regular file. */
 int symbol_module_open(const char *path, const char *debug_root, struct symbol_module **ret_module);
 
 /* The same for a file in memory, of which it makes a copy. No debug file is looked for. Returns as above. */

@@ -109,18 +109,10 @@ int entry_holds(struct symbol_lines *lines, Dwarf_Die *die, uint64_t address)
   return answer;
 }
 
-/* Code that the linker threw away keeps its entries, at address 0 or beyond the end. */
-static bool range_is_code(const struct symbol_lines *lines, uint64_t start, uint64_t end)
+/* Code that the linker threw away keeps its entries: at address 0, or so that it would end before it starts. */
+static bool range_is_alive(uint64_t start, uint64_t end)
 {
-  if (!start || end <= start)
-    return false;
-  for (size_t i = 0; i < lines->layout->count; i++) {
-    const struct symbol_piece *piece = &lines->layout->pieces[i];
-
-    if (piece->is_code && start - piece->address < piece->size)
-      return true;
-  }
-  return false;
+  return start && start < end;
 }
 
 static int entry_add_ranges(struct symbol_lines *lines, Dwarf_Die *die, struct range_list *list, uint64_t value)
@@ -130,7 +122,7 @@ static int entry_add_ranges(struct symbol_lines *lines, Dwarf_Die *die, struct r
   int r = 0;
 
   while (r >= 0 && lines_work(lines) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-    if (range_is_code(lines, start, end))
+    if (range_is_alive(start, end))
       r = range_list_add(list, &(struct range){start, end, value});
   return r;
 }

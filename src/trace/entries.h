@@ -43,13 +43,14 @@ enum {
 /* An entry that stands for whatever made no sense when it was written: nothing that a walker could take. */
 #define ENTRY_BAD PATH_ENTER
 
-struct entry_guess {
-  uint32_t first, second; /* 0: none */
+/* Guesses by a hash, 0: none. The second ones lie apart: mostly nobody looks at them. */
+struct entry_guesses {
+  uint32_t first[ENTRIES_CONTEXTS];
+  uint32_t second[ENTRIES_CONTEXTS];
 };
 
 struct entry_model {
-  struct entry_guess by_context[ENTRIES_CONTEXTS];
-  struct entry_guess by_last[ENTRIES_CONTEXTS];
+  struct entry_guesses by_context, by_last;
   uint32_t context;
   uint32_t last;
   uint64_t from, to; /* of the last event */

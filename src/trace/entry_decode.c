@@ -46,9 +46,9 @@ static bool run_read(struct entry_decoder *decoder)
 /* What the next symbol says, 0 if nothing. */
 static uint32_t symbol_read(struct entry_decoder *decoder)
 {
-  struct entry_guess *guess = &decoder->model.by_last[entry_hash(decoder->model.last)];
+  struct entry_guesses *guesses = &decoder->model.by_last;
   uint64_t symbol = cursor_varint(&decoder->symbols);
-  uint32_t first = guess->first, entry = guess->second;
+  uint32_t hash = entry_hash(decoder->model.last), first = guesses->first[hash], entry = guesses->second[hash];
 
   if (decoder->symbols.is_short || symbol > (uint64_t)SYMBOL_OTHER + UINT32_MAX)
     return 0;
@@ -56,17 +56,20 @@ static uint32_t symbol_read(struct entry_decoder *decoder)
     return first;
   if (symbol != SYMBOL_SECOND)
     entry = (first ? first : decoder->model.last) + (uint32_t)zagzig(symbol - SYMBOL_OTHER);
-  *guess = (struct entry_guess){entry, first};
+  guesses->first[hash] = entry;
+  guesses->second[hash] = first;
   return entry;
 }
 
 /* What came in place of the first guess, 0 if nothing. */
 static uint32_t other_read(struct entry_decoder *decoder)
 {
-  struct entry_guess *place = &decoder->model.by_context[decoder->model.context];
-  uint32_t entry = decoder->what == RUN_OTHER ? symbol_read(decoder) : place->second;
+  struct entry_guesses *guesses = &decoder->model.by_context;
+  uint32_t context = decoder->model.context;
+  uint32_t entry = decoder->what == RUN_OTHER ? symbol_read(decoder) : guesses->second[context];
 
-  *place = (struct entry_guess){entry, place->first};
+  guesses->second[context] = guesses->first[context];
+  guesses->first[context] = entry;
   decoder->what = RUN_ON;
   return entry;
 }
@@ -97,7 +100,7 @@ static size_t run_take(struct entry_decoder *decoder, uint32_t *words, size_t ro
   size_t most = decoder->run < room ? decoder->run : room, done = 0;
 
   while (done < most) {
-    uint32_t guess = model->by_context[context].first;
+    uint32_t guess = model->by_context.first[context];
 
     if (guess == 0 || guess == PATH_EVENT)
       break;
@@ -119,7 +122,7 @@ static size_t one_take(struct entry_decoder *decoder, uint32_t *words)
 
   if (decoder->run) {
     decoder->run--;
-    entry = model->by_context[model->context].first;
+    entry = model->by_context.first[model->context];
   } else {
     entry = other_read(decoder);
   }

@@ -29,18 +29,19 @@ static uint64_t entry_difference(uint32_t entry, uint32_t guess)
 /* What neither guess foresaw. */
 static uint8_t *symbol_put(struct entry_model *model, uint32_t last, uint32_t entry, uint8_t *at)
 {
-  struct entry_guess *guess = &model->by_last[entry_hash(last)];
-  uint32_t first = guess->first;
+  struct entry_guesses *guesses = &model->by_last;
+  uint32_t hash = entry_hash(last), first = guesses->first[hash];
 
   if (entry == first) {
     *at++ = SYMBOL_FIRST;
     return at;
   }
-  if (entry == guess->second)
+  if (entry == guesses->second[hash])
     *at++ = SYMBOL_SECOND;
   else
     at = varint_put(at, SYMBOL_OTHER + entry_difference(entry, first ? first : last));
-  *guess = (struct entry_guess){entry, first};
+  guesses->first[hash] = entry;
+  guesses->second[hash] = first;
   return at;
 }
 
@@ -61,20 +62,21 @@ static uint8_t *event_put(struct entry_model *model, const uint32_t words[PATH_E
 /* Returns how many entries there were. */
 static size_t strings_fill(struct entry_model *model, const uint32_t *words, size_t count, struct strings *strings)
 {
+  struct entry_guesses *guesses = &model->by_context;
   uint32_t context = 0, last = 0, run = 0;
   uint8_t *at = strings->run;
   size_t entries = 0;
 
   for (size_t i = 0; i < count; i++, entries++) {
-    struct entry_guess *guess = &model->by_context[context];
-    uint32_t entry = words[i];
+    uint32_t entry = words[i], first = guesses->first[context];
 
-    if (guess->first != entry) {
-      unsigned is_other = guess->second != entry;
+    if (first != entry) {
+      unsigned is_other = guesses->second[context] != entry;
 
       *at++ = (uint8_t)(run << 1 | is_other);
       run = 0;
-      *guess = (struct entry_guess){entry, guess->first};
+      guesses->first[context] = entry;
+      guesses->second[context] = first;
       if (is_other)
         strings->symbol = symbol_put(model, last, entry, strings->symbol);
     } else if (++run == RUN_MOST) {

@@ -51,13 +51,14 @@ struct reader_step {
 _Static_assert(sizeof(struct reader_step) == 32, "");
 
 #define READER_WORDS 2048u
+#define READER_AHEAD 8u /* words whose steps are fetched before they are needed */
 
 /* Entries that are being read. */
 struct reader_entries {
   struct entry_decoder decoder;
   struct path_walker walker;
-  struct path_step step;        /* for the walker */
-  uint32_t words[READER_WORDS]; /* of which are not yet used: */
+  struct path_step step;                       /* for the walker */
+  uint32_t words[READER_WORDS + READER_AHEAD]; /* of which are not yet used: */
   size_t at, count;
   bool is_lost;   /* what came last made no sense, and was given as a gap */
   bool is_excess; /* there were more branches than the chunk says */

@@ -14,8 +14,9 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
 #define EVENT_SIZE (1 + PATH_EVENT_WORDS)
-#define CHUNK_ROOM (CHUNK_ENTRIES_MAX - EVENT_SIZE - 1) /* a chunk that has more has no room for what one can become   \
-                                                         */
+#define CHUNK_ROOM                                                                                                     \
+  (CHUNK_ENTRIES_MAX - EVENT_SIZE - 1) /* a chunk that has more has no room for what one can become                    \
+                                        */
 
 /* ---- one entry that is not simply a step that is known ---- */
 

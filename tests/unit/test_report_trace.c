@@ -38,7 +38,7 @@ static void none_warn(void *data, const char *name, const char *why)
   warned++;
 }
 
-static const struct report_files none = {NULL, none_open, none_close, none_warn};
+static const struct report_files none = {NULL, none_open, none_close, none_warn, NULL};
 
 static struct report_names *names_new(const struct report_files *files)
 {

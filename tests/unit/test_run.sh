@@ -366,6 +366,8 @@ if [ "$(id -u)" -eq 0 ] && cp crash setid && chown 12345 setid && chmod u+s seti
   [ $status -eq 126 ] && complained 'set-user-id' && silent
   verdict 'a set-user-id program' $?
 fi
+(ulimit -n 40 && run run ls /proc/self/fd && [ $status -eq 0 ] && [ "$(tr '\n' ' ' <out)" = '0 1 2 3 ' ])
+verdict 'few descriptors, and none of ours among those the program sees' $?
 run run env
 env >expected
 sed -i '/^_=/d' out expected

@@ -242,6 +242,32 @@ static void test_elf(void **state)
   symbol_table_free(table);
 }
 
+/* Of several names the one for people; a label without a size ends with its section. */
+static void test_best_name(void **state)
+{
+  static const struct piece pieces[] = {
+    {"_visible", 0xC0100000, 8, FUNC, 1},
+    {"visible", 0xC0100000, 8, ELF32_ST_INFO(STB_WEAK, STT_FUNC), 1},
+    {"local", 0xC0100010, 8, ELF32_ST_INFO(STB_LOCAL, STT_FUNC), 1},
+    {"_global", 0xC0100010, 8, FUNC, 1},
+    {"label", 0xC0100020, 8, LABEL, 1},
+    {"_picker", 0xC0100020, 8, ELF32_ST_INFO(STB_LOCAL, STT_GNU_IFUNC), 1},
+    {"end", 0xC0100FF0, 0, LABEL, 1},
+  };
+  struct symbol_table *table;
+  struct image image;
+
+  (void)state;
+  image_make(&image, pieces, sizeof(pieces) / sizeof(*pieces));
+  table = read_bytes(&image, sizeof(image));
+  assert_found(table, 0xC0100000, "visible", 0);
+  assert_found(table, 0xC0100010, "_global", 0);
+  assert_found(table, 0xC0100020, "_picker", 0);
+  assert_found(table, 0xC0100FFF, "end", 15);
+  assert_nothing(table, 0xC0101000);
+  symbol_table_free(table);
+}
+
 static void test_own_file(void **state)
 {
   FILE *file = fopen("/proc/self/exe", "rb");
@@ -275,6 +301,15 @@ static void test_layout(void **state)
   assert_int_equal(layout.pieces[0].size, 0x100);
   assert_int_equal(layout.build_id_size, 0);
   assert_int_equal(symbol_layout_read("no", 2, &layout), LB_E_BAD_SYNTAX);
+  layout.pieces[0].offset = 0x1180;
+  uint64_t address = 77;
+  assert_true(symbol_layout_address(&layout, 0x1185, &address));
+  assert_int_equal(address, 0xC0100005);
+  assert_true(symbol_layout_address(&layout, 0x1000, &address)); /* the page before it is mapped with it */
+  assert_int_equal(address, 0xC00FFE80);
+  assert_false(symbol_layout_address(&layout, 0x1280, &address));
+  assert_false(symbol_layout_address(&layout, 0xFFF, &address));
+  assert_int_equal(address, 0xC00FFE80);
   struct {
     Elf32_Nhdr head;
     char name[4];
@@ -329,6 +364,7 @@ int main(void)
     cmocka_unit_test(test_ends_of_the_address_space),
     cmocka_unit_test(test_bad_maps),
     cmocka_unit_test(test_elf),
+    cmocka_unit_test(test_best_name),
     cmocka_unit_test(test_own_file),
     cmocka_unit_test(test_layout),
     cmocka_unit_test(test_bad_elf),

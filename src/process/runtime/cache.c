@@ -12,11 +12,12 @@
 
 enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STUB_MOST = 128 };
 
+static const uint64_t area_units_size = CACHE_AREA_SIZE / CACHE_GRAIN / 2 * sizeof(uint32_t);
 static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an instruction */
 
 static void *memory_for(uint64_t size)
 {
-  int64_t memory = kernel_map(0x200000000000, size, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0);
+  int64_t memory = kernel_map(PLACE_PRIVATE, size, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0);
   return is_failure(memory) ? NULL : (void *)memory;
 }
 
@@ -28,6 +29,15 @@ int cache_init(struct runtime *runtime)
   runtime->local = memory_for((uint64_t)runtime->step_capacity * sizeof(*runtime->local));
   bool is_good = runtime->units && runtime->index && runtime->places && runtime->local;
   return is_good ? 0 : -12;
+}
+
+uint64_t cache_memory(const struct runtime *runtime)
+{
+  uint64_t size = CACHE_UNITS * sizeof(*runtime->units) + CACHE_INDEX * sizeof(*runtime->index) +
+                  (uint64_t)CACHE_PLACES * sizeof(*runtime->places) + runtime->step_capacity * sizeof(*runtime->local);
+  for (unsigned i = 0; i < CACHE_AREAS && runtime->areas[i].code; i++)
+    size += CACHE_AREA_SIZE + area_units_size;
+  return size;
 }
 
 /* ---- areas ---- */
@@ -60,7 +70,7 @@ static int64_t map_near(uint64_t address)
 static bool area_open(struct area *area, uint64_t address)
 {
   int64_t code = map_near(address);
-  uint32_t *units = memory_for(CACHE_AREA_SIZE / CACHE_GRAIN / 2 * sizeof(*units));
+  uint32_t *units = memory_for(area_units_size);
   if (is_failure(code) || !units)
     return false;
   kernel_call(28, (uint64_t)code, CACHE_AREA_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */

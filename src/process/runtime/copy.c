@@ -37,7 +37,8 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes)
   (void)bytes;
   if (code->prefixes & CODE_GS || uses_gs(code))
     return COPY_GS;
-  if (code->flow == CODE_FAR || is_xbegin || is_sysenter || is_short_branch(code))
+  bool is_far = code->flow == CODE_FAR && (code->prefixes & CODE_66 || code->map);
+  if (is_far || is_xbegin || is_sysenter || is_short_branch(code))
     return COPY_REFUSE;
   return COPY_FINE;
 }
@@ -176,6 +177,21 @@ unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint
   copy_rebased(emitter, code, bytes, base);
   emit_reload(emitter, base, STATE_SPILL);
   return spill_of(base);
+}
+
+/* The address of a far pointer, FF /3 and FF /5: LEA. */
+void copy_far(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
+{
+  if (code->is_rip_relative) {
+    emit_address(emitter, GPR_RCX, rip_target(code, bytes, address));
+    return;
+  }
+  if (code->prefixes & CODE_67)
+    emit_byte(emitter, 0x67);
+  emit_byte(emitter, 0x48 | (code->rex & 3));
+  emit_byte(emitter, 0x8D);
+  emit_byte(emitter, (code->modrm & 0xC7) | GPR_RCX << 3);
+  emit_bytes(emitter, bytes + code->modrm_offset + 1, code->length - code->modrm_offset - 1u);
 }
 
 /* FF /2 and FF /4 become 8B /r: a MOV of 64 bits into RCX with the same operand. F2 and F3 mean nothing to either. */

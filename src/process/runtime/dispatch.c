@@ -191,6 +191,16 @@ void dispatch_syscall(void)
     runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0,
                  thread->runtime->steps[running_head(thread)].from);
   const struct path_step *step = &thread->runtime->steps[number];
+  if (step->kind != LB_BRANCH_SYSCALL) {
+    far_make(thread, number);
+    return;
+  }
+  if (state->pending) { /* before the call */
+    log_event(thread, LB_BRANCH_KINDS, number - step->head - 1, step->from, 0);
+    state->rip = step->from;
+    dispatch_to(thread);
+    return;
+  }
   state->rip = step->to;
   state->registers[GPR_RCX] = step->to;
   state->registers[GPR_R11] = state->flags;

@@ -210,7 +210,7 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
 {
   const struct runtime *runtime = thread->runtime;
   int64_t result = 0;
-  bool is_tried = !thread->is_unrecorded && !runtime->is_confined && exec_count(thread, exec);
+  bool is_tried = !thread->is_unrecorded && !thread->is_traced && !runtime->is_confined && exec_count(thread, exec);
   struct work *work = is_tried ? work_open(thread, exec->count) : NULL;
   thread->state->end = END_EXEC;
   if (work && exec_prepare(thread, exec, work))
@@ -250,8 +250,12 @@ int64_t exec_call_at(struct thread *thread, const uint64_t argument[6])
 
 void exec_arrived(struct runtime *runtime, const char *word)
 {
+  uint32_t slot = 0;
   while (*word && *word != ':')
     word++;
-  if (*word)
-    thread_bury_all(runtime, (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0));
+  if (!*word)
+    return;
+  for (word++; *word >= '0' && *word <= '9' && slot < PROCESS_THREADS; word++)
+    slot = slot * 10 + (uint32_t)(*word - '0');
+  thread_bury_all(runtime, slot);
 }

@@ -123,14 +123,14 @@ static int64_t reserve_interpreter(uint64_t size)
 }
 
 /* A program lies below its heap, as the kernel would place it, if that is free. */
-static int64_t reserve_anywhere(uint64_t size, uint64_t alignment, bool is_program)
+static int64_t reserve_anywhere(uint64_t size, uint64_t alignment, bool is_low)
 {
   enum { FLAGS = RESERVE_FLAGS };
-  if (!is_program && size <= INTERPRETER_PLACE && alignment == PROCESS_PAGE)
+  if (!is_low && size <= INTERPRETER_PLACE && alignment == PROCESS_PAGE)
     return reserve_interpreter(size);
   uint64_t heap = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
   uint64_t wish = (heap - size) & ~(alignment - 1);
-  if (is_program && heap > size && size < heap - size) {
+  if (is_low && heap > size && size < heap - size) {
     int64_t result = kernel_map(wish, size, PROT_NONE, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
     if (result == (int64_t)wish)
       return result;
@@ -149,6 +149,15 @@ static int64_t reserve_anywhere(uint64_t size, uint64_t alignment, bool is_progr
   return (int64_t)start;
 }
 
+/* A program without one is placed by the kernel where interpreters are. */
+static bool file_has_interpreter(const struct file *file)
+{
+  for (unsigned i = 0; i < file->header.e_phnum; i++)
+    if (file->segments[i].p_type == PT_INTERP)
+      return true;
+  return false;
+}
+
 /* Takes the addresses of the whole file. Returns what is added to each of its addresses. */
 static bool file_reserve(struct file *file, uint64_t *ret_base)
 {
@@ -163,7 +172,7 @@ static bool file_reserve(struct file *file, uint64_t *ret_base)
     *ret_base = 0;
     return result == (int64_t)span.start || file_fail(file, PROCESS_E_NO_PLACE, result);
   }
-  int64_t result = reserve_anywhere(size, alignment, file->is_program);
+  int64_t result = reserve_anywhere(size, alignment, file->is_program && file_has_interpreter(file));
   if (is_failure(result))
     return file_fail(file, PROCESS_E_NO_PLACE, result);
   *ret_base = (uint64_t)result - span.start;
@@ -217,6 +226,8 @@ static bool file_map(struct file *file, struct runtime *runtime, struct image *r
     return false;
   for (unsigned i = 0; i < header->e_phnum; i++) {
     const Elf64_Phdr *segment = &file->segments[i];
+    if (segment->p_type == PT_GNU_STACK)
+      image.has_stack_code = segment->p_flags & PF_X;
     if (segment->p_type != PT_LOAD)
       continue;
     if (!file_map_segment(file, runtime, segment, image.base))

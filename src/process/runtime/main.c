@@ -54,7 +54,7 @@ static int number_of(const char *text)
 /* Out of the way of what the application maps, and of what wants to be near that. */
 static void *map_shared(int fd, uint64_t offset, uint64_t size)
 {
-  int64_t address = kernel_map(0x100000000000, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, offset);
+  int64_t address = kernel_map(PLACE_SHARED, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, offset);
   if (is_failure(address))
     runtime_fail(the_runtime.control ? PROCESS_E_NO_MEMORY : PROCESS_E_BAD_START, (int)address, 0);
   return (void *)address;
@@ -164,6 +164,14 @@ static void set_name(const char *path)
   kernel_call(__NR_prctl, PR_SET_NAME, (uint64_t)name, 0, 0, 0, 0);
 }
 
+static uint64_t auxv_size(const uint64_t *auxv)
+{
+  const uint64_t *at = auxv;
+  while (at[0] != AT_NULL)
+    at += 2;
+  return (uint64_t)(at + 2 - auxv) * sizeof(*at);
+}
+
 static struct thread *first_thread(struct runtime *runtime, uint64_t *stack)
 {
   struct thread *thread = thread_new(runtime, (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0), 0);
@@ -196,6 +204,9 @@ _Noreturn void runtime_main(uint64_t *stack)
   set_name(name);
   stack += OWN_WORDS;
   stack[0] = count - OWN_WORDS;
+  self_set_command(words[OWN_WORDS], auxv, auxv_size(auxv));
+  if (program.has_stack_code)
+    map_stack_code(runtime, (uint64_t)stack);
   struct thread *thread = first_thread(runtime, stack);
   signal_init(runtime, thread);
   thread->state->rip = start.entry;

@@ -39,13 +39,18 @@ struct page_table {
 
 int page_init(struct runtime *runtime)
 {
-  int64_t memory = kernel_map(0x200000000000, sizeof(struct page_table), PROT_READ | PROT_WRITE,
+  int64_t memory = kernel_map(PLACE_PRIVATE, sizeof(struct page_table), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (is_failure(memory))
     return (int)memory;
   runtime->pages = (struct page_table *)memory;
   runtime->pages->node_count = 1;
   return 0;
+}
+
+uint64_t page_memory(void)
+{
+  return sizeof(struct page_table);
 }
 
 static uint64_t page_of(uint64_t address)

@@ -18,7 +18,9 @@ enum { LOOKUP_SIZE = 0x80000, ERROR_SRCH = -3, ERROR_AGAIN = -11, ERROR_NOMEM = 
 static struct thread *regions;
 static uint64_t regions_end = 0; /* where the next one would lie */
 
-static const uint64_t regions_start = 0x300000000000; /* out of the application's way */
+static uint32_t first_numbering; /* of the first thread of a program */
+
+static const uint64_t regions_start = PLACE_REGIONS;
 
 static void bell_ring(const struct runtime *runtime)
 {
@@ -95,13 +97,13 @@ static uint32_t page_take_ended(const struct runtime *runtime)
   return slot;
 }
 
-/* Threads that were killed did not say so. */
-static void pages_bury(struct runtime *runtime)
+/* Threads that were killed did not say so. Those of another PID namespace cannot be asked for. */
+static void pages_bury(struct runtime *runtime, uint32_t numbering)
 {
   for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
     const struct process_state *page = page_of(runtime, slot);
     uint32_t serial = page->serial;
-    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE &&
+    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE && page->numbering == numbering &&
         kernel_call(__NR_tgkill, page->process, page->thread, 0, 0, 0, 0) == ERROR_SRCH)
       thread_bury(runtime, slot, serial);
   }
@@ -109,7 +111,7 @@ static void pages_bury(struct runtime *runtime)
 
 /* In mode PROCESS_ALL the parent frees pages, once it has read what was logged: low ones are taken first, and if there
  * is none it is waited for, but not for ever. Else the last logs are to stay: what was never used is taken first. */
-static uint32_t page_take(struct runtime *runtime)
+static uint32_t page_take(struct runtime *runtime, uint32_t numbering)
 {
   enum { TRIES = 2000, MILLISECOND = 1000000 };
   const int64_t time[2] = {0, MILLISECOND};
@@ -123,7 +125,7 @@ static uint32_t page_take(struct runtime *runtime)
     if (slot != THREAD_NO_SLOT)
       return slot;
     if (i == 0)
-      pages_bury(runtime);
+      pages_bury(runtime, numbering);
     else if (!is_read)
       break;
     bell_ring(runtime);
@@ -155,12 +157,16 @@ void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
     page_end(runtime, page);
 }
 
-void thread_bury_all(struct runtime *runtime, uint32_t process)
+void thread_bury_all(struct runtime *runtime, uint32_t slot)
 {
-  uint32_t count = pages_count(runtime);
-  for (uint32_t slot = 0; slot < count; slot++) {
+  uint32_t count = pages_count(runtime), process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+  if (slot >= count || page_of(runtime, slot)->process != process)
+    return;
+  first_numbering = page_of(runtime, slot)->numbering;
+  for (slot = 0; slot < count; slot++) {
     struct process_state *page = page_of(runtime, slot);
-    if (page->process != process || __atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
+    if (page->process != process || page->numbering != first_numbering ||
+        __atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
       continue;
     page->end = END_EXEC;
     thread_bury(runtime, slot, page->serial);
@@ -262,7 +268,7 @@ static void state_begin(const struct thread *thread, struct process_state *state
   state->end_status = 0;
 }
 
-static void state_fill(struct thread *thread, uint32_t process, uint32_t creator)
+static void state_fill(struct thread *thread, uint32_t process, uint32_t creator, uint32_t numbering)
 {
   struct process_state *state = thread->state;
   uint64_t start = region_start(thread);
@@ -273,14 +279,15 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
                                 .stack = start + REGION_STACK_END,
                                 .self = start,
                                 .process = process,
-                                .creator = creator};
+                                .creator = creator,
+                                .numbering = numbering};
   state_begin(thread, &fresh, state->serial + 1);
   *state = fresh;
 }
 
-static struct thread *new_with(struct runtime *runtime, int fd, bool is_unrecorded)
+static struct thread *new_with(struct runtime *runtime, int fd, uint32_t numbering, bool is_unrecorded)
 {
-  uint32_t slot = is_unrecorded ? THREAD_NO_SLOT : page_take(runtime);
+  uint32_t slot = is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, numbering);
   if (!is_unrecorded && slot == THREAD_NO_SLOT)
     return NULL;
   runtime_lock(runtime);
@@ -304,20 +311,21 @@ static struct thread *new_with(struct runtime *runtime, int fd, bool is_unrecord
 
 struct thread *thread_new(struct runtime *runtime, uint32_t process, uint32_t creator)
 {
-  struct thread *thread = new_with(runtime, runtime->fd, false);
+  struct thread *thread = new_with(runtime, runtime->fd, first_numbering, false);
   if (!thread)
     return NULL;
   thread->fd = &runtime->fd;
   thread->actions = &runtime->actions;
-  state_fill(thread, process, creator);
+  state_fill(thread, process, creator, first_numbering);
   return thread;
 }
 
 struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded)
 {
-  struct thread *thread = new_with(creator->runtime, *creator->fd, is_unrecorded);
+  const struct process_state *state = creator->state;
+  struct thread *thread = new_with(creator->runtime, *creator->fd, state->numbering, is_unrecorded);
   if (thread)
-    state_fill(thread, creator->state->process, creator->state->thread);
+    state_fill(thread, state->process, state->thread, state->numbering);
   return thread;
 }
 
@@ -328,14 +336,24 @@ void thread_free(struct thread *thread)
   __atomic_store_n(&thread->is_used, 0, __ATOMIC_RELEASE);
 }
 
+/* Who has no parent that it could name was born into another PID namespace. */
+static void state_number(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  state->process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+  state->thread = (uint32_t)kernel_call(__NR_gettid, 0, 0, 0, 0, 0, 0);
+  bool is_first = state->process == state->thread && state->creator;
+  if (is_first && kernel_call(__NR_getppid, 0, 0, 0, 0, 0, 0) == 0)
+    state->numbering = (thread->slot + 1) | state->serial << 13;
+}
+
 void thread_enter(struct thread *thread)
 {
   struct process_state *state = thread->state;
   int64_t result = kernel_call(__NR_arch_prctl, ARCH_SET_GS, (uint64_t)state, 0, 0, 0, 0);
   if (is_failure(result))
     runtime_fail(PROCESS_E_NO_MEMORY, (int)result, 0);
-  state->process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
-  state->thread = (uint32_t)kernel_call(__NR_gettid, 0, 0, 0, 0, 0, 0);
+  state_number(thread);
   kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)state->name, 0, 0, 0, 0);
   __atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 }
@@ -345,7 +363,7 @@ void thread_enter(struct thread *thread)
 int thread_move(struct thread *thread, const struct process_state *state)
 {
   struct runtime *runtime = thread->runtime;
-  uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime);
+  uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, state->numbering);
   if (!thread->is_unrecorded && slot == THREAD_NO_SLOT)
     return ERROR_AGAIN;
   int result = region_map_slot(runtime, region_start(thread), *thread->fd, slot);

@@ -5,6 +5,8 @@
  */
 #include "process/state.inc"
 
+#define FLAGS_OURS 0x202
+
 .macro routine name
 .global \name
 .hidden \name
@@ -56,7 +58,8 @@ leave_with:
   mov %gs:STATE_STACK, %rsp
   pushfq
   pop %gs:STATE_FLAGS
-  cld
+  push $FLAGS_OURS /* AC would make us fault, too */
+  popfq
   call *%rax
 
 /* Into the cache, with the application's registers. A signal in here begins it anew, and is delivered first. */
@@ -127,7 +130,8 @@ routine syscall_pass_abort
 /* The handler that the kernel has for every signal, on the thread's signal stack: RDI number, RSI siginfo, RDX
  * ucontext. */
 routine signal_enter
-  cld
+  push $FLAGS_OURS
+  popfq
   mov %rsp, %rbp
   and $-16, %rsp
   call signal_arrived

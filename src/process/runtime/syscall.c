@@ -5,14 +5,12 @@
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
-#include <linux/fcntl.h>
-#include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 
 #include "process/runtime.h"
 
-enum { ERROR_INVAL = -22, ERROR_FAULT = -14 };
+enum { ERROR_INVAL = -22, ERROR_FAULT = -14, ERROR_BUSY = -16 };
 enum { SHADOW_STACK_FIRST = 0x5001, SHADOW_STACK_LAST = 0x5005 };
 
 /* A call as the registers hold it. */
@@ -26,141 +24,6 @@ static int64_t call_pass(const struct call *call)
   return syscall_pass(call->number, call->argument);
 }
 
-/* ---- memory ---- */
-
-static uint64_t page_up(uint64_t size)
-{
-  return (size + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
-}
-
-/* What was at these addresses is gone or may have changed. Returns the flags of the range that was at the start. */
-static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t end, bool is_gone)
-{
-  const struct range *range = range_find(&runtime->executable, start);
-  uint32_t flags = range ? range->flags : 0;
-  if (range_remove(&runtime->executable, start, end)) {
-    page_drop(runtime, start, end);
-    if (is_gone)
-      note_put(runtime, NOTE_UNMAP, runtime->space, start, end, 0, NULL, 0);
-  }
-  return flags;
-}
-
-static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
-{
-  if (!range_add(&runtime->executable, start, end, flags))
-    runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
-}
-
-static void text_number(char *at, uint64_t number)
-{
-  char digits[24];
-  unsigned count = 0;
-  do
-    digits[count++] = (char)('0' + number % 10);
-  while (number /= 10);
-  while (count)
-    *at++ = digits[--count];
-  *at = 0;
-}
-
-static bool text_begins(const char *text, const char *begin)
-{
-  while (*begin)
-    if (*text++ != *begin++)
-      return false;
-  return true;
-}
-
-/* A file that is mapped to be executed: its path, for the parent. What has no path that can be opened is not a file to
- * it. */
-static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset)
-{
-  static const char folder[] = "/proc/self/fd/", gone[] = " (deleted)";
-  char link[64], path[4096];
-  memcpy(link, folder, sizeof(folder));
-  text_number(link + sizeof(folder) - 1, fd);
-  int64_t size = kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
-  if (size <= 0 || path[0] != '/')
-    return false;
-  path[size] = 0;
-  if (text_begins(path, "/memfd:") || text_begins(path, "/dev/") ||
-      (size > (int64_t)sizeof(gone) && text_is(path + size + 1 - sizeof(gone), gone)))
-    return false;
-  note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)size);
-  return true;
-}
-
-static void map_code(struct runtime *runtime, const struct call *call, uint64_t start, uint64_t end)
-{
-  uint64_t flags = call->argument[3];
-  bool is_file = !(flags & MAP_ANONYMOUS), is_private = (flags & 15) == MAP_PRIVATE;
-  uint32_t range = call->argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0;
-  if (is_file && is_private && !runtime->is_confined &&
-      note_file(runtime, start, end, call->argument[4], call->argument[5]))
-    range |= RANGE_FILE;
-  else if (!is_private)
-    range |= RANGE_SHARED;
-  code_add(runtime, start, end, range);
-}
-
-/* Between the kernel's change and ours nobody may translate: the lock covers both. */
-static int64_t call_mmap(struct runtime *runtime, const struct call *call)
-{
-  runtime_lock(runtime);
-  int64_t result = call_pass(call);
-  if (!is_failure(result)) {
-    uint64_t start = (uint64_t)result, end = start + page_up(call->argument[1]);
-    code_remove(runtime, start, end, true);
-    if (call->argument[2] & PROT_EXEC)
-      map_code(runtime, call, start, end);
-  }
-  runtime_unlock(runtime);
-  return result;
-}
-
-static int64_t call_mprotect(struct runtime *runtime, const struct call *call)
-{
-  runtime_lock(runtime);
-  int64_t result = call_pass(call);
-  if (!is_failure(result)) {
-    uint64_t start = call->argument[0], end = start + page_up(call->argument[1]);
-    uint32_t kept = code_remove(runtime, start, end, false) & (RANGE_FILE | RANGE_SHARED);
-    if (call->argument[2] & PROT_EXEC)
-      code_add(runtime, start, end, kept | (call->argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0));
-  }
-  runtime_unlock(runtime);
-  return result;
-}
-
-static int64_t call_munmap(struct runtime *runtime, const struct call *call)
-{
-  runtime_lock(runtime);
-  int64_t result = call_pass(call);
-  if (!is_failure(result))
-    code_remove(runtime, call->argument[0], call->argument[0] + page_up(call->argument[1]), true);
-  runtime_unlock(runtime);
-  return result;
-}
-
-static int64_t call_mremap(struct runtime *runtime, const struct call *call)
-{
-  uint64_t from = call->argument[0];
-  runtime_lock(runtime);
-  const struct range *range = range_find(&runtime->executable, from);
-  bool is_executable = range;
-  int64_t result = call_pass(call);
-  if (!is_failure(result)) {
-    uint64_t to = (uint64_t)result;
-    uint32_t flags = code_remove(runtime, from, from + page_up(call->argument[1]), true);
-    code_remove(runtime, to, to + page_up(call->argument[2]), true);
-    if (is_executable)
-      code_add(runtime, to, to + page_up(call->argument[2]), flags & ~(uint32_t)RANGE_FILE);
-  }
-  runtime_unlock(runtime);
-  return result;
-}
-
 /* The kernel does not write to code that we protect: it is released, and the call made again. */
 static int64_t call_other(struct thread *thread, const struct call *call)
 {
@@ -171,41 +34,6 @@ static int64_t call_other(struct thread *thread, const struct call *call)
   bool is_released = page_release_all(thread->runtime);
   runtime_unlock(thread->runtime);
   return is_released ? call_pass(call) : result;
-}
-
-/* ---- /proc/self/exe ---- */
-
-static const char own_link[] = "/memfd:lbr-runtime";
-static const char link_path[] = "/proc/self/exe";
-
-/* The kernel says that the program is our runtime; whatever path led to that, the answer shows it. The buffer is good
- * where the kernel has just written to it. */
-static int64_t call_readlink(const struct runtime *runtime, const struct call *call, char *buffer, uint64_t size)
-{
-  int64_t result = call_pass(call);
-  if (result < (int64_t)sizeof(own_link) - 1)
-    return result;
-  for (unsigned i = 0; i < sizeof(own_link) - 1; i++)
-    if (buffer[i] != own_link[i])
-      return result;
-  uint64_t length = text_length(runtime->exe);
-  if (length > size)
-    length = size;
-  memcpy(buffer, runtime->exe, length);
-  return (int64_t)length;
-}
-
-/* Where the call has gone well, the path can be read. */
-static int64_t call_open(struct thread *thread, const struct call *call, unsigned path)
-{
-  const struct runtime *runtime = thread->runtime;
-  int64_t result = call_other(thread, call);
-  if (is_failure(result) || !text_is((const char *)call->argument[path], link_path))
-    return result;
-  kernel_call(__NR_close, (uint64_t)result, 0, 0, 0, 0, 0);
-  struct call other = *call;
-  other.argument[path] = (uint64_t)runtime->exe;
-  return call_pass(&other);
 }
 
 /* ---- the rest ---- */
@@ -234,8 +62,14 @@ static int64_t call_rseq(struct thread *thread, const struct call *call)
   uint64_t area = call->argument[0];
   if (call->argument[1] < SIZE_LEAST || area % 32)
     return ERROR_INVAL;
-  if (call->argument[2] & UNREGISTER)
-    return 0;
+  if (call->argument[2] & UNREGISTER) {
+    bool is_known = thread->rseq == area;
+    thread->rseq = is_known ? 0 : thread->rseq;
+    return is_known ? 0 : ERROR_INVAL;
+  }
+  if (thread->rseq)
+    return thread->rseq == area ? ERROR_BUSY : ERROR_INVAL;
+  thread->rseq = area;
   return safe_write(thread, area, &numbers, sizeof(numbers)) ? 0 : ERROR_FAULT;
 }
 
@@ -258,19 +92,14 @@ static int64_t call_seccomp(struct thread *thread, const struct call *call)
   return result;
 }
 
-static int64_t call_code(struct thread *thread, const struct call *call)
+/* Who is traced from now on executes programs as they are: a debugger's breakpoints would not be in our cache. */
+static int64_t call_ptrace(struct thread *thread, const struct call *call)
 {
-  switch (call->number) {
-  case __NR_mmap:
-    return call_mmap(thread->runtime, call);
-  case __NR_mprotect:
-  case __NR_pkey_mprotect:
-    return call_mprotect(thread->runtime, call);
-  case __NR_munmap:
-    return call_munmap(thread->runtime, call);
-  default:
-    return call_mremap(thread->runtime, call);
-  }
+  enum { TRACE_ME = 0 };
+  int64_t result = call_pass(call);
+  if (call->argument[0] == TRACE_ME && !is_failure(result))
+    thread->is_traced = true;
+  return result;
 }
 
 static int64_t call_make(struct thread *thread, const struct call *call)
@@ -282,15 +111,27 @@ static int64_t call_make(struct thread *thread, const struct call *call)
   case __NR_pkey_mprotect:
   case __NR_munmap:
   case __NR_mremap:
-    return call_code(thread, call);
+  case __NR_madvise:
+    return map_call(thread, call->number, argument);
   case __NR_readlink:
-    return call_readlink(thread->runtime, call, (char *)argument[1], argument[2]);
   case __NR_readlinkat:
-    return call_readlink(thread->runtime, call, (char *)argument[2], argument[3]);
+    return self_call_readlink(thread, call->number, argument);
   case __NR_open:
-    return call_open(thread, call, 0);
+  case __NR_stat:
+  case __NR_access:
+    return self_call_path(thread, call->number, argument, 0);
   case __NR_openat:
-    return call_open(thread, call, 1);
+  case __NR_newfstatat:
+  case __NR_statx:
+  case __NR_faccessat:
+  case __NR_faccessat2:
+    return self_call_path(thread, call->number, argument, 1);
+  case __NR_getrlimit:
+  case __NR_setrlimit:
+  case __NR_prlimit64:
+    return self_call_limit(thread, call->number, argument);
+  case __NR_ptrace:
+    return call_ptrace(thread, call);
   case __NR_clone:
     return thread_call_clone(thread, argument);
   case __NR_clone3:

@@ -218,14 +218,24 @@ int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6])
   return birth_make(thread, &birth);
 }
 
+/* Can no signal come any more? A confined thread may not be allowed to block them; libraries do that themselves before
+ * they end a thread, but for two that they use among themselves and then no longer send to it. */
+static bool is_deaf(const struct thread *thread)
+{
+  enum { SIGNAL_KILL = 9, SIGNAL_STOP = 19, SIGNAL_LIBRARY = 32 };
+  const uint64_t never = 1ull << (SIGNAL_KILL - 1) | 1ull << (SIGNAL_STOP - 1) | 3ull << (SIGNAL_LIBRARY - 1);
+  if (thread->runtime->is_confined)
+    return (thread->signal_mask | never) == UINT64_MAX;
+  mask_set(UINT64_MAX);
+  return true;
+}
+
 /* The region is free for others at once, unless a parent waits that will free it, or a signal may still come that needs
- * its stack: a confined thread may not be allowed to block them. */
+ * its stack. */
 _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group)
 {
   uint32_t kept;
-  bool is_kept = thread->is_vfork || thread->runtime->is_confined;
-  if (!thread->runtime->is_confined)
-    mask_set(UINT64_MAX);
+  bool is_kept = !is_deaf(thread) || thread->is_vfork;
   thread_end(thread, is_group ? END_EXIT_GROUP : END_EXIT, status);
   thread_vanish(is_kept ? &kept : &thread->is_used, is_group ? __NR_exit_group : __NR_exit, status);
 }

@@ -230,6 +230,8 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
   add_place(translation, translation->emitter.at, PLACE_BRANCH);
   if (is_call)
     write_push(translation, end);
+  else if (is_followed)
+    emit_byte(&translation->emitter, 0x90); /* something to be single-stepped */
   add_step(translation, kind, is_followed ? PATH_FOLLOW : 0, target);
   segment_end(translation);
   if (!is_followed) {
@@ -323,6 +325,29 @@ static bool write_syscall(struct translation *translation)
   return false;
 }
 
+/* The dispatcher does it; RCX says where its far pointer is, if it has one. */
+static bool write_far(struct translation *translation, const uint8_t *bytes)
+{
+  static const uint8_t kinds[] = {LB_BRANCH_FAR_RET, LB_BRANCH_FAR_RET, LB_BRANCH_INT, LB_BRANCH_INT, LB_BRANCH_INT,
+                                  LB_BRANCH_IRET};
+  struct emitter *emitter = &translation->emitter;
+  const struct code *code = &translation->code;
+  bool is_pointer = code->opcode == 0xFF;
+  unsigned kind = is_pointer ? (code->modrm >> 3 & 7) == 3 ? LB_BRANCH_FAR_CALL : LB_BRANCH_FAR_JMP
+                             : kinds[(code->opcode - 0xCA) % sizeof(kinds)];
+  add_place(translation, emitter->at, PLACE_BRANCH);
+  if (is_pointer) {
+    emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
+    copy_far(emitter, code, bytes, translation->address);
+  }
+  add_step(translation, kind, PATH_OPEN, 0);
+  segment_end(translation);
+  write_take(translation);
+  emit_exit_number(emitter, last_number(translation));
+  emit_leave(emitter, STATE_LEAVE_SYSCALL);
+  return false;
+}
+
 /* INT n, INT3, UD2 and their like do what they do; who survives them goes on behind. */
 static bool write_trap(struct translation *translation, const uint8_t *bytes)
 {
@@ -353,6 +378,8 @@ static bool write_branch(struct translation *translation, const uint8_t *bytes)
     return write_return(translation, bytes);
   case CODE_SYSCALL:
     return write_syscall(translation);
+  case CODE_FAR:
+    return write_far(translation, bytes);
   default:
     return write_trap(translation, bytes);
   }
@@ -401,6 +428,11 @@ static bool translate_instruction(struct translation *translation)
   uint64_t end = translation->limit < translation->range->end ? translation->limit : translation->range->end;
   if (address >= end)
     return write_cut(translation);
+  unsigned level = page_level(translation->runtime, translation->range, address + 15 < end ? address + 15 : address);
+  if (level > translation->level && translation->count)
+    return write_cut(translation);
+  if (level > translation->level)
+    translation->level = level;
   translation->count++;
   if (address % PROCESS_PAGE < 16 || translation->count == 1) /* a page may have been entered */
     page_protect(translation->runtime, translation->range, address);

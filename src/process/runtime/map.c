@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * System calls that change what is mapped: which addresses may be executed, what has to be translated anew, and what the
+ * parent should know of. Our own memory is not to be touched by them.
+ */
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "process/runtime.h"
+
+enum { ERROR_NOMEM = -12, STACK_MOST = 64 << 20 };
+
+extern uint8_t __executable_start[], _end[];
+
+static int64_t call_pass(uint64_t number, const uint64_t argument[6])
+{
+  return syscall_pass(number, argument);
+}
+
+static uint64_t page_up(uint64_t size)
+{
+  return (size + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
+}
+
+/* What was at these addresses is gone or may have changed. Returns the flags of the range that was at the start. */
+static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t end, bool is_gone)
+{
+  const struct range *range = range_find(&runtime->executable, start);
+  uint32_t flags = range ? range->flags : 0;
+  if (range_remove(&runtime->executable, start, end)) {
+    page_drop(runtime, start, end);
+    if (is_gone)
+      note_put(runtime, NOTE_UNMAP, runtime->space, start, end, 0, NULL, 0);
+  }
+  return flags;
+}
+
+static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
+{
+  if (!range_add(&runtime->executable, start, end, flags))
+    runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
+}
+
+static void text_number(char *at, uint64_t number)
+{
+  char digits[24];
+  unsigned count = 0;
+  do
+    digits[count++] = (char)('0' + number % 10);
+  while (number /= 10);
+  while (count)
+    *at++ = digits[--count];
+  *at = 0;
+}
+
+static bool text_begins(const char *text, const char *begin)
+{
+  while (*begin)
+    if (*text++ != *begin++)
+      return false;
+  return true;
+}
+
+/* A file that is mapped to be executed: its path, for the parent. What has no path that can be opened is not a file to
+ * it. */
+static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset)
+{
+  static const char folder[] = "/proc/self/fd/", gone[] = " (deleted)";
+  char link[64], path[4096];
+  memcpy(link, folder, sizeof(folder));
+  text_number(link + sizeof(folder) - 1, fd);
+  int64_t size = kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
+  if (size <= 0 || path[0] != '/')
+    return false;
+  path[size] = 0;
+  if (text_begins(path, "/memfd:") || text_begins(path, "/dev/") ||
+      (size > (int64_t)sizeof(gone) && text_is(path + size + 1 - sizeof(gone), gone)))
+    return false;
+  note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)size);
+  return true;
+}
+
+static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64_t start, uint64_t end)
+{
+  uint64_t flags = argument[3];
+  bool is_file = !(flags & MAP_ANONYMOUS), is_private = (flags & 15) == MAP_PRIVATE;
+  uint32_t range = argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0;
+  if (is_file && is_private && !runtime->is_confined &&
+      note_file(runtime, start, end, argument[4], argument[5]))
+    range |= RANGE_FILE;
+  else if (!is_private)
+    range |= RANGE_SHARED;
+  code_add(runtime, start, end, range);
+}
+
+/* Between the kernel's change and ours nobody may translate: the lock covers both. */
+static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
+{
+  runtime_lock(runtime);
+  int64_t result = call_pass(__NR_mmap, argument);
+  if (!is_failure(result)) {
+    uint64_t start = (uint64_t)result, end = start + page_up(argument[1]);
+    code_remove(runtime, start, end, true);
+    if (argument[2] & PROT_EXEC)
+      map_code(runtime, argument, start, end);
+  }
+  runtime_unlock(runtime);
+  return result;
+}
+
+/* Rights that go downwards from here are those of a stack, to its end. A call that fails for a gap has changed what is
+ * before the gap: code there counts as what it may have become. */
+static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uint64_t argument[6])
+{
+  uint64_t start = argument[0], end = start + page_up(argument[1]), rights = argument[2];
+  runtime_lock(runtime);
+  int64_t result = call_pass(number, argument);
+  bool is_code = rights & PROT_EXEC;
+  if (!is_failure(result) || (result == ERROR_NOMEM && is_code)) {
+    if (rights & PROT_GROWSDOWN)
+      start -= STACK_MOST;
+    uint32_t kept = code_remove(runtime, start, end, false) & (RANGE_FILE | RANGE_SHARED);
+    if (is_code)
+      code_add(runtime, start, end, kept | (rights & PROT_WRITE ? RANGE_WRITABLE : 0));
+  }
+  runtime_unlock(runtime);
+  return result;
+}
+
+static int64_t call_munmap(struct runtime *runtime, const uint64_t argument[6])
+{
+  runtime_lock(runtime);
+  int64_t result = call_pass(__NR_munmap, argument);
+  if (!is_failure(result))
+    code_remove(runtime, argument[0], argument[0] + page_up(argument[1]), true);
+  runtime_unlock(runtime);
+  return result;
+}
+
+static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
+{
+  uint64_t from = argument[0];
+  runtime_lock(runtime);
+  const struct range *range = range_find(&runtime->executable, from);
+  bool is_executable = range;
+  int64_t result = call_pass(__NR_mremap, argument);
+  if (!is_failure(result)) {
+    uint64_t to = (uint64_t)result;
+    uint32_t flags = code_remove(runtime, from, from + page_up(argument[1]), true);
+    code_remove(runtime, to, to + page_up(argument[2]), true);
+    if (is_executable)
+      code_add(runtime, to, to + page_up(argument[2]), flags & ~(uint32_t)RANGE_FILE);
+  }
+  runtime_unlock(runtime);
+  return result;
+}
+
+/* Pages that come back empty, or as they are in their file. */
+static int64_t call_madvise(struct runtime *runtime, const uint64_t argument[6])
+{
+  runtime_lock(runtime);
+  int64_t result = call_pass(__NR_madvise, argument);
+  if (argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE || argument[2] == MADV_FREE)
+    page_drop(runtime, argument[0], argument[0] + page_up(argument[1]));
+  runtime_unlock(runtime);
+  return result;
+}
+
+/* ---- our own memory ---- */
+
+static bool is_over(uint64_t start, uint64_t end, uint64_t from, uint64_t to)
+{
+  return start < to && end > from;
+}
+
+static bool is_ours(const struct runtime *runtime, uint64_t start, uint64_t size)
+{
+  uint64_t end = start + page_up(size);
+  if (is_over(start, end, PLACE_SHARED, PLACE_END) ||
+      is_over(start, end, (uint64_t)__executable_start, (uint64_t)interpreter_place) ||
+      is_over(start, end, (uint64_t)interpreter_place + INTERPRETER_PLACE, (uint64_t)_end))
+    return true;
+  for (unsigned i = 0; i < CACHE_AREAS && runtime->areas[i].code; i++)
+    if (is_over(start, end, (uint64_t)runtime->areas[i].code, (uint64_t)runtime->areas[i].code + CACHE_AREA_SIZE))
+      return true;
+  return false;
+}
+
+int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument[6])
+{
+  struct runtime *runtime = thread->runtime;
+  bool is_fixed = number != __NR_mmap || (argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED;
+  bool is_moved = number == __NR_mremap && argument[3] & MREMAP_FIXED;
+  if ((is_fixed && is_ours(runtime, argument[0], argument[1])) ||
+      (is_moved && is_ours(runtime, argument[4], argument[2])))
+    return ERROR_NOMEM;
+  switch (number) {
+  case __NR_mmap:
+    return call_mmap(runtime, argument);
+  case __NR_munmap:
+    return call_munmap(runtime, argument);
+  case __NR_mremap:
+    return call_mremap(runtime, argument);
+  case __NR_madvise:
+    return call_madvise(runtime, argument);
+  default:
+    return call_mprotect(runtime, number, argument);
+  }
+}
+
+/* The program wants a stack that can be executed: PT_GNU_STACK. */
+void map_stack_code(struct runtime *runtime, uint64_t stack)
+{
+  uint64_t page = stack & ~(uint64_t)(PROCESS_PAGE - 1), top = page;
+  unsigned rights = PROT_READ | PROT_WRITE | PROT_EXEC;
+  if (kernel_call(__NR_mprotect, page, PROCESS_PAGE, rights | PROT_GROWSDOWN, 0, 0, 0))
+    return;
+  while (kernel_call(__NR_mprotect, top, PROCESS_PAGE, rights, 0, 0, 0) == 0)
+    top += PROCESS_PAGE;
+  code_add(runtime, page - STACK_MOST, top, RANGE_WRITABLE);
+}

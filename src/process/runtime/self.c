@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a program can ask about itself where the answer would be about the runtime: /proc/self/exe, limits of address
+ * space, and at the start its command line in /proc.
+ */
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+
+#include "process/runtime.h"
+
+enum { ERROR_FAULT = -14, LIMIT_DATA = 2, LIMIT_SPACE = 9 };
+
+/* ---- /proc/self/exe ---- */
+
+static const char own_link[] = "/memfd:lbr-runtime";
+
+/* The kernel says that the program is our runtime; whatever path led to that, the answer shows it. The buffer is good
+ * where the kernel has just written to it. */
+int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6])
+{
+  unsigned first = number == __NR_readlinkat ? 2 : 1;
+  char *buffer = (char *)argument[first];
+  uint64_t size = argument[first + 1];
+  int64_t result = syscall_pass(number, argument);
+  if (result < (int64_t)sizeof(own_link) - 1)
+    return result;
+  for (unsigned i = 0; i < sizeof(own_link) - 1; i++)
+    if (buffer[i] != own_link[i])
+      return result;
+  uint64_t length = text_length(thread->runtime->exe);
+  if (length > size)
+    length = size;
+  memcpy(buffer, thread->runtime->exe, length);
+  return (int64_t)length;
+}
+
+/* "self", "thread-self", or the number of this process. */
+static bool is_self(const char *name, size_t length)
+{
+  uint64_t number = 0;
+  if (length == 4 || length == 11) {
+    const char *word = length == 4 ? "self" : "thread-self";
+    size_t same = 0;
+    while (same < length && name[same] == word[same])
+      same++;
+    if (same == length)
+      return true;
+  }
+  for (size_t i = 0; i < length && length < 10; i++) {
+    if (name[i] < '0' || name[i] > '9')
+      return false;
+    number = number * 10 + (uint64_t)(name[i] - '0');
+  }
+  return length && number == (uint64_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+bool self_is_exe(struct thread *thread, uint64_t path)
+{
+  static const char folder[] = "/proc/";
+  char text[32] = {0};
+  size_t at = sizeof(folder) - 1, end = at;
+  if (!safe_read(thread, text, path, sizeof(folder)))
+    return false;
+  for (unsigned i = 0; i < sizeof(folder) - 1; i++)
+    if (text[i] != folder[i])
+      return false;
+  for (size_t i = 0; i < sizeof(text) - 1; i++)
+    if (!safe_read(thread, &text[i], path + i, 1) || !text[i])
+      break;
+  while (text[end] && text[end] != '/')
+    end++;
+  return text_is(text + end, "/exe") && is_self(text + at, end - at);
+}
+
+/* A call with a path: about the program, not about us. */
+int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path)
+{
+  uint64_t other[6];
+  memcpy(other, argument, sizeof(other));
+  if (self_is_exe(thread, argument[path]))
+    other[path] = (uint64_t)thread->runtime->exe;
+  return syscall_pass(number, other);
+}
+
+/* ---- limits ---- */
+
+struct limit {
+  uint64_t now, most;
+};
+
+/* What the runtime has mapped, but for what a thread has: the application's limit is on top of it. Data is what is
+ * private. */
+static uint64_t own_size(const struct runtime *runtime, uint32_t resource)
+{
+  uint64_t size = cache_memory(runtime) + page_memory();
+  if (resource == LIMIT_SPACE)
+    size += runtime->notes_size + runtime->step_capacity * sizeof(struct path_step) + PROCESS_THREADS * PROCESS_PAGE;
+  return size;
+}
+
+static uint64_t limit_add(uint64_t limit, uint64_t size)
+{
+  return limit + size < limit ? UINT64_MAX : limit + size;
+}
+
+static uint64_t limit_subtract(uint64_t limit, uint64_t size)
+{
+  return limit == UINT64_MAX ? limit : limit > size ? limit - size : 0;
+}
+
+/* prlimit64 of this process; setrlimit and getrlimit are the same with one of the pointers. */
+static int64_t limit_call(struct thread *thread, uint64_t resource, uint64_t new, uint64_t old)
+{
+  uint64_t size = own_size(thread->runtime, (uint32_t)resource);
+  struct limit wanted, before;
+  if (new && !safe_read(thread, &wanted, new, sizeof(wanted)))
+    return ERROR_FAULT;
+  wanted = new ? (struct limit){limit_add(wanted.now, size), limit_add(wanted.most, size)} : (struct limit){0, 0};
+  const uint64_t argument[6] = {0, resource, new ? (uint64_t)&wanted : 0, (uint64_t)&before};
+  int64_t result = syscall_pass(__NR_prlimit64, argument);
+  if (is_failure(result) || !old)
+    return result;
+  before = (struct limit){limit_subtract(before.now, size), limit_subtract(before.most, size)};
+  return safe_write(thread, old, &before, sizeof(before)) ? 0 : ERROR_FAULT;
+}
+
+int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6])
+{
+  bool is_wide = number == __NR_prlimit64;
+  uint64_t resource = argument[is_wide ? 1 : 0], process = is_wide ? argument[0] : 0;
+  bool is_own = !process || process == thread->state->process;
+  if (!is_own || ((uint32_t)resource != LIMIT_SPACE && (uint32_t)resource != LIMIT_DATA))
+    return syscall_pass(number, argument);
+  if (is_wide)
+    return limit_call(thread, resource, argument[2], argument[3]);
+  return number == __NR_setrlimit ? limit_call(thread, resource, argument[1], 0)
+                                  : limit_call(thread, resource, 0, argument[1]);
+}
+
+/* ---- the command line ---- */
+
+/* The numbers of /proc/self/stat from the 26th on. */
+static unsigned read_numbers(uint64_t numbers[32])
+{
+  static const char path[] = "/proc/self/stat";
+  char text[1024];
+  int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY, 0, 0, 0);
+  if (is_failure(fd))
+    return 0;
+  int64_t size = kernel_call(__NR_read, (uint64_t)fd, (uint64_t)text, sizeof(text) - 1, 0, 0, 0);
+  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+  const char *at = text + (size > 0 ? size : 0);
+  text[size > 0 ? size : 0] = 0;
+  while (at > text && *at != ')') /* the name may hold anything */
+    at--;
+  unsigned field = 2, count = 0;
+  for (; *at && count < 32; at++) {
+    if (*at != ' ')
+      continue;
+    field++;
+    uint64_t number = 0;
+    for (const char *digit = at + 1; *digit >= '0' && *digit <= '9'; digit++)
+      number = number * 10 + (uint64_t)(*digit - '0');
+    if (field >= 26)
+      numbers[count++] = number;
+  }
+  return count;
+}
+
+/* The kernel takes this for any process's own memory, if it was built with it; if not, /proc shows our four words. */
+void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size)
+{
+  enum { CODE = 0, CODE_END = 1, STACK = 2, DATA = 19, DATA_END = 20, BREAK = 21, WORDS_END = 23, ENV = 24, ENV_END = 25 };
+  uint64_t numbers[32] = {0};
+  if (read_numbers(numbers) <= ENV_END)
+    return;
+  uint64_t now = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
+  struct prctl_mm_map map = {.start_code = numbers[CODE],
+                             .end_code = numbers[CODE_END],
+                             .start_data = numbers[DATA],
+                             .end_data = numbers[DATA_END],
+                             .start_brk = numbers[BREAK],
+                             .brk = now,
+                             .start_stack = numbers[STACK],
+                             .arg_start = (uint64_t)first_word,
+                             .arg_end = numbers[WORDS_END],
+                             .env_start = numbers[ENV],
+                             .env_end = numbers[ENV_END],
+                             .auxv = (void *)auxv,
+                             .auxv_size = (uint32_t)auxv_size,
+                             .exe_fd = UINT32_MAX};
+  kernel_call(__NR_prctl, PR_SET_MM, PR_SET_MM_MAP, (uint64_t)&map, sizeof(map), 0, 0);
+}

@@ -1,0 +1,235 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_record.sh LBR PROGRAMS: lbr record. PROGRAMS is the folder with the programs of tests/process and the oracle. What a
+# program prints and how it ends must be as it is without lbr; its branches as the oracle steps them; and whatever ends a
+# recording, the trace must be readable up to there.
+. "$(dirname "$0")/shell.sh"
+programs=$(realpath "$2")
+cd "$scratch" || exit 1
+
+if [ "$(uname -m)" != x86_64 ]; then
+  exit 77
+fi
+
+# whole FILE: finished by its writer, nothing damaged, no gaps.
+whole() { "$lbr" script --no-symbols "$1" >script 2>script.err && ! grep -q '^gap' script && ! [ -s script.err ]; }
+# gaps FILE WORD: there is a gap for this reason.
+gaps() { "$lbr" script --no-symbols "$1" 2>/dev/null | grep -q "^gap: .*($2)"; }
+# fact FILE KEY: a line of the head of lbr stat.
+fact() { "$lbr" stat --no-symbols "$1" 2>/dev/null | sed -n "s/^  $2  *//p"; }
+# await COMMAND...: until it succeeds, for at most ten seconds.
+await()
+{
+  for _ in $(seq 200); do
+    "$@" && return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+# ---- a program alone ----
+
+run record /bin/true
+[ $status -eq 0 ] && silent && complained 'true.lbr: ' && complained ' branches of 1 thread in 1 process, ' && whole true.lbr &&
+  [ "$(stat -c %a true.lbr)" = 600 ] && ! [ -e true.lbr.incomplete ]
+verdict 'record /bin/true' $?
+[ "$(fact true.lbr complete)" = yes ] && [ "$(fact true.lbr source)" = process ] && [ "$(fact true.lbr command)" = /bin/true ] &&
+  [ "$(fact true.lbr branches)" -eq "$(wc -l <script)" ] && [ "$(sed -n 's/.*: \([0-9]*\) branches of .*/\1/p' err)" -eq "$(wc -l <script)" ]
+verdict 'the numbers of the last line are those of the trace' $?
+run record --quiet -o quiet.lbr /bin/true
+[ $status -eq 0 ] && silent && ! [ -s err ] && whole quiet.lbr
+verdict 'record --quiet' $?
+
+# ---- branches, against single steps ----
+
+# The list of a program without address randomisation; what is not in the program itself (the vdso) may lie elsewhere.
+"$programs/oracle" -d list "$programs/hello-static" >/dev/null
+stepped=$?
+for program in hello-static jit-static signals-static recursion-static-pie crash-static; do
+  [ $stepped -eq 126 ] && break # no tracing here
+  [ -e "$programs/$program" ] || continue
+  setarch -R "$programs/oracle" -d list "$programs/$program" >native 2>/dev/null
+  native=$?
+  setarch -R "$lbr" record --quiet -o list.lbr "$programs/$program" >recorded 2>/dev/null
+  [ $? -eq $native ] && cmp -s native recorded && whole list.lbr &&
+    diff <(awk '$1 == 1 { print substr($2, length($2) - 2), substr($3, length($3) - 2), $4 }' list) \
+      <(awk '{ print substr($3, length($3) - 2), substr($5, length($5) - 2), $6 }' script) >difference
+  verdict "the branches of $program are those of single steps" $?
+done
+
+run record --quiet -o hello.lbr "$programs/hello-static"
+[ $status -eq 0 ] && said hello && "$lbr" script hello.lbr | grep -q '_start+0x[0-9a-f]* -> 0x[0-9a-f]* __libc_start_main'
+verdict 'symbols' $?
+
+# ---- threads and processes ----
+
+"$programs/threads-dynamic" >native
+run record -o threads.lbr "$programs/threads-dynamic"
+[ $status -eq 0 ] && cmp -s native out && whole threads.lbr && complained ' branches of 6 threads in 1 process, ' &&
+  [ "$(cut -d ' ' -f 1 script | sort -u | wc -l)" -eq 6 ]
+verdict 'threads' $?
+
+pipeline='ls / | sort -r | head -n 3; (exit 3); echo $?; cat /etc/passwd | wc -l; exit 7'
+bash -c "$pipeline" >native
+run record -o pipeline.lbr -- bash -c "$pipeline"
+[ $status -eq 7 ] && cmp -s native out && whole pipeline.lbr && complained ' branches of 7 threads in 7 processes, '
+verdict 'a pipeline' $?
+# The last branch of a thread is the system call that ended it or its program; bash exits by exit_group, too.
+awk '{ last[$1] = $6 } END { for (thread in last) if (last[thread] != "syscall") exit 1 }' script
+verdict 'each thread is there up to its end' $?
+names=$("$lbr" stat --no-symbols pipeline.lbr | sed -n '/^Threads/,/^$/p' | awk '{ print $NF }' | sort -u | tr '\n' ' ')
+case $names in *'bash cat head ls '*' sort wc '*) true ;; *) false ;; esac
+verdict 'programs of a pipeline have their names' $?
+
+run record --no-follow -o alone.lbr -- bash -c "$pipeline"
+[ $status -eq 7 ] && cmp -s native out && whole alone.lbr && complained ' branches of 1 thread in 1 process, '
+verdict 'record --no-follow' $?
+
+run record -o spawn.lbr "$programs/spawn-static"
+"$programs/spawn-static" >native
+[ $status -eq 0 ] && cmp -s native out && whole spawn.lbr
+verdict 'fork, vfork and exec' $?
+
+run record --ring 256K -o ring.lbr -- bash -c 'for ((i = 0; i < 30000; i++)); do :; done'
+[ $status -eq 0 ] && whole ring.lbr && [ "$(wc -l <script)" -gt 1000000 ]
+verdict 'more than the log holds' $?
+
+# ---- how it ends ----
+
+for status_wanted in 0 1 42 255; do
+  run record --quiet -o status.lbr -- sh -c "exit $status_wanted"
+  [ $status -eq $status_wanted ]
+  verdict "exit status $status_wanted" $?
+done
+python3 - "$lbr" <<'END'
+import signal, subprocess, sys
+for number in (signal.SIGSEGV, signal.SIGTERM, signal.SIGKILL):
+    done = subprocess.run([sys.argv[1], "record", "--quiet", "-o", "signal.lbr", "sh", "-c", f"kill -{number} $$"])
+    if done.returncode != -number:
+        sys.exit(f"{number}: {done.returncode}")
+END
+[ $? -eq 0 ] && whole signal.lbr
+verdict 'dies by the signal that killed the program' $?
+
+run record -o killed.lbr -- bash -c 'sleep 100 & sleep 0.5; kill -KILL $!; wait $! 2>/dev/null; exit 0'
+[ $status -eq 0 ] && whole killed.lbr && complained ' branches of 3 threads in 3 processes, '
+verdict 'a child that is killed' $?
+
+# terminal NAME SECONDS COMMAND...: runs it in a terminal, types Ctrl-C once the file "ready" is there, waits at most so
+# long for its end, and prints the status: -N for signal N.
+terminal()
+{
+  python3 - "$@" <<'END'
+import os, pty, select, sys, time
+seconds, command = float(sys.argv[1]), sys.argv[2:]
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(command[0], command)
+end, typed, output = time.monotonic() + seconds, False, b""
+while time.monotonic() < end:
+    if select.select([terminal], [], [], 0.05)[0]:
+        try:
+            output += os.read(terminal, 4096)
+        except OSError:
+            break
+    if not typed and os.path.exists("ready"):
+        typed = True
+        os.write(terminal, b"\x03")
+open("shown", "wb").write(output)
+ended, status = os.waitpid(child, 0 if time.monotonic() < end else os.WNOHANG)
+print(os.waitstatus_to_exitcode(status) if ended else "it runs on")
+END
+}
+
+rm -f ready
+[ "$(terminal 20 "$lbr" record -o interrupt.lbr bash -c 'touch ready; exec sleep 60')" = -2 ] && whole interrupt.lbr &&
+  grep -q 'interrupt.lbr: [0-9]* branches' shown
+verdict 'Ctrl-C' $?
+
+# A program that does something of its own with Ctrl-C.
+rm -f ready
+[ "$(terminal 20 "$lbr" record -o trap.lbr bash -c 'trap "exit 9" INT; touch ready; while :; do sleep 0.1; done')" = 9 ] &&
+  whole trap.lbr
+verdict 'Ctrl-C that the program catches' $?
+
+# What the program leaves behind is recorded, too; Ctrl-C leaves it, and it runs on.
+rm -f ready
+[ "$(terminal 20 "$lbr" record -o left.lbr bash -c \
+  '(trap "" INT; touch left.begun; sleep 3; touch left.end) & (sleep 1.5; touch ready) & exit 4')" = 4 ] &&
+  [ -e left.begun ] && ! [ -e left.end ] && gaps left.lbr lost
+verdict 'Ctrl-C leaves what the program left behind' $?
+await test -e left.end
+verdict 'which runs on' $?
+run record -o late.lbr -- bash -c '(sleep 0.5; touch late.end) & exit 5'
+[ $status -eq 5 ] && [ -e late.end ] && whole late.lbr && complained ' branches of 3 threads in 3 processes, '
+verdict 'what the program leaves behind is waited for' $?
+
+# A line that tells how far it is, at a terminal only.
+rm -f ready
+[ "$(terminal 20 "$lbr" record -o progress.lbr bash -c 'sleep 1.6')" = 0 ] && grep -q 'million branches, ' shown && whole progress.lbr
+verdict 'progress at a terminal' $?
+
+# signalled NUMBER HOW: a program that says which signals it got; lbr, or its whole group, gets the signal.
+signalled()
+{
+  rm -f got begun
+  setsid "$lbr" record --quiet -o sent.lbr bash -c "trap 'echo got >>got; exit 3' $1; touch begun; while :; do sleep 0.1; done" &
+  await test -e begun && kill -"$1" -- "$2$!"
+  wait $!
+  [ $? -eq 3 ] && [ -e got ] && whole sent.lbr
+}
+signalled TERM ''
+verdict 'SIGTERM is handed on' $?
+signalled INT ''
+verdict 'SIGINT that is sent is handed on' $?
+signalled INT -
+verdict 'SIGINT to the group' $?
+
+# ---- where recording ends before the program ----
+
+run record --limit 50K -o limit.lbr -- bash -c 'for ((i = 0; i < 30000; i++)); do :; done; echo done'
+[ $status -eq 0 ] && said 'done' && complained 'limit.lbr: it has reached its limit; the program runs on' && gaps limit.lbr lost &&
+  [ "$(fact limit.lbr complete)" = yes ] && [ "$(fact limit.lbr remark)" = 'it has reached its limit' ] &&
+  [ "$(stat -c %s limit.lbr)" -lt 200000 ]
+verdict 'record --limit' $?
+run record -o /dev/full -- bash -c 'echo done; exit 3'
+[ $status -eq 3 ] && said 'done' && complained '/dev/full: the trace could not be written: No space left on device'
+verdict 'a full device' $?
+mkdir small
+if mount -t tmpfs -o size=64k none small 2>/dev/null; then
+  run record -o small/full.lbr -- bash -c 'for ((i = 0; i < 30000; i++)); do :; done; echo done; exit 3'
+  [ $status -eq 3 ] && said 'done' && complained 'small/full.lbr: the trace could not be written: No space left on device; ' &&
+    complained 'small/full.lbr.incomplete has what came before' && gaps small/full.lbr cut &&
+    [ "$("$lbr" script --no-symbols small/full.lbr 2>/dev/null | grep -vc '^gap')" -gt 10000 ]
+  verdict 'a full disk' $?
+  umount small
+fi
+
+# ---- what cannot be run ----
+
+cp true.lbr nothing.lbr
+run record -o nothing.lbr no-such-program
+[ $status -eq 127 ] && complained 'no-such-program: no such program' && cmp -s true.lbr nothing.lbr
+verdict 'no such program' $?
+run record -o nothing.lbr ./no-such-program
+[ $status -eq 127 ] && complained 'no such program' && cmp -s true.lbr nothing.lbr && ! [ -e nothing.lbr.incomplete ]
+verdict 'no such file' $?
+run record -o nothing.lbr /etc/passwd
+[ $status -eq 126 ] && cmp -s true.lbr nothing.lbr && ! [ -e nothing.lbr.incomplete ]
+verdict 'a file that is not executable' $?
+touch there.lbr.incomplete
+run record -o there.lbr touch ran
+[ $status -eq 125 ] && complained 'there.lbr.incomplete: it is there already' && ! [ -e ran ]
+verdict 'a trace that is being written is not disturbed' $?
+run record -o no-such-folder/x.lbr touch ran
+[ $status -eq 125 ] && complained 'no-such-folder/x.lbr: No such file or directory' && ! [ -e ran ]
+verdict 'no such folder' $?
+for words in '' '--ring 1K true' '--ring 2G true' '--ring 1X true' '--limit 0 true' '--limit -1 true' '--limit x true' '--nothing true'; do
+  run record $words
+  [ $status -eq 2 ] && silent
+  verdict "usage: record $words" $?
+done
+run record -o options.lbr echo --ring -o x
+[ $status -eq 0 ] && said '--ring -o x'
+verdict "the program's options are its own" $?
+[ $failures -eq 0 ]
