@@ -35,7 +35,7 @@ static uint32_t part_size(uint64_t branches)
   uint64_t most = (uint64_t)PART_MOST * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH, size = PART_LEAST;
 
   if (branches > most)
-    cli_error("warning: a log is sure to hold the last %llu branches only, not %llu", (unsigned long long)most,
+    cli_error("warning: a log can be made for the last %llu branches, not for %llu", (unsigned long long)most,
               (unsigned long long)branches);
   while (size < PART_MOST && size * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH < branches)
     size *= 2;

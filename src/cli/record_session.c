@@ -20,9 +20,10 @@
 #include "cli/cli.h"
 
 #define SLEEP_MILLISECONDS 50u
-#define LEFT_SECONDS 0.5   /* within which what the program left behind shows that it is recorded */
+#define LEFT_SECONDS 2.0   /* within which what the program left behind shows that it is recorded */
 #define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
 #define PROGRESS_STEP 0.25
+#define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
 
 static double seconds_now(void)
 {
@@ -121,7 +122,7 @@ static void progress_show(struct progress *progress, const struct record_session
   size = lb_trace_writer_size(session->writer);
   size_text(size.bytes, text);
   fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
-  if (size.branches && size.bytes)
+  if (size.bytes >= PROGRESS_BYTES)
     fprintf(stderr, ", %.2f bits per branch", 8 * (double)size.bytes / (double)size.branches);
   if (session->has_ended)
     fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);

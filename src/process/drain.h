@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a drain: the threads whose logs it reads (drain.c, drain_slot.c), what became of threads
- * (drain_life.c), and what the notes say of their address spaces (drain_note.c, build_id.c).
+ * (drain_life.c), and what the notes say of their address spaces (drain_note.c, drain_code.c, build_id.c).
  */
 #ifndef PROCESS_DRAIN_H
 #define PROCESS_DRAIN_H
@@ -56,6 +56,26 @@ struct drain_space {
   size_t count, capacity;
 };
 
+/* ---- code in no file (drain_code.c) ---- */
+
+struct drain_granule;
+
+struct drain_code {
+  struct drain_granule *granules; /* a hash */
+  size_t count, capacity;
+};
+
+enum code_news {
+  CODE_KNOWN,   /* all of it is in the trace already */
+  CODE_NEW,     /* some of it is not */
+  CODE_CHANGED, /* some of it was different before, or that is not known */
+};
+
+/* Remembers the bytes. All zero is an empty one. */
+enum code_news drain_code_take(struct drain_code *code, uint32_t space, uint64_t address, const uint8_t *bytes,
+                               size_t size);
+void drain_code_done(struct drain_code *code);
+
 /* ---- threads ---- */
 
 /* What a thread's page says at a time. */
@@ -105,6 +125,7 @@ struct process_drain {
   double note_stuck; /* since when the next note is not there although later ones are; 0: it is not so */
   struct drain_space *spaces;
   size_t space_count;
+  struct drain_code code;
   struct drain_file *files;
   size_t file_count, file_capacity;
 };

@@ -178,13 +178,18 @@ static int note_unmap(struct process_drain *drain, const struct process_note *no
 
 static int note_code(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
 {
-  uint8_t *copy = malloc(note->length + 1u);
-  int r;
+  uint8_t *copy = malloc((size_t)note->length + 1);
+  enum code_news news;
+  int r = 0;
 
   if (!copy)
     return -ENOMEM;
   memcpy(copy, bytes, note->length);
-  r = lb_trace_writer_code(drain->writer, &(struct lb_trace_code){note->space, note->start, copy, note->length});
+  news = drain_code_take(&drain->code, note->space, note->start, copy, note->length);
+  if (news == CODE_CHANGED)
+    r = drain_settle(drain, note->space, note->step);
+  if (r >= 0 && news != CODE_KNOWN)
+    r = lb_trace_writer_code(drain->writer, &(struct lb_trace_code){note->space, note->start, copy, note->length});
   free(copy);
   return r;
 }
@@ -287,6 +292,7 @@ void drain_notes_done(struct process_drain *drain)
     free(drain->spaces[i].modules);
   for (size_t i = 0; i < drain->file_count; i++)
     free(drain->files[i].path);
+  drain_code_done(&drain->code);
   free(drain->spaces);
   free(drain->files);
 }

@@ -198,6 +198,18 @@ void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t f
  * the parent has read it. Returns where the next entry goes, or 0: the address is not behind a part of this thread. */
 uint64_t log_turn(struct thread *thread, uint64_t address);
 
+/* ---- what branches mostly do (profile.c) ---- */
+
+int profile_init(struct runtime *runtime); /* returns 0 or -errno */
+
+/* Of the branch at this address, with the lock held: it is mostly taken; it mostly goes there, or 0. */
+bool profile_is_taken(const struct runtime *runtime, uint64_t address);
+uint64_t profile_target(const struct runtime *runtime, uint64_t address);
+
+/* A part of the thread's log is full of these. Returns true: the cache was begun anew, and the thread is to leave what it
+ * runs. Takes the lock. */
+bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count);
+
 /* ---- notes (note.c) ---- */
 
 void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
@@ -290,7 +302,7 @@ int64_t signal_call_masked(struct thread *thread, uint64_t number, const uint64_
 /* rt_sigreturn; state->exit is the number of its step, which has not been logged. */
 _Noreturn void signal_call_return(struct thread *thread);
 
-/* ---- a thread (thread.c) ---- */
+/* ---- a thread (thread.c, clone.S: the system calls; region.c: its memory) ---- */
 
 /* At REGION_PRIVATE of its region. */
 struct thread {
@@ -306,6 +318,9 @@ struct thread {
   int own_fd;
   struct signal_table *actions; /* the runtime's, or */
   struct signal_table own_actions;
+  bool wants_move;     /* out of a part of the cache that was given up, at the next boundary */
+  uint64_t move_mask;  /* signals that are blocked when it has */
+  uint32_t generation; /* of the cache as it knows it */
   bool is_traced; /* it asked to be: what it executes is not recorded */
   uint64_t rseq;  /* where it registered, 0: not */
   uint64_t signal_mask; /* what the application has blocked */
@@ -451,6 +466,8 @@ struct runtime {
   uint32_t *index;    /* hash table by address: number of the unit + 1 */
   struct place *places;
   uint32_t place_count;
+  struct habit *habits;
+  uint32_t turns, next_profile, generation; /* parts that were filled; when to look again; how often that was */
   uint32_t number_next, number_end, number_space; /* step numbers that this space has taken and not used */
   uint64_t *local;    /* by step: address of the rel32 by which it leaves; of a head: number of the unit */
   struct page_table *pages;
@@ -478,6 +495,7 @@ void cache_tie(struct runtime *runtime, uint32_t step, struct unit *unit, bool i
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t step, uint32_t head);
 void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit); /* who comes to a stale one goes on */
 void cache_make_stale(struct runtime *runtime, struct unit *unit);
+void cache_forget(struct runtime *runtime); /* all units: who runs them may go on, nobody finds them */
 
 /* Lets indirect branches of this thread find the unit without leaving the cache; the lock is held. And the table of a
  * new thread, in which there is nothing. */

@@ -42,6 +42,16 @@ static bool symbol_is_code(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *section)
   return scn && gelf_getshdr(scn, section) && (section->sh_flags & SHF_EXECINSTR);
 }
 
+/* Without the version, which linkers put behind names: hcreate@@GLIBC_2.2.5. A name that is too long is cut later,
+ * where a character ends. */
+static size_t name_size(const char *name)
+{
+  size_t size = strnlen(name, SYMBOL_NAME_MAX + 4);
+  const char *at = size ? memchr(name + 1, '@', size - 1) : NULL;
+
+  return at ? (size_t)(at - name) : size;
+}
+
 /* `sh_link` is the section of the names. */
 static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol, size_t names)
 {
@@ -59,8 +69,7 @@ static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
     new.end = symbol->st_value + symbol->st_size;
   if (section.sh_addr <= UINT64_MAX - section.sh_size)
     new.limit = section.sh_addr + section.sh_size;
-  return symbol_table_add(table, &new, name,
-                          strnlen(name, SYMBOL_NAME_MAX + 4)); /* that is cut where a character ends */
+  return symbol_table_add(table, &new, name, name_size(name));
 }
 
 static int section_read(struct symbol_table *table, Elf *elf, Elf_Scn *scn, const GElf_Shdr *section, uint32_t *work)

@@ -17,7 +17,8 @@ bool chunk_has_paths(unsigned type)
   return type == CHUNK_STEPS || type == CHUNK_LINKS;
 }
 
-/* Makes room for numbers below `end`. */
+/* Makes room for numbers below `end`. Numbers that nobody fills, since their chunks were lost or never were, take no
+ * memory: it is not touched. */
 static int steps_reserve(struct lb_trace_reader *reader, uint64_t end)
 {
   size_t capacity = reader->step_capacity ? reader->step_capacity : 1024;
@@ -26,16 +27,17 @@ static int steps_reserve(struct lb_trace_reader *reader, uint64_t end)
   if (end > reader->step_capacity) {
     while (capacity < end)
       capacity *= 2;
-    steps = realloc(reader->steps, capacity * sizeof(*steps));
+    steps = calloc(capacity, sizeof(*steps));
     if (!steps)
       return -ENOMEM;
+    if (reader->step_count)
+      memcpy(steps, reader->steps, reader->step_count * sizeof(*steps));
+    free(reader->steps);
     reader->steps = steps;
     reader->step_capacity = capacity;
   }
-  if (end > reader->step_count) {
-    memset(reader->steps + reader->step_count, 0, (end - reader->step_count) * sizeof(*steps));
+  if (end > reader->step_count)
     reader->step_count = (uint32_t)end;
-  }
   return 0;
 }
 

@@ -665,6 +665,51 @@ static void test_fork(void **state)
   assert_string_equal(map.names[2][0], "/bin/true");
 }
 
+static void code_put(uint32_t space, uint64_t address, const char *bytes)
+{
+  note_put(NOTE_CODE, space, address, address + strlen(bytes), bytes);
+}
+
+/* Code is in the trace once; when it changes, behind what ran before. `shown` is what comes, in its order: the letters
+ * of code, and a digit for branches of that generation. */
+static void test_code(void **state)
+{
+  (void)state;
+  struct player player = player_make(0, 12, 0);
+  struct lb_trace_reader *reader;
+  struct lb_trace_record record;
+  char shown[200] = "";
+  drain_begin(0);
+  thread_begin(0, 1, 1000000);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  code_put(1, 0x1000 - 3, "abcdef");
+  code_put(1, 0x1000 - 2, "bcd"); /* known */
+  code_put(1, 0x1000, "defgh");   /* more of it */
+  code_put(2, 0x1000, "d");       /* elsewhere */
+  player_enter(&player);
+  player_play(&player, 100);
+  code_put(1, 0x1000 + 1, "X"); /* changed */
+  paths_make(1, 1);
+  player.generation = 1;
+  player_enter(&player);
+  player_play(&player, 100);
+  thread_end(0);
+  drain_until_free(1);
+  process_drain_finish(drain, true);
+  drain_end(0);
+  assert_int_equal(lb_trace_reader_open(trace_name, &reader), 0);
+  while (lb_trace_reader_next(reader, &record) > 0) {
+    size_t length = strlen(shown);
+    if (record.type == LB_TRACE_CODE)
+      snprintf(shown + length, sizeof(shown) - length, "%.*s ", (int)record.code.size, (const char *)record.code.bytes);
+    else if (record.type == LB_TRACE_BRANCHES)
+      snprintf(shown + length, sizeof(shown) - length, "%u ",
+               (unsigned)((record.branches.branches[record.branches.count - 1].from - path_start(0, 0)) / 0x100000));
+  }
+  lb_trace_reader_close(reader);
+  assert_string_equal(shown, "abcdef defgh d 0 X 1 ");
+}
+
 /* The build-id as readelf(1) shows it. */
 static void test_build_id(void **state)
 {
@@ -791,12 +836,12 @@ static void test_broken_note(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(test_one_thread),    TEST(test_threads),       TEST(test_killed),
-    TEST(test_left_behind),   TEST(test_idle),          TEST(test_limit),
-    TEST(test_full_disk),     TEST(test_ring),          TEST(test_unknown_process),
-    TEST(test_unmap),         TEST(test_fork),          TEST(test_build_id),
-    TEST(test_hostile_pages), TEST(test_hostile_notes), TEST(test_hostile_entries),
-    TEST(test_broken_note),
+    TEST(test_one_thread),      TEST(test_threads),       TEST(test_killed),
+    TEST(test_left_behind),     TEST(test_idle),          TEST(test_limit),
+    TEST(test_full_disk),       TEST(test_ring),          TEST(test_unknown_process),
+    TEST(test_unmap),           TEST(test_fork),          TEST(test_code),
+    TEST(test_build_id),        TEST(test_hostile_pages), TEST(test_hostile_notes),
+    TEST(test_hostile_entries), TEST(test_broken_note),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ same()
     began=$(date +%s%N)
     case $mode in
     run) outcome "$lbr" run --output "$scratch/report" -- "$@" ;;
-    record) outcome "$lbr" record --output "$scratch/trace" -- "$@" ;;
+    record) outcome "$lbr" record --quiet --output "$scratch/trace" -- "$@" ;;
     esac
     ended=$(date +%s%N)
     problem=
@@ -75,7 +75,7 @@ for key in one two; do echo "$key ${map[$key]}"; done
 trap 'echo caught' USR1
 kill -USR1 $$
 (exit 3) || echo "subshell $?"
-for i in 1 2 3; do (sleep 0.0$i; echo "job $i") & done
+for i in 1 2 3; do (sleep 0.$((2 * i)); echo "job $i") & done
 wait
 cat <<TEXT | tr a-z A-Z | while read -r line; do echo "[$line]"; done
 first
@@ -95,7 +95,7 @@ same files bash -c 'mkdir -p a/b/c; for i in 1 2 3; do echo $i >a/b/$i; done; fi
   diff z/b/1 z/b/2; ls z/b; stat -c %s z/b/1; chmod 600 z/b/1; ls -l z/b/1 | cut -c 1-10; ln -s z/b/1 link; readlink link; touch -d @0 x; date -u -r x'
 same sed sed -n 's/\([a-z]*\)=\(.*\)/\2=\1/p;$=' "$things/script.sh"
 same timeout timeout 0.2 sleep 5
-same archive bash -c 'seq 20000 >data; tar cf - data | gzip -9n | tee z.gz | gunzip | tar tvf - --numeric-owner | cut -c 1-30; xz -k -T2 data
+same archive bash -c 'seq 20000 >data; tar cf - --mtime=@0 data | gzip -9n | tee z.gz | gunzip | tar tvf - --numeric-owner | cut -c 1-30; xz -k -T2 data
   xz -dc data.xz | cmp - data && echo same; sha256sum data; bzip2 -k data 2>/dev/null; gzip -l z.gz | tail -n 1 | cut -c 1-20'
 
 # ---- interpreters ----
@@ -196,7 +196,8 @@ if command -v gcc >/dev/null; then
     gcc -g -fsanitize=$kind -o "$things/$kind" "$things/main.c" "$things/twice.c" 2>/dev/null
   done
 fi
-same gdb gdb -nx -nh -batch -iex 'set debuginfod enabled off' -ex 'set startup-with-shell off' -ex 'break twice' -ex run -ex bt -ex 'print value' -ex finish -ex continue "$things/program"
+same gdb bash -c "gdb -nx -nh -batch -iex 'set debuginfod enabled off' -ex 'set startup-with-shell off' -ex 'break twice' -ex run -ex bt \
+  -ex 'print value' -ex finish -ex continue '$things/program' | sed 's/process [0-9]*/process/'"
 same strace bash -c "strace -f -e trace=exit_group,write -o log '$things/program'; sed 's/^[0-9]* //' log"
 same address "$things/address"
 same undefined "$things/undefined"

@@ -242,7 +242,7 @@ static void test_elf(void **state)
   symbol_table_free(table);
 }
 
-/* Of several names the one for people; a label without a size ends with its section. */
+/* Of several names the one for people, without its version; a label without a size ends with its section. */
 static void test_best_name(void **state)
 {
   static const struct piece pieces[] = {
@@ -252,6 +252,8 @@ static void test_best_name(void **state)
     {"_global", 0xC0100010, 8, FUNC, 1},
     {"label", 0xC0100020, 8, LABEL, 1},
     {"_picker", 0xC0100020, 8, ELF32_ST_INFO(STB_LOCAL, STT_GNU_IFUNC), 1},
+    {"versioned@@LIB_1.2", 0xC0100030, 8, FUNC, 1},
+    {"@odd", 0xC0100040, 8, FUNC, 1},
     {"end", 0xC0100FF0, 0, LABEL, 1},
   };
   struct symbol_table *table;
@@ -263,6 +265,8 @@ static void test_best_name(void **state)
   assert_found(table, 0xC0100000, "visible", 0);
   assert_found(table, 0xC0100010, "_global", 0);
   assert_found(table, 0xC0100020, "_picker", 0);
+  assert_found(table, 0xC0100030, "versioned", 0);
+  assert_found(table, 0xC0100040, "@odd", 0);
   assert_found(table, 0xC0100FFF, "end", 15);
   assert_nothing(table, 0xC0101000);
   symbol_table_free(table);

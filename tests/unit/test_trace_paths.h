@@ -27,6 +27,17 @@ static bool chance(unsigned in)
   return random_next() % in == 0;
 }
 
+/* Member by member: there is padding between them. */
+static bool branches_are_same(const struct lb_branch *one, const struct lb_branch *other, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (one[i].from != other[i].from || one[i].to != other[i].to || one[i].from_base != other[i].from_base ||
+        one[i].to_base != other[i].to_base || one[i].kind != other[i].kind || one[i].flags != other[i].flags ||
+        one[i].from_cpl != other[i].from_cpl || one[i].to_cpl != other[i].to_cpl)
+      return false;
+  return true;
+}
+
 /* ---- tables ---- */
 
 #define TABLE_MAX 20000u

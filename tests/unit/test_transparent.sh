@@ -21,7 +21,7 @@ recorded()
   shift
   case $mode in
   run) set -- run --output "$scratch/report" -- "$@" ;;
-  record) set -- record --output "$scratch/trace" -- "$@" ;;
+  record) set -- record --quiet --output "$scratch/trace" -- "$@" ;;
   esac
   rm -f "$scratch/trace"*
   "${clean[@]}" timeout -s KILL 60 "$lbr" "$@" </dev/null >"$scratch/out.lbr" 2>"$scratch/err.lbr"

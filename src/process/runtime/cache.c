@@ -172,6 +172,11 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   return kept;
 }
 
+void cache_forget(struct runtime *runtime)
+{
+  kernel_call(28, (uint64_t)runtime->index, CACHE_INDEX * sizeof(*runtime->index), MADV_DONTNEED, 0, 0, 0);
+}
+
 /* ---- ways ---- */
 
 /* From here to code that may be out of reach of a rel32. */

@@ -58,6 +58,13 @@ static uint32_t last_entry(const struct thread *thread)
   return *(const uint32_t *)(thread->state->log - 4);
 }
 
+/* Who leaves where staying would be taking goes on behind the branch. */
+static uint64_t exit_target(const struct path_step *step)
+{
+  bool is_behind = step->flags & PATH_FOLLOW && step->flags & PATH_NONE;
+  return is_behind ? step->from + step->length : step->to;
+}
+
 /* state->exit is the step by which it left. */
 void dispatch_direct(void)
 {
@@ -65,11 +72,12 @@ void dispatch_direct(void)
   struct runtime *runtime = thread->runtime;
   uint32_t number = (uint32_t)thread->state->exit;
   struct path_step *step = &runtime->steps[number];
-  thread->state->rip = step->to;
+  uint64_t target = exit_target(step);
+  thread->state->rip = target;
   log_put(thread, number);
   runtime_lock(runtime);
   uint32_t count = runtime->unit_count;
-  struct unit *unit = unit_at(thread, step->to, step->space == runtime->space ? number : 0);
+  struct unit *unit = unit_at(thread, target, step->space == runtime->space ? number : 0);
   if (unit && !unit->is_checked)
     cache_tie(runtime, number, unit, runtime->unit_count != count && unit->is_for_edge);
   bool is_tied = unit && step->next == unit->head;

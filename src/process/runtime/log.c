@@ -67,7 +67,11 @@ static uint64_t next_part(struct thread *thread)
 uint64_t log_turn(struct thread *thread, uint64_t address)
 {
   uint64_t end = part_start(thread, thread->state->written) + thread->runtime->part_size;
-  return address - end < PROCESS_PAGE ? next_part(thread) : 0;
+  if (address - end >= PROCESS_PAGE)
+    return 0;
+  thread->wants_move = profile_turn(thread, (const uint32_t *)(end - thread->runtime->part_size),
+                                    thread->runtime->part_size / 4);
+  return next_part(thread);
 }
 
 static void log_reserve(struct thread *thread, unsigned entries)

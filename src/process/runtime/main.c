@@ -86,6 +86,8 @@ static void open_shared(struct runtime *runtime, int fd)
   int result = cache_init(runtime);
   if (result >= 0)
     result = page_init(runtime);
+  if (result >= 0)
+    result = profile_init(runtime);
   if (result < 0)
     runtime_fail(PROCESS_E_NO_MEMORY, result, 0);
   kernel_call(__NR_fcntl, (uint64_t)fd, F_SETFD, FD_CLOEXEC, 0, 0, 0);

@@ -6,6 +6,7 @@
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
+#include <linux/falloc.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
@@ -13,14 +14,11 @@
 #include "process/runtime.h"
 
 enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-enum { LOOKUP_SIZE = 0x80000, ERROR_SRCH = -3, ERROR_AGAIN = -11, ERROR_NOMEM = -12 };
+enum { LOOKUP_SIZE = 0x80000, ERROR_SRCH = -3, ERROR_AGAIN = -11 };
 
 static struct thread *regions;
-static uint64_t regions_end = 0; /* where the next one would lie */
-
+static uint64_t regions_end;     /* where the next one would lie, 0: there is none yet */
 static uint32_t first_numbering; /* of the first thread of a program */
-
-static const uint64_t regions_start = PLACE_REGIONS;
 
 static void bell_ring(const struct runtime *runtime)
 {
@@ -180,27 +178,44 @@ static int64_t map_over(uint64_t start, uint64_t size)
   return kernel_map(start, size, READ_WRITE, RESERVED | MAP_FIXED, -1, 0);
 }
 
+static uint64_t log_offset(const struct runtime *runtime, uint32_t slot)
+{
+  return process_logs_offset(runtime->notes_size, runtime->step_capacity) +
+         (uint64_t)slot * PROCESS_PARTS * runtime->part_size;
+}
+
+/* Of another thread before: the end of a log is seen by what is behind it. Its memory is given back, too. */
+static void log_clear(const struct runtime *runtime, uint64_t start, int fd, uint32_t slot)
+{
+  enum { MODE = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE };
+  uint64_t size = (uint64_t)PROCESS_PARTS * runtime->part_size;
+  if (runtime->is_confined ||
+      is_failure(kernel_call(__NR_fallocate, (uint64_t)fd, MODE, log_offset(runtime, slot), size, 0, 0)))
+    memset((void *)(start + REGION_LOG), 0, runtime->part_size);
+}
+
 /* Its page and the parts of its log: of that slot, or memory of its own. Returns 0 or -errno. */
 static int region_map_slot(const struct runtime *runtime, uint64_t start, int fd, uint32_t slot)
 {
   uint64_t size = runtime->part_size;
   bool is_own = slot == THREAD_NO_SLOT;
   unsigned flags = MAP_FIXED | (is_own ? RESERVED : MAP_SHARED);
-  uint64_t page = is_own ? 0 : process_thread_offset(slot);
-  uint64_t log =
-    is_own ? 0
-           : process_logs_offset(runtime->notes_size, runtime->step_capacity) + (uint64_t)slot * PROCESS_PARTS * size;
+  uint64_t page = is_own ? 0 : process_thread_offset(slot), log = is_own ? 0 : log_offset(runtime, slot);
   fd = is_own ? -1 : fd;
   int64_t result = kernel_map(start, PROCESS_PAGE, READ_WRITE, flags, fd, page);
   for (uint64_t i = 0; i < PROCESS_PARTS && !is_failure(result); i++)
     result = kernel_map(start + REGION_LOG + i * (size + PROCESS_PAGE), size, READ_WRITE, flags, fd, log + i * size);
-  return is_failure(result) ? (int)result : 0;
+  if (is_failure(result))
+    return (int)result;
+  if (!is_own && page_of(runtime, slot)->serial)
+    log_clear(runtime, start, fd, slot);
+  return 0;
 }
 
 static struct thread *region_make(const struct runtime *runtime)
 {
   uint64_t size = REGION_LOG + PROCESS_PARTS * ((uint64_t)runtime->part_size + PROCESS_PAGE);
-  uint64_t wish = regions_end ? regions_end : regions_start;
+  uint64_t wish = regions_end ? regions_end : PLACE_REGIONS;
   int64_t start = kernel_map(wish, size, PROT_NONE, RESERVED, -1, 0);
   if (is_failure(start))
     return NULL;
@@ -256,8 +271,6 @@ static void state_begin(const struct thread *thread, struct process_state *state
 {
   uint64_t start = region_start(thread);
   state->log = state->log_start = start + REGION_LOG;
-  if (serial > 1) /* of another thread before: the end of a log is seen by what is behind it */
-    memset((void *)state->log_start, 0, thread->runtime->part_size);
   state->written = state->read = 0;
   state->is_waiting = 0;
   state->pending = 0;

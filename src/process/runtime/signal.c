@@ -135,6 +135,8 @@ static void wait_in_runtime(const struct arrival *arrival)
     context->rip = (uint64_t)cache_enter;
   } else if (is_between(arrival->pc, (uint64_t)syscall_pass_start, syscall_pass_call + 1)) {
     context->rip = (uint64_t)syscall_pass_abort;
+  } else if (is_between(arrival->pc, (uint64_t)context_restore_start, context_restore_call + 1)) {
+    context->rip = (uint64_t)context_restore_abort;
   }
 }
 
@@ -264,7 +266,8 @@ static void arrived_trap(const struct arrival *arrival)
   }
   bool is_boundary =
     !arrival->is_in_cache || (cache_locate(thread->runtime, arrival->pc, &location) && location.is_boundary);
-  if (is_boundary && location.address == thread->trap_rip && state->log == thread->trap_log && !location.passed)
+  uint64_t log = location.spilled & PLACE_R11 ? arrival->context->general[3] : state->log;
+  if (is_boundary && location.address == thread->trap_rip && log == thread->trap_log && !location.passed)
     return;
   if (!is_boundary && arrival->context->rflags & FLAG_TF)
     return; /* it will trap again */
@@ -276,15 +279,39 @@ static void arrived_trap(const struct arrival *arrival)
     step_begin(arrival);
 }
 
+/* The cache was begun anew: the application goes on at this boundary, the entry of a unit, in the new one. */
+static void move_on(const struct arrival *arrival, const struct location *location)
+{
+  struct process_state *state = arrival->state;
+  struct signal_context *context = arrival->context;
+  context->mask = arrival->thread->move_mask;
+  if (!arrival->is_in_cache || location->passed)
+    return;
+  context_unspill(arrival, location->spilled);
+  context_get_registers(context, state->registers);
+  state->flags = context->rflags;
+  state->rip = location->address;
+  context->rip = (uint64_t)dispatch_enter;
+  context->general[15] = state->stack;
+  context->rflags = FLAGS_OURS;
+}
+
 /* Ours: up to the next boundary, or until the application has left the cache. */
 static void arrived_step(const struct arrival *arrival)
 {
-  struct location location;
+  struct thread *thread = arrival->thread;
+  struct location location = {0};
   bool is_at_boundary =
-    !arrival->is_in_cache || (cache_locate(arrival->thread->runtime, arrival->pc, &location) && location.is_boundary);
+    !arrival->is_in_cache || (cache_locate(thread->runtime, arrival->pc, &location) && location.is_boundary);
   if (!is_at_boundary)
     return;
   step_end(arrival);
+  bool is_moving = thread->wants_move;
+  thread->wants_move = false;
+  if (is_moving && !thread->pending.number && !thread->kept_set) {
+    move_on(arrival, &location);
+    return;
+  }
   deliver_soon(arrival);
 }
 
@@ -338,9 +365,14 @@ static bool log_is_full(const struct arrival *arrival)
   if (arrival->number != SIGSEGV || !arrival->is_in_cache || arrival->info->code <= 0)
     return false;
   uint64_t next = log_turn(arrival->thread, arrival->info->address);
-  if (next)
-    arrival->context->general[R11] = next;
-  return next;
+  if (!next)
+    return false;
+  arrival->context->general[R11] = next;
+  if (arrival->thread->wants_move && !arrival->thread->is_stepping) {
+    arrival->thread->move_mask = arrival->context->mask;
+    step_begin(arrival);
+  }
+  return true;
 }
 
 void signal_arrived(uint64_t number, struct signal_info *info, struct signal_context *context)

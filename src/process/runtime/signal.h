@@ -46,10 +46,14 @@ static inline enum signal_default signal_default(unsigned number)
 void context_put_registers(struct signal_context *context, const uint64_t registers[16]);
 void context_get_registers(const struct signal_context *context, uint64_t registers[16]);
 
+/* ---- signal_resume.S ---- */
+
+void context_restore(struct signal_context *context, uint64_t pending);
+extern uint8_t context_restore_start[], context_restore_call[], context_restore_abort[];
+
 /* ---- signal_call.c ---- */
 
-/* Blocks all but SIGNALS_FAULT; or really all, as long as nothing can fault. */
-void signal_hold(void);
+/* Blocks all signals, as long as nothing can fault. */
 void signal_hold_all(void);
 
 /* Is there one to deliver? */
@@ -81,6 +85,9 @@ struct signal_context context_at(void (*address)(void), uint64_t mask);
 
 /* Makes the kernel restore it; the signal stack stays. */
 _Noreturn void context_resume(const struct thread *thread, struct signal_context *context);
+
+/* The same, if no signal came before. Returns if one did: it waits. */
+void context_try_resume(const struct thread *thread, struct signal_context *context);
 
 /* memcpy to the application, over our protection of its code. Returns false if it faults. */
 bool signal_write(struct thread *thread, uint64_t to, const void *from, size_t size);

@@ -19,11 +19,6 @@ static int64_t kernel_mask(uint64_t mask, uint64_t *ret_before)
   return kernel_call(__NR_rt_sigprocmask, SETMASK, (uint64_t)&mask, (uint64_t)ret_before, SET_SIZE, 0, 0);
 }
 
-void signal_hold(void)
-{
-  kernel_mask(~SIGNALS_FAULT, NULL);
-}
-
 void signal_hold_all(void)
 {
   kernel_mask(UINT64_MAX, NULL);
@@ -380,8 +375,8 @@ static void registers_restore(struct thread *thread, const struct signal_context
 }
 
 /* The kernel restores the vector registers from the application's frame, and goes on in the runtime. A signal that came
- * meanwhile must not be delivered with those that were before. An address for the vectors that is none makes the kernel
- * find the frame bad, as it is. */
+ * meanwhile must not be delivered with those that were before: it comes again. An address for the vectors that is none
+ * makes the kernel find the frame bad, as it is. No other system call: the application may have forbidden them. */
 _Noreturn void signal_call_return(struct thread *thread)
 {
   struct signal_context frame, context;
@@ -390,12 +385,16 @@ _Noreturn void signal_call_return(struct thread *thread)
   if (is_good)
     registers_restore(thread, &frame);
   log_return(thread);
-  signal_hold_all();
-  if (pending->number && signal_send(pending->number, &pending->info))
-    pending->number = 0;
-  send_kept(thread);
-  thread->state->pending = signal_is_ready(thread);
-  context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
-  context.vectors = is_good ? frame.vectors : 1;
-  context_resume(thread, &context);
+  for (;;) {
+    thread->state->pending = 0;
+    if (pending->number && signal_send(pending->number, &pending->info))
+      pending->number = 0;
+    send_kept(thread);
+    thread->state->pending |= signal_is_ready(thread);
+    context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
+    context.vectors = is_good ? frame.vectors : 1;
+    if (pending->number) /* it could not be sent */
+      context_resume(thread, &context);
+    context_try_resume(thread, &context);
+  }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Signals are delivered: on the runtime's stack, the application's registers in the state and its vector registers in
- * the processor, all signals blocked that can be. The application sees the frame that the kernel would have made; the
- * kernel's own, from which most of it comes, was on our signal stack. What the kernel does: Linux, kernel/signal.c,
- * arch/x86/kernel/signal.c and signal_64.c.
+ * the processor, all signals blocked that can be (who set state->pending has seen to that). The application sees the
+ * frame that the kernel would have made; the kernel's own, from which most of it comes, was on our signal stack. What
+ * the kernel does: Linux, kernel/signal.c, arch/x86/kernel/signal.c and signal_64.c.
  */
 #include <asm/unistd.h>
 
@@ -21,6 +21,7 @@ struct frame {
 struct signal {
   unsigned number;
   bool is_fault;
+  uint64_t again; /* address of the instruction that will cause it again, 0: none */
   struct signal_info info;
 };
 
@@ -36,13 +37,23 @@ struct signal_context context_at(void (*address)(void), uint64_t mask)
                                  .mask = mask};
 }
 
-/* The kernel expects the context where RET from the handler would have left RSP. */
-_Noreturn void context_resume(const struct thread *thread, struct signal_context *context)
+static void use_own_stack(const struct thread *thread, struct signal_context *context)
 {
   context->stack =
     (struct signal_stack){.start = (uint64_t)thread->state + REGION_SIGNAL, .size = REGION_SIGNAL_END - REGION_SIGNAL};
-  __asm__ volatile("mov %0, %%rsp\n syscall\n ud2" : : "r"(context), "a"(__NR_rt_sigreturn) : "memory");
-  __builtin_unreachable();
+}
+
+void context_try_resume(const struct thread *thread, struct signal_context *context)
+{
+  use_own_stack(thread, context);
+  context_restore(context, 0);
+}
+
+_Noreturn void context_resume(const struct thread *thread, struct signal_context *context)
+{
+  use_own_stack(thread, context);
+  for (;;)
+    context_restore(context, thread->state->pending);
 }
 
 bool signal_write(struct thread *thread, uint64_t to, const void *from, size_t size)
@@ -100,20 +111,24 @@ static void record_death(struct thread *thread, const struct signal *signal)
 }
 
 /* The kernel is to end the process, as it would have without us: for a core file and whoever waits, the signal comes
- * again, with the application's registers, before another instruction is executed. */
+ * again, with the application's registers, before another instruction is executed. If the application has forbidden
+ * system calls, the instruction is executed by itself instead: a fault that is blocked kills. */
 static _Noreturn void die(struct thread *thread, const struct signal *signal)
 {
   const struct process_state *state = thread->state;
   const struct signal_action none = {.handler = HANDLER_DEFAULT};
-  struct signal_context context = context_at(NULL, ~SIGNAL_BIT(signal->number));
+  bool is_again = signal->again && thread->runtime->is_confined;
+  struct signal_context context = context_at(NULL, is_again ? UINT64_MAX : ~SIGNAL_BIT(signal->number));
   record_death(thread, signal);
   context_put_registers(&context, state->registers);
-  context.rip = state->rip;
+  context.rip = is_again ? signal->again : state->rip;
   context.rflags = state->flags & ~(uint64_t)FLAG_TF;
   context.vectors = thread->pending.vector_size ? (uint64_t)thread->pending.vectors : 0;
+  if (is_again)
+    context_resume(thread, &context);
   signal_hold_all();
   kernel_call(__NR_rt_sigaction, signal->number, (uint64_t)&none, 0, sizeof(none.mask), 0, 0);
-  if (!signal_send_thread(signal->number, &signal->info) && !signal->is_fault)
+  if (!signal_send_thread(signal->number, &signal->info))
     kernel_call(__NR_exit_group, 128 + signal->number, 0, 0, 0, 0, 0);
   context_resume(thread, &context);
 }
@@ -215,7 +230,8 @@ static struct signal_action action_take(struct thread *thread, unsigned number)
   struct signal_action taken = *action;
   if (taken.handler > HANDLER_IGNORE && taken.flags & SA_RESETHAND) {
     action->handler = HANDLER_DEFAULT;
-    signal_install(number, action);
+    if (signal_default(number) != DEFAULT_END) /* else the kernel's side stays the same */
+      signal_install(number, action);
   }
   runtime_unlock(thread->runtime);
   return taken;
@@ -265,7 +281,7 @@ static void deliver(struct thread *thread, struct signal *signal)
     if (frame_push(thread, signal, &action, &frame))
       handler_enter(thread, signal, &action, frame);
     bool is_last = signal->number == SIGSEGV;
-    *signal = (struct signal){SIGSEGV, true, {.number = SIGSEGV, .code = CODE_KERNEL}};
+    *signal = (struct signal){SIGSEGV, true, 0, {.number = SIGSEGV, .code = CODE_KERNEL}};
     if (is_last)
       die(thread, signal);
   }
@@ -279,36 +295,57 @@ static bool take(struct thread *thread, struct signal *ret_signal)
   struct signal_pending *pending = &thread->pending;
   uint64_t ready = thread->kept_set & ~thread->signal_mask;
   if (pending->number && (pending->is_fault || !ready)) {
-    *ret_signal = (struct signal){pending->number, pending->is_fault, pending->info};
+    *ret_signal = (struct signal){pending->number, pending->is_fault, 0, pending->info};
     pending->number = 0;
     return true;
   }
   if (!ready)
     return false;
   unsigned number = (unsigned)__builtin_ctzll(ready) + 1;
-  *ret_signal = (struct signal){number, false, thread->kept[signal_kept_index(number)]};
+  *ret_signal = (struct signal){number, false, 0, thread->kept[signal_kept_index(number)]};
   __atomic_fetch_and(&thread->kept_set, ~SIGNAL_BIT(number), __ATOMIC_RELAXED);
   return true;
+}
+
+/* What is special about some faults. */
+static void signal_complete(struct thread *thread, struct signal *signal, uint64_t rip)
+{
+  if (signal->number == SIGSYS && signal->info.code == CODE_SECCOMP)
+    signal->info.address = thread->state->rip; /* behind the system call */
+  else if (signal->is_fault && (signal->number != SIGTRAP || signal->info.code != CODE_TRACE))
+    signal->again = rip;
+}
+
+/* Nothing was delivered: the application goes on, with its mask. That is a part of what rt_sigreturn restores, and a
+ * system call less. */
+static void go_on(struct thread *thread)
+{
+  struct signal_pending *pending = &thread->pending;
+  if (thread->has_saved_mask)
+    thread->signal_mask = thread->saved_mask;
+  thread->has_saved_mask = false;
+  if (!pending->vector_size) {
+    signal_set_mask(thread, thread->signal_mask);
+    return;
+  }
+  struct signal_context context = context_at((void (*)(void))cache_enter, signal_real_mask(thread));
+  context.vectors = (uint64_t)pending->vectors;
+  context_resume(thread, &context);
 }
 
 void signal_deliver(void)
 {
   struct thread *thread = thread_self();
   struct process_state *state = thread->state;
+  uint64_t rip = state->rip;
   struct signal signal;
-  if (!thread->pending.number)
-    signal_hold();
   state->pending = 0;
   if (thread->pending.number && thread->pending.is_fault && thread->pending.is_trap)
     pass_trap(thread);
   while (take(thread, &signal)) {
-    if (signal.number == SIGSYS && signal.info.code == CODE_SECCOMP)
-      signal.info.address = state->rip; /* behind the system call */
+    signal_complete(thread, &signal, rip);
     if (!is_code_write(thread, &signal))
       deliver(thread, &signal);
   }
-  if (thread->has_saved_mask)
-    thread->signal_mask = thread->saved_mask;
-  thread->has_saved_mask = false;
-  signal_set_mask(thread, thread->signal_mask);
+  go_on(thread);
 }

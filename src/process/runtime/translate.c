@@ -28,8 +28,7 @@ enum {
 struct stub {
   uint8_t *site; /* rel32 */
   uint8_t step;
-  bool is_return; /* not where it was expected to */
-  uint16_t taken; /* that the return takes off the stack */
+  bool is_open; /* an indirect branch that went elsewhere than expected */
 };
 
 struct number {
@@ -96,10 +95,10 @@ static void add_number(struct translation *translation, uint64_t value)
 }
 
 /* The rel32 that the emitter has just written. */
-static void add_stub(struct translation *translation, bool is_return, unsigned taken)
+static void add_stub(struct translation *translation, bool is_open)
 {
   translation->stubs[translation->stub_count++] = (struct stub){
-    translation->emitter.at - 4, (uint8_t)translation->step_count, is_return, (uint16_t)taken};
+    translation->emitter.at - 4, (uint8_t)translation->step_count, is_open};
 }
 
 /* Room for an instruction whose last four bytes are patched while others run it: they lie in one line of the processor's
@@ -123,7 +122,7 @@ static void write_exit(struct translation *translation)
   write_room(translation, 1);
   emit_byte(&translation->emitter, 0xE9);
   emit_u32(&translation->emitter, 0);
-  add_stub(translation, false, 0);
+  add_stub(translation, false);
 }
 
 /* ---- segments ---- */
@@ -136,12 +135,26 @@ static bool is_inside(const struct translation *translation, uint64_t address)
   return false;
 }
 
+static bool is_in_range(const struct range *range, uint64_t address)
+{
+  return address >= range->start && address < range->end;
+}
+
+/* Another file's code can be in the same unit if what names memory relative to RIP can stay as it is. */
+static bool is_like(const struct translation *translation, uint64_t address)
+{
+  const struct range *range = range_find(&translation->runtime->executable, address);
+  int64_t distance = (int64_t)(address - (uint64_t)translation->emitter.at);
+  return range && range->flags == RANGE_FILE && translation->range->flags == RANGE_FILE && distance < 1ll << 30 &&
+         distance > -(1ll << 30);
+}
+
 static bool can_follow(const struct translation *translation, uint64_t address)
 {
-  const struct range *range = translation->range;
   return translation->level == PAGE_STEADY && translation->segment_count <= FOLLOWED_MOST &&
          translation->step_count < STEPS_MOST && translation->count < INSTRUCTIONS_MOST &&
-         !is_inside(translation, address) && address >= range->start && address < range->end;
+         !is_inside(translation, address) &&
+         (is_in_range(translation->range, address) || is_like(translation, address));
 }
 
 static void segment_end(struct translation *translation)
@@ -153,6 +166,8 @@ static void segment_begin(struct translation *translation, uint64_t address)
 {
   translation->segments[translation->segment_count++] = (struct range){address, address, 0};
   translation->address = address;
+  if (!is_in_range(translation->range, address))
+    translation->range = range_find(&translation->runtime->executable, address);
 }
 
 /* ---- branches: return whether the path goes on ---- */
@@ -188,9 +203,28 @@ static bool next_instruction(struct translation *translation)
   return true;
 }
 
+/* Goes through the branch as taken, which it mostly is: the condition is turned round. */
+static bool write_taken(struct translation *translation, uint64_t target)
+{
+  struct emitter *emitter = &translation->emitter;
+  write_room(translation, 2);
+  add_place(translation, emitter->at, PLACE_BRANCH);
+  add_step(translation, LB_BRANCH_JCC, PATH_FOLLOW | PATH_NONE, target);
+  emit_byte(emitter, 0x0F);
+  emit_byte(emitter, 0x80 | ((translation->code.opcode & 15) ^ 1));
+  emit_u32(emitter, 0);
+  add_stub(translation, false);
+  segment_end(translation);
+  segment_begin(translation, target);
+  return true;
+}
+
 static bool write_jcc(struct translation *translation, uint64_t target)
 {
   struct emitter *emitter = &translation->emitter;
+  if (translation->code.flow == CODE_JCC && can_follow(translation, target) &&
+      profile_is_taken(translation->runtime, translation->address))
+    return write_taken(translation, target);
   write_room(translation, translation->code.flow == CODE_JCC ? 2 : 6);
   add_place(translation, emitter->at, PLACE_BRANCH);
   add_step(translation, LB_BRANCH_JCC, 0, target);
@@ -204,7 +238,7 @@ static bool write_jcc(struct translation *translation, uint64_t target)
     emit_bytes(emitter, (const uint8_t[]){0x02, 0xEB, 0x05, 0xE9}, 4);
   }
   emit_u32(emitter, 0);
-  add_stub(translation, false, 0);
+  add_stub(translation, false);
   return next_instruction(translation);
 }
 
@@ -244,10 +278,45 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
   return true;
 }
 
+/* Goes on where an indirect branch mostly goes: RCX holds the target, it and RDX are spilled. */
+static void write_expected(struct translation *translation, uint64_t expected)
+{
+  struct emitter *emitter = &translation->emitter;
+  emit_compare(emitter, expected);
+  emit_bytes(emitter, (const uint8_t[]){0xE3, 0x05, 0xE9}, 3); /* jrcxz hit; jmp stub */
+  emit_u32(emitter, 0);
+  add_stub(translation, true);
+  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
+  emit_reload(emitter, GPR_RCX, STATE_SPILL_RCX);
+  segment_end(translation);
+  segment_begin(translation, expected);
+}
+
+static bool write_known_indirect(struct translation *translation, const uint8_t *bytes, uint64_t expected)
+{
+  struct emitter *emitter = &translation->emitter;
+  uint64_t end = translation->address + translation->code.length;
+  bool is_call = translation->code.flow == CODE_CALL_IND;
+  add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX | PLACE_RDX);
+  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
+  emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
+  copy_target(emitter, &translation->code, bytes, translation->address);
+  if (is_call)
+    write_push(translation, end);
+  add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP, PATH_FOLLOW | PATH_OPEN, expected);
+  write_expected(translation, expected);
+  if (is_call)
+    translation->returns[translation->depth++] = end;
+  return true;
+}
+
 static bool write_indirect(struct translation *translation, const uint8_t *bytes)
 {
   struct emitter *emitter = &translation->emitter;
   bool is_call = translation->code.flow == CODE_CALL_IND;
+  uint64_t expected = profile_target(translation->runtime, translation->address);
+  if (expected && can_follow(translation, expected) && translation->depth < DEPTH_MOST)
+    return write_known_indirect(translation, bytes, expected);
   add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX | PLACE_RDX);
   emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
   emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
@@ -282,29 +351,24 @@ static void write_pop(struct translation *translation, unsigned taken)
   emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
 }
 
-/* The call is in the path: compare with where it came from. What is elsewhere finds its target below RSP again. */
-static bool write_known_return(struct translation *translation, unsigned taken)
+/* The call is in the path, or it mostly goes there. */
+static bool write_known_return(struct translation *translation, uint64_t expected, unsigned taken)
 {
-  struct emitter *emitter = &translation->emitter;
-  uint64_t expected = translation->returns[--translation->depth];
   write_pop(translation, taken);
   add_step(translation, LB_BRANCH_NEAR_RET, PATH_FOLLOW | PATH_OPEN, expected);
-  emit_compare(emitter, expected);
-  emit_bytes(emitter, (const uint8_t[]){0xE3, 0x05, 0xE9}, 3); /* jrcxz hit; jmp stub */
-  emit_u32(emitter, 0);
-  add_stub(translation, true, taken);
-  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
-  emit_reload(emitter, GPR_RCX, STATE_SPILL_RCX);
-  segment_end(translation);
-  segment_begin(translation, expected);
+  write_expected(translation, expected);
   return true;
 }
 
 static bool write_return(struct translation *translation, const uint8_t *bytes)
 {
   unsigned taken = taken_by(translation, bytes);
-  if (translation->depth && can_follow(translation, translation->returns[translation->depth - 1]))
-    return write_known_return(translation, taken);
+  uint64_t expected = translation->depth ? translation->returns[translation->depth - 1]
+                                         : profile_target(translation->runtime, translation->address);
+  if (expected && can_follow(translation, expected)) {
+    translation->depth -= translation->depth != 0;
+    return write_known_return(translation, expected, taken);
+  }
   write_pop(translation, taken);
   add_step(translation, LB_BRANCH_NEAR_RET, PATH_SILENT, 0);
   segment_end(translation);
@@ -472,15 +536,15 @@ static void write_stub(const struct translation *translation, struct emitter *em
   uint32_t number = translation->head + stub->step;
   if (translation->uses_r11)
     emit_take_r11(emitter);
-  if (!stub->is_return) {
+  if (!stub->is_open) {
     emit_exit_number(emitter, number);
     emit_leave(emitter, STATE_LEAVE_DIRECT);
     translation->runtime->local[number] = (uint64_t)stub->site;
     return;
   }
   emit_log(emitter, number);
-  emit_u32(emitter, 0x248C8B48); /* mov -8 - taken(%rsp), %rcx */
-  emit_u32(emitter, (uint32_t)(-8 - (int32_t)stub->taken));
+  emit_address(emitter, GPR_RDX, translation->steps[stub->step - 1].to);
+  emit_u32(emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx: the target again */
   emit_lookup(emitter);
 }
 

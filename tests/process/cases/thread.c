@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "case.h"
@@ -49,6 +50,38 @@ static int one_after_another(void)
     total += (uintptr_t)result;
   }
   say("%zu\n", (size_t)total);
+  return 0;
+}
+
+/* Each sleeps longer than it takes to make them all: the same branches in every run, also when it is stepped. */
+static void *thread_late(void *argument)
+{
+  struct timespec time = {.tv_nsec = 0};
+  long tenths = 5 + 4 * (long)(intptr_t)argument;
+  time.tv_sec = tenths / 10;
+  time.tv_nsec = tenths % 10 * 100000000;
+  nanosleep(&time, NULL);
+  for (int i = 0; i < 5; i++)
+    own += (int)(intptr_t)argument;
+  pthread_mutex_lock(&mutex);
+  sum += (unsigned)own;
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+  return argument;
+}
+
+static int in_order(void)
+{
+  pthread_t threads[3];
+  for (intptr_t i = 0; i < 3; i++)
+    pthread_create(&threads[i], NULL, thread_late, (void *)i);
+  pthread_mutex_lock(&mutex);
+  while (sum < 5)
+    pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+  for (int i = 2; i >= 0; i--)
+    pthread_join(threads[i], NULL);
+  say("%u\n", sum);
   return 0;
 }
 
@@ -402,6 +435,7 @@ static int detached(void)
 
 static const struct test_case cases[] = {
   {"one-after-another", one_after_another},
+  {"in-order", in_order},
   {"many-at-once", many_at_once},
   {"conditions", conditions},
   {"storage", storage},

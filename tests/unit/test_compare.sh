@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_compare.sh LBR ORACLE SOURCES FOLDER NAME...: `lbr record` against single steps, branch by branch and thread by thread
+# (SOURCES/compare): programs without libc (NAME.S in SOURCES, in all the ways they are run), programs with libc, and cases
+# of the programs in FOLDER/cases that take the same way in every run. Two at a time.
+. "$(dirname "$0")/shell.sh"
+oracle=$(realpath "$2")
+sources=$(realpath "$3")
+folder=$(realpath "$4")
+shift 4
+
+"$oracle" "$scratch/list" /bin/true 2>"$scratch/err"
+if [ $? -eq 126 ]; then
+  cat "$scratch/err"
+  exit 77
+fi
+
+# One line for each run: what compare gets.
+{
+  for name in "$@"; do
+    sed -n 's|^/\* Run\([^:]*\): status .*|\1|p' "$sources/$name.S" | sed "s|^|$folder/$name|"
+  done
+  for name in kinds-pie signal-pie table-pie crash-static dispatch-static hello-dynamic hello-dynamic-no-pie \
+    hello-static hello-static-pie jit-static jump-static recursion-static-pie signals-static spawn-static; do
+    echo "$folder/$name"
+  done
+  while read -r program names; do
+    for name in $names; do
+      echo "$folder/cases/$program-static $name"
+    done
+  done <<'END'
+code protect in-place two-mappings by-kernel ahead loop replaced moved taken-away dropped trampolines boundary
+death abort jump-to-data in-handler reported bad-return
+fault memory string bus registers illegal breakpoint privileged jump noncanonical float trap-flag
+process fork deep-forks vfork
+signal nested resethand pending frame-mask realtime onstack restart-read suspend wait child leave
+state frame flags alignment cpu-number
+thread in-order
+END
+} >"$scratch/runs"
+
+xargs -P 2 -L 1 "$sources/compare" "$lbr" "$oracle" <"$scratch/runs"
+failures=$?
+exit "$((failures != 0))"
