@@ -21,8 +21,7 @@
 #include "process/shared.h"
 
 /* Where what is ours lies: below what the kernel maps by itself, and where the sanitizers have no shadows. */
-#define PLACE_SHARED 0x7E8000000000
-#define PLACE_PRIVATE 0x7E9000000000
+#define PLACE_START 0x7E8000000000
 #define PLACE_REGIONS 0x7EA000000000
 #define PLACE_END 0x7EC000000000
 
@@ -467,7 +466,9 @@ struct runtime {
   struct place *places;
   uint32_t place_count;
   struct habit *habits;
-  uint32_t turns, next_profile, generation; /* parts that were filled; when to look again; how often that was */
+  uint32_t habit_count;
+  uint32_t turns, next_profile, samples; /* parts that were filled; when to look at one again; how often that was */
+  uint32_t generation, generation_units, generation_turn; /* times the cache was begun anew; units and turns then */
   uint32_t number_next, number_end, number_space; /* step numbers that this space has taken and not used */
   uint64_t *local;    /* by step: address of the rel32 by which it leaves; of a head: number of the unit */
   struct page_table *pages;
@@ -607,7 +608,11 @@ static inline int64_t kernel_map(uint64_t address, uint64_t size, unsigned prote
   return kernel_call(9, address, size, protection, flags, (uint64_t)fd, offset);
 }
 
-/* memory.c. The compiler may call the first two by itself. */
+/* memory.c: memory of our own, at the next free of our places; `fd` -1: private, else shared. The result is the kernel's.
+ * At the start, or with the lock held. */
+int64_t place_map(uint64_t size, int fd, uint64_t offset);
+
+/* The compiler may call the first two by itself. */
 void *memcpy(void *to, const void *from, size_t size);
 void *memset(void *to, int byte, size_t size);
 size_t text_length(const char *text);

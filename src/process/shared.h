@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "process/state.inc"
-#include "trace/path.h"
+#include "trace/trace.h"
 
 enum {
   PROCESS_PAGE = 4096,

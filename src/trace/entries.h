@@ -18,9 +18,9 @@
 #include "trace/format.h"
 #include "trace/path.h"
 
-#define CHUNK_ENTRIES_MAX (1u << 20) /* words: an event has six */
+#define CHUNK_ENTRIES_MAX (1u << 21) /* words: an event has six */
 
-#define ENTRIES_BITS 16
+#define ENTRIES_BITS 17
 #define ENTRIES_CONTEXTS (1u << ENTRIES_BITS)
 
 /* A byte of the runs. */

@@ -15,7 +15,7 @@
 #include "trace/file.h"
 #include "trace/format.h"
 
-#define WRITER_ENCODERS 32u /* streams that are being filled at the same time: 4 MiB each at most */
+#define WRITER_ENCODERS 32u /* streams that are being filled at the same time: 8 MiB each at most */
 
 #define LAST_NONE 0u          /* there was none, or it is not known what it was */
 #define LAST_EVENT PATH_EVENT /* an event: no path is running */

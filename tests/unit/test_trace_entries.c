@@ -238,7 +238,7 @@ static void test_random_runs(void **state)
   }
 }
 
-/* More than two chunks. */
+/* More than a chunk. */
 static void test_long_run(void **state)
 {
   static const size_t asked[] = {1, 1000, 1000000, 2500000};

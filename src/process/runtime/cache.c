@@ -17,7 +17,7 @@ static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an in
 
 static void *memory_for(uint64_t size)
 {
-  int64_t memory = kernel_map(PLACE_PRIVATE, size, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0);
+  int64_t memory = place_map(size, -1, 0);
   return is_failure(memory) ? NULL : (void *)memory;
 }
 
@@ -74,6 +74,7 @@ static bool area_open(struct area *area, uint64_t address)
   if (is_failure(code) || !units)
     return false;
   kernel_call(28, (uint64_t)code, CACHE_AREA_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
+  kernel_call(28, (uint64_t)code, CACHE_AREA_SIZE, MADV_DONTDUMP, 0, 0, 0);
   *area = (struct area){.code = (uint8_t *)code,
                         .used = 64,
                         .size = CACHE_AREA_SIZE / 2,

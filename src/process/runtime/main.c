@@ -51,10 +51,9 @@ static int number_of(const char *text)
   return number;
 }
 
-/* Out of the way of what the application maps, and of what wants to be near that. */
 static void *map_shared(int fd, uint64_t offset, uint64_t size)
 {
-  int64_t address = kernel_map(PLACE_SHARED, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, offset);
+  int64_t address = place_map(size, fd, offset);
   if (is_failure(address))
     runtime_fail(the_runtime.control ? PROCESS_E_NO_MEMORY : PROCESS_E_BAD_START, (int)address, 0);
   return (void *)address;

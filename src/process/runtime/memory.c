@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What libc would have: bytes and strings.
+ * What libc would have: memory, bytes and strings.
  */
+#include <linux/mman.h>
+
 #include "process/runtime.h"
+
+/* A mapping that is not where it was wished for is good, too. Core files do without it: it is large, and not the
+ * program's. */
+int64_t place_map(uint64_t size, int fd, uint64_t offset)
+{
+  enum { GRAIN = 2 << 20, ADVISE = 28 };
+  static uint64_t used;
+  unsigned flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
+  int64_t address = kernel_map(PLACE_START + used, size, PROT_READ | PROT_WRITE, flags, fd, offset);
+  if (is_failure(address))
+    return address;
+  used += (size + 2 * (uint64_t)GRAIN - 1) & ~(uint64_t)(GRAIN - 1);
+  kernel_call(ADVISE, (uint64_t)address, size, MADV_DONTDUMP, 0, 0, 0);
+  return address;
+}
 
 void *memcpy(void *to, const void *from, size_t size)
 {

@@ -39,8 +39,7 @@ struct page_table {
 
 int page_init(struct runtime *runtime)
 {
-  int64_t memory = kernel_map(PLACE_PRIVATE, sizeof(struct page_table), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  int64_t memory = place_map(sizeof(struct page_table), -1, 0);
   if (is_failure(memory))
     return (int)memory;
   runtime->pages = (struct page_table *)memory;

@@ -6,18 +6,18 @@
  *
  * Threads that are still in the old part of the cache go on there, and move when a part of their own log is full.
  */
-#include <asm/unistd.h>
-#include <linux/mman.h>
-
 #include "lastbranch/branch.h"
 #include "process/runtime.h"
 
 enum {
-  HABITS = 1 << 17,        /* places in the hash table */
-  FIRST_TURN = 2,          /* parts until the first time, */
-  TURN_FACTOR = 6,         /* and how many times more until the next */
-  TAKEN_LEAST = 16,        /* less says nothing */
-  SAMPLE = 1 << 15,        /* entries that are looked at */
+  HABITS = 1 << 14,    /* places in the hash table */
+  SAMPLE = 4096,       /* entries that are looked at, */
+  PAUSE_MOST = 64,     /* at most so many parts apart */
+  TAKEN_LEAST = 12,    /* less says nothing */
+  COUNT_MOST = 1 << 12, /* what is long past counts less */
+  SPREAD = 8,          /* as many entries for each branch in a sample make a loop worth while */
+  PATIENCE_MOST = 13,  /* each time it is begun anew, twice as many parts must be filled before the next; 2^this */
+  UNITS_A_PART = 16,   /* translated while a part is filled: what beginning anew may cost */
 };
 
 /* What a branch does. */
@@ -26,11 +26,21 @@ struct habit {
   uint32_t taken, passed;
   uint64_t target; /* of an indirect one, mostly */
   uint32_t votes, all;
+  uint32_t sample; /* the last that it was in */
+  uint32_t unused;
+};
+
+/* A look at a part of the log. */
+struct sample {
+  struct runtime *runtime;
+  uint32_t entries;
+  uint32_t branches; /* different ones */
+  uint32_t misfits;  /* entries that there would not be if paths went where branches go */
 };
 
 static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
 {
-  uint64_t at = address * 0x9E3779B97F4A7C15 >> 47 & (HABITS - 1);
+  uint64_t at = address * 0x9E3779B97F4A7C15 >> 50 & (HABITS - 1);
   for (unsigned tries = 0; tries < 16; tries++, at = (at + 1) & (HABITS - 1))
     if (runtime->habits[at].address == address || !runtime->habits[at].address)
       return &runtime->habits[at];
@@ -39,50 +49,70 @@ static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
 
 int profile_init(struct runtime *runtime)
 {
-  int64_t memory = kernel_map(PLACE_PRIVATE, HABITS * sizeof(struct habit), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  int64_t memory = place_map(HABITS * sizeof(struct habit), -1, 0);
   if (is_failure(memory))
     return (int)memory;
   runtime->habits = (struct habit *)memory;
-  runtime->next_profile = FIRST_TURN;
+  runtime->next_profile = 1;
   return 0;
 }
 
 bool profile_is_taken(const struct runtime *runtime, uint64_t address)
 {
-  const struct habit *habit = habit_slot(runtime, address);
+  const struct habit *habit = runtime->habit_count ? habit_slot(runtime, address) : NULL;
   return habit && habit->address && habit->taken >= TAKEN_LEAST && habit->taken > 2 * habit->passed;
 }
 
 uint64_t profile_target(const struct runtime *runtime, uint64_t address)
 {
-  const struct habit *habit = habit_slot(runtime, address);
+  const struct habit *habit = runtime->habit_count ? habit_slot(runtime, address) : NULL;
   bool is_steady = habit && habit->address && habit->all >= TAKEN_LEAST && habit->votes > habit->all / 8 * 7;
   return is_steady ? habit->target : 0;
 }
 
 /* ---- counting ---- */
 
-static void count_branch(struct runtime *runtime, const struct path_step *step, bool is_left)
+static struct habit *habit_get(struct sample *sample, uint64_t address)
 {
-  bool is_taken = is_left != (bool)(step->flags & PATH_FOLLOW);
-  struct habit *habit = step->kind == LB_BRANCH_JCC && (step->flags & ~(PATH_FOLLOW | PATH_NONE)) == 0
-                          ? habit_slot(runtime, step->from)
-                          : NULL;
-  if (!habit || (step->flags & PATH_NONE && !(step->flags & PATH_FOLLOW)))
+  struct runtime *runtime = sample->runtime;
+  struct habit *habit = habit_slot(runtime, address);
+  if (!habit)
+    return NULL;
+  runtime->habit_count += !habit->address;
+  habit->address = address;
+  sample->branches += habit->sample != runtime->samples;
+  habit->sample = runtime->samples;
+  if (habit->taken + habit->passed > COUNT_MOST) {
+    habit->taken /= 2;
+    habit->passed /= 2;
+  }
+  if (habit->all > COUNT_MOST) {
+    habit->all /= 2;
+    habit->votes /= 2;
+  }
+  return habit;
+}
+
+static void count_branch(struct sample *sample, const struct path_step *step, bool is_left)
+{
+  bool is_turned = step->flags & PATH_FOLLOW, is_taken = is_left != is_turned;
+  if (step->kind != LB_BRANCH_JCC || (step->flags & PATH_NONE && !is_turned))
     return;
-  habit->address = step->from;
+  struct habit *habit = habit_get(sample, step->from);
+  if (!habit)
+    return;
   habit->taken += is_taken;
   habit->passed += !is_taken;
+  bool is_loop = step->next == step->head;
+  sample->misfits += is_left && !is_turned && !is_loop && profile_is_taken(sample->runtime, step->from);
 }
 
 /* The one that has the majority, if one has, comes out on top. */
-static void count_target(struct runtime *runtime, const struct path_step *step, uint64_t target)
+static void count_target(struct sample *sample, const struct path_step *step, uint64_t target)
 {
-  struct habit *habit = habit_slot(runtime, step->from);
+  struct habit *habit = habit_get(sample, step->from);
   if (!habit)
     return;
-  habit->address = step->from;
   habit->all++;
   if (habit->target == target) {
     habit->votes++;
@@ -92,60 +122,80 @@ static void count_target(struct runtime *runtime, const struct path_step *step, 
     habit->target = target;
     habit->votes = 1;
   }
+  sample->misfits += !(step->flags & PATH_OPEN) && profile_target(sample->runtime, step->from) == target;
 }
 
 /* The steps of a path up to, not including, this one were passed. */
-static void count_path(struct runtime *runtime, uint32_t head, uint32_t end)
+static void count_path(struct sample *sample, uint32_t head, uint32_t end)
 {
   for (uint32_t number = head + 1; number < end; number++) {
-    const struct path_step *step = &runtime->steps[number];
-    count_branch(runtime, step, false);
+    const struct path_step *step = &sample->runtime->steps[number];
+    count_branch(sample, step, false);
     if (step->flags & PATH_OPEN)
-      count_target(runtime, step, step->to);
+      count_target(sample, step, step->to);
   }
 }
 
 /* As src/trace/path.c walks; our own log is to be trusted as far as our own memory. */
-static void count_entries(struct runtime *runtime, const uint32_t *entries, uint32_t count)
+static void count_entries(struct sample *sample, const uint32_t *entries)
 {
+  const struct path_step *steps = sample->runtime->steps;
   uint32_t running = 0, open = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t entry = entries[i];
+  for (uint32_t i = 0; i < sample->entries; i++) {
+    uint32_t entry = entries[i], number = entry & ~PATH_ENTER;
     if (entry == PATH_EVENT) {
       i += PATH_EVENT_WORDS;
       running = open = 0;
-      continue;
     }
-    uint32_t number = entry & ~PATH_ENTER;
-    if (!number || number >= runtime->step_capacity)
+    if (!number || number >= sample->runtime->step_capacity)
       continue;
-    const struct path_step *step = &runtime->steps[number];
-    if (step->flags & PATH_HEAD) {
-      uint32_t end = running ? running + runtime->steps[running].count : 0;
-      if (!(entry & PATH_ENTER) && open) {
-        count_target(runtime, &runtime->steps[open], step->from);
-      } else if (!(entry & PATH_ENTER) && end) {
-        count_path(runtime, running, end);
-        count_target(runtime, &runtime->steps[end], step->from);
-      }
-      running = number;
-      open = 0;
-    } else {
-      count_path(runtime, step->head, number);
-      count_branch(runtime, step, true);
+    const struct path_step *step = &steps[number];
+    if (!(step->flags & PATH_HEAD)) {
+      count_path(sample, step->head, number);
+      count_branch(sample, step, true);
       running = step->next;
       open = step->flags & PATH_OPEN ? number : 0;
+      continue;
     }
+    uint32_t end = running ? running + steps[running].count : 0;
+    if (!(entry & PATH_ENTER) && !open && end)
+      count_path(sample, running, end);
+    if (!(entry & PATH_ENTER) && (open || end))
+      count_target(sample, &steps[open ? open : end], step->from);
+    running = number;
+    open = 0;
   }
 }
 
 /* ---- beginning anew ---- */
 
-/* This thread has seen that the cache was begun anew. */
-static void thread_follow(struct thread *thread)
+/* Hot code whose paths go other ways than it does; and it was not begun anew just now. */
+static bool is_worth_while(const struct runtime *runtime, const struct sample *sample)
 {
-  thread->generation = thread->runtime->generation;
-  cache_lookup_init(thread);
+  uint32_t made = runtime->unit_count - runtime->generation_units;
+  uint32_t pause = 1u << (runtime->generation < PATIENCE_MOST ? runtime->generation : PATIENCE_MOST);
+  uint32_t age = runtime->turns - runtime->generation_turn;
+  return sample->branches * SPREAD < sample->entries && sample->misfits * 4 > sample->entries && age > pause &&
+         age > made / UNITS_A_PART;
+}
+
+static void look(struct runtime *runtime, const uint32_t *entries, uint32_t count)
+{
+  struct sample sample = {.runtime = runtime, .entries = count < SAMPLE ? count : SAMPLE};
+  uint32_t pause = runtime->samples < PAUSE_MOST ? runtime->samples + 1 : PAUSE_MOST;
+  runtime->samples++;
+  runtime->next_profile = runtime->turns + pause;
+  if (runtime->habit_count > HABITS / 4 * 3) {
+    memset(runtime->habits, 0, HABITS * sizeof(struct habit));
+    runtime->habit_count = 0;
+  }
+  count_entries(&sample, entries + count - sample.entries);
+  if (!is_worth_while(runtime, &sample))
+    return;
+  runtime->generation_units = runtime->unit_count;
+  runtime->generation_turn = runtime->turns;
+  runtime->generation++;
+  cache_forget(runtime);
 }
 
 bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count)
@@ -153,17 +203,13 @@ bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count
   struct runtime *runtime = thread->runtime;
   if (__atomic_add_fetch(&runtime->turns, 1, __ATOMIC_RELAXED) >= runtime->next_profile) {
     runtime_lock(runtime);
-    if (runtime->turns >= runtime->next_profile) {
-      runtime->next_profile *= TURN_FACTOR;
-      kernel_call(__NR_madvise, (uint64_t)runtime->habits, HABITS * sizeof(struct habit), MADV_DONTNEED, 0, 0, 0);
-      count_entries(runtime, entries + (count > SAMPLE ? count - SAMPLE : 0), count > SAMPLE ? SAMPLE : count);
-      cache_forget(runtime);
-      runtime->generation++;
-    }
+    if (runtime->turns >= runtime->next_profile)
+      look(runtime, entries, count);
     runtime_unlock(runtime);
   }
   if (thread->generation == runtime->generation)
     return false;
-  thread_follow(thread);
+  thread->generation = runtime->generation;
+  cache_lookup_init(thread);
   return true;
 }

@@ -4,7 +4,7 @@
  * an instruction of the application, in the middle of one, in the runtime, or where the application went without us.
  * Nothing here may fault, wait for the lock, or touch memory of the application.
  */
-#include "process/runtime/signal.h"
+#include "process/signal.h"
 
 /* The linker's names for where the runtime's code begins and ends. */
 extern const uint8_t __executable_start[], etext[] __attribute__((visibility("hidden")));

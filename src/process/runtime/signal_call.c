@@ -6,7 +6,7 @@
 #include <asm/unistd.h>
 
 #include "lastbranch/branch.h"
-#include "process/runtime/signal.h"
+#include "process/signal.h"
 
 enum { ERROR_PERM = -1, ERROR_INTR = -4, ERROR_NOMEM = -12, ERROR_FAULT = -14, ERROR_INVAL = -22 };
 enum { SET_SIZE = 8 };

@@ -8,7 +8,7 @@
 #include <asm/unistd.h>
 
 #include "lastbranch/branch.h"
-#include "process/runtime/signal.h"
+#include "process/signal.h"
 
 /* As the kernel puts it on a stack. */
 struct frame {

@@ -659,8 +659,10 @@ static unsigned find_self(const struct translation *translation)
 {
   for (unsigned i = 1; i <= translation->step_count; i++) {
     const struct path_step *step = &translation->steps[i - 1];
-    if (step->to == translation->start && !(step->flags & (PATH_FOLLOW | PATH_SILENT | PATH_OPEN)))
-      return i;
+    bool has_exit = translation->stub_count && !(step->flags & (PATH_FOLLOW | PATH_SILENT | PATH_OPEN));
+    for (unsigned j = 0; has_exit && j < translation->stub_count; j++)
+      if (translation->stubs[j].step == i && step->to == translation->start)
+        return i;
   }
   return 0;
 }
