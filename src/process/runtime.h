@@ -469,7 +469,7 @@ struct runtime {
   uint32_t habit_count;
   uint32_t turns, next_profile, samples; /* parts that were filled; when to look at one again; how often that was */
   uint32_t generation, generation_units, generation_turn; /* times the cache was begun anew; units and turns then */
-  uint32_t number_next, number_end, number_space; /* step numbers that this space has taken and not used */
+  uint32_t number_next, number_end, number_count, number_space; /* step numbers that this space has taken and not used */
   uint64_t *local;    /* by step: address of the rel32 by which it leaves; of a head: number of the unit */
   struct page_table *pages;
   struct signal_table actions;

@@ -51,7 +51,7 @@ static bool step_unpack(struct cursor *cursor, uint64_t *address, struct reader_
   kind = cursor_u8(cursor);
   step->length = cursor_u8(cursor);
   step->from = *address + zagzig(cursor_varint(cursor));
-  if (!(step->flags & (PATH_OPEN | PATH_SILENT)))
+  if (!(step->flags & (PATH_OPEN | PATH_SILENT)) || step->flags & PATH_FOLLOW)
     step->to = step->from + zagzig(cursor_varint(cursor));
   *address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
   step->small[0] = (uint8_t)kind;

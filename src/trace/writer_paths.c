@@ -139,7 +139,7 @@ static uint8_t *step_put(struct writer_paths *paths, const struct lb_trace_step 
   *at++ = step->kind;
   *at++ = step->length;
   at = varint_put(at, zigzag(step->from - paths->address));
-  if (!(step->flags & (PATH_OPEN | PATH_SILENT)))
+  if (!(step->flags & (PATH_OPEN | PATH_SILENT)) || step->flags & PATH_FOLLOW)
     at = varint_put(at, zigzag(step->to - step->from));
   paths->address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
   return at;

@@ -70,10 +70,13 @@ static void step_random(struct path_step *step, bool is_last, uint64_t *address)
       step->kind = indirect[random_next() % 3];
       step->to = 0;
     }
+  } else if (chance(8)) {
+    step->kind = indirect[random_next() % 3]; /* followed to where it mostly goes */
+    step->flags = PATH_FOLLOW | PATH_OPEN;
   } else if (step->kind != LB_BRANCH_JCC || chance(3)) {
-    step->flags = PATH_FOLLOW;
+    step->flags = step->kind == LB_BRANCH_JCC ? PATH_FOLLOW | PATH_NONE : PATH_FOLLOW;
   }
-  *address = step->flags == PATH_FOLLOW ? step->to : step->from + step->length;
+  *address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
 }
 
 static void table_path(struct table *table, unsigned steps)

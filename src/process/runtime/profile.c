@@ -15,6 +15,7 @@ enum {
   PAUSE_MOST = 64,     /* at most so many parts apart */
   TAKEN_LEAST = 12,    /* less says nothing */
   COUNT_MOST = 1 << 12, /* what is long past counts less */
+  LOOP_STEPS = 6,      /* a loop in a path with more has been gone round more than once, or cannot be */
   SPREAD = 8,          /* as many entries for each branch in a sample make a loop worth while */
   PATIENCE_MOST = 13,  /* each time it is begun anew, twice as many parts must be filled before the next; 2^this */
   UNITS_A_PART = 16,   /* translated while a part is filled: what beginning anew may cost */
@@ -103,8 +104,9 @@ static void count_branch(struct sample *sample, const struct path_step *step, bo
     return;
   habit->taken += is_taken;
   habit->passed += !is_taken;
-  bool is_loop = step->next == step->head;
-  sample->misfits += is_left && !is_turned && !is_loop && profile_is_taken(sample->runtime, step->from);
+  const struct path_step *head = &sample->runtime->steps[step->head];
+  bool is_long_loop = step->next == step->head && step - head > LOOP_STEPS;
+  sample->misfits += is_left && !is_turned && !is_long_loop && profile_is_taken(sample->runtime, step->from);
 }
 
 /* The one that has the majority, if one has, comes out on top. */

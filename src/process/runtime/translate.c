@@ -16,11 +16,14 @@
 #include "process/runtime.h"
 
 enum {
-  INSTRUCTIONS_MOST = 80,
-  STEPS_MOST = 20,
+  INSTRUCTIONS_MOST = 160,
+  INSTRUCTIONS_FIRST = 80, /* while it is not known what is run often */
+  STEPS_MOST = 40,
+  STEPS_FIRST = 20,
   NUMBERS_MOST = 2 * STEPS_MOST,
   DEPTH_MOST = 8, /* calls in a path that have not returned */
-  FOLLOWED_MOST = 8,
+  FOLLOWED_MOST = 16,
+  TURNS_MOST = 8, /* of a loop in a path */
   R11_EARLY = 16, /* a path that uses R11 within so many instructions has it, another ends before */
 };
 
@@ -43,6 +46,8 @@ struct translation {
   struct emitter emitter;
   uint32_t edge_step; /* the exit that leads here, 0: none */
   uint8_t *edge, *entry;
+  unsigned instructions_most, steps_most;
+  unsigned turns;     /* of the loop so far */
   unsigned self_step; /* the path is a loop: its exit that leads back to its head, from 1 on; its edge is the one here */
   const struct range *range;
   uint64_t start, address; /* of the path, of the next instruction */
@@ -152,9 +157,19 @@ static bool is_like(const struct translation *translation, uint64_t address)
 static bool can_follow(const struct translation *translation, uint64_t address)
 {
   return translation->level == PAGE_STEADY && translation->segment_count <= FOLLOWED_MOST &&
-         translation->step_count < STEPS_MOST && translation->count < INSTRUCTIONS_MOST &&
+         translation->step_count < translation->steps_most && translation->count < translation->instructions_most &&
          !is_inside(translation, address) &&
          (is_in_range(translation->range, address) || is_like(translation, address));
+}
+
+/* Back to the head: once more, if there is room for it. */
+static bool can_turn(const struct translation *translation, uint64_t address)
+{
+  unsigned parts = translation->turns + 1;
+  return address == translation->start && translation->level == PAGE_STEADY && translation->turns < TURNS_MOST &&
+         translation->segment_count <= FOLLOWED_MOST &&
+         translation->step_count + translation->step_count / parts < translation->steps_most &&
+         translation->count + translation->count / parts < translation->instructions_most;
 }
 
 static void segment_end(struct translation *translation)
@@ -197,8 +212,8 @@ static bool next_instruction(struct translation *translation)
   translation->address += translation->code.length;
   segment_end(translation);
   translation->segments[translation->segment_count - 1].end = translation->address;
-  if (translation->level == PAGE_WILD || translation->count >= INSTRUCTIONS_MOST ||
-      translation->step_count >= STEPS_MOST)
+  if (translation->level == PAGE_WILD || translation->count >= translation->instructions_most ||
+      translation->step_count >= translation->steps_most)
     return write_cut(translation);
   return true;
 }
@@ -222,9 +237,12 @@ static bool write_taken(struct translation *translation, uint64_t target)
 static bool write_jcc(struct translation *translation, uint64_t target)
 {
   struct emitter *emitter = &translation->emitter;
-  if (translation->code.flow == CODE_JCC && can_follow(translation, target) &&
-      profile_is_taken(translation->runtime, translation->address))
+  bool is_turn = can_turn(translation, target);
+  if (translation->code.flow == CODE_JCC && (is_turn || can_follow(translation, target)) &&
+      profile_is_taken(translation->runtime, translation->address)) {
+    translation->turns += is_turn;
     return write_taken(translation, target);
+  }
   write_room(translation, translation->code.flow == CODE_JCC ? 2 : 6);
   add_place(translation, emitter->at, PLACE_BRANCH);
   add_step(translation, LB_BRANCH_JCC, 0, target);
@@ -606,18 +624,21 @@ static void keep_bytes(struct translation *translation, struct unit *unit)
   unit->byte_count = (uint32_t)size;
 }
 
-/* Numbers are shared by all processes: each takes many at a time. A child of fork takes its own. */
+/* Numbers are shared by all processes: each takes some at a time, and twice as many the next time. A child of fork takes
+ * its own. */
 static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
 {
-  enum { AT_ONCE = 4096 };
+  enum { FIRST = 256, MOST = 4096 };
   bool is_ours = runtime->number_space == runtime->space;
   if (!is_ours || runtime->number_end - runtime->number_next < STEPS_MOST + 3) {
-    uint32_t first = __atomic_fetch_add(&runtime->control->step_count, AT_ONCE, __ATOMIC_RELAXED);
-    if (first > runtime->step_capacity - AT_ONCE)
+    uint32_t count = is_ours && runtime->number_count < MOST ? runtime->number_count * 2 : is_ours ? MOST : FIRST;
+    uint32_t first = __atomic_fetch_add(&runtime->control->step_count, count, __ATOMIC_RELAXED);
+    if (first > runtime->step_capacity - count)
       runtime_fail(PROCESS_E_TABLE_FULL, 0, address);
     runtime->number_space = runtime->space;
+    runtime->number_count = count;
     runtime->number_next = first;
-    runtime->number_end = first + AT_ONCE;
+    runtime->number_end = first + count;
   }
   return runtime->number_next;
 }
@@ -652,6 +673,7 @@ static void translation_begin(struct translation *translation, struct area *area
   for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* an attempt that failed may have left something */
     runtime->local[translation->head + i] = 0;
   translation->number_count = translation->depth = translation->segment_count = translation->place_count = 0;
+  translation->turns = 0;
 }
 
 /* An exit that leads back to the head, or 0. */
@@ -717,6 +739,8 @@ struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_st
   struct runtime *runtime = thread->runtime;
   struct translation translation = {
     .thread = thread, .runtime = runtime, .start = address, .limit = UINT64_MAX, .edge_step = edge_step};
+  translation.instructions_most = runtime->generation ? INSTRUCTIONS_MOST : INSTRUCTIONS_FIRST;
+  translation.steps_most = runtime->generation ? STEPS_MOST : STEPS_FIRST;
   translation.range = range_find(&runtime->executable, address);
   translation.level = page_level(runtime, translation.range, address);
   translation.head = take_numbers(runtime, address);
