@@ -234,7 +234,7 @@ void record_session_run(struct record_session *session)
 {
   struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
                               .next = seconds_now() + PROGRESS_FIRST};
-  struct aftermath after = {0};
+  struct aftermath after = {seconds_now(), signals_count()};
   double now;
 
   bell_process = &session->process;
