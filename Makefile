@@ -18,7 +18,7 @@ build: ## build lbr and liblastbranch in build/
 test: deps ## build three ways, run every test and check
 	@tools/run-tests
 
-demo: build ## see the recorder at work on two experiments
+demo: build ## see how a program died, and two experiments on two processors
 	@tools/demo $(BUILD)/lbr
 
 bench: build ## run the bench programs, with the emulators they compare with if these can be had

@@ -3,10 +3,12 @@
  * What the commands share: colours or not, how complaints look, -h, and the CPU that a user names.
  */
 #include <argp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -40,6 +42,18 @@ void cli_error(const char *format, ...)
   vfprintf(stderr, format, arguments);
   va_end(arguments);
   fputc('\n', stderr);
+}
+
+void cli_error_trace(const char *name, int error)
+{
+  if (error == -EEXIST)
+    cli_error(
+      "%s.incomplete: it is there already: another run is writing it, or one was cut short; read it or remove it",
+      name);
+  else if (error == -ELOOP)
+    cli_error("%s: it is a link to something that is not a file; name the file itself", name);
+  else
+    cli_error("%s: %s", name, lb_strerror(error));
 }
 
 /* ---- -h ---- */
@@ -156,4 +170,11 @@ const struct lb_cpu *cli_option_cpu(const char *name)
   if (cli_find_cpu(name, &cpu) < 0)
     exit(CLI_USAGE);
   return cpu;
+}
+
+double cli_seconds(void)
+{
+  struct timespec now;
+
+  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -10,18 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "cli/record_session.h"
-
-enum { RECORD_FAILURE = 125, RECORD_NOT_FOUND = 127 }; /* as other commands that run a command */
 
 #define RING_LEAST (256u << 10)
 #define RING_MOST (1u << 30)
@@ -33,56 +30,6 @@ struct record_arguments {
   uint64_t ring, limit;
   char **program; /* its words */
 };
-
-/* ---- the program ---- */
-
-static bool is_executable(const char *path)
-{
-  struct stat status;
-
-  return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
-
-/* As a shell finds it. Returns what the caller frees, or NULL after a complaint. */
-static char *program_find(const char *name)
-{
-  const char *folders = getenv("PATH");
-
-  if (strchr(name, '/') || !folders)
-    return strdup(name);
-  for (const char *end; *folders; folders = *end ? end + 1 : end) {
-    char *path;
-
-    end = strchrnul(folders, ':');
-    if (asprintf(&path, "%.*s%s%s", (int)(end - folders), folders, end == folders ? "./" : "/", name) < 0)
-      break;
-    if (is_executable(path))
-      return path;
-    free(path);
-  }
-  cli_error("%s: no such program", name);
-  return NULL;
-}
-
-/* Ends as the program did. */
-static int status_take_over(int status)
-{
-  const struct rlimit none = {0, 0};
-  sigset_t set;
-
-  if (WIFEXITED(status))
-    return WEXITSTATUS(status);
-  if (!WIFSIGNALED(status))
-    return RECORD_FAILURE;
-  fflush(NULL);
-  setrlimit(RLIMIT_CORE, &none); /* the core is the program's */
-  signal(WTERMSIG(status), SIG_DFL);
-  sigemptyset(&set);
-  sigaddset(&set, WTERMSIG(status));
-  sigprocmask(SIG_UNBLOCK, &set, NULL);
-  raise(WTERMSIG(status));
-  return 128 + WTERMSIG(status);
-}
 
 /* ---- the trace ---- */
 
@@ -126,36 +73,7 @@ static int metas_put(struct lb_trace_writer *writer, char *const *words)
   return r;
 }
 
-static void open_complain(const char *name, int error)
-{
-  if (error == -EEXIST)
-    cli_error(
-      "%s.incomplete: it is there already: another run is writing it, or one was cut short; read it or remove it",
-      name);
-  else if (error == -ELOOP)
-    cli_error("%s: it is a link to something that is not a file; name the file itself", name);
-  else
-    cli_error("%s: %s", name, lb_strerror(error));
-}
-
 /* ---- what is said at the end ---- */
-
-static void error_complain(const struct record_session *session, const char *program)
-{
-  uint64_t address;
-  int system_error;
-  unsigned error = process_error(&session->process, &system_error, &address, NULL);
-  struct text text = {0};
-
-  if (!error)
-    return;
-  if (system_error)
-    text_addf(&text, ": %s", lb_strerror(system_error));
-  if (address)
-    text_addf(&text, ", at 0x%" PRIx64, address);
-  cli_error("%s: %s%s", program, process_error_text(error), text_string(&text));
-  text_done(&text);
-}
 
 static const char *plural(uint64_t count)
 {
@@ -171,7 +89,7 @@ static void totals_show(const struct record_session *session)
   if (stat(session->output, &status) == 0 && S_ISREG(status.st_mode))
     bytes = (uint64_t)status.st_size;
   cli_error("%s: %" PRIu64 " branches of %" PRIu64 " thread%s in %" PRIu64 " process%s, %" PRIu64
-            " bytes, %.2f bits per branch",
+            " bytes, %.3g bits per branch",
             session->output, branches, state->threads, plural(state->threads), state->processes,
             state->processes == 1 ? "" : "es", bytes, branches ? 8 * (double)bytes / (double)branches : 0);
 }
@@ -198,10 +116,10 @@ static int session_record(struct record_session *session, const struct record_ar
     record_session_drop(session);
     if (session->process.pid > 0)
       kill(session->process.pid, SIGKILL); /* it would wait for us */
-    return RECORD_FAILURE;
+    return PROGRAM_FAILURE;
   }
   record_session_run(session);
-  error_complain(session, path);
+  program_show_error(&session->process, arguments->program[0], session->status);
   if (!session->is_dropped && !session->is_quiet && session->close_error >= 0)
     totals_show(session);
   return 0;
@@ -209,16 +127,17 @@ static int session_record(struct record_session *session, const struct record_ar
 
 static int record_run(const struct record_arguments *arguments)
 {
-  char *name, *path = program_find(arguments->program[0]);
+  char *name, *path;
   struct record_session session = {.is_quiet = arguments->is_quiet, .is_alone = arguments->is_alone};
-  int r, status = RECORD_FAILURE;
+  int r, status = program_find(arguments->program[0], &path);
 
-  if (!path)
-    return RECORD_NOT_FOUND;
+  if (status)
+    return status;
+  status = PROGRAM_FAILURE;
   session.output = name = output_name(arguments);
   r = name ? lb_trace_writer_open(name, &session.writer) : -ENOMEM;
   if (r < 0) {
-    open_complain(name ? name : "lbr record", r);
+    cli_error_trace(name ? name : "lbr record", r);
   } else {
     metas_put(session.writer, arguments->program); /* the writer keeps its error */
     status = session_record(&session, arguments, path);
@@ -227,7 +146,7 @@ static int record_run(const struct record_arguments *arguments)
   process_done(&session.process);
   free(name);
   free(path);
-  return status ? status : status_take_over(session.status);
+  return status ? status : program_pass_on(session.status);
 }
 
 /* ---- the command line ---- */

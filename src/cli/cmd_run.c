@@ -11,13 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "cli/run_session.h"
 
 #define LAST_DEFAULT 32
@@ -44,47 +43,6 @@ static uint32_t part_size(uint64_t branches)
 
 /* ---- the program ---- */
 
-/* Returns 0, -EACCES if it is there and may not be executed, -ENOENT, or another -errno. */
-static int program_check(const char *path)
-{
-  struct stat status;
-
-  if (stat(path, &status) < 0)
-    return -errno;
-  return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
-}
-
-/* Finds it as execvp(3) does. Returns 0 with what the caller frees, or -errno. */
-static int program_find(const char *name, char **ret_path)
-{
-  const char *folders = getenv("PATH"), *end;
-  int found = -ENOENT;
-
-  if (strchr(name, '/') || !*name) {
-    *ret_path = strdup(name);
-    return *ret_path ? 0 : -ENOMEM;
-  }
-  if (!folders)
-    folders = "/bin:/usr/bin";
-  for (;; folders = end + 1) {
-    char *path;
-
-    end = strchrnul(folders, ':');
-    if (asprintf(&path, "%.*s%s%s", (int)(end - folders), folders, end > folders ? "/" : "", name) < 0)
-      return -ENOMEM;
-    int r = program_check(path);
-    if (r == 0) {
-      *ret_path = path;
-      return 0;
-    }
-    free(path);
-    if (r == -EACCES)
-      found = r;
-    if (!*end)
-      return found;
-  }
-}
-
 /* Returns CLI_OK with the session's process, or the exit status after a complaint. */
 static int program_start(struct run_session *session)
 {
@@ -93,58 +51,13 @@ static int program_start(struct run_session *session)
   char *path = NULL;
   int r = program_find(arguments->program[0], &path);
 
-  if (r == -ENOENT || r == -EACCES) {
-    cli_error("%s: %s", arguments->program[0], r == -ENOENT ? "no such program" : "it may not be executed");
-    return r == -ENOENT ? RUN_NOT_FOUND : RUN_NO_EXECUTE;
-  }
-  if (r >= 0)
-    r = process_launch(&options, path, arguments->program, environ, &session->process);
+  if (r)
+    return r;
+  r = process_launch(&options, path, arguments->program, environ, &session->process);
   free(path);
   if (r < 0)
     cli_error("%s cannot be started: %s", arguments->program[0], lb_strerror(r));
-  return r < 0 ? RUN_FAILURE : CLI_OK;
-}
-
-/* ---- the end ---- */
-
-/* Why the runtime gave up, if it did. What is wrong with the program is the user's to know, the rest is ours. */
-static void error_show(const struct run_session *session, int status)
-{
-  const char *name = session->arguments->program[0];
-  int system_error;
-  uint64_t address, number;
-  unsigned error = process_error(&session->process, &system_error, &address, &number);
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  char why[128] = "";
-
-  if (!error)
-    return;
-  if (system_error < 0 && system_error > -4096)
-    snprintf(why, sizeof(why), " (%s)", strerror(-system_error));
-  if (code == RUN_NO_EXECUTE || code == RUN_NOT_FOUND)
-    cli_error("%s: %s%s", name, process_error_text(error), why);
-  else
-    cli_error("%s: %s%s, at 0x%llx, number %llu: a limit of lbr, not of the program; please report it",
-              code == RUN_FAILURE ? name : "a process that it started", process_error_text(error), why,
-              (unsigned long long)address, (unsigned long long)number);
-}
-
-/* Ends as the program did. A core of our own would be in the way of its core. */
-static int status_pass_on(int status)
-{
-  const struct rlimit none = {0, 0};
-  sigset_t set;
-
-  if (!WIFSIGNALED(status))
-    return WIFEXITED(status) ? WEXITSTATUS(status) : RUN_FAILURE;
-  int signal_number = WTERMSIG(status);
-  setrlimit(RLIMIT_CORE, &none);
-  signal(signal_number, SIG_DFL);
-  sigemptyset(&set);
-  sigaddset(&set, signal_number);
-  sigprocmask(SIG_UNBLOCK, &set, NULL);
-  raise(signal_number);
-  return 128 + signal_number;
+  return r < 0 ? PROGRAM_FAILURE : CLI_OK;
 }
 
 static int session_run(struct run_session *session)
@@ -157,14 +70,14 @@ static int session_run(struct run_session *session)
   if (status < 0) {
     cli_error("the program cannot be waited for: %s", strerror(-status));
     process_done(&session->process);
-    return RUN_FAILURE;
+    return PROGRAM_FAILURE;
   }
-  error_show(session, status);
+  program_show_error(&session->process, session->arguments->program[0], status);
   run_report_end(session, status);
   process_done(&session->process);
   run_signals_restore();
   bool has_failed = session->is_broken && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  return has_failed ? CLI_FAILURE : status_pass_on(status);
+  return has_failed ? CLI_FAILURE : program_pass_on(status);
 }
 
 static int output_open(struct run_session *session)
@@ -176,7 +89,7 @@ static int output_open(struct run_session *session)
     session->fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (session->fd < 0) {
     cli_error("%s: %s", name, strerror(errno));
-    return RUN_FAILURE;
+    return PROGRAM_FAILURE;
   }
   session->wants_color = cli_wants_color_on(session->fd);
   return CLI_OK;
@@ -358,7 +271,7 @@ int cmd_run(int argc, char **argv)
   session = calloc(1, sizeof(*session));
   if (!session) {
     cli_error("no memory");
-    return RUN_FAILURE;
+    return PROGRAM_FAILURE;
   }
   session->arguments = &arguments;
   status = output_open(session);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -33,13 +32,6 @@ struct progress {
   uint64_t total; /* branches, lost ones included; 0: not known */
 };
 
-static double seconds_now(void)
-{
-  struct timespec now;
-
-  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* How many branches a stream has: the number of its last one tells. */
 static uint64_t stream_length(struct lb_trace_reader *reader)
 {
@@ -55,7 +47,7 @@ static uint64_t stream_length(struct lb_trace_reader *reader)
 
 static void progress_begin(struct progress *progress, struct lb_trace_reader *reader)
 {
-  *progress = (struct progress){.is_on = isatty(STDERR_FILENO), .next = seconds_now() + PROGRESS_FIRST};
+  *progress = (struct progress){.is_on = isatty(STDERR_FILENO), .next = cli_seconds() + PROGRESS_FIRST};
   if (!progress->is_on)
     return;
   for (uint32_t i = 0; lb_trace_reader_tail(reader, i, 1) >= 0; i++) {
@@ -68,7 +60,7 @@ static void progress_begin(struct progress *progress, struct lb_trace_reader *re
 
 static void progress_show(struct progress *progress, uint64_t branches)
 {
-  double now = progress->is_on ? seconds_now() : 0;
+  double now = progress->is_on ? cli_seconds() : 0;
 
   if (!progress->is_on || now < progress->next)
     return;

@@ -224,7 +224,7 @@ static bool slice_ends(struct live *live, enum machine_stop stop, double elapsed
 static void live_loop(struct live *live)
 {
   struct machine_session *session = live->session;
-  double start = clock_seconds(), now;
+  double start = cli_seconds(), now;
   struct machine_limit limit = {.instructions = SLICE_INSTRUCTIONS,
                                 .nanoseconds = SLICE_NANOSECONDS,
                                 .until_idle = session->arguments->until_idle,
@@ -235,7 +235,7 @@ static void live_loop(struct live *live)
     enum machine_stop stop = machine_run(session->machine, &limit);
     int wait;
 
-    now = clock_seconds();
+    now = cli_seconds();
     frame_put(live, now);
     if (slice_ends(live, stop, now - start))
       break;

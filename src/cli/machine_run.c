@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -18,14 +17,6 @@
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
 #define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
 #define PROGRESS_SECONDS 0.5
-
-double clock_seconds(void)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ---- ends ---- */
 
@@ -188,7 +179,7 @@ static bool slice_ends(struct machine_session *session, enum machine_stop stop, 
 
 void session_run(struct machine_session *session)
 {
-  double start = clock_seconds(), now;
+  double start = cli_seconds(), now;
   struct progress progress = progress_begin(session, start);
   struct input input = {.count = 0};
 
@@ -196,7 +187,7 @@ void session_run(struct machine_session *session)
     struct machine_limit limit = slice_limit(session);
     enum machine_stop stop = machine_run(session->machine, &limit);
 
-    now = clock_seconds();
+    now = cli_seconds();
     if (session->serial == stdout)
       fflush(stdout);
     if (slice_ends(session, stop, now - start)) {

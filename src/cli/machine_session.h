@@ -107,7 +107,6 @@ void session_look_for_text(struct machine_session *session);
 /* The end that a stop of the machine means; only for stops that end a run. */
 enum session_end session_end_of(enum machine_stop stop);
 const char *session_end_name(enum session_end end);
-double clock_seconds(void);
 
 /* ---- machine_live.c ---- */
 

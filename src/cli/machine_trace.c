@@ -158,18 +158,6 @@ static int modules_put(struct lb_trace_writer *writer, const struct machine_file
   return r;
 }
 
-static void open_complain(const char *name, int error)
-{
-  if (error == -EEXIST)
-    cli_error(
-      "%s.incomplete: it is there already: another run is writing it, or one was cut short; read it or remove it",
-      name);
-  else if (error == -ELOOP)
-    cli_error("%s: it is a link to something that is not a file; name the file itself", name);
-  else
-    cli_error("%s: %s", name, lb_strerror(error));
-}
-
 static int trace_complain(const char *name, int error)
 {
   cli_error("%s: the trace could not be written: %s; %s.incomplete has what came before", name, lb_strerror(error),
@@ -184,7 +172,7 @@ int machine_trace_open(struct machine_session *session, const struct machine_fil
   int r = lb_trace_writer_open(name, &trace->writer);
 
   if (r < 0) {
-    open_complain(name, r);
+    cli_error_trace(name, r);
     return r;
   }
   r = metas_put(session, argc, argv);

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -24,13 +23,6 @@
 #define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
 #define PROGRESS_STEP 0.25
 #define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
-
-static double seconds_now(void)
-{
-  struct timespec now;
-
-  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- signals ---- */
 
@@ -123,7 +115,7 @@ static void progress_show(struct progress *progress, const struct record_session
   size_text(size.bytes, text);
   fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
   if (size.bytes >= PROGRESS_BYTES)
-    fprintf(stderr, ", %.2f bits per branch", 8 * (double)size.bytes / (double)size.branches);
+    fprintf(stderr, ", %.3g bits per branch", 8 * (double)size.bytes / (double)size.branches);
   if (session->has_ended)
     fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
   fputs("\033[K", stderr);
@@ -233,8 +225,8 @@ static bool session_goes_on(const struct record_session *session, struct afterma
 void record_session_run(struct record_session *session)
 {
   struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
-                              .next = seconds_now() + PROGRESS_FIRST};
-  struct aftermath after = {seconds_now(), signals_count()};
+                              .next = cli_seconds() + PROGRESS_FIRST};
+  struct aftermath after = {cli_seconds(), signals_count()};
   double now;
 
   bell_process = &session->process;
@@ -245,7 +237,7 @@ void record_session_run(struct record_session *session)
       session_stop(session, &progress);
     session_reap(session);
     signals_hand_on(session);
-    now = seconds_now();
+    now = cli_seconds();
     progress_show(&progress, session, now);
   } while (session_goes_on(session, &after, now));
   bell_process = NULL;

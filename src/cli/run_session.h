@@ -14,7 +14,7 @@
 #include "process/process.h"
 #include "report/report.h"
 
-enum { RUN_FAILURE = 125, RUN_NO_EXECUTE = 126, RUN_NOT_FOUND = 127, RUN_SLOTS = 4096 };
+enum { RUN_SLOTS = 4096 };
 
 struct run_arguments {
   uint64_t last;            /* branches of a thread */

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "cli/cli.h"
 #include "cli/run_session.h"
 
 #define LOOK_SECONDS 0.5 /* how often dead children are looked for */
@@ -57,14 +58,6 @@ void run_signals_restore(void)
 
 /* ---- time ---- */
 
-static double now(void)
-{
-  struct timespec time;
-
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* The program's time, if it has a limit. */
 struct clock {
   double deadline; /* 0: none */
@@ -73,16 +66,16 @@ struct clock {
 
 static void clock_look(struct clock *clock, int pid)
 {
-  if (!clock->deadline || now() < clock->deadline)
+  if (!clock->deadline || cli_seconds() < clock->deadline)
     return;
   kill(pid, clock->is_asked ? SIGKILL : SIGTERM);
-  clock->deadline = clock->is_asked ? 0 : now() + GRACE_SECONDS;
+  clock->deadline = clock->is_asked ? 0 : cli_seconds() + GRACE_SECONDS;
   clock->is_asked = true;
 }
 
 static struct timespec wait_time(const struct clock *clock)
 {
-  double seconds = LOOK_SECONDS, left = clock->deadline ? clock->deadline - now() : seconds;
+  double seconds = LOOK_SECONDS, left = clock->deadline ? clock->deadline - cli_seconds() : seconds;
 
   if (left < seconds)
     seconds = left > 0 ? left : 0;
@@ -125,7 +118,7 @@ static void signals_block(sigset_t *set)
 
 int run_watch(struct run_session *session)
 {
-  struct clock clock = {.deadline = session->arguments->timeout > 0 ? now() + session->arguments->timeout : 0};
+  struct clock clock = {.deadline = session->arguments->timeout > 0 ? cli_seconds() + session->arguments->timeout : 0};
   sigset_t set;
   int status;
 

@@ -114,9 +114,9 @@ struct process_thread {
   uint32_t status; /* enum process_thread_status */
   uint32_t space;
   uint32_t process, thread, creator; /* the system's numbers */
-  uint64_t written, read; /* parts of its log */
-  uint32_t position;      /* entries in the part that is being filled */
-  uint32_t end;           /* enum process_end */
+  uint64_t written, read;            /* parts of its log */
+  uint32_t position;                 /* entries in the part that is being filled */
+  uint32_t end;                      /* enum process_end */
   uint64_t end_status;
   int32_t signal_code;
   uint64_t signal_address, rip, flags, registers[16]; /* with END_SIGNAL */
@@ -135,9 +135,9 @@ bool process_thread_is_live(const struct process_thread *thread);
 bool process_thread_has_died(const struct process_thread *thread);
 bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is_group);
 
-/* Entries in the part of the log that is being filled: those up to `log`, which is where the thread was when it last was
- * outside its cache, and what it has written since, up to the first 0. The number of a part is moved before the address:
- * an address that is still in the part before means that nothing is in it. */
+/* Entries in the part of the log that is being filled: those up to `log`, which is where the thread was when it last
+ * was outside its cache, and what it has written since, up to the first 0. The number of a part is moved before the
+ * address: an address that is still in the part before means that nothing is in it. */
 uint32_t process_position(const struct process *process, uint32_t slot, uint64_t written, uint64_t log,
                           uint64_t log_start);
 
@@ -163,7 +163,7 @@ bool process_note(const struct process *process, uint64_t *offset, struct proces
 
 struct process_branches {
   struct lb_branch *branches; /* in the order in which they were taken */
-  uint32_t *steps;            /* of each: number of a step of the path it is in, which has its address space; 0: not known */
+  uint32_t *steps; /* of each: number of a step of the path it is in, which has its address space; 0: not known */
   size_t count, capacity;
   bool is_cut;     /* older ones are gone: the log went round, or they were not asked for */
   bool is_damaged; /* process_rebuild_last: entries that make no sense were left out */

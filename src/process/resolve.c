@@ -17,28 +17,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "process/script.h"
 #include "process/shared.h"
 
 /* ---- the first line of a script ---- */
-
-static bool is_blank(char byte)
-{
-  return byte == ' ' || byte == '\t';
-}
-
-static char *skip_blanks(char *at, const char *end)
-{
-  while (at < end && is_blank(*at))
-    at++;
-  return at;
-}
-
-static char *find_word_end(char *at, const char *end)
-{
-  while (at < end && !is_blank(*at) && *at)
-    at++;
-  return at;
-}
 
 /* Where the line ends, or NULL: the interpreter's path may be longer than what was read. */
 static char *find_line_end(char *line)

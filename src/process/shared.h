@@ -45,20 +45,20 @@ enum process_option { PROCESS_NO_FOLLOW = 1 << 0 }; /* children are run as they 
 
 struct process_control {
   uint32_t magic;
-  uint32_t mode;          /* enum process_mode */
-  uint32_t options;       /* enum process_option */
-  uint32_t part_size;     /* bytes of a part of a log: a power of two */
-  uint64_t notes_size;    /* bytes */
+  uint32_t mode;       /* enum process_mode */
+  uint32_t options;    /* enum process_option */
+  uint32_t part_size;  /* bytes of a part of a log: a power of two */
+  uint64_t notes_size; /* bytes */
   uint32_t step_capacity;
-  uint32_t step_count;  /* numbers given out; the first number is 1. Those not yet filled have flags 0 and head 0 */
-  uint64_t notes_used;  /* bytes given out */
-  uint32_t space_count; /* address spaces so far: the first is 1 */
-  uint32_t thread_high; /* thread pages that were ever used are below this */
-  uint32_t bell;        /* a futex: counts what the parent may want to look at in mode PROCESS_ALL */
+  uint32_t step_count;   /* numbers given out; the first number is 1. Those not yet filled have flags 0 and head 0 */
+  uint64_t notes_used;   /* bytes given out */
+  uint32_t space_count;  /* address spaces so far: the first is 1 */
+  uint32_t thread_high;  /* thread pages that were ever used are below this */
+  uint32_t bell;         /* a futex: counts what the parent may want to look at in mode PROCESS_ALL */
   uint32_t is_listening; /* the parent sleeps on the bell */
-  uint32_t is_closed;   /* the parent reads no more: logs are written over from now on */
-  uint32_t error;       /* enum process_error: the first that came */
-  int32_t system_error; /* the -errno behind it, or 0 */
+  uint32_t is_closed;    /* the parent reads no more: logs are written over from now on */
+  uint32_t error;        /* enum process_error: the first that came */
+  int32_t system_error;  /* the -errno behind it, or 0 */
   uint32_t error_process;
   uint64_t address; /* in the application, where it happened */
   uint64_t number;  /* of the system call or signal, if one is to blame */
@@ -79,36 +79,36 @@ enum process_end { END_NONE, END_EXIT, END_EXIT_GROUP, END_EXEC, END_SIGNAL };
 
 /* The first part of a page; GS of the thread points to it. Offsets that the cache's code uses are in state.inc. */
 struct process_state {
-  uint64_t log;    /* address, in the application, of the next entry, as of the last time it was outside the cache: what
-                      is there, up to the first 0, was written since */
+  uint64_t log; /* address, in the application, of the next entry, as of the last time it was outside the cache: what
+                   is there, up to the first 0, was written since */
   uint64_t leave_direct, leave_indirect, leave_syscall, leave_stale; /* addresses in start.S */
-  uint64_t resume; /* where the application goes on */
-  uint64_t stack;  /* the runtime's */
-  uint64_t flags;  /* the application's RFLAGS while it is outside the cache */
+  uint64_t resume;                                                   /* where the application goes on */
+  uint64_t stack;                                                    /* the runtime's */
+  uint64_t flags; /* the application's RFLAGS while it is outside the cache */
   uint64_t spill_rcx, spill_rdx, spill;
-  uint64_t exit;      /* leave_stale: number of the head; leave_syscall: of the step */
-  uint64_t self;      /* address of this, in the application */
-  uint64_t pending;   /* not 0: a signal waits until the application is at a safe point */
-  uint64_t native;    /* native_enter: where to, outside the cache or in a unit that has R11 */
+  uint64_t exit;    /* leave_stale: number of the head; leave_syscall: of the step */
+  uint64_t self;    /* address of this, in the application */
+  uint64_t pending; /* not 0: a signal waits until the application is at a safe point */
+  uint64_t native;  /* native_enter: where to, outside the cache or in a unit that has R11 */
   uint64_t unused;
   uint64_t registers[16]; /* the application's, in the order of the encoding, while outside the cache; R11 always */
   uint64_t rip;           /* the application's, while outside the cache */
 
   /* ---- for the parent ---- */
-  uint32_t status; /* enum process_thread_status */
-  uint32_t space;  /* address space it runs in */
+  uint32_t status;          /* enum process_thread_status */
+  uint32_t space;           /* address space it runs in */
   uint32_t process, thread; /* the system's numbers */
-  uint64_t log_start; /* address, in the application, of the first part; each is followed by a page that faults */
-  uint64_t written;   /* parts that were filled; the one that is being filled is number written % PROCESS_PARTS */
-  uint64_t read;      /* parts that the parent is done with; a futex (the low half) in mode PROCESS_ALL */
-  uint32_t is_waiting; /* the thread sleeps on `read` */
-  uint32_t serial;     /* counts uses of this page, so that a thread is told from the one before it */
-  uint32_t creator;    /* thread number (the system's) of who made it, 0: the first of a program */
-  uint32_t end;        /* enum process_end */
-  uint64_t end_status; /* exit status, or the signal's number */
-  int32_t signal_code; /* si_code, */
-  uint32_t ended;      /* control.bell when it ended: whose page is taken first when none is free */
-  uint64_t signal_address; /* si_addr, */
+  uint64_t log_start;       /* address, in the application, of the first part; each is followed by a page that faults */
+  uint64_t written;         /* parts that were filled; the one that is being filled is number written % PROCESS_PARTS */
+  uint64_t read;            /* parts that the parent is done with; a futex (the low half) in mode PROCESS_ALL */
+  uint32_t is_waiting;      /* the thread sleeps on `read` */
+  uint32_t serial;          /* counts uses of this page, so that a thread is told from the one before it */
+  uint32_t creator;         /* thread number (the system's) of who made it, 0: the first of a program */
+  uint32_t end;             /* enum process_end */
+  uint64_t end_status;      /* exit status, or the signal's number */
+  int32_t signal_code;      /* si_code, */
+  uint32_t ended;           /* control.bell when it ended: whose page is taken first when none is free */
+  uint64_t signal_address;  /* si_addr, */
   uint64_t death_rip, death_flags, death_registers[16]; /* and the application's registers, with END_SIGNAL */
   char name[16];
   uint32_t numbering; /* which PID namespace the system's numbers are of: the same number means the same, 0 is ours */
@@ -134,9 +134,9 @@ struct process_note {
   uint32_t size; /* bytes, this included, a multiple of 8 */
   uint32_t type;
   uint32_t space;
-  uint32_t step;  /* control.step_count at the time: steps of this space from there on are later than the note */
-  uint64_t start; /* address; NOTE_SPACE: number of the system's process */
-  uint64_t end;   /* behind it; NOTE_SPACE: the space it is a copy of, or 0 */
+  uint32_t step;   /* control.step_count at the time: steps of this space from there on are later than the note */
+  uint64_t start;  /* address; NOTE_SPACE: number of the system's process */
+  uint64_t end;    /* behind it; NOTE_SPACE: the space it is a copy of, or 0 */
   uint64_t offset; /* NOTE_MAP: in the file */
   uint32_t length; /* bytes that follow: path of the file ("[vdso]" for that); code; NOTE_SPACE: path of the program */
   uint32_t unused;

@@ -3,34 +3,55 @@
  * Bytes to entries: entry_encode.c the other way. The bytes come from a stranger: every number is checked. What comes
  * out is a list of any words but 0; whether it makes sense is for the walker to say (path.c).
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/base.h"
 #include "trace/entries.h"
 
-int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, size_t size)
+static int strings_find(struct entry_decoder *decoder, struct cursor *cursor)
 {
-  struct cursor cursor = {bytes, bytes + size, false};
   struct cursor *strings[] = {&decoder->runs, &decoder->symbols, &decoder->events};
-  uint64_t sizes[3], count;
+  uint64_t sizes[3];
 
-  decoder->left = 0;
-  decoder->before = cursor_varint(&cursor);
-  count = cursor_varint(&cursor);
   for (unsigned i = 0; i < 3; i++)
-    sizes[i] = cursor_varint(&cursor);
+    sizes[i] = cursor_varint(cursor);
   for (unsigned i = 0; i < 3; i++) {
-    const uint8_t *string = cursor_bytes(&cursor, sizes[i]);
+    const uint8_t *string = cursor_bytes(cursor, sizes[i]);
 
     if (!string)
       return LB_E_DAMAGED;
     *strings[i] = (struct cursor){string, string + sizes[i], false};
   }
-  if (cursor.is_short || cursor_left(&cursor) || !count || count > CHUNK_ENTRIES_MAX)
+  return cursor->is_short || cursor_left(cursor) ? LB_E_DAMAGED : 0;
+}
+
+int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, size_t size)
+{
+  struct cursor cursor = {bytes, bytes + size, false};
+  uint64_t count;
+
+  decoder->left = 0;
+  decoder->before = cursor_varint(&cursor);
+  count = cursor_varint(&cursor);
+  if (strings_find(decoder, &cursor) < 0 || !count || count > CHUNK_ENTRIES_MAX)
     return LB_E_DAMAGED;
+  if (!decoder->model.words)
+    decoder->model.words = malloc((ENTRIES_ORDER + CHUNK_ENTRIES_MAX) * sizeof(*decoder->model.words));
+  if (!decoder->model.words)
+    return -ENOMEM;
   entry_model_begin(&decoder->model);
   decoder->run = 0;
   decoder->what = RUN_ON;
   decoder->left = (uint32_t)count;
   return 0;
+}
+
+void entry_decoder_done(struct entry_decoder *decoder)
+{
+  free(decoder->model.words);
+  decoder->model.words = NULL;
 }
 
 /* The next byte of the runs. */
@@ -43,34 +64,61 @@ static bool run_read(struct entry_decoder *decoder)
   return !decoder->runs.is_short && byte != RUN_ON - 1;
 }
 
+/* Copies within the words: what is copied may be what was copied just now. Returns how many. */
+static size_t follow_take(struct entry_decoder *decoder, size_t most)
+{
+  enum { BLOCK = 16 };
+  struct entry_model *model = &decoder->model;
+  const uint32_t *from = model->words + model->guess;
+  uint32_t *to = model->words + model->count;
+  size_t count = decoder->run < most ? decoder->run : most, done = 0;
+
+  if (model->count - model->guess >= BLOCK)
+    for (; done + BLOCK <= count; done += BLOCK)
+      memcpy(to + done, from + done, BLOCK * sizeof(*to));
+  for (; done < count; done++)
+    to[done] = from[done];
+  model->guess += (uint32_t)count;
+  model->count += (uint32_t)count;
+  return count;
+}
+
+/* By context, until entries are followed. Returns how many. */
+static size_t context_take(struct entry_decoder *decoder, size_t most)
+{
+  struct entry_model *model = &decoder->model;
+  size_t count = decoder->run < most ? decoder->run : most, done = 0;
+
+  while (done < count && !model->guess) {
+    uint32_t guess = model->contexts[model->context].first;
+
+    if (!guess)
+      break;
+    model->words[model->count] = guess;
+    entry_model_step(model);
+    done++;
+    if (++model->right == ENTRIES_SURE)
+      entry_model_follow(model);
+  }
+  return done;
+}
+
 /* What the next symbol says, 0 if nothing. */
 static uint32_t symbol_read(struct entry_decoder *decoder)
 {
-  struct entry_guesses *guesses = &decoder->model.by_last;
+  struct entry_model *model = &decoder->model;
   uint64_t symbol = cursor_varint(&decoder->symbols);
-  uint32_t hash = entry_hash(decoder->model.last), first = guesses->first[hash], entry = guesses->second[hash];
+  uint32_t last = model->words[model->count - 1];
+  struct entry_pair *pair = &model->symbols[entry_hash(last, ENTRIES_BITS)];
+  uint32_t first = pair->first, entry = pair->second;
 
   if (decoder->symbols.is_short || symbol > (uint64_t)SYMBOL_OTHER + UINT32_MAX)
     return 0;
   if (symbol == SYMBOL_FIRST)
     return first;
   if (symbol != SYMBOL_SECOND)
-    entry = (first ? first : decoder->model.last) + (uint32_t)zagzig(symbol - SYMBOL_OTHER);
-  guesses->first[hash] = entry;
-  guesses->second[hash] = first;
-  return entry;
-}
-
-/* What came in place of the first guess, 0 if nothing. */
-static uint32_t other_read(struct entry_decoder *decoder)
-{
-  struct entry_guesses *guesses = &decoder->model.by_context;
-  uint32_t context = decoder->model.context;
-  uint32_t entry = decoder->what == RUN_OTHER ? symbol_read(decoder) : guesses->second[context];
-
-  guesses->second[context] = guesses->first[context];
-  guesses->first[context] = entry;
-  decoder->what = RUN_ON;
+    entry = (first ? first : last) + (uint32_t)zagzig(symbol - SYMBOL_OTHER);
+  *pair = (struct entry_pair){entry, first};
   return entry;
 }
 
@@ -92,45 +140,28 @@ static bool event_read(struct entry_decoder *decoder, uint32_t words[PATH_EVENT_
   return !events->is_short && passed < 1u << 24;
 }
 
-/* As many as the first guess is right for, up to an event. Returns how many. */
-static size_t run_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
+/* What came in place of the guess. Returns its words, or 0. */
+static size_t other_take(struct entry_decoder *decoder, uint32_t *words)
 {
   struct entry_model *model = &decoder->model;
-  uint32_t context = model->context, entry = model->last;
-  size_t most = decoder->run < room ? decoder->run : room, done = 0;
-
-  while (done < most) {
-    uint32_t guess = model->by_context.first[context];
-
-    if (guess == 0 || guess == PATH_EVENT)
-      break;
-    entry = guess;
-    words[done++] = entry;
-    context = entry_context(context, entry);
-  }
-  model->context = context;
-  model->last = entry;
-  decoder->run -= (uint32_t)done;
-  return done;
-}
-
-/* One entry that may be anything. Returns its words, or 0. */
-static size_t one_take(struct entry_decoder *decoder, uint32_t *words)
-{
-  struct entry_model *model = &decoder->model;
+  bool was_followed = model->guess;
+  struct entry_pair *pair, before;
   uint32_t entry;
 
-  if (decoder->run) {
-    decoder->run--;
-    entry = model->by_context.first[model->context];
-  } else {
-    entry = other_read(decoder);
-  }
+  if (was_followed)
+    entry_model_leave(model);
+  pair = &model->contexts[model->context];
+  before = *pair;
+  entry = decoder->what == RUN_OTHER ? symbol_read(decoder) : was_followed ? before.first : before.second;
+  decoder->what = RUN_ON;
   if (!entry || (entry == PATH_EVENT && !event_read(decoder, words + 1)))
     return 0;
   words[0] = entry;
-  model->context = entry_context(model->context, entry);
-  model->last = entry;
+  model->right = 0;
+  if (before.first != entry)
+    *pair = (struct entry_pair){entry, before.first};
+  model->words[model->count] = entry;
+  entry_model_step(model);
   return entry == PATH_EVENT ? 1 + PATH_EVENT_WORDS : 1;
 }
 
@@ -141,26 +172,38 @@ static bool end_is_good(const struct entry_decoder *decoder)
          !cursor_left(&decoder->symbols) && !cursor_left(&decoder->events);
 }
 
+/* As guessed. Returns how many, 0 if that cannot be. */
+static size_t run_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
+{
+  struct entry_model *model = &decoder->model;
+  size_t most = decoder->left < room ? decoder->left : room;
+  size_t more = model->guess ? follow_take(decoder, most) : context_take(decoder, most);
+
+  memcpy(words, model->words + model->count - more, more * sizeof(*words));
+  decoder->run -= (uint32_t)more;
+  decoder->left -= (uint32_t)more;
+  return more;
+}
+
 int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_t room)
 {
   size_t done = 0;
 
   while (decoder->left && room - done >= 1 + PATH_EVENT_WORDS) {
-    size_t most = decoder->left < room - done ? decoder->left : room - done, more;
+    size_t more;
 
     if (!decoder->run && decoder->what == RUN_ON && !run_read(decoder))
       goto damaged;
-    more = run_take(decoder, ret_words + done, most);
-    decoder->left -= (uint32_t)more;
-    done += more;
-    if (!decoder->left || room - done < 1 + PATH_EVENT_WORDS)
-      break;
-    if (!decoder->run && decoder->what == RUN_ON)
+    if (decoder->run) {
+      more = run_take(decoder, ret_words + done, room - done);
+    } else if (decoder->what == RUN_ON) {
       continue;
-    more = one_take(decoder, ret_words + done);
+    } else {
+      more = other_take(decoder, ret_words + done);
+      decoder->left--;
+    }
     if (!more)
       goto damaged;
-    decoder->left--;
     done += more;
   }
   if (decoder->left || end_is_good(decoder))

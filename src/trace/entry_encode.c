@@ -1,23 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entries to bytes: see entries.h. One pass, in which an entry that the first guess foresaw writes nothing at all.
+ * Entries to bytes, and what both sides learn: see entries.h.
  */
+#include "trace/entries.h"
+
 #include <errno.h>
 #include <string.h>
-
-#include "trace/entries.h"
 
 #define SYMBOL_BYTES 6u /* more than a symbol has: 33 bits */
 #define EVENT_BYTES (1u + 5u + 2u * VARINT_MAX)
 
-/* Where the three strings are being written. Room for the longest is there. */
-struct strings {
-  uint8_t *run, *symbol, *event;
-};
-
 void entry_model_begin(struct entry_model *model)
 {
+  uint32_t *words = model->words;
+
   memset(model, 0, sizeof(*model));
+  memset(words, 0, ENTRIES_ORDER * sizeof(*words));
+  model->words = words;
+  model->count = ENTRIES_ORDER;
+}
+
+/* ---- the encoder ---- */
+
+void entry_encoder_begin(struct entry_encoder *encoder)
+{
+  entry_model_begin(&encoder->model);
+  encoder->run = 0;
+  encoder->runs.size = encoder->symbols.size = encoder->events.size = 0;
+}
+
+void entry_encoder_done(struct entry_encoder *encoder)
+{
+  buffer_done(&encoder->runs);
+  buffer_done(&encoder->symbols);
+  buffer_done(&encoder->events);
+}
+
+int entry_encoder_reserve(struct entry_encoder *encoder, size_t count)
+{
+  if (buffer_reserve(&encoder->runs, count + 2) < 0 ||
+      buffer_reserve(&encoder->symbols, count * SYMBOL_BYTES) < 0)
+    return -ENOMEM;
+  return buffer_reserve(&encoder->events, (count / (1 + PATH_EVENT_WORDS) + 1) * EVENT_BYTES);
+}
+
+static void number_put(struct buffer *buffer, uint64_t number)
+{
+  buffer->size = (size_t)(varint_put(buffer->bytes + buffer->size, number) - buffer->bytes);
 }
 
 /* A difference of two entries, as a small number. */
@@ -26,110 +55,114 @@ static uint64_t entry_difference(uint32_t entry, uint32_t guess)
   return zigzag((uint64_t)(int64_t)(int32_t)(entry - guess));
 }
 
-/* What neither guess foresaw. */
-static uint8_t *symbol_put(struct entry_model *model, uint32_t last, uint32_t entry, uint8_t *at)
+static void symbol_put(struct entry_encoder *encoder, uint32_t last, uint32_t entry)
 {
-  struct entry_guesses *guesses = &model->by_last;
-  uint32_t hash = entry_hash(last), first = guesses->first[hash];
+  struct entry_pair *pair = &encoder->model.symbols[entry_hash(last, ENTRIES_BITS)], before = *pair;
 
-  if (entry == first) {
-    *at++ = SYMBOL_FIRST;
-    return at;
+  if (entry == before.first) {
+    number_put(&encoder->symbols, SYMBOL_FIRST);
+    return;
   }
-  if (entry == guesses->second[hash])
-    *at++ = SYMBOL_SECOND;
+  if (entry == before.second)
+    number_put(&encoder->symbols, SYMBOL_SECOND);
   else
-    at = varint_put(at, SYMBOL_OTHER + entry_difference(entry, first ? first : last));
-  guesses->first[hash] = entry;
-  guesses->second[hash] = first;
-  return at;
+    number_put(&encoder->symbols, SYMBOL_OTHER + entry_difference(entry, before.first ? before.first : last));
+  *pair = (struct entry_pair){entry, before.first};
 }
 
 /* The words behind PATH_EVENT. */
-static uint8_t *event_put(struct entry_model *model, const uint32_t words[PATH_EVENT_WORDS], uint8_t *at)
+static void event_put(struct entry_encoder *encoder, const uint32_t words[PATH_EVENT_WORDS])
 {
   uint64_t from = words[1] | (uint64_t)words[2] << 32, to = words[3] | (uint64_t)words[4] << 32;
+  struct buffer *events = &encoder->events;
 
-  *at++ = (uint8_t)words[0];
-  at = varint_put(at, words[0] >> 8);
-  at = varint_put(at, zigzag(from - model->from));
-  at = varint_put(at, zigzag(to - model->to));
-  model->from = from;
-  model->to = to;
-  return at;
+  events->bytes[events->size++] = (uint8_t)words[0];
+  number_put(events, words[0] >> 8);
+  number_put(events, zigzag(from - encoder->model.from));
+  number_put(events, zigzag(to - encoder->model.to));
+  encoder->model.from = from;
+  encoder->model.to = to;
 }
 
-/* Returns how many entries there were. */
-static size_t strings_fill(struct entry_model *model, const uint32_t *words, size_t count, struct strings *strings)
+static void run_put(struct entry_encoder *encoder, unsigned byte)
 {
-  struct entry_guesses *guesses = &model->by_context;
-  uint32_t context = 0, last = 0, run = 0;
-  uint8_t *at = strings->run;
-  size_t entries = 0;
+  encoder->runs.bytes[encoder->runs.size++] = (uint8_t)byte;
+  encoder->run = 0;
+}
 
-  for (size_t i = 0; i < count; i++, entries++) {
-    uint32_t entry = words[i], first = guesses->first[context];
+void entry_encoder_run(struct entry_encoder *encoder, size_t count)
+{
+  size_t run = encoder->run + count;
 
-    if (first != entry) {
-      unsigned is_other = guesses->second[context] != entry;
+  for (; run >= RUN_MOST; run -= RUN_MOST)
+    run_put(encoder, RUN_ON);
+  encoder->run = (uint32_t)run;
+  encoder->model.count += (uint32_t)count;
+  encoder->model.guess += (uint32_t)count;
+}
 
-      *at++ = (uint8_t)(run << 1 | is_other);
-      run = 0;
-      guesses->first[context] = entry;
-      guesses->second[context] = first;
-      if (is_other)
-        strings->symbol = symbol_put(model, last, entry, strings->symbol);
-    } else if (++run == RUN_MOST) {
-      *at++ = RUN_ON;
-      run = 0;
-    }
-    if (__builtin_expect(entry == PATH_EVENT, 0)) {
-      strings->event = event_put(model, &words[i + 1], strings->event);
-      i += PATH_EVENT_WORDS;
-    }
-    context = entry_context(context, entry);
-    last = entry;
+/* The guess was wrong, or there was none. `other` is the next best. */
+static void miss_put(struct entry_encoder *encoder, const uint32_t *word, uint32_t other)
+{
+  bool is_other = *word != other || *word == PATH_EVENT;
+
+  run_put(encoder, encoder->run << 1 | is_other);
+  if (is_other)
+    symbol_put(encoder, encoder->model.words[encoder->model.count - 1], *word);
+  if (*word == PATH_EVENT)
+    event_put(encoder, word + 1);
+}
+
+void entry_encoder_add(struct entry_encoder *encoder, const uint32_t *word)
+{
+  struct entry_model *model = &encoder->model;
+  bool was_followed = model->guess;
+  struct entry_pair *pair, before;
+
+  if (was_followed && model->words[model->guess] == *word && *word != PATH_EVENT) {
+    model->words[model->count] = *word;
+    entry_encoder_run(encoder, 1);
+    return;
   }
-  if (run)
-    *at++ = (uint8_t)(run << 1);
-  strings->run = at;
-  return entries;
+  if (was_followed)
+    entry_model_leave(model);
+  pair = &model->contexts[model->context];
+  before = *pair;
+  model->words[model->count] = *word;
+  if (!was_followed && before.first == *word && *word != PATH_EVENT) {
+    model->right++;
+    if (++encoder->run == RUN_MOST)
+      run_put(encoder, RUN_ON);
+  } else {
+    miss_put(encoder, word, was_followed ? before.first : before.second);
+    model->right = 0;
+    if (before.first != *word)
+      *pair = (struct entry_pair){*word, before.first};
+  }
+  entry_model_step(model);
+  if (model->right == ENTRIES_SURE)
+    entry_model_follow(model);
 }
 
-static void numbers_put(struct buffer *raw, const uint64_t *numbers, size_t count)
+static void string_put(struct buffer *raw, const struct buffer *string)
 {
-  uint8_t *at = raw->bytes + raw->size;
-
-  for (size_t i = 0; i < count; i++)
-    at = varint_put(at, numbers[i]);
-  raw->size = (size_t)(at - raw->bytes);
+  memcpy(raw->bytes + raw->size, string->bytes, string->size);
+  raw->size += string->size;
 }
 
-static void string_put(struct buffer *raw, const uint8_t *bytes, size_t size)
+int entry_encoder_end(struct entry_encoder *encoder, uint64_t before, struct buffer *raw)
 {
-  memmove(raw->bytes + raw->size, bytes, size);
-  raw->size += size;
-}
-
-int entries_encode(struct entry_model *model, uint64_t before, const uint32_t *words, size_t count, struct buffer *raw)
-{
-  size_t start = raw->size + 5 * VARINT_MAX;
-  size_t symbols = start + count + 1, events = symbols + count * SYMBOL_BYTES;
-  struct strings strings;
-  size_t entries;
-
-  if (buffer_reserve(raw, events - raw->size + (count / (1 + PATH_EVENT_WORDS) + 1) * EVENT_BYTES) < 0)
+  if (encoder->run)
+    run_put(encoder, encoder->run << 1);
+  if (buffer_reserve(raw, 5 * VARINT_MAX + encoder->runs.size + encoder->symbols.size + encoder->events.size) < 0)
     return -ENOMEM;
-  strings = (struct strings){raw->bytes + start, raw->bytes + symbols, raw->bytes + events};
-  entry_model_begin(model);
-  entries = strings_fill(model, words, count, &strings);
-
-  const uint64_t numbers[] = {before, entries, (uint64_t)(strings.run - raw->bytes) - start,
-                              (uint64_t)(strings.symbol - raw->bytes) - symbols,
-                              (uint64_t)(strings.event - raw->bytes) - events};
-  numbers_put(raw, numbers, 5);
-  string_put(raw, raw->bytes + start, numbers[2]);
-  string_put(raw, raw->bytes + symbols, numbers[3]);
-  string_put(raw, raw->bytes + events, numbers[4]);
+  number_put(raw, before);
+  number_put(raw, encoder->model.count - ENTRIES_ORDER);
+  number_put(raw, encoder->runs.size);
+  number_put(raw, encoder->symbols.size);
+  number_put(raw, encoder->events.size);
+  string_put(raw, &encoder->runs);
+  string_put(raw, &encoder->symbols);
+  string_put(raw, &encoder->events);
   return 0;
 }

@@ -444,6 +444,8 @@ void lb_trace_reader_close(struct lb_trace_reader *reader)
   buffer_done(&reader->stored);
   buffer_done(&reader->raw);
   decoder_done(&reader->decoder);
+  if (reader->entries)
+    entry_decoder_done(&reader->entries->decoder);
   free(reader->entries);
   free(reader->steps);
   free(reader->streams);

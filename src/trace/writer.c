@@ -306,7 +306,6 @@ static void writer_free(struct lb_trace_writer *writer)
   free(writer->described.places);
   free(writer->paths_at.places);
   paths_done(&writer->paths);
-  free(writer->model);
   free(writer);
 }
 

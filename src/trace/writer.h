@@ -31,13 +31,14 @@ struct writer_stream {
   uint32_t event[1 + PATH_EVENT_WORDS];
 };
 
-/* Entries that will be a chunk, in the file's numbers. */
+/* Entries that will be a chunk, in the producer's numbers, from ENTRIES_ORDER on. */
 struct writer_entries {
-  uint32_t *words;
-  size_t count;
-  uint64_t before;   /* what stands before them, as in the file */
-  bool is_open;      /* a branch was open then */
-  uint64_t branches; /* that they make, those counted that are open at the end */
+  struct entry_encoder encoder;
+  uint32_t *entries;
+  uint16_t *counts;  /* branches that each makes, those counted that are open at the end */
+  uint64_t branches; /* of all */
+  uint64_t before; /* what stands before them, as in the file */
+  bool is_open;    /* a branch was open then */
 };
 
 /* Holds branches or entries, while it is used. */
@@ -95,7 +96,6 @@ struct lb_trace_writer {
   struct writer_places described; /* chunks that describe, */
   struct writer_places paths_at;  /* and those of steps and links, for the index */
   struct writer_paths paths;
-  struct entry_model *model; /* for whichever chunk of entries is being encoded */
 };
 
 /* Remembers a failure that leaves the trace without something it should have. Returns the first one. */

@@ -33,7 +33,7 @@ code protect in-place two-mappings by-kernel ahead loop replaced moved taken-awa
 death abort jump-to-data in-handler reported bad-return
 fault memory string bus registers illegal breakpoint privileged jump noncanonical float trap-flag
 process fork deep-forks vfork
-signal nested resethand pending frame-mask realtime onstack restart-read suspend wait child leave
+signal nested resethand pending frame-mask realtime onstack restart-read suspend wait leave
 state frame flags alignment
 END
   # The recorder does not register restartable sequences: libc goes another way.

@@ -92,6 +92,14 @@ if wanted arguments; then
   printf '#!/bin/sh\necho script "$@"\n' >"$scratch/script"
   chmod +x "$scratch/script"
   same 'a script' "$scratch/script" one 'two three'
+  printf '  .globl _start\n_start:\n mov $4, %%eax\n mov $1, %%ebx\n mov $text, %%ecx\n mov $3, %%edx\n int $0x80\n mov $1, %%eax\n mov $9, %%ebx
+  int $0x80\ntext: .ascii "32\\n"\n' >"$scratch/small.s"
+  if as --32 -o "$scratch/small.o" "$scratch/small.s" && ld -m elf_i386 -o "$scratch/small" "$scratch/small.o" && "$scratch/small" >/dev/null ||
+    [ $? -eq 9 ]; then
+    same 'a 32-bit program that is started by another' sh -c "$scratch/small; echo \$?"
+  else
+    echo 'skip 32-bit programs: they do not run here'
+  fi
   printf '#!%s all\n' "$folder/view" >"$scratch/own"
   chmod +x "$scratch/own"
   same 'a script of our own' "$scratch/own" one two

@@ -57,12 +57,12 @@ static int64_t map_near(uint64_t address)
     uint64_t wish = base - i * STEP - CACHE_AREA_SIZE;
     if (base < 4096 * (uint64_t)STEP) /* low addresses are left to the application */
       break;
-    int64_t code = kernel_map(wish, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
-                              ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    int64_t code =
+      kernel_map(wish, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (code == (int64_t)wish)
       return code;
     if (!is_failure(code))
-      kernel_call(11, (uint64_t)code, CACHE_AREA_SIZE, 0, 0, 0, 0);
+      kernel_call(__NR_munmap, (uint64_t)code, CACHE_AREA_SIZE, 0, 0, 0, 0);
   }
   return kernel_map(0, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS, -1, 0);
 }
@@ -73,8 +73,8 @@ static bool area_open(struct area *area, uint64_t address)
   uint32_t *units = memory_for(area_units_size);
   if (is_failure(code) || !units)
     return false;
-  kernel_call(28, (uint64_t)code, CACHE_AREA_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
-  kernel_call(28, (uint64_t)code, CACHE_AREA_SIZE, MADV_DONTDUMP, 0, 0, 0);
+  kernel_call(__NR_madvise, (uint64_t)code, CACHE_AREA_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
+  kernel_call(__NR_madvise, (uint64_t)code, CACHE_AREA_SIZE, MADV_DONTDUMP, 0, 0, 0);
   *area = (struct area){.code = (uint8_t *)code,
                         .used = 64,
                         .size = CACHE_AREA_SIZE / 2,
@@ -175,7 +175,7 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
 
 void cache_forget(struct runtime *runtime)
 {
-  kernel_call(28, (uint64_t)runtime->index, CACHE_INDEX * sizeof(*runtime->index), MADV_DONTNEED, 0, 0, 0);
+  kernel_call(__NR_madvise, (uint64_t)runtime->index, CACHE_INDEX * sizeof(*runtime->index), MADV_DONTNEED, 0, 0, 0);
 }
 
 /* ---- ways ---- */
@@ -358,8 +358,7 @@ static const struct unit *unit_before(const struct runtime *runtime, const struc
 }
 
 /* Walks along the path up to the instruction whose translation holds the offset. */
-static void walk_to(const struct runtime *runtime, const struct unit *unit, uint32_t offset,
-                    struct location *location)
+static void walk_to(const struct runtime *runtime, const struct unit *unit, uint32_t offset, struct location *location)
 {
   const struct place *place = runtime->places + unit->place;
   const struct path_step *step = runtime->steps + unit->head;

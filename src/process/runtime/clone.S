@@ -2,14 +2,8 @@
  *
  * What a thread does while it has no stack that it could name: its first and its last steps. thread.c
  */
+#include "process/routine.inc"
 #include "process/state.inc"
-
-.macro routine name
-.global \name
-.hidden \name
-.type \name, @function
-\name:
-.endm
 
 .text
 

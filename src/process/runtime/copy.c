@@ -135,11 +135,17 @@ static bool copy_lea(struct emitter *emitter, const struct code *code, uint64_t 
   return true;
 }
 
+/* Gathers and loads of tiles: without a SIB they are no instructions, and must stay none. */
+static bool needs_sib(const struct code *code)
+{
+  return code->encoding && code->map == 2 && (code->opcode == 0x4B || (code->opcode & 0xFC) == 0x90);
+}
+
 /* An address that fits 31 bits needs no base: ModRM and SIB say so, in one byte more. */
 static bool copy_absolute(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t target)
 {
   if (target > INT32_MAX || code->length == 15 || code->rex & REX_X || code->prefixes & CODE_67 ||
-      code->encoding == 0x62)
+      code->encoding == 0x62 || needs_sib(code))
     return false;
   emit_bytes(emitter, bytes, code->modrm_offset);
   emit_byte(emitter, (code->modrm & 0x38) | 4);

@@ -23,8 +23,8 @@ static bool is_good(struct thread *thread, const struct unit *unit)
   return true;
 }
 
-/* The unit at the address, or NULL: nothing can be executed there. With the lock held. If it is made now, it is for that
- * exit. */
+/* The unit at the address, or NULL: nothing can be executed there. With the lock held. If it is made now, it is for
+ * that exit. */
 static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t edge_step)
 {
   struct runtime *runtime = thread->runtime;
@@ -196,8 +196,7 @@ void dispatch_syscall(void)
   struct process_state *state = thread->state;
   uint32_t number = (uint32_t)state->exit;
   if (number == 0 || number == UINT32_MAX)
-    runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0,
-                 thread->runtime->steps[running_head(thread)].from);
+    runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0, thread->runtime->steps[running_head(thread)].from);
   const struct path_step *step = &thread->runtime->steps[number];
   if (step->kind != LB_BRANCH_SYSCALL) {
     far_make(thread, number);

@@ -89,13 +89,6 @@ static void work_close(struct thread *thread)
 
 /* ---- the command line ---- */
 
-static char *text_put(char *at, const char *text)
-{
-  uint64_t length = text_length(text);
-  memcpy(at, text, length + 1);
-  return at + length;
-}
-
 /* What is named relative to a descriptor has a name by that descriptor: fs/exec.c, alloc_bprm. */
 static void name_make(struct work *work, const struct exec *exec)
 {

@@ -9,8 +9,6 @@
 
 #include "process/runtime.h"
 
-enum { ERROR_BADF = -9 };
-
 bool fd_is_hidden(const struct thread *thread, uint64_t fd)
 {
   return (int)fd == *thread->fd;
@@ -23,7 +21,7 @@ static int64_t control(int fd, uint64_t command, uint64_t value)
 
 int64_t fd_call_first(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
-  return fd_is_hidden(thread, argument[0]) ? ERROR_BADF : syscall_pass(number, argument);
+  return fd_is_hidden(thread, argument[0]) ? -EBADF : syscall_pass(number, argument);
 }
 
 int64_t fd_call_close(struct thread *thread, const uint64_t argument[6])
@@ -69,10 +67,10 @@ static int64_t dup_over(struct thread *thread, uint64_t number, const uint64_t a
 {
   bool is_there = !fd_is_hidden(thread, argument[0]) && !is_failure(control((int)argument[0], F_GETFD, 0));
   if (!is_there)
-    return ERROR_BADF;
+    return -EBADF;
   int64_t old = fd_yield(thread);
   if (is_failure(old))
-    return ERROR_BADF;
+    return -EBADF;
   int64_t result = kernel_call(number, argument[0], argument[1], argument[2], 0, 0, 0);
   if (is_failure(result))
     kernel_call(__NR_close, (uint64_t)old, 0, 0, 0, 0, 0);

@@ -10,7 +10,7 @@
 
 #include "process/runtime.h"
 
-enum { HEADERS_MOST = 64, PATH_MOST = 4096, X_OK = 1, ERROR_NOENT = -2, ERROR_NOTDIR = -20 };
+enum { HEADERS_MOST = 64, PATH_MOST = 4096, X_OK = 1 };
 
 static const uint64_t address_most = 0x7FFFFFFFF000;
 
@@ -25,16 +25,6 @@ struct file {
   Elf64_Phdr segments[HEADERS_MOST];
 };
 
-static uint64_t page_down(uint64_t address)
-{
-  return address & ~(uint64_t)(PROCESS_PAGE - 1);
-}
-
-static uint64_t page_up(uint64_t address)
-{
-  return page_down(address + PROCESS_PAGE - 1);
-}
-
 static bool file_fail(struct file *file, enum process_error error, int64_t system_error)
 {
   file->error = error;
@@ -48,7 +38,7 @@ static bool file_open(struct file *file, const char *path)
 {
   int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
   if (is_failure(fd))
-    return file_fail(file, fd == ERROR_NOENT || fd == ERROR_NOTDIR ? PROCESS_E_NOT_FOUND : PROCESS_E_NO_ACCESS, fd);
+    return file_fail(file, fd == -ENOENT || fd == -ENOTDIR ? PROCESS_E_NOT_FOUND : PROCESS_E_NO_ACCESS, fd);
   file->fd = (int)fd;
   int64_t result = kernel_call(__NR_faccessat, (uint64_t)AT_FDCWD, (uint64_t)path, X_OK, 0, 0, 0);
   return !is_failure(result) || file_fail(file, PROCESS_E_NO_ACCESS, result);

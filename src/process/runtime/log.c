@@ -15,11 +15,12 @@ static uint64_t part_start(const struct thread *thread, uint64_t number)
   return thread->state->log_start + number % PROCESS_PARTS * stride;
 }
 
-static void bell_ring(struct runtime *runtime)
+void runtime_ring(const struct runtime *runtime)
 {
   struct process_control *control = runtime->control;
   __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
-  if (!runtime->is_confined && __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
+  if (runtime->mode == PROCESS_ALL && !runtime->is_confined &&
+      __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
     kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
@@ -55,7 +56,7 @@ static uint64_t next_part(struct thread *thread)
   struct process_state *state = thread->state;
   __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
   if (thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded) {
-    bell_ring(thread->runtime);
+    runtime_ring(thread->runtime);
     log_wait(thread);
   }
   uint64_t start = part_start(thread, state->written);
@@ -69,8 +70,8 @@ uint64_t log_turn(struct thread *thread, uint64_t address)
   uint64_t end = part_start(thread, thread->state->written) + thread->runtime->part_size;
   if (address - end >= PROCESS_PAGE)
     return 0;
-  thread->wants_move = profile_turn(thread, (const uint32_t *)(end - thread->runtime->part_size),
-                                    thread->runtime->part_size / 4);
+  thread->wants_move =
+    profile_turn(thread, (const uint32_t *)(end - thread->runtime->part_size), thread->runtime->part_size / 4);
   return next_part(thread);
 }
 

@@ -32,7 +32,8 @@ _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t
 {
   struct process_control *control = the_runtime.control;
   uint32_t none = PROCESS_E_NONE;
-  if (control && __atomic_compare_exchange_n(&control->error, &none, error, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  if (control &&
+      __atomic_compare_exchange_n(&control->error, &none, error, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     control->system_error = system_error;
     control->address = address;
     control->error_process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
@@ -148,7 +149,7 @@ static void add_vdso(struct runtime *runtime, const uint64_t *auxv)
   const Elf64_Phdr *segment = (const Elf64_Phdr *)(auxv[1] + header->e_phoff);
   for (unsigned i = 0; i < header->e_phnum; i++, segment++) {
     uint64_t start = auxv[1] + segment->p_offset;
-    uint64_t end = (start + segment->p_memsz + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
+    uint64_t end = page_up(start + segment->p_memsz);
     if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
       continue;
     range_add(&runtime->executable, start, end, 0);

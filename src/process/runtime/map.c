@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * System calls that change what is mapped: which addresses may be executed, what has to be translated anew, and what the
- * parent should know of. Our own memory is not to be touched by them.
+ * System calls that change what is mapped: which addresses may be executed, what has to be translated anew, and what
+ * the parent should know of. Our own memory is not to be touched by them.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -9,18 +9,32 @@
 
 #include "process/runtime.h"
 
-enum { ERROR_NOMEM = -12, STACK_MOST = 64 << 20 };
+enum { STACK_MOST = 64 << 20 };
 
-extern uint8_t __executable_start[], _end[];
+/* Shared mappings, executable or not: mprotect may make them so, and then the same memory may be written elsewhere.
+ * When they are too many for the list, all mappings count as shared. Under the lock. */
+static struct range_list shared;
+static bool is_shared_full;
 
-static int64_t call_pass(uint64_t number, const uint64_t argument[6])
+static void shared_set(uint64_t start, uint64_t end, bool is_shared)
 {
-  return syscall_pass(number, argument);
+  if (!is_shared)
+    range_remove(&shared, start, end);
+  else if (!range_add(&shared, start, end, RANGE_SHARED))
+    is_shared_full = true;
 }
 
-static uint64_t page_up(uint64_t size)
+static bool has_some(const struct range_list *list, uint64_t start, uint64_t end)
 {
-  return (size + PROCESS_PAGE - 1) & ~(uint64_t)(PROCESS_PAGE - 1);
+  for (unsigned i = 0; i < list->count; i++)
+    if (list->ranges[i].start < end && list->ranges[i].end > start)
+      return true;
+  return false;
+}
+
+static bool is_shared(uint64_t start, uint64_t end)
+{
+  return is_shared_full || has_some(&shared, start, end);
 }
 
 /* What was at these addresses is gone or may have changed. Returns the flags of the range that was at the start. */
@@ -42,35 +56,15 @@ static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint
     runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
 }
 
-static void text_number(char *at, uint64_t number)
-{
-  char digits[24];
-  unsigned count = 0;
-  do
-    digits[count++] = (char)('0' + number % 10);
-  while (number /= 10);
-  while (count)
-    *at++ = digits[--count];
-  *at = 0;
-}
-
-static bool text_begins(const char *text, const char *begin)
-{
-  while (*begin)
-    if (*text++ != *begin++)
-      return false;
-  return true;
-}
-
 /* A file that is mapped to be executed: its path, for the parent. What has no path that can be opened is not a file to
  * it. */
 static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset)
 {
-  static const char folder[] = "/proc/self/fd/", gone[] = " (deleted)";
-  char link[64], path[4096];
-  memcpy(link, folder, sizeof(folder));
-  text_number(link + sizeof(folder) - 1, fd);
-  int64_t size = kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
+  static const char gone[] = " (deleted)";
+  char link[48], path[4096];
+  text_put_number(text_put(link, "/proc/self/fd/"), fd);
+  int64_t size =
+    kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
   if (size <= 0 || path[0] != '/')
     return false;
   path[size] = 0;
@@ -86,8 +80,7 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
   uint64_t flags = argument[3];
   bool is_file = !(flags & MAP_ANONYMOUS), is_private = (flags & 15) == MAP_PRIVATE;
   uint32_t range = argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0;
-  if (is_file && is_private && !runtime->is_confined &&
-      note_file(runtime, start, end, argument[4], argument[5]))
+  if (is_file && is_private && !runtime->is_confined && note_file(runtime, start, end, argument[4], argument[5]))
     range |= RANGE_FILE;
   else if (!is_private)
     range |= RANGE_SHARED;
@@ -98,15 +91,22 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
 static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
 {
   runtime_lock(runtime);
-  int64_t result = call_pass(__NR_mmap, argument);
+  int64_t result = syscall_pass(__NR_mmap, argument);
   if (!is_failure(result)) {
     uint64_t start = (uint64_t)result, end = start + page_up(argument[1]);
     code_remove(runtime, start, end, true);
+    shared_set(start, end, (argument[3] & 15) != MAP_PRIVATE);
     if (argument[2] & PROT_EXEC)
       map_code(runtime, argument, start, end);
   }
   runtime_unlock(runtime);
   return result;
+}
+
+static bool is_one_range(const struct runtime *runtime, uint64_t start, uint64_t end)
+{
+  const struct range *range = range_find(&runtime->executable, start);
+  return range && range->end >= end;
 }
 
 /* Rights that go downwards from here are those of a stack, to its end. A call that fails for a gap has changed what is
@@ -115,14 +115,18 @@ static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uin
 {
   uint64_t start = argument[0], end = start + page_up(argument[1]), rights = argument[2];
   runtime_lock(runtime);
-  int64_t result = call_pass(number, argument);
+  int64_t result = syscall_pass(number, argument);
   bool is_code = rights & PROT_EXEC;
-  if (!is_failure(result) || (result == ERROR_NOMEM && is_code)) {
+  if (!is_failure(result) || (result == -ENOMEM && is_code)) {
     if (rights & PROT_GROWSDOWN)
       start -= STACK_MOST;
-    uint32_t kept = code_remove(runtime, start, end, false) & (RANGE_FILE | RANGE_SHARED);
+    uint32_t flags = rights & PROT_WRITE ? RANGE_WRITABLE : 0;
+    if (is_code && is_shared(start, end))
+      flags |= RANGE_SHARED;
+    bool is_one = is_one_range(runtime, start, end);
+    uint32_t kept = code_remove(runtime, start, end, false);
     if (is_code)
-      code_add(runtime, start, end, kept | (rights & PROT_WRITE ? RANGE_WRITABLE : 0));
+      code_add(runtime, start, end, flags | (is_one ? kept & RANGE_FILE : 0));
   }
   runtime_unlock(runtime);
   return result;
@@ -131,24 +135,31 @@ static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uin
 static int64_t call_munmap(struct runtime *runtime, const uint64_t argument[6])
 {
   runtime_lock(runtime);
-  int64_t result = call_pass(__NR_munmap, argument);
-  if (!is_failure(result))
+  int64_t result = syscall_pass(__NR_munmap, argument);
+  if (!is_failure(result)) {
     code_remove(runtime, argument[0], argument[0] + page_up(argument[1]), true);
+    shared_set(argument[0], argument[0] + page_up(argument[1]), false);
+  }
   runtime_unlock(runtime);
   return result;
 }
 
+/* Our protection must not move with it. An old size of 0 makes a second mapping of shared memory. */
 static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
 {
   uint64_t from = argument[0];
   runtime_lock(runtime);
+  page_release_range(runtime, from, from + page_up(argument[1]));
+  bool is_of_shared = is_shared(from, from + 1);
   const struct range *range = range_find(&runtime->executable, from);
   bool is_executable = range;
-  int64_t result = call_pass(__NR_mremap, argument);
+  int64_t result = syscall_pass(__NR_mremap, argument);
   if (!is_failure(result)) {
     uint64_t to = (uint64_t)result;
     uint32_t flags = code_remove(runtime, from, from + page_up(argument[1]), true);
     code_remove(runtime, to, to + page_up(argument[2]), true);
+    shared_set(from, from + page_up(argument[1]), false);
+    shared_set(to, to + page_up(argument[2]), is_of_shared);
     if (is_executable)
       code_add(runtime, to, to + page_up(argument[2]), flags & ~(uint32_t)RANGE_FILE);
   }
@@ -156,13 +167,17 @@ static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
   return result;
 }
 
-/* Pages that come back empty, or as they are in their file. */
+/* Pages that come back empty, or as they are in their file, with the rights that they have. */
 static int64_t call_madvise(struct runtime *runtime, const uint64_t argument[6])
 {
+  uint64_t start = argument[0], end = start + page_up(argument[1]);
+  bool is_lost = argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE || argument[2] == MADV_FREE;
   runtime_lock(runtime);
-  int64_t result = call_pass(__NR_madvise, argument);
-  if (argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE || argument[2] == MADV_FREE)
-    page_drop(runtime, argument[0], argument[0] + page_up(argument[1]));
+  int64_t result = syscall_pass(__NR_madvise, argument);
+  if (is_lost && has_some(&runtime->executable, start, end)) {
+    page_release_range(runtime, start, end);
+    page_drop(runtime, start, end);
+  }
   runtime_unlock(runtime);
   return result;
 }
@@ -194,7 +209,7 @@ int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument
   bool is_moved = number == __NR_mremap && argument[3] & MREMAP_FIXED;
   if ((is_fixed && is_ours(runtime, argument[0], argument[1])) ||
       (is_moved && is_ours(runtime, argument[4], argument[2])))
-    return ERROR_NOMEM;
+    return -ENOMEM;
   switch (number) {
   case __NR_mmap:
     return call_mmap(runtime, argument);
@@ -212,7 +227,7 @@ int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument
 /* The program wants a stack that can be executed: PT_GNU_STACK. */
 void map_stack_code(struct runtime *runtime, uint64_t stack)
 {
-  uint64_t page = stack & ~(uint64_t)(PROCESS_PAGE - 1), top = page;
+  uint64_t page = page_down(stack), top = page;
   unsigned rights = PROT_READ | PROT_WRITE | PROT_EXEC;
   if (kernel_call(__NR_mprotect, page, PROCESS_PAGE, rights | PROT_GROWSDOWN, 0, 0, 0))
     return;

@@ -4,20 +4,20 @@
  */
 #include <linux/mman.h>
 
-#include "process/runtime.h"
+#include "process/kernel.h"
 
 /* A mapping that is not where it was wished for is good, too. Core files do without it: it is large, and not the
  * program's. */
 int64_t place_map(uint64_t size, int fd, uint64_t offset)
 {
-  enum { GRAIN = 2 << 20, ADVISE = 28 };
+  enum { GRAIN = 2 << 20 };
   static uint64_t used;
   unsigned flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
   int64_t address = kernel_map(PLACE_START + used, size, PROT_READ | PROT_WRITE, flags, fd, offset);
   if (is_failure(address))
     return address;
   used += (size + 2 * (uint64_t)GRAIN - 1) & ~(uint64_t)(GRAIN - 1);
-  kernel_call(ADVISE, (uint64_t)address, size, MADV_DONTDUMP, 0, 0, 0);
+  kernel_call(__NR_madvise, (uint64_t)address, size, MADV_DONTDUMP, 0, 0, 0);
   return address;
 }
 
@@ -50,4 +50,32 @@ bool text_is(const char *text, const char *other)
     other++;
   }
   return *text == *other;
+}
+
+bool text_begins(const char *text, const char *begin)
+{
+  while (*begin)
+    if (*text++ != *begin++)
+      return false;
+  return true;
+}
+
+char *text_put(char *at, const char *text)
+{
+  uint64_t length = text_length(text);
+  memcpy(at, text, length + 1);
+  return at + length;
+}
+
+char *text_put_number(char *at, uint64_t number)
+{
+  char digits[20];
+  unsigned count = 0;
+  do
+    digits[count++] = (char)('0' + number % 10);
+  while (number /= 10);
+  while (count)
+    *at++ = digits[--count];
+  *at = 0;
+  return at;
 }

@@ -10,10 +10,10 @@
 #include "process/runtime.h"
 
 enum {
-  PAGES = 1 << 20,     /* places in the hash table */
-  NODES = 1 << 24,     /* units on pages */
+  PAGES = 1 << 20, /* places in the hash table */
+  NODES = 1 << 24, /* units on pages */
   PROTECTED_MOST = 4096,
-  FAULTS_MOST = 16,    /* write faults before a page is compared instead */
+  FAULTS_MOST = 16, /* write faults before a page is compared instead */
 };
 
 struct page {
@@ -52,11 +52,6 @@ uint64_t page_memory(void)
   return sizeof(struct page_table);
 }
 
-static uint64_t page_of(uint64_t address)
-{
-  return address & ~(uint64_t)(PROCESS_PAGE - 1);
-}
-
 /* The page's place, or the free one where it would be. */
 static struct page *page_slot(struct runtime *runtime, uint64_t address)
 {
@@ -80,7 +75,7 @@ static struct page *page_get(struct runtime *runtime, uint64_t address)
 void page_add_unit(struct runtime *runtime, uint64_t address, uint32_t unit)
 {
   struct page_table *table = runtime->pages;
-  struct page *page = page_get(runtime, page_of(address));
+  struct page *page = page_get(runtime, page_down(address));
   if (page->node && table->nodes[page->node].unit == unit)
     return;
   uint32_t node = table->node_free;
@@ -98,7 +93,7 @@ unsigned page_level(struct runtime *runtime, const struct range *range, uint64_t
 {
   if (range->flags & RANGE_SHARED)
     return PAGE_CHECKED;
-  return range->flags & RANGE_WRITABLE ? page_slot(runtime, page_of(address))->level : PAGE_STEADY;
+  return range->flags & RANGE_WRITABLE ? page_slot(runtime, page_down(address))->level : PAGE_STEADY;
 }
 
 /* ---- protection ---- */
@@ -123,7 +118,7 @@ void page_protect(struct runtime *runtime, const struct range *range, uint64_t a
   struct page_table *table = runtime->pages;
   if (!(range->flags & RANGE_WRITABLE) || range->flags & RANGE_SHARED)
     return;
-  struct page *page = page_get(runtime, page_of(address));
+  struct page *page = page_get(runtime, page_down(address));
   if (page->is_protected || page->level != PAGE_STEADY)
     return;
   bool is_good = table->protected_count < PROTECTED_MOST && !protect(page->address, PROT_READ | PROT_EXEC);
@@ -160,7 +155,7 @@ void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
 {
   struct page_table *table = runtime->pages;
   if ((end - start) / PROCESS_PAGE <= PAGES / 16) {
-    for (uint64_t at = page_of(start); at < end; at += PROCESS_PAGE) {
+    for (uint64_t at = page_down(start); at < end; at += PROCESS_PAGE) {
       struct page *page = page_slot(runtime, at);
       if (page->address)
         page_drop_one(runtime, page);
@@ -168,7 +163,7 @@ void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
     return;
   }
   for (uint32_t i = 0; i < PAGES; i++)
-    if (table->pages[i].address >= page_of(start) && table->pages[i].address < end)
+    if (table->pages[i].address >= page_down(start) && table->pages[i].address < end)
       page_drop_one(runtime, &table->pages[i]);
 }
 
@@ -177,6 +172,18 @@ static void page_release(struct runtime *runtime, struct page *page)
   protect(page->address, PROT_READ | PROT_WRITE | PROT_EXEC);
   release(runtime, page);
   page_forget(runtime, page);
+}
+
+void page_release_range(struct runtime *runtime, uint64_t start, uint64_t end)
+{
+  struct page_table *table = runtime->pages;
+  for (uint32_t i = 0; i < table->protected_count;) {
+    uint64_t at = table->protected_pages[i];
+    if (at >= page_down(start) && at < end)
+      page_release(runtime, page_slot(runtime, at)); /* another takes its place in the list */
+    else
+      i++;
+  }
 }
 
 bool page_release_all(struct runtime *runtime)
@@ -188,21 +195,23 @@ bool page_release_all(struct runtime *runtime)
   return is_any;
 }
 
-bool code_write_fault(struct thread *thread, uint64_t address, uint64_t rip)
+/* Another thread may have released it since, or a mprotect that failed halfway: the rights are set in any case. */
+bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip)
 {
   struct runtime *runtime = thread->runtime;
   runtime_lock(runtime);
-  struct page *page = page_slot(runtime, page_of(address));
+  struct page *page = page_slot(runtime, page_down(address));
   const struct range *range = range_find(&runtime->executable, address);
   bool is_ours = page->address && range && range->flags & RANGE_WRITABLE;
   if (is_ours && page->is_protected) {
     page->faults++;
-    if (page_of(rip) == page->address)
+    if (page_down(rip) == page->address)
       page->level = PAGE_WILD;
     else if (page->faults > FAULTS_MOST)
       page->level = PAGE_CHECKED;
-    page_release(runtime, page);
   }
+  if (is_ours)
+    page_release(runtime, page);
   runtime_unlock(runtime);
   return is_ours;
 }

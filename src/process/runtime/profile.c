@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the log says about where branches go. When a part of the log is full, now and then, it is counted: how often each
- * conditional branch was taken, and where each indirect one mostly went. Then the cache is begun anew, and translate.c
- * makes paths along the ways that are taken: what follows them logs nothing.
+ * What the log says about where branches go. When a part of the log is full, now and then, it is counted: how often
+ * each conditional branch was taken, and where each indirect one mostly went. Then the cache is begun anew, and
+ * translate.c makes paths along the ways that are taken: what follows them logs nothing.
  *
  * Threads that are still in the old part of the cache go on there, and move when a part of their own log is full.
  */
@@ -10,15 +10,15 @@
 #include "process/runtime.h"
 
 enum {
-  HABITS = 1 << 14,    /* places in the hash table */
-  SAMPLE = 4096,       /* entries that are looked at, */
-  PAUSE_MOST = 64,     /* at most so many parts apart */
-  TAKEN_LEAST = 12,    /* less says nothing */
+  HABITS = 1 << 14,     /* places in the hash table */
+  SAMPLE = 4096,        /* entries that are looked at, */
+  PAUSE_MOST = 64,      /* at most so many parts apart */
+  TAKEN_LEAST = 12,     /* less says nothing */
   COUNT_MOST = 1 << 12, /* what is long past counts less */
-  LOOP_STEPS = 6,      /* a loop in a path with more has been gone round more than once, or cannot be */
-  SPREAD = 8,          /* as many entries for each branch in a sample make a loop worth while */
-  PATIENCE_MOST = 13,  /* each time it is begun anew, twice as many parts must be filled before the next; 2^this */
-  UNITS_A_PART = 16,   /* translated while a part is filled: what beginning anew may cost */
+  LOOP_STEPS = 6,       /* a loop in a path with more has been gone round more than once, or cannot be */
+  SPREAD = 8,           /* as many entries for each branch in a sample make a loop worth while */
+  PATIENCE_MOST = 13,   /* each time it is begun anew, twice as many parts must be filled before the next; 2^this */
+  UNITS_A_PART = 16,    /* translated while a part is filled: what beginning anew may cost */
 };
 
 /* What a branch does. */

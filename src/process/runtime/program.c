@@ -11,35 +11,19 @@
 #include <linux/stat.h>
 
 #include "process/runtime.h"
+#include "process/script.h"
 
 enum { X_OK = 1 };
 
 static const char own_exe[] = "/proc/self/exe";
 
-/* ---- text ---- */
-
-char *text_put_number(char *at, uint64_t number)
-{
-  char digits[20];
-  unsigned count = 0;
-  do
-    digits[count++] = (char)('0' + number % 10);
-  while (number /= 10);
-  while (count)
-    *at++ = digits[--count];
-  *at = 0;
-  return at;
-}
+/* ---- files ---- */
 
 /* The link by which a descriptor can be opened again. */
 static void fd_path(char path[48], int fd)
 {
-  static const char folder[] = "/proc/self/fd/";
-  memcpy(path, folder, sizeof(folder));
-  text_put_number(path + sizeof(folder) - 1, (uint32_t)fd);
+  text_put_number(text_put(path, "/proc/self/fd/"), (uint32_t)fd);
 }
-
-/* ---- files ---- */
 
 static int open_path(int folder, const char *path, unsigned flags)
 {
@@ -169,25 +153,6 @@ static bool is_loadable(int fd)
 
 /* ---- scripts ---- */
 
-static bool is_blank(char byte)
-{
-  return byte == ' ' || byte == '\t';
-}
-
-static char *skip_blanks(char *at, const char *end)
-{
-  while (at < end && is_blank(*at))
-    at++;
-  return at;
-}
-
-static char *find_blank(char *at, const char *end)
-{
-  while (at < end && *at && !is_blank(*at))
-    at++;
-  return at;
-}
-
 /* Where the line ends, or NULL: the interpreter's path may go on behind what was read. */
 static char *line_end(struct script *script)
 {
@@ -195,7 +160,7 @@ static char *line_end(struct script *script)
   for (char *at = script->line; at <= last; at++)
     if (*at == '\n')
       return at;
-  char *blank = find_blank(skip_blanks(script->line + 2, last), last);
+  char *blank = find_word_end(skip_blanks(script->line + 2, last), last);
   return *blank && !is_blank(*blank) ? NULL : last;
 }
 
@@ -210,7 +175,7 @@ static bool script_split(struct script *script)
   char *name = skip_blanks(script->line + 2, end);
   if (name >= end)
     return false;
-  char *blank = find_blank(name, end);
+  char *blank = find_word_end(name, end);
   script->interpreter = name;
   script->argument = *blank ? skip_blanks(blank, end) : NULL;
   *blank = 0;

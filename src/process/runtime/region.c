@@ -14,20 +14,11 @@
 #include "process/runtime.h"
 
 enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-enum { LOOKUP_SIZE = 0x80000, ERROR_SRCH = -3, ERROR_AGAIN = -11 };
+enum { LOOKUP_SIZE = 0x80000 };
 
 static struct thread *regions;
 static uint64_t regions_end;     /* where the next one would lie, 0: there is none yet */
 static uint32_t first_numbering; /* of the first thread of a program */
-
-static void bell_ring(const struct runtime *runtime)
-{
-  struct process_control *control = runtime->control;
-  __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
-  if (runtime->mode == PROCESS_ALL && !runtime->is_confined &&
-      __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
-    kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
-}
 
 /* ---- pages ---- */
 
@@ -102,7 +93,7 @@ static void pages_bury(struct runtime *runtime, uint32_t numbering)
     const struct process_state *page = page_of(runtime, slot);
     uint32_t serial = page->serial;
     if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE && page->numbering == numbering &&
-        kernel_call(__NR_tgkill, page->process, page->thread, 0, 0, 0, 0) == ERROR_SRCH)
+        kernel_call(__NR_tgkill, page->process, page->thread, 0, 0, 0, 0) == -ESRCH)
       thread_bury(runtime, slot, serial);
   }
 }
@@ -126,7 +117,7 @@ static uint32_t page_take(struct runtime *runtime, uint32_t numbering)
       pages_bury(runtime, numbering);
     else if (!is_read)
       break;
-    bell_ring(runtime);
+    runtime_ring(runtime);
     kernel_call(__NR_nanosleep, (uint64_t)time, 0, 0, 0, 0, 0);
   }
   return THREAD_NO_SLOT;
@@ -136,7 +127,7 @@ static void page_end(struct runtime *runtime, struct process_state *page)
 {
   page->ended = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED);
   __atomic_store_n(&page->status, THREAD_GONE, __ATOMIC_RELEASE);
-  bell_ring(runtime);
+  runtime_ring(runtime);
 }
 
 void thread_end(struct thread *thread, enum process_end end, uint64_t status)
@@ -378,7 +369,7 @@ int thread_move(struct thread *thread, const struct process_state *state)
   struct runtime *runtime = thread->runtime;
   uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, state->numbering);
   if (!thread->is_unrecorded && slot == THREAD_NO_SLOT)
-    return ERROR_AGAIN;
+    return -EAGAIN;
   int result = region_map_slot(runtime, region_start(thread), *thread->fd, slot);
   if (result < 0)
     return result;

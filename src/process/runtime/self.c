@@ -10,7 +10,7 @@
 
 #include "process/runtime.h"
 
-enum { ERROR_FAULT = -14, LIMIT_DATA = 2, LIMIT_SPACE = 9 };
+enum { LIMIT_DATA = 2, LIMIT_SPACE = 9 };
 
 /* ---- /proc/self/exe ---- */
 
@@ -116,14 +116,14 @@ static int64_t limit_call(struct thread *thread, uint64_t resource, uint64_t new
   uint64_t size = own_size(thread->runtime, (uint32_t)resource);
   struct limit wanted, before;
   if (new && !safe_read(thread, &wanted, new, sizeof(wanted)))
-    return ERROR_FAULT;
+    return -EFAULT;
   wanted = new ? (struct limit){limit_add(wanted.now, size), limit_add(wanted.most, size)} : (struct limit){0, 0};
   const uint64_t argument[6] = {0, resource, new ? (uint64_t)&wanted : 0, (uint64_t)&before};
   int64_t result = syscall_pass(__NR_prlimit64, argument);
   if (is_failure(result) || !old)
     return result;
   before = (struct limit){limit_subtract(before.now, size), limit_subtract(before.most, size)};
-  return safe_write(thread, old, &before, sizeof(before)) ? 0 : ERROR_FAULT;
+  return safe_write(thread, old, &before, sizeof(before)) ? 0 : -EFAULT;
 }
 
 int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6])
@@ -172,7 +172,17 @@ static unsigned read_numbers(uint64_t numbers[32])
 /* The kernel takes this for any process's own memory, if it was built with it; if not, /proc shows our four words. */
 void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size)
 {
-  enum { CODE = 0, CODE_END = 1, STACK = 2, DATA = 19, DATA_END = 20, BREAK = 21, WORDS_END = 23, ENV = 24, ENV_END = 25 };
+  enum {
+    CODE = 0,
+    CODE_END = 1,
+    STACK = 2,
+    DATA = 19,
+    DATA_END = 20,
+    BREAK = 21,
+    WORDS_END = 23,
+    ENV = 24,
+    ENV_END = 25
+  };
   uint64_t numbers[32] = {0};
   if (read_numbers(numbers) <= ENV_END)
     return;

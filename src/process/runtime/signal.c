@@ -6,9 +6,6 @@
  */
 #include "process/signal.h"
 
-/* The linker's names for where the runtime's code begins and ends. */
-extern const uint8_t __executable_start[], etext[] __attribute__((visibility("hidden")));
-
 /* A signal and the frame that the kernel made for it. */
 struct arrival {
   struct thread *thread;

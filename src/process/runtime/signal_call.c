@@ -8,7 +8,6 @@
 #include "lastbranch/branch.h"
 #include "process/signal.h"
 
-enum { ERROR_PERM = -1, ERROR_INTR = -4, ERROR_NOMEM = -12, ERROR_FAULT = -14, ERROR_INVAL = -22 };
 enum { SET_SIZE = 8 };
 
 /* ---- the kernel's side ---- */
@@ -199,18 +198,18 @@ int64_t signal_call_action(struct thread *thread, const uint64_t argument[6])
   uint32_t number = (uint32_t)argument[0];
   struct signal_action action, before;
   if (argument[3] != SET_SIZE)
-    return ERROR_INVAL;
+    return -EINVAL;
   if (argument[1] && !safe_read(thread, &action, argument[1], sizeof(action)))
-    return ERROR_FAULT;
+    return -EFAULT;
   if (number < 1 || number >= SIGNALS || (argument[1] && !can_change(number)))
-    return ERROR_INVAL;
+    return -EINVAL;
   runtime_lock(thread->runtime);
   before = thread->actions->actions[number];
   if (argument[1])
     action_set(thread, number, &action);
   runtime_unlock(thread->runtime);
   if (argument[2] && !signal_write(thread, argument[2], &before, sizeof(before)))
-    return ERROR_FAULT;
+    return -EFAULT;
   return 0;
 }
 
@@ -222,17 +221,17 @@ int64_t signal_call_mask(struct thread *thread, const uint64_t argument[6])
   uint64_t before = thread->signal_mask, mask;
   uint32_t how = (uint32_t)argument[0];
   if (argument[3] != SET_SIZE)
-    return ERROR_INVAL;
+    return -EINVAL;
   if (argument[1]) {
     if (!safe_read(thread, &mask, argument[1], sizeof(mask)))
-      return ERROR_FAULT;
+      return -EFAULT;
     if (how > SETMASK)
-      return ERROR_INVAL;
+      return -EINVAL;
     mask = how == BLOCK ? before | mask : how == UNBLOCK ? before & ~mask : mask;
     signal_set_mask(thread, mask);
   }
   if (argument[2] && !signal_write(thread, argument[2], &before, sizeof(before)))
-    return ERROR_FAULT;
+    return -EFAULT;
   return 0;
 }
 
@@ -240,10 +239,10 @@ int64_t signal_call_pending(struct thread *thread, const uint64_t argument[6])
 {
   uint64_t set = 0;
   if (argument[1] > SET_SIZE)
-    return ERROR_INVAL;
+    return -EINVAL;
   kernel_call(__NR_rt_sigpending, (uint64_t)&set, SET_SIZE, 0, 0, 0, 0);
   set = (set | thread->kept_set) & thread->signal_mask;
-  return signal_write(thread, argument[0], &set, argument[1]) ? 0 : ERROR_FAULT;
+  return signal_write(thread, argument[0], &set, argument[1]) ? 0 : -EFAULT;
 }
 
 /* The kernel waits with another mask. If a signal ends that, its handler runs with the new mask in force, and goes back
@@ -256,8 +255,8 @@ static int64_t wait_masked(struct thread *thread, uint64_t number, const uint64_
   bool has_kept = thread->kept_set & ~mask;
   if (has_kept)
     signal_set_mask(thread, mask); /* it comes now */
-  int64_t result = has_kept ? ERROR_INTR : syscall_pass(number, copy);
-  if (result != ERROR_INTR || !thread->state->pending) {
+  int64_t result = has_kept ? -EINTR : syscall_pass(number, copy);
+  if (result != -EINTR || !thread->state->pending) {
     thread->signal_mask = thread->saved_mask;
     thread->has_saved_mask = false;
   }
@@ -268,9 +267,9 @@ int64_t signal_call_suspend(struct thread *thread, const uint64_t argument[6])
 {
   uint64_t mask, real;
   if (argument[1] != SET_SIZE)
-    return ERROR_INVAL;
+    return -EINVAL;
   if (!safe_read(thread, &mask, argument[0], sizeof(mask)))
-    return ERROR_FAULT;
+    return -EFAULT;
   real = mask & ~SIGNALS_FAULT;
   const uint64_t copy[6] = {(uint64_t)&real, SET_SIZE};
   return wait_masked(thread, __NR_rt_sigsuspend, copy, mask);
@@ -307,7 +306,7 @@ int64_t signal_call_wait(struct thread *thread, const uint64_t argument[6])
   unsigned number = (unsigned)__builtin_ctzll(thread->kept_set & set) + 1;
   struct signal_info info = thread->kept[signal_kept_index(number)];
   if (argument[1] && !signal_write(thread, argument[1], &info, sizeof(info)))
-    return ERROR_FAULT;
+    return -EFAULT;
   __atomic_fetch_and(&thread->kept_set, ~SIGNAL_BIT(number), __ATOMIC_RELAXED);
   return number;
 }
@@ -320,11 +319,11 @@ static int64_t stack_set(struct thread *thread, const struct signal_stack *wante
   enum { LEAST = 2048 };
   uint32_t mode = wanted->flags & ~(uint32_t)SS_AUTODISARM;
   if (stack_is_used(&thread->signal_stack, stack))
-    return ERROR_PERM;
+    return -EPERM;
   if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
-    return ERROR_INVAL;
+    return -EINVAL;
   if (mode != SS_DISABLE && wanted->size < LEAST)
-    return ERROR_NOMEM;
+    return -ENOMEM;
   thread->signal_stack = (struct signal_stack){.flags = wanted->flags};
   if (mode != SS_DISABLE) {
     thread->signal_stack.start = wanted->start;
@@ -342,13 +341,13 @@ int64_t signal_call_stack(struct thread *thread, const uint64_t argument[6])
   before.unused = 0;
   if (argument[0]) {
     if (!safe_read(thread, &wanted, argument[0], sizeof(wanted)))
-      return ERROR_FAULT;
+      return -EFAULT;
     int64_t result = stack_set(thread, &wanted, stack);
     if (result)
       return result;
   }
   if (argument[1] && !signal_write(thread, argument[1], &before, sizeof(before)))
-    return ERROR_FAULT;
+    return -EFAULT;
   return 0;
 }
 

@@ -244,7 +244,7 @@ static bool is_code_write(struct thread *thread, const struct signal *signal)
   struct process_state *state = thread->state;
   bool is_write = signal->is_fault && signal->number == SIGSEGV && signal->info.code == CODE_ACCESS &&
                   thread->pending.context.error & ERROR_WRITE;
-  if (!is_write || !code_write_fault(thread, signal->info.address, state->rip))
+  if (!is_write || !page_write_fault(thread, signal->info.address, state->rip))
     return false;
   log_signal(thread, LB_BRANCH_KINDS, 0);
   dispatch_to(thread);

@@ -2,14 +2,8 @@
  *
  * The end of what signals do in the runtime: the kernel restores a context.
  */
+#include "process/routine.inc"
 #include "process/state.inc"
-
-.macro routine name
-.global \name
-.hidden \name
-.type \name, @function
-\name:
-.endm
 
 .text
 

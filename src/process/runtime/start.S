@@ -3,16 +3,10 @@
  * Where the kernel starts the runtime, and the ways between the application in the cache and the dispatcher. Vector
  * registers are left alone on all of them. What a signal does that comes on one of them is in signal.c.
  */
+#include "process/routine.inc"
 #include "process/state.inc"
 
 #define FLAGS_OURS 0x202
-
-.macro routine name
-.global \name
-.hidden \name
-.type \name, @function
-\name:
-.endm
 
 .text
 /* The kernel's stack becomes the application's: nothing is pushed on it. */

@@ -10,7 +10,6 @@
 
 #include "process/runtime.h"
 
-enum { ERROR_INVAL = -22, ERROR_FAULT = -14, ERROR_BUSY = -16 };
 enum { SHADOW_STACK_FIRST = 0x5001, SHADOW_STACK_LAST = 0x5005 };
 
 /* A call as the registers hold it. */
@@ -28,7 +27,7 @@ static int64_t call_pass(const struct call *call)
 static int64_t call_other(struct thread *thread, const struct call *call)
 {
   int64_t result = call_pass(call);
-  if (result != ERROR_FAULT)
+  if (result != -EFAULT)
     return result;
   runtime_lock(thread->runtime);
   bool is_released = page_release_all(thread->runtime);
@@ -47,7 +46,7 @@ static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
     runtime_fail(PROCESS_E_GS, 0, thread->state->rip);
   }
   if (code >= SHADOW_STACK_FIRST && code <= SHADOW_STACK_LAST)
-    return ERROR_INVAL;
+    return -EINVAL;
   return call_pass(call);
 }
 
@@ -61,16 +60,16 @@ static int64_t call_rseq(struct thread *thread, const struct call *call)
   } numbers = {0, (uint32_t)CPU_UNKNOWN};
   uint64_t area = call->argument[0];
   if (call->argument[1] < SIZE_LEAST || area % 32)
-    return ERROR_INVAL;
+    return -EINVAL;
   if (call->argument[2] & UNREGISTER) {
     bool is_known = thread->rseq == area;
     thread->rseq = is_known ? 0 : thread->rseq;
-    return is_known ? 0 : ERROR_INVAL;
+    return is_known ? 0 : -EINVAL;
   }
   if (thread->rseq)
-    return thread->rseq == area ? ERROR_BUSY : ERROR_INVAL;
+    return thread->rseq == area ? -EBUSY : -EINVAL;
   thread->rseq = area;
-  return safe_write(thread, area, &numbers, sizeof(numbers)) ? 0 : ERROR_FAULT;
+  return safe_write(thread, area, &numbers, sizeof(numbers)) ? 0 : -EFAULT;
 }
 
 static int64_t call_prctl(struct thread *thread, const struct call *call)

@@ -11,7 +11,6 @@
 
 #include "process/runtime.h"
 
-enum { ERROR_2BIG = -7, ERROR_AGAIN = -11, ERROR_FAULT = -14, ERROR_INVAL = -22 };
 enum { SIGNAL_CHILD = 17, SIGNAL_STACK_OFF = 2, SET_MASK = 2 };
 
 /* clone.S */
@@ -93,7 +92,7 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
   bool is_left = is_process && thread->runtime->options & PROCESS_NO_FOLLOW;
   struct thread *child = thread_new_by(thread, thread->is_unrecorded || is_left);
   if (!child)
-    return ERROR_AGAIN;
+    return -EAGAIN;
   uint32_t slot = child->slot, serial = child->state->serial;
   uint64_t mask = mask_set(UINT64_MAX);
   child_fill(child, thread, birth);
@@ -132,7 +131,7 @@ static _Noreturn void copy_begin(struct thread *thread, const struct birth *birt
   space_begin(runtime, process);
   int result = thread_move(thread, state);
   if (result < 0)
-    runtime_fail(result == ERROR_AGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
+    runtime_fail(result == -EAGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
   state_continue(thread->state, state, birth->stack);
   thread->is_vfork = false;
   thread->is_clearing = birth->is_clearing;
@@ -183,17 +182,17 @@ static int64_t clone_read(struct thread *thread, uint64_t from, uint64_t size, s
   struct clone_args clone = {0};
   uint64_t known = size < sizeof(clone) ? size : sizeof(clone);
   if (size > PROCESS_PAGE)
-    return ERROR_2BIG;
+    return -E2BIG;
   if (size < CLONE_ARGS_SIZE_VER0)
-    return ERROR_INVAL;
+    return -EINVAL;
   if (!safe_read(thread, &clone, from, known))
-    return ERROR_FAULT;
+    return -EFAULT;
   for (uint64_t i = known; i < size; i++) {
     uint8_t byte;
     if (!safe_read(thread, &byte, from + i, 1))
-      return ERROR_FAULT;
+      return -EFAULT;
     if (byte)
-      return ERROR_2BIG;
+      return -E2BIG;
   }
   *ret_clone = clone;
   return (int64_t)known;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lbr run and lbr record have in common: before the program is started, and after its end.
+ */
+#include "cli/program.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* ---- where it is ---- */
+
+/* Returns 0, -EACCES if it is there and may not be executed, -ENOENT, or another -errno. */
+static int path_check(const char *path)
+{
+  struct stat status;
+
+  if (stat(path, &status) < 0)
+    return -errno;
+  return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
+}
+
+/* Returns 0 or -errno. */
+static int path_find(const char *name, char **ret_path)
+{
+  const char *folders = getenv("PATH"), *end;
+  int found = -ENOENT;
+
+  if (strchr(name, '/') || !*name) {
+    *ret_path = strdup(name);
+    return *ret_path ? 0 : -ENOMEM;
+  }
+  if (!folders)
+    folders = "/bin:/usr/bin";
+  for (;; folders = end + 1) {
+    char *path;
+
+    end = strchrnul(folders, ':');
+    if (asprintf(&path, "%.*s%s%s", (int)(end - folders), folders, end > folders ? "/" : "", name) < 0)
+      return -ENOMEM;
+    int r = path_check(path);
+    if (r == 0) {
+      *ret_path = path;
+      return 0;
+    }
+    free(path);
+    if (r == -EACCES)
+      found = r;
+    if (!*end)
+      return found;
+  }
+}
+
+int program_find(const char *name, char **ret_path)
+{
+  switch (path_find(name, ret_path)) {
+  case 0:
+    return 0;
+  case -ENOENT:
+    cli_error("%s: no such program", name);
+    return PROGRAM_NOT_FOUND;
+  case -EACCES:
+    cli_error("%s: it may not be executed", name);
+    return PROGRAM_NO_EXECUTE;
+  default:
+    cli_error("no memory");
+    return PROGRAM_FAILURE;
+  }
+}
+
+/* ---- its end ---- */
+
+/* What is wrong with the program is the user's to know, the rest is ours. */
+void program_show_error(const struct process *process, const char *name, int status)
+{
+  int system_error;
+  uint64_t address, number;
+  unsigned error = process_error(process, &system_error, &address, &number);
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  char why[128] = "";
+
+  if (!error)
+    return;
+  if (system_error < 0 && system_error > -4096)
+    snprintf(why, sizeof(why), " (%s)", strerror(-system_error));
+  if (code == PROGRAM_NO_EXECUTE || code == PROGRAM_NOT_FOUND)
+    cli_error("%s: %s%s", name, process_error_text(error), why);
+  else
+    cli_error("%s: %s%s, at 0x%llx, number %llu: a limit of lbr, not of the program; please report it",
+              code == PROGRAM_FAILURE ? name : "a process that it started", process_error_text(error), why,
+              (unsigned long long)address, (unsigned long long)number);
+}
+
+/* A core of our own would be in the way of its core. */
+int program_pass_on(int status)
+{
+  const struct rlimit none = {0, 0};
+  sigset_t set;
+
+  if (!WIFSIGNALED(status))
+    return WIFEXITED(status) ? WEXITSTATUS(status) : PROGRAM_FAILURE;
+  int signal_number = WTERMSIG(status);
+  fflush(NULL);
+  setrlimit(RLIMIT_CORE, &none);
+  signal(signal_number, SIG_DFL);
+  sigemptyset(&set);
+  sigaddset(&set, signal_number);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  raise(signal_number);
+  return 128 + signal_number;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program that lbr runs for somebody, who should not notice: found as a shell finds it, and its end is lbr's end.
+ */
+#ifndef CLI_PROGRAM_H
+#define CLI_PROGRAM_H
+
+#include "process/process.h"
+
+/* Exit statuses of our own, as other commands that run a command have them. */
+enum { PROGRAM_FAILURE = 125, PROGRAM_NO_EXECUTE = 126, PROGRAM_NOT_FOUND = 127 };
+
+/* Finds it as execvp(3) does. Returns 0 with what the caller frees, or one of the exit statuses after a complaint. */
+int program_find(const char *name, char **ret_path);
+
+/* Says why the runtime gave up, if it did. `status` is what waitpid(2) says of the program. */
+void program_show_error(const struct process *process, const char *name, int status);
+
+/* Ends as the program did: returns its exit status, or dies by the signal that killed it. */
+int program_pass_on(int status);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cache of translated paths, and the code of the application that they were made from.
+ */
+#ifndef PROCESS_CACHE_H
+#define PROCESS_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process/emit.h"
+
+#pragma GCC visibility push(hidden)
+
+struct runtime;
+struct thread;
+
+/* ---- executable memory of the application (range.c) ---- */
+
+enum { RANGES = 8192 };
+
+enum range_flag {
+  RANGE_WRITABLE = 1 << 0, /* the application may write there: pages that hold translated code are protected */
+  RANGE_SHARED = 1 << 1,   /* the same memory may be written through other addresses */
+  RANGE_FILE = 1 << 2,     /* its bytes are in a file that a NOTE_MAP names */
+};
+
+struct range {
+  uint64_t start, end;
+  uint32_t flags; /* enum range_flag */
+};
+
+/* Sorted, apart from each other; neighbours with the same flags are one. */
+struct range_list {
+  unsigned count;
+  struct range ranges[RANGES];
+};
+
+/* Replaces what was there. Returns false when the list is full. */
+bool range_add(struct range_list *list, uint64_t start, uint64_t end, uint32_t flags);
+
+/* Returns whether anything of it was there; a list too full to split a range loses the upper part of it. */
+bool range_remove(struct range_list *list, uint64_t start, uint64_t end);
+
+static inline bool range_has(const struct range *range, uint64_t address)
+{
+  return address >= range->start && address < range->end;
+}
+
+/* The range that holds the address, or NULL. */
+const struct range *range_find(const struct range_list *list, uint64_t address);
+
+/* ---- the code cache (cache.c) ---- */
+
+enum {
+  CACHE_AREAS = 8,
+  CACHE_AREA_SIZE = 256 << 20,
+  CACHE_UNITS = 1 << 22,
+  CACHE_INDEX = 1 << 23,
+  CACHE_PLACES = 1 << 27,
+  CACHE_PATH_MOST = 16384, /* bytes of one unit */
+  CACHE_ROOM = 8,          /* bytes before a unit and its edge, for what makes it stale */
+  CACHE_GRAIN = 16,        /* units are longer than this on average */
+};
+
+/* Memory for translated code. There are several, because what names memory relative to RIP wants to be near it. */
+struct area {
+  uint8_t *code;           /* NULL: not there */
+  uint64_t used, size;     /* of the first part, where units are */
+  uint64_t cold, cold_end; /* the second part: what runs seldom */
+  uint32_t *units;         /* numbers of its units, in the order of their code */
+  uint32_t unit_count;
+};
+
+/* A path in the cache. */
+struct unit {
+  uint64_t address;    /* in the application, of its first instruction */
+  uint8_t *code;       /* its entry */
+  uint8_t *indirect;   /* entry for indirect branches, which compares and logs the head; NULL: none was needed yet */
+  const uint8_t *edge; /* before its entry, if it was made for an exit: where that goes */
+  uint32_t size;       /* bytes from its entry */
+  uint32_t head;       /* number of its head among the steps */
+  uint32_t place;      /* of its first instruction among the places */
+  uint16_t place_count;
+  uint8_t is_stale; /* its code has changed: its entry leads to the dispatcher, or to the unit that replaced it */
+  uint8_t uses_r11;
+  uint8_t is_for_edge;  /* the edge before its entry is of the exit that it was made for */
+  uint8_t is_checked;   /* its code may change unseen: nothing is tied to it, and its bytes are compared each time */
+  uint32_t older;       /* number + 1 of the unit that was at this address before, 0: none */
+  uint32_t byte_count;  /* of a checked unit */
+  const uint8_t *bytes; /* as they were when it was translated */
+};
+
+/* One instruction of the application in a unit, in the order of the code. */
+struct place {
+  uint16_t code;   /* offset of its translation from the unit's entry */
+  uint8_t length;  /* of the instruction */
+  uint8_t spilled; /* registers that are in their slots while it runs, from the 9th byte on: enum place_spill */
+};
+
+enum place_spill {
+  PLACE_RCX = 1 << 0,
+  PLACE_RDX = 1 << 1,
+  PLACE_RSI = 1 << 2, /* in spill */
+  PLACE_RDI = 1 << 3,
+  PLACE_RBX = 1 << 4,
+  PLACE_R11 = 1 << 6,    /* R11 is the log's pointer: the application's is in state->registers */
+  PLACE_BRANCH = 1 << 5, /* it is a step of the path, which a unit passes if it goes on behind it */
+};
+
+/* Where in the application an address in the cache is. */
+struct location {
+  uint64_t address; /* of the instruction */
+  unsigned passed;  /* steps of the path before it */
+  unsigned spilled; /* enum place_spill: registers that are not in the processor there */
+  bool is_boundary; /* nothing of the instruction was done yet: the processor holds the application's registers */
+  bool is_stub;     /* in the code that leaves a path, or between two: no instruction */
+};
+
+/* Is the address in the cache at all? Takes no lock. */
+bool cache_has(const struct runtime *runtime, uint64_t pc);
+
+/* Takes no lock: may be called in a signal handler whose thread was in the cache. Returns false when it is not in a
+ * unit. */
+bool cache_locate(const struct runtime *runtime, uint64_t pc, struct location *ret_location);
+
+/* With the lock held, from here on. */
+int cache_init(struct runtime *runtime);                            /* returns 0 or -errno */
+struct unit *cache_find(struct runtime *runtime, uint64_t address); /* none that is stale */
+struct area *cache_area(struct runtime *runtime, uint64_t address); /* the best for code there, with room for a unit */
+struct unit *cache_add(struct runtime *runtime, struct area *area, const struct unit *unit);
+void cache_tie(struct runtime *runtime, uint32_t step, struct unit *unit, bool is_new); /* it goes there from now on */
+void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t step, uint32_t head);
+void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit); /* who comes to a stale one goes on */
+void cache_make_stale(struct runtime *runtime, struct unit *unit);
+void cache_forget(struct runtime *runtime); /* all units: who runs them may go on, nobody finds them */
+
+/* Lets indirect branches of this thread find the unit without leaving the cache. And the table of a new thread, in
+ * which there is nothing. */
+void cache_publish(struct thread *thread, struct unit *unit);
+void cache_lookup_init(struct thread *thread);
+
+/* Bytes of address space that it takes. */
+uint64_t cache_memory(const struct runtime *runtime);
+
+/* ---- the unit at an executable address (translate.c) ---- */
+
+/* Makes it, with the lock held; if it is for an exit, that exit's edge is before it. Returns NULL if its first bytes
+ * cannot be read. */
+struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step);
+
+/* ---- code that changes (page.c) ---- */
+
+enum page_level {
+  PAGE_STEADY,  /* changes are seen: by a system call, or by a fault */
+  PAGE_CHECKED, /* they are not, or come too often: compare */
+  PAGE_WILD,    /* code that changes its own page: one instruction at a time */
+};
+
+/* With the lock held. */
+int page_init(struct runtime *runtime);                                                    /* returns 0 or -errno */
+unsigned page_level(struct runtime *runtime, const struct range *range, uint64_t address); /* enum page_level */
+void page_protect(struct runtime *runtime, const struct range *range, uint64_t address);   /* before it is translated */
+void page_add_unit(struct runtime *runtime, uint64_t page, uint32_t unit);
+void page_drop(struct runtime *runtime, uint64_t start, uint64_t end); /* whatever came from there is stale */
+bool page_release_all(struct runtime *runtime); /* all that we protected; returns whether there was any */
+void page_release_range(struct runtime *runtime, uint64_t start, uint64_t end); /* what is there of them */
+
+/* A write fault in a page that holds translated code and is protected for that reason. Returns true if it was one: the
+ * write is to be done again. Takes the lock. */
+bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip);
+
+/* Bytes of address space that the table of pages takes. */
+uint64_t page_memory(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Code for the cache: instructions that the runtime writes itself, and those of the application.
+ */
+#ifndef PROCESS_EMIT_H
+#define PROCESS_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/process.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { GPR_RAX, GPR_RCX, GPR_RDX, GPR_RBX, GPR_RSP, GPR_RBP, GPR_RSI, GPR_RDI, GPR_R8, GPR_R9, GPR_R10, GPR_R11 };
+
+/* ---- bytes of instructions (emit.c) ---- */
+
+struct emitter {
+  uint8_t *at;
+};
+
+void emit_byte(struct emitter *emitter, unsigned byte);
+void emit_u32(struct emitter *emitter, uint32_t value);
+void emit_u64(struct emitter *emitter, uint64_t value);
+void emit_bytes(struct emitter *emitter, const void *bytes, size_t size);
+
+/* None of these touches flags. A register is below 8, a slot an offset from GS. */
+void emit_spill(struct emitter *emitter, unsigned reg, uint32_t slot);
+void emit_reload(struct emitter *emitter, unsigned reg, uint32_t slot);
+void emit_address(struct emitter *emitter, unsigned reg, uint64_t address);
+
+/* R11 is the log's pointer wherever units begin and end, and the application's is in its slot. A unit that uses R11
+ * gives it back at its entry and takes it where it leaves; meanwhile the pointer is in state->log. */
+void emit_take_r11(struct emitter *emitter);
+void emit_give_r11(struct emitter *emitter);
+
+/* Logs an entry; R11 is the log's pointer. */
+void emit_log(struct emitter *emitter, uint32_t entry);
+
+void emit_jump(struct emitter *emitter, const uint8_t *to);
+void emit_patch(uint8_t *site, const uint8_t *to);
+void emit_leave(struct emitter *emitter, uint32_t slot);         /* JMP *%gs:slot */
+void emit_exit_number(struct emitter *emitter, uint32_t number); /* into state->exit */
+
+/* RCX holds the target, it and RDX are spilled: goes to the entry for indirect branches that the table has for it. */
+void emit_lookup(struct emitter *emitter);
+void emit_compare(struct emitter *emitter, uint64_t address); /* RCX becomes 0 if it is the address; RDX is lost */
+
+/* ---- the application's instructions (copy.c) ---- */
+
+/* What a translation must do with an instruction that it cannot copy. */
+enum copy_verdict { COPY_FINE, COPY_REFUSE, COPY_GS };
+
+enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes);
+
+bool copy_uses_r11(const struct code *code, const uint8_t *bytes);
+
+/* An instruction that is no branch. Returns which registers are in their slots meanwhile: enum place_spill. */
+unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
+
+/* Loads the target of an indirect branch, or the address of a far pointer, into RCX, which is spilled. */
+void copy_target(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
+void copy_far(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
+
+#pragma GCC visibility pop
+
+#endif

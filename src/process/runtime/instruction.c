@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A path on its way (translate.c), instruction by instruction: the parts that its branches (branch.c) are made of, the
+ * pieces of the application's code that it is made from, and which instructions go in.
+ */
+#include "lastbranch/branch.h"
+#include "process/translate.h"
+
+enum { R11_EARLY = 16 }; /* a path that uses R11 within so many instructions has it, another ends before */
+
+/* ---- parts ---- */
+
+void translation_add_step(struct translation *translation, unsigned kind, unsigned flags, uint64_t to)
+{
+  translation->steps[translation->step_count++] = (struct path_step){.from = translation->address,
+                                                                     .to = to,
+                                                                     .kind = (uint8_t)kind,
+                                                                     .flags = (uint8_t)flags,
+                                                                     .length = translation->code.length};
+}
+
+uint32_t translation_last_number(const struct translation *translation)
+{
+  return translation->head + translation->step_count;
+}
+
+void translation_add_place(struct translation *translation, const uint8_t *code, unsigned spilled)
+{
+  translation->places[translation->place_count++] =
+    (struct place){(uint16_t)(code - translation->entry), translation->code.length, (uint8_t)spilled};
+}
+
+void translation_add_stub(struct translation *translation, bool is_open)
+{
+  translation->stubs[translation->stub_count++] =
+    (struct stub){translation->emitter.at - 4, (uint8_t)translation->step_count, is_open};
+}
+
+void translation_write_room(struct translation *translation, unsigned before)
+{
+  while (((uint64_t)translation->emitter.at + before) % 64 > 60)
+    emit_byte(&translation->emitter, 0x90);
+}
+
+void translation_write_take(struct translation *translation)
+{
+  if (translation->uses_r11)
+    emit_take_r11(&translation->emitter);
+}
+
+void translation_write_exit(struct translation *translation)
+{
+  translation_write_room(translation, 1);
+  emit_byte(&translation->emitter, 0xE9);
+  emit_u32(&translation->emitter, 0);
+  translation_add_stub(translation, false);
+}
+
+/* ---- segments ---- */
+
+void translation_end_segment(struct translation *translation)
+{
+  translation->segments[translation->segment_count - 1].end = translation->address + translation->code.length;
+}
+
+void translation_begin_segment(struct translation *translation, uint64_t address)
+{
+  translation->segments[translation->segment_count++] = (struct range){address, address, 0};
+  translation->address = address;
+  if (!range_has(translation->range, address))
+    translation->range = range_find(&translation->runtime->executable, address);
+}
+
+/* Ends the path here, between two instructions; nothing of the next one was written. */
+static bool write_cut(struct translation *translation)
+{
+  translation->code.length = 0;
+  translation_add_step(translation, LB_BRANCH_JCC, PATH_NONE, translation->address);
+  translation_write_exit(translation);
+  return false;
+}
+
+bool translation_next(struct translation *translation)
+{
+  translation_end_segment(translation);
+  translation->address += translation->code.length;
+  if (translation->level == PAGE_WILD || translation->count >= translation->instructions_most ||
+      translation->step_count >= translation->steps_most)
+    return write_cut(translation);
+  return true;
+}
+
+/* ---- instructions ---- */
+
+/* What cannot run in the cache is an error only when it is reached: it gets a path of its own. */
+static bool write_refusal(struct translation *translation, enum copy_verdict verdict)
+{
+  if (translation->count > 1)
+    return write_cut(translation);
+  translation_add_place(translation, translation->emitter.at, PLACE_BRANCH);
+  translation_add_step(translation, LB_BRANCH_JCC, PATH_NONE, translation->address);
+  translation_end_segment(translation);
+  translation_write_take(translation);
+  emit_exit_number(&translation->emitter, verdict == COPY_GS ? UINT32_MAX : 0);
+  emit_leave(&translation->emitter, STATE_LEAVE_SYSCALL);
+  return false;
+}
+
+/* Bytes that are no instruction do what UD2 does. */
+static bool write_bad_bytes(struct translation *translation)
+{
+  if (translation->count > 1)
+    return write_cut(translation);
+  translation->code = (struct code){.length = 1};
+  return branch_write_trap(translation, (const uint8_t[]){0x06}); /* PUSH ES, which 64-bit mode does not have */
+}
+
+/* What makes a unit stale is two bytes at its entry, between which nobody may be. */
+static void write_first(struct translation *translation)
+{
+  const struct code *code = &translation->code;
+  if (translation->uses_r11)
+    emit_give_r11(&translation->emitter);
+  else if (code->length == 1 || code->flow == CODE_JMP)
+    emit_bytes(&translation->emitter, (const uint8_t[]){0x66, 0x90}, 2);
+}
+
+bool translate_instruction(struct translation *translation)
+{
+  uint64_t address = translation->address;
+  const uint8_t *bytes = (const uint8_t *)address;
+  uint64_t end = translation->limit < translation->range->end ? translation->limit : translation->range->end;
+  if (address >= end)
+    return write_cut(translation);
+  unsigned level = page_level(translation->runtime, translation->range, address + 15 < end ? address + 15 : address);
+  if (level > translation->level && translation->count)
+    return write_cut(translation);
+  if (level > translation->level)
+    translation->level = level;
+  translation->count++;
+  if (address % PROCESS_PAGE < 16 || translation->count == 1) /* a page may have been entered */
+    page_protect(translation->runtime, translation->range, address);
+  if (address % PROCESS_PAGE > PROCESS_PAGE - 16 && address + 16 < end)
+    page_protect(translation->runtime, translation->range, address + 16);
+  struct code *code = &translation->code;
+  if (!code_decode(bytes, end - address < 15 ? end - address : 15, code))
+    return write_bad_bytes(translation);
+  if (!translation->uses_r11 && copy_uses_r11(code, bytes)) {
+    translation->wants_r11 = translation->count <= R11_EARLY;
+    return translation->wants_r11 ? false : write_cut(translation);
+  }
+  if (translation->count == 1)
+    write_first(translation);
+  enum copy_verdict verdict = copy_check(code, bytes);
+  if (verdict != COPY_FINE)
+    return write_refusal(translation, verdict);
+  if (code->flow != CODE_PLAIN)
+    return branch_write(translation, bytes);
+  translation_add_place(translation, translation->emitter.at, 0);
+  translation->places[translation->place_count - 1].spilled =
+    (uint8_t)copy_plain(&translation->emitter, code, bytes, address);
+  return translation_next(translation);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A path on its way from the application's bytes to the cache: what translate.c, instruction.c and branch.c of the
+ * runtime share. Nobody else includes this.
+ */
+#ifndef PROCESS_TRANSLATE_H
+#define PROCESS_TRANSLATE_H
+
+#include "process/runtime.h"
+
+#pragma GCC visibility push(hidden)
+
+enum {
+  STEPS_MOST = 40,
+  NUMBERS_MOST = 2 * STEPS_MOST,
+  DEPTH_MOST = 8,     /* calls in a path that have not returned */
+  FOLLOWED_MOST = 16, /* branches that it goes through */
+};
+
+/* A place that goes to a stub, and a place that names a number in the cold part. */
+struct stub {
+  uint8_t *site; /* rel32 */
+  uint8_t step;
+  bool is_open; /* an indirect branch that went elsewhere than expected */
+};
+
+struct number {
+  uint8_t *site;
+  uint64_t value;
+};
+
+/* A path on its way. */
+struct translation {
+  struct thread *thread;
+  struct runtime *runtime;
+  struct emitter emitter;
+  uint32_t edge_step; /* the exit that leads here, 0: none */
+  uint8_t *edge, *entry;
+  unsigned instructions_most, steps_most;
+  unsigned turns;     /* of the loop so far */
+  unsigned self_step; /* a loop: its exit that leads back to its head, from 1 on, whose edge is the one here; 0: none */
+  const struct range *range;
+  uint64_t start, address;  /* of the path, of the next instruction */
+  uint64_t limit;           /* code that cannot be read begins here */
+  unsigned level;           /* enum page_level */
+  bool uses_r11, wants_r11; /* the unit has it; it turned out that it should */
+  struct code code;         /* of the instruction */
+  uint32_t head;
+  unsigned count; /* instructions */
+  unsigned step_count, stub_count, number_count, depth, segment_count;
+  struct path_step steps[STEPS_MOST + 2];
+  struct stub stubs[STEPS_MOST + 2];
+  struct number numbers[NUMBERS_MOST];
+  uint64_t returns[DEPTH_MOST];
+  struct range segments[FOLLOWED_MOST + 1]; /* pieces of the application's code */
+  struct place *places;
+  unsigned place_count;
+};
+
+/* ---- instruction.c ---- */
+
+/* The next instruction. Returns whether the path goes on. */
+bool translate_instruction(struct translation *translation);
+
+/* A step of the path: of the instruction at hand, from its address. */
+void translation_add_step(struct translation *translation, unsigned kind, unsigned flags, uint64_t to);
+
+/* The number that the last step will have. */
+uint32_t translation_last_number(const struct translation *translation);
+
+/* The translation of the instruction at hand begins at `code`; `spilled` is of enum place_spill. */
+void translation_add_place(struct translation *translation, const uint8_t *code, unsigned spilled);
+
+/* The rel32 that the emitter has just written leads to a stub of the last step. */
+void translation_add_stub(struct translation *translation, bool is_open);
+
+/* Room for an instruction whose last four bytes, behind `before` others, are patched while threads run it: they lie in
+ * one line of the processor's cache. */
+void translation_write_room(struct translation *translation, unsigned before);
+
+/* Before the unit is left: R11 is the log's pointer again. */
+void translation_write_take(struct translation *translation);
+
+/* Leaves by the last step. */
+void translation_write_exit(struct translation *translation);
+
+/* The path goes on at the address; it is left behind the instruction at hand. */
+void translation_begin_segment(struct translation *translation, uint64_t address);
+void translation_end_segment(struct translation *translation);
+
+/* Behind the instruction at hand: the next one, or the path is long enough. Returns whether it goes on. */
+bool translation_next(struct translation *translation);
+
+/* ---- branch.c ---- */
+
+/* The branch at hand, whose bytes these are. Returns whether the path goes on. */
+bool branch_write(struct translation *translation, const uint8_t *bytes);
+
+/* INT n, INT3, UD2 and their like do what they do; who survives them goes on behind. Returns false: the path ends. */
+bool branch_write_trap(struct translation *translation, const uint8_t *bytes);
+
+#pragma GCC visibility pop
+
+#endif
