@@ -86,7 +86,9 @@ struct unit {
   uint8_t uses_r11;
   uint8_t is_for_edge;  /* the edge before its entry is of the exit that it was made for */
   uint8_t is_checked;   /* its code may change unseen: nothing is tied to it, and its bytes are compared each time */
-  uint32_t older;       /* number + 1 of the unit that was at this address before, 0: none */
+  const uint8_t *ask;   /* of a stale one: code that asks the dispatcher */
+  uint32_t led;         /* first of the stale ones that lead to it, number + 1, 0: none; */
+  uint32_t led_next;    /* and the next of those, of a stale one */
   uint32_t byte_count;  /* of a checked unit */
   const uint8_t *bytes; /* as they were when it was translated */
 };

@@ -74,6 +74,26 @@ static void control_fill(const struct process *process, const struct process_opt
   memcpy(process->memory, &control, sizeof(control));
 }
 
+/* A lock of an open file of our own: what the programs inherit is another. Without it all goes well, too, unless we are
+ * killed. */
+static void lock_take(struct process *process, int fd)
+{
+  char path[64];
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+  struct process_control *control = (struct process_control *)(void *)process->memory;
+
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+  int own = open(path, O_RDWR | O_CLOEXEC);
+  if (own < 0)
+    return;
+  if (fcntl(own, F_OFD_SETLK, &lock) < 0) {
+    close(own);
+    return;
+  }
+  process->lock_fd = own;
+  control->options |= PROCESS_LOCKED;
+}
+
 /* Most of it is never touched: it takes addresses, not memory. */
 static int shared_open(struct process *process, const struct process_options *options, const struct resolution *program)
 {
@@ -90,6 +110,7 @@ static int shared_open(struct process *process, const struct process_options *op
   process->memory = memory;
   process->memory_size = size;
   control_fill(process, options, program);
+  lock_take(process, fd);
   return fd;
 fail:
   result = -errno;
@@ -275,6 +296,8 @@ void process_done(struct process *process)
 {
   if (process->memory)
     munmap(process->memory, process->memory_size);
+  if (process->lock_fd > 0)
+    close(process->lock_fd);
   *process = (struct process){0};
 }
 

@@ -78,6 +78,7 @@ struct process_options {
  * by the program. */
 struct process {
   int pid;
+  int lock_fd; /* holds a lock on the memory, by which the programs see that we are there; 0: none */
   uint8_t *memory;
   size_t memory_size;
   uint64_t notes_size;

@@ -97,6 +97,7 @@ struct thread {
   bool wants_move;      /* out of a part of the cache that was given up, at the next boundary */
   uint64_t move_mask;   /* signals that are blocked when it has */
   uint32_t generation;  /* of the cache as it knows it */
+  bool is_unmade;       /* the system call that a signal stands before has not been made, not even once */
   bool is_traced;       /* it asked to be: what it executes is not recorded */
   uint64_t rseq;        /* where it registered, 0: not */
   uint64_t signal_mask; /* what the application has blocked */
@@ -137,11 +138,12 @@ struct runtime {
   struct path_step *steps;
   uint32_t part_size, step_capacity, mode, options;
   uint64_t notes_size;
-  int fd;           /* of the shared memory: kept open for execve, hidden from the application */
-  const char *exe;  /* absolute path of the program */
-  uint32_t space;   /* address space */
-  bool is_confined; /* the application has a seccomp filter: no system calls of our own where it can be helped */
-  uint32_t lock;    /* 0 free, 1 taken, 2 taken and waited for */
+  int fd;            /* of the shared memory: kept open for execve, hidden from the application */
+  const char *exe;   /* absolute path of the program */
+  uint32_t space;    /* address space */
+  bool has_wrgsbase; /* GS can be set without a system call */
+  bool is_confined;  /* the application has a seccomp filter: no system calls of our own where it can be helped */
+  uint32_t lock;     /* 0 free, 1 taken, 2 taken and waited for */
 
   struct range_list executable;
 
@@ -300,6 +302,8 @@ struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded);
 
 /* Gives back the region of a thread that never ran, or no longer can. */
 void thread_free(struct thread *thread);
+
+uint64_t thread_regions_end(void); /* regions are between PLACE_REGIONS and this */
 
 /* Makes GS point to it, fills in what only the new thread itself knows, and makes it THREAD_LIVE. */
 void thread_enter(struct thread *thread);

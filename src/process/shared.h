@@ -41,7 +41,10 @@ enum process_mode {
   PROCESS_ALL,  /* whose log is full waits until the parent has read it */
 };
 
-enum process_option { PROCESS_NO_FOLLOW = 1 << 0 }; /* children are run as they are, not recorded */
+enum process_option {
+  PROCESS_NO_FOLLOW = 1 << 0, /* children are run as they are, not recorded */
+  PROCESS_LOCKED = 1 << 1,    /* as long as the parent is there it has a lock on the file */
+};
 
 struct process_control {
   uint32_t magic;

@@ -59,10 +59,10 @@ struct entry_pair {
 /* What encoder and decoder both know. `words` are the chunk's so far, from ENTRIES_ORDER on; places count likewise. */
 struct entry_model {
   uint32_t *words;
-  uint32_t count;   /* the place of the next entry */
-  uint32_t guess;   /* the place that is followed, 0: none */
-  uint32_t context; /* if none is */
-  uint32_t right;   /* guesses in a row since the last that was wrong, or since following was tried */
+  uint32_t count;    /* the place of the next entry */
+  uint32_t guess;    /* the place that is followed, 0: none */
+  uint32_t context;  /* if none is */
+  uint32_t right;    /* guesses in a row since the last that was wrong, or since following was tried */
   uint64_t from, to; /* of the last event */
   struct entry_pair contexts[ENTRIES_CONTEXTS];
   struct entry_pair symbols[ENTRIES_CONTEXTS];

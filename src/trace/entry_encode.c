@@ -38,8 +38,7 @@ void entry_encoder_done(struct entry_encoder *encoder)
 
 int entry_encoder_reserve(struct entry_encoder *encoder, size_t count)
 {
-  if (buffer_reserve(&encoder->runs, count + 2) < 0 ||
-      buffer_reserve(&encoder->symbols, count * SYMBOL_BYTES) < 0)
+  if (buffer_reserve(&encoder->runs, count + 2) < 0 || buffer_reserve(&encoder->symbols, count * SYMBOL_BYTES) < 0)
     return -ENOMEM;
   return buffer_reserve(&encoder->events, (count / (1 + PATH_EVENT_WORDS) + 1) * EVENT_BYTES);
 }

@@ -37,8 +37,8 @@ struct writer_entries {
   uint32_t *entries;
   uint16_t *counts;  /* branches that each makes, those counted that are open at the end */
   uint64_t branches; /* of all */
-  uint64_t before; /* what stands before them, as in the file */
-  bool is_open;    /* a branch was open then */
+  uint64_t before;   /* what stands before them, as in the file */
+  bool is_open;      /* a branch was open then */
 };
 
 /* Holds branches or entries, while it is used. */

@@ -78,8 +78,8 @@ static unsigned event_count(struct lb_trace_writer *writer, const struct writer_
 }
 
 /* Its words stay in the stream. */
-static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t word,
-                         uint32_t *entries, uint64_t *branches)
+static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t word, uint32_t *entries,
+                         uint64_t *branches)
 {
   uint32_t running;
   size_t more;
@@ -97,8 +97,8 @@ static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *s
 }
 
 /* A head: the path before ran through. */
-static size_t head_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t entry,
-                        uint32_t *entries, uint64_t *branches)
+static size_t head_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t entry, uint32_t *entries,
+                        uint64_t *branches)
 {
   uint32_t running = running_get(writer, stream);
   size_t more = open_take(writer, stream, running, entries);

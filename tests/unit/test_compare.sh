@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_compare.sh LBR ORACLE SOURCES FOLDER NAME...: `lbr record` against single steps, branch by branch and thread by thread
-# (SOURCES/compare): programs without libc (NAME.S in SOURCES, in all the ways they are run), programs with libc, and cases
-# of the programs in FOLDER/cases that take the same way in every run. Two at a time.
+# test_compare.sh LBR ORACLE SOURCES FOLDER NAME...: `lbr record` against single steps, branch by branch and thread by
+# thread (SOURCES/compare): programs without libc (NAME.S in SOURCES, in all the ways they are run), programs with libc,
+# and cases of the programs in FOLDER/cases that take the same way in every run. Two at a time.
 . "$(dirname "$0")/shell.sh"
 oracle=$(realpath "$2")
 sources=$(realpath "$3")
@@ -37,7 +37,8 @@ signal nested resethand pending frame-mask realtime onstack restart-read suspend
 state frame flags alignment
 END
   # The recorder does not register restartable sequences: libc goes another way.
-  for words in "state-static cpu-number" "thread-static in-order" "thread-static storage" "signal-static masked-thread"; do
+  for words in 'state-static cpu-number' 'thread-static in-order' 'thread-static storage' \
+    'signal-static masked-thread'; do
     echo "--env GLIBC_TUNABLES=glibc.pthread.rseq=0 $folder/cases/$words"
   done
 } >"$scratch/runs"

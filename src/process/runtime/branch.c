@@ -80,7 +80,9 @@ static bool write_jcc(struct translation *translation, uint64_t target)
     translation->turns += is_turn;
     return write_taken(translation, target);
   }
-  translation_write_room(translation, translation->code.flow == CODE_JCC ? 2 : 6);
+  translation_write_room(translation, translation->code.flow == CODE_JCC     ? 2
+                                      : translation->code.prefixes & CODE_67 ? 6
+                                                                             : 5);
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
   translation_add_step(translation, LB_BRANCH_JCC, 0, target);
   if (translation->code.flow == CODE_JCC) {

@@ -164,7 +164,6 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   struct unit *kept = &runtime->units[number];
   uint32_t *slot = index_slot(runtime, unit->address);
   *kept = *unit;
-  kept->older = *slot;
   runtime->local[unit->head] = number;
   area->units[area->unit_count] = number;
   __atomic_store_n(&area->unit_count, area->unit_count + 1, __ATOMIC_RELEASE);
@@ -288,7 +287,7 @@ static void stale_lead(struct unit *unit, const uint8_t *to)
   emit_patch(jump + 1, to);
 }
 
-static void stale_ask(struct runtime *runtime, struct unit *unit)
+static const uint8_t *ask_make(struct runtime *runtime, const struct unit *unit)
 {
   struct area *area;
   struct emitter emitter = stub_begin(runtime, unit->code, true, &area);
@@ -296,20 +295,23 @@ static void stale_ask(struct runtime *runtime, struct unit *unit)
   emit_exit_number(&emitter, unit->head);
   emit_leave(&emitter, STATE_LEAVE_STALE);
   stub_end(area, &emitter);
-  stale_lead(unit, stub);
+  return stub;
 }
 
+/* Those that lead to it ask again. */
 void cache_make_stale(struct runtime *runtime, struct unit *unit)
 {
   if (unit->is_stale)
     return;
   unit->is_stale = 1;
-  stale_ask(runtime, unit);
+  unit->ask = ask_make(runtime, unit);
+  stale_lead(unit, unit->ask);
   int64_t distance = unit->edge - 5 - (unit->code + 2);
   uint16_t jump = (uint16_t)(0xEB | (uint16_t)(distance & 0xFF) << 8); /* jmp to the one before */
   __atomic_store_n((uint16_t *)unit->code, jump, __ATOMIC_RELEASE);
-  for (uint32_t number = unit->older; number; number = runtime->units[number - 1].older)
-    stale_ask(runtime, &runtime->units[number - 1]);
+  for (uint32_t number = unit->led; number; number = runtime->units[number - 1].led_next)
+    stale_lead(&runtime->units[number - 1], runtime->units[number - 1].ask);
+  unit->led = 0;
 }
 
 void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
@@ -324,6 +326,8 @@ void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
   emit_jump(&emitter, target);
   stub_end(area, &emitter);
   stale_lead(old, stub);
+  old->led_next = unit->led;
+  unit->led = (uint32_t)(old - runtime->units) + 1;
 }
 
 /* ---- back to the application ---- */

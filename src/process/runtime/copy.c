@@ -35,7 +35,7 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes)
   bool is_xbegin = code->map == 0 && !code->encoding && code->opcode == 0xC7 && code->modrm == 0xF8;
   bool is_sysenter = code->flow == CODE_INT && code->map == 1;
   (void)bytes;
-  if (code->prefixes & CODE_GS || uses_gs(code))
+  if ((code->prefixes & CODE_GS && code->prefixes & CODE_FS) || uses_gs(code))
     return COPY_GS;
   bool is_far = code->flow == CODE_FAR && (code->prefixes & CODE_66 || code->map);
   if (is_far || is_xbegin || is_sysenter || is_short_branch(code))
@@ -160,8 +160,29 @@ static unsigned spill_of(unsigned reg)
   return reg == GPR_RSI ? PLACE_RSI : reg == GPR_RDI ? PLACE_RDI : PLACE_RBX;
 }
 
-unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
+static bool is_prefix(uint8_t byte)
 {
+  return (byte & 0xF0) == 0x40 || (byte & 0xE7) == 0x26 || (byte >= 0x64 && byte <= 0x67) || byte == 0xF0 ||
+         byte == 0xF2 || byte == 0xF3;
+}
+
+/* The application's GS is 0, and ours is not: DS means nothing in its place. */
+static const uint8_t *without_gs(const struct code *code, const uint8_t *bytes, uint8_t copy[16])
+{
+  enum { PREFIX_GS = 0x65, PREFIX_DS = 0x3E };
+  if (!(code->prefixes & CODE_GS))
+    return bytes;
+  memcpy(copy, bytes, code->length);
+  for (unsigned i = 0; i < code->length && is_prefix(copy[i]); i++)
+    if (copy[i] == PREFIX_GS)
+      copy[i] = PREFIX_DS;
+  return copy;
+}
+
+unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *original, uint64_t address)
+{
+  uint8_t copy[16];
+  const uint8_t *bytes = without_gs(code, original, copy);
   if (!code->is_rip_relative) {
     emit_bytes(emitter, bytes, code->length);
     return 0;

@@ -6,6 +6,9 @@
 #include "lastbranch/branch.h"
 #include "process/runtime.h"
 
+#define VSYSCALL_PAGE 0xFFFFFFFFFF600000
+enum { FLAG_RESUME = 1 << 16 }; /* RF, which faults set in the flags that they save */
+
 /* The bytes of a checked unit are still the same. */
 static bool is_good(struct thread *thread, const struct unit *unit)
 {
@@ -136,6 +139,7 @@ static void undo_branch(struct thread *thread)
     state->registers[GPR_RSP] -= taken_by_return(thread, step);
   else if (step->kind == LB_BRANCH_NEAR_IND_CALL)
     state->registers[GPR_RSP] += 8;
+  state->flags |= FLAG_RESUME;
   state->native = state->rip;
   state->rip = step->from;
   state->resume = thread->place_resume = (uint64_t)native_enter;
@@ -145,6 +149,25 @@ static void undo_branch(struct thread *thread)
 static bool is_canonical(uint64_t address)
 {
   return (uint64_t)((int64_t)(address << 16) >> 16) == address;
+}
+
+/* The page of old system calls, which the kernel executes by itself when it is called: gettimeofday, time, getcpu. */
+static bool dispatch_vsyscall(struct thread *thread)
+{
+  static const uint16_t numbers[] = {96, 201, 309};
+  struct process_state *state = thread->state;
+  uint64_t *registers = state->registers, offset = state->rip - VSYSCALL_PAGE, back;
+  if (offset >= PROCESS_PAGE || offset % 1024 || offset / 1024 > 2 ||
+      !safe_read(thread, &back, registers[GPR_RSP], sizeof(back)))
+    return false;
+  log_lost(thread, state->rip);
+  log_event(thread, LB_BRANCH_NEAR_RET, 0, state->rip, back);
+  registers[GPR_RAX] =
+    (uint64_t)kernel_call(numbers[offset / 1024], registers[GPR_RDI], registers[GPR_RSI], registers[GPR_RDX], 0, 0, 0);
+  registers[GPR_RSP] += sizeof(back);
+  state->rip = back;
+  dispatch_to(thread);
+  return true;
 }
 
 /* The target is in RCX. */
@@ -159,6 +182,8 @@ void dispatch_indirect(void)
     undo_branch(thread);
     return;
   }
+  if (state->rip >= VSYSCALL_PAGE && dispatch_vsyscall(thread))
+    return;
   runtime_lock(thread->runtime);
   struct unit *unit = unit_at(thread, state->rip, 0);
   if (unit && !unit->is_checked)
@@ -185,6 +210,17 @@ void dispatch_stale(void)
   resume_at(thread, unit);
   if (unit)
     log_put(thread, PATH_ENTER | unit->head);
+}
+
+/* The call was logged, but a signal came before it was made. */
+static void unlog_call(struct thread *thread, uint32_t number)
+{
+  const struct path_step *step = &thread->runtime->steps[number];
+  if (last_entry(thread) != number)
+    return;
+  thread->state->log -= 4;
+  *(uint32_t *)thread->state->log = 0;
+  log_event(thread, LB_BRANCH_KINDS, number - step->head - 1, step->from, 0);
 }
 
 /* SYSCALL leaves the address behind it in RCX and the flags in R11 (SDM vol. 2). A call that a signal stands before is
@@ -214,7 +250,11 @@ void dispatch_syscall(void)
   if (state->registers[GPR_RAX] == NR_RT_SIGRETURN)
     signal_call_return(thread);
   log_put(thread, number);
-  if (!syscall_make(thread))
+  thread->is_unmade = true;
+  if (!syscall_make(thread)) {
+    if (thread->is_unmade)
+      unlog_call(thread, number);
     state->rip = step->from;
+  }
   dispatch_to(thread);
 }

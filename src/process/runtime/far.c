@@ -40,6 +40,23 @@ static uint16_t own_segment(void)
   return segment;
 }
 
+static uint16_t own_stack_segment(void)
+{
+  uint16_t segment;
+  __asm__("mov %%ss, %0" : "=r"(segment));
+  return segment;
+}
+
+/* Could the processor load it as one for code, or for a stack? Whatever else there is makes it fault. */
+static bool is_loadable(uint16_t segment, bool is_code)
+{
+  enum { CODE_OR_DATA = 0x1000, CODE = 0x0800, PRIVILEGE = 3 };
+  uint32_t rights = 0;
+  bool is_there;
+  __asm__("lar %k2, %0" : "+r"(rights), "=@ccz"(is_there) : "r"((uint32_t)segment));
+  return is_there && (segment & PRIVILEGE) == PRIVILEGE && rights & CODE_OR_DATA && !(rights & CODE) == !is_code;
+}
+
 /* AMD's processors have no far pointers with an offset of 64 bits and ignore REX.W (APM vol. 3, JMP far). */
 static bool is_amd(void)
 {
@@ -48,18 +65,30 @@ static bool is_amd(void)
   return b == 0x68747541 && d == 0x69746E65 && c == 0x444D4163;
 }
 
-static _Noreturn void refuse(const struct far *far)
+/* Returns false: the instruction faults. */
+static bool check_segment(const struct far *far, uint64_t segment)
 {
-  runtime_fail(PROCESS_E_INSTRUCTION, 0, far->from);
+  if ((uint16_t)segment == own_segment())
+    return true;
+  if (is_loadable((uint16_t)segment, true))
+    runtime_fail(PROCESS_E_INSTRUCTION, 0, far->from);
+  return false;
+}
+
+static bool check_stack_segment(const struct far *far, uint64_t segment)
+{
+  if ((uint16_t)segment == own_stack_segment())
+    return true;
+  if (is_loadable((uint16_t)segment, false))
+    runtime_fail(PROCESS_E_INSTRUCTION, 0, far->from);
+  return false;
 }
 
 static bool do_return(struct far *far, uint64_t *ret_target)
 {
   uint64_t segment;
-  if (!pop(far, ret_target) || !pop(far, &segment))
+  if (!pop(far, ret_target) || !pop(far, &segment) || !check_segment(far, segment))
     return false;
-  if ((uint16_t)segment != own_segment())
-    refuse(far);
   far->stack += far->taken;
   return true;
 }
@@ -69,10 +98,8 @@ static bool do_iret(struct far *far, uint64_t *ret_target)
   struct process_state *state = far->thread->state;
   uint64_t segment, flags, stack, stack_segment;
   if (!pop(far, ret_target) || !pop(far, &segment) || !pop(far, &flags) || !pop(far, &stack) ||
-      !pop(far, &stack_segment))
+      !pop(far, &stack_segment) || !check_segment(far, segment) || !check_stack_segment(far, stack_segment))
     return false;
-  if ((uint16_t)segment != own_segment())
-    refuse(far);
   state->flags = (state->flags & ~(uint64_t)FLAGS_CHANGED) | (flags & FLAGS_CHANGED) | FLAGS_ALWAYS;
   far->stack = stack;
   return true;
@@ -86,10 +113,9 @@ static bool do_pointer(struct far *far, bool is_call, uint64_t *ret_target)
   uint64_t target = 0, at = far->thread->state->registers[GPR_RCX];
   uint16_t segment;
   far->thread->state->registers[GPR_RCX] = far->thread->state->spill_rcx;
-  if (!safe_read(far->thread, &target, at, size) || !safe_read(far->thread, &segment, at + size, 2))
+  if (!safe_read(far->thread, &target, at, size) || !safe_read(far->thread, &segment, at + size, 2) ||
+      !check_segment(far, segment))
     return false;
-  if (segment != own_segment())
-    refuse(far);
   far->size = size;
   if (is_call && (!push(far, segment) || !push(far, far->next)))
     return false;
@@ -97,11 +123,22 @@ static bool do_pointer(struct far *far, bool is_call, uint64_t *ret_target)
   return true;
 }
 
+static bool is_canonical(uint64_t address)
+{
+  return (uint64_t)((int64_t)(address << 16) >> 16) == address;
+}
+
 static bool far_do(struct far *far, uint64_t *ret_target)
 {
-  if (far->code.opcode == OPCODE_GROUP)
-    return do_pointer(far, (far->code.modrm >> 3 & 7) == 3, ret_target);
-  return far->code.opcode == OPCODE_IRET ? do_iret(far, ret_target) : do_return(far, ret_target);
+  bool is_iret = far->code.opcode == OPCODE_IRET, is_pointer = far->code.opcode == OPCODE_GROUP;
+  uint64_t flags = far->thread->state->flags;
+  bool is_done = is_pointer ? do_pointer(far, (far->code.modrm >> 3 & 7) == 3, ret_target)
+                 : is_iret  ? do_iret(far, ret_target)
+                            : do_return(far, ret_target);
+  if (is_done && is_canonical(*ret_target))
+    return true;
+  far->thread->state->flags = flags;
+  return false;
 }
 
 /* What faults is left to the processor: the instruction itself is executed, and faults again. */

@@ -38,8 +38,10 @@ void translation_add_stub(struct translation *translation, bool is_open)
 
 void translation_write_room(struct translation *translation, unsigned before)
 {
-  while (((uint64_t)translation->emitter.at + before) % 64 > 60)
-    emit_byte(&translation->emitter, 0x90);
+  static const uint8_t nops[][3] = {{0x90}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}}; /* one instruction: see write_first */
+  unsigned place = (unsigned)((uint64_t)translation->emitter.at + before) % 64;
+  if (place > 60)
+    emit_bytes(&translation->emitter, nops[63 - place], 64 - place);
 }
 
 void translation_write_take(struct translation *translation)
@@ -143,7 +145,8 @@ bool translate_instruction(struct translation *translation)
   if (address % PROCESS_PAGE > PROCESS_PAGE - 16 && address + 16 < end)
     page_protect(translation->runtime, translation->range, address + 16);
   struct code *code = &translation->code;
-  if (!code_decode(bytes, end - address < 15 ? end - address : 15, code))
+  bool is_good = code_decode(bytes, end - address < 15 ? end - address : 15, code);
+  if (!is_good || (code->flow != CODE_PLAIN && code->prefixes & CODE_LOCK)) /* no branch can be locked */
     return write_bad_bytes(translation);
   if (!translation->uses_r11 && copy_uses_r11(code, bytes)) {
     translation->wants_r11 = translation->count <= R11_EARLY;

@@ -32,8 +32,27 @@ static bool is_full(const struct thread *thread)
   return !is_closed && state->written - __atomic_load_n(&state->read, __ATOMIC_ACQUIRE) >= PROCESS_PARTS;
 }
 
+/* The parent was killed: nobody will read any more. */
+static void look_for_parent(struct thread *thread)
+{
+  enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */
+  struct {
+    int16_t type, whence;
+    int64_t start, length;
+    int32_t process;
+  } lock = {.type = WRITE_LOCK, .length = 1};
+  struct runtime *runtime = thread->runtime;
+  if (!(runtime->options & PROCESS_LOCKED))
+    return;
+  int64_t result = kernel_call(__NR_fcntl, (uint64_t)*thread->fd, GET_LOCK, (uint64_t)&lock, 0, 0, 0);
+  if (result == 0 && lock.type == NO_LOCK)
+    __atomic_store_n(&runtime->control->is_closed, 1, __ATOMIC_RELEASE);
+}
+
 static void log_wait(struct thread *thread)
 {
+  enum { TIMED_OUT = -110 };
+  int64_t result = 0;
   struct process_state *state = thread->state;
   const int64_t time[2] = {0, 50000000};
   while (is_full(thread)) {
@@ -44,8 +63,10 @@ static void log_wait(struct thread *thread)
     uint64_t read = __atomic_load_n(&state->read, __ATOMIC_SEQ_CST);
     __atomic_store_n(&state->is_waiting, 1, __ATOMIC_SEQ_CST);
     if (is_full(thread))
-      kernel_call(__NR_futex, (uint64_t)&state->read, FUTEX_WAIT, (uint32_t)read, (uint64_t)time, 0, 0);
+      result = kernel_call(__NR_futex, (uint64_t)&state->read, FUTEX_WAIT, (uint32_t)read, (uint64_t)time, 0, 0);
     __atomic_store_n(&state->is_waiting, 0, __ATOMIC_SEQ_CST);
+    if (result == TIMED_OUT)
+      look_for_parent(thread);
   }
 }
 

@@ -14,7 +14,7 @@
 
 #include "process/runtime.h"
 
-enum { OWN_WORDS = 4, START_FLAGS = 0x202 };
+enum { OWN_WORDS = 4, START_FLAGS = 0x202, HWCAP2_FSGSBASE = 1 << 1 };
 
 struct runtime the_runtime;
 
@@ -138,6 +138,13 @@ static void patch_auxv(uint64_t *auxv, const struct image *program, const struct
   }
 }
 
+static uint64_t auxv_find(const uint64_t *auxv, uint64_t type)
+{
+  while (auxv[0] != AT_NULL && auxv[0] != type)
+    auxv += 2;
+  return auxv[0] == AT_NULL ? 0 : auxv[1];
+}
+
 /* The code that the kernel gives to every process. */
 static void add_vdso(struct runtime *runtime, const uint64_t *auxv)
 {
@@ -201,6 +208,7 @@ _Noreturn void runtime_main(uint64_t *stack)
   uint64_t *auxv = find_auxv(stack);
   struct image program, start;
   add_vdso(runtime, auxv);
+  runtime->has_wrgsbase = auxv_find(auxv, AT_HWCAP2) & HWCAP2_FSGSBASE;
   load_program(runtime, runtime->exe, &program, &start);
   patch_auxv(auxv, &program, &start, name);
   set_name(name);

@@ -192,7 +192,7 @@ static bool is_over(uint64_t start, uint64_t end, uint64_t from, uint64_t to)
 static bool is_ours(const struct runtime *runtime, uint64_t start, uint64_t size)
 {
   uint64_t end = start + page_up(size);
-  if (is_over(start, end, PLACE_START, PLACE_END) ||
+  if (is_over(start, end, PLACE_START, place_end()) || is_over(start, end, PLACE_REGIONS, thread_regions_end()) ||
       is_over(start, end, (uint64_t)__executable_start, (uint64_t)interpreter_place) ||
       is_over(start, end, (uint64_t)interpreter_place + INTERPRETER_PLACE, (uint64_t)_end))
     return true;

@@ -6,12 +6,18 @@
 
 #include "process/kernel.h"
 
+static uint64_t used; /* of our places */
+
+uint64_t place_end(void)
+{
+  return PLACE_START + used;
+}
+
 /* A mapping that is not where it was wished for is good, too. Core files do without it: it is large, and not the
  * program's. */
 int64_t place_map(uint64_t size, int fd, uint64_t offset)
 {
   enum { GRAIN = 2 << 20 };
-  static uint64_t used;
   unsigned flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
   int64_t address = kernel_map(PLACE_START + used, size, PROT_READ | PROT_WRITE, flags, fd, offset);
   if (is_failure(address))

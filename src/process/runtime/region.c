@@ -351,14 +351,30 @@ static void state_number(struct thread *thread)
     state->numbering = (thread->slot + 1) | state->serial << 13;
 }
 
+uint64_t thread_regions_end(void)
+{
+  return regions_end;
+}
+
+/* Without a system call, if the processor and the kernel allow: a program may have forbidden itself this one. */
+static void set_gs(const struct runtime *runtime, uint64_t address)
+{
+  if (runtime->has_wrgsbase) {
+    __asm__ volatile("wrgsbase %0" : : "r"(address) : "memory");
+    return;
+  }
+  int64_t result = kernel_call(__NR_arch_prctl, ARCH_SET_GS, address, 0, 0, 0, 0);
+  if (is_failure(result))
+    runtime_fail(PROCESS_E_NO_MEMORY, (int)result, 0);
+}
+
 void thread_enter(struct thread *thread)
 {
   struct process_state *state = thread->state;
-  int64_t result = kernel_call(__NR_arch_prctl, ARCH_SET_GS, (uint64_t)state, 0, 0, 0, 0);
-  if (is_failure(result))
-    runtime_fail(PROCESS_E_NO_MEMORY, (int)result, 0);
+  set_gs(thread->runtime, (uint64_t)state);
   state_number(thread);
-  kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)state->name, 0, 0, 0, 0);
+  if (!thread->runtime->is_confined)
+    kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)state->name, 0, 0, 0, 0);
   __atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 }
 

@@ -131,6 +131,8 @@ static void wait_in_runtime(const struct arrival *arrival)
     context->rflags = FLAGS_OURS;
     context->rip = (uint64_t)cache_enter;
   } else if (is_between(arrival->pc, (uint64_t)syscall_pass_start, syscall_pass_call + 1)) {
+    bool is_made = arrival->pc == (uint64_t)syscall_pass_call && context->general[14] == (uint64_t)syscall_pass_back;
+    arrival->thread->is_unmade = !is_made;
     context->rip = (uint64_t)syscall_pass_abort;
   } else if (is_between(arrival->pc, (uint64_t)context_restore_start, context_restore_call + 1)) {
     context->rip = (uint64_t)context_restore_abort;

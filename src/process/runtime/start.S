@@ -104,6 +104,7 @@ routine dispatch_enter
 /* int64_t syscall_pass(number, argument): between start and call a signal makes it return before the call. */
 routine syscall_pass
   mov %rdi, %rax
+  xor %ecx, %ecx /* SYSCALL leaves syscall_pass_back in it */
   mov 40(%rsi), %r9
   mov 32(%rsi), %r8
   mov 24(%rsi), %r10

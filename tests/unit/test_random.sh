@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_random.sh LBR ORACLE SOURCES [FIRST LAST]: random programs (SOURCES/random-program), numbers FIRST to LAST. Their
+# branches under `lbr record` must be those of single steps, also while signals come at any instruction; and what they
+# compute must be right when they run longer than anybody can step them.
+. "$(dirname "$0")/shell.sh"
+oracle=$(realpath "$2")
+sources=$(realpath "$3")
+first=${4:-1}
+last=${5:-24}
+cd "$scratch" || exit 1
+
+"$oracle" list /bin/true 2>err
+if [ $? -eq 126 ]; then
+  cat err
+  exit 77
+fi
+
+# build NAME NUMBER [FACTOR]
+build() { "$sources/random-program" "${@:2}" >"$1.S" && gcc -nostdlib -static -Wl,--build-id=none -o "$1" "$1.S"; }
+
+# check NAME COMMAND...: what it says if it fails.
+check()
+{
+  name=$1
+  shift
+  "$@" >out 2>&1
+  result=$?
+  verdict "$name" $result
+  [ $result -eq 0 ] || head -n 30 out
+}
+
+for number in $(seq "$first" "$last"); do
+  build short "$number"
+  check "$number: the branches of single steps" "$sources/compare" "$lbr" "$oracle" "$scratch/short"
+  check "$number: the same between signals" "$sources/compare" "$lbr" "$oracle" --storm x "$scratch/short"
+  build long "$number" 50
+  ./long >want
+  "$lbr" run -- ./long x >got 2>&1
+  check "$number: what it computes, with signals" diff want got
+done
+exit "$((failures != 0))"
