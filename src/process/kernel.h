@@ -53,7 +53,7 @@ static inline bool is_failure(int64_t result)
 /* Where what is ours lies: below what the kernel maps by itself, and where the sanitizers have no shadows. */
 #define PLACE_START 0x7E8000000000
 #define PLACE_REGIONS 0x7EA000000000
-#define PLACE_END 0x7EC000000000
+#define PLACE_NOWHERE 0x7FFFFFFFF000 /* behind all that can be mapped */
 
 /* Memory of our own, at the next free of our places; `fd` -1: private, else shared. The result is the kernel's. At the
  * start, or with the lock held. */

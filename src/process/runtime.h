@@ -384,6 +384,9 @@ bool syscall_make(struct thread *thread);
 int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 void map_stack_code(struct runtime *runtime, uint64_t stack);
 
+/* Is any of it memory of our own? */
+bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size);
+
 /* What a program asks about itself. self.c */
 int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path);

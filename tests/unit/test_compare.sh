@@ -37,7 +37,7 @@ signal nested resethand pending frame-mask realtime onstack restart-read suspend
 state frame flags alignment
 END
   # The recorder does not register restartable sequences: libc goes another way.
-  for words in 'state-static cpu-number' 'thread-static in-order' 'thread-static storage' \
+  for words in 'state-static cpu-number' 'thread-static in-order' \
     'signal-static masked-thread'; do
     echo "--env GLIBC_TUNABLES=glibc.pthread.rseq=0 $folder/cases/$words"
   done

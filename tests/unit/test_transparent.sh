@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_transparent.sh LBR FOLDER [PROGRAM [CASE]]: the programs of tests/process/cases, built in FOLDER, must do the same
-# under `lbr run` and `lbr record` as natively: the same output, the same errors, the same end. With PROGRAM only that
-# one, with CASE only that case; MODES="run record" says under which commands.
+# test_transparent.sh LBR FOLDER [PROGRAM [CASE]]: the programs of tests/process/cases, built in FOLDER, must do the
+# same under `lbr run` and `lbr record` as natively: output, errors and end. With PROGRAM only that one, with CASE only
+# that case; MODES="run record" says under which commands.
 . "$(dirname "$0")/shell.sh"
 folder=$(realpath "$2")
 only=${3:-}
@@ -52,11 +52,10 @@ same()
 
 # Where a program can see the recorder, or the recorder gives up: doc/process.md. Not run unless named.
 limits=' state:segment state:segment-instructions state:restartable view:status view:descriptors signal:across-exec '
-limits+='memory:reserve ' # no limit: known to be wrong
 
 wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
-for program in code death fault filter memory process signal state storm thread view loader exception; do
+for program in code death fault filter frame memory process signal state storm thread view loader exception; do
   wanted $program && [ -x $program ] || continue
   for name in $(./$program); do
     [ -z "$only_case" ] || [ "$only_case" = "$name" ] || continue

@@ -162,7 +162,7 @@ def bad():
     trace.write("damaged")
     trace.bytes = whole[:second + 30]
     trace.write("cut")
-    trace.bytes = whole[:8] + b"\x02\x00\x00\x00" + struct.pack("<I", crc(whole[:8] + b"\x02\x00\x00\x00"))
+    trace.bytes = whole[:8] + b"\x09\x00\x09\x00" + struct.pack("<I", crc(whole[:8] + b"\x09\x00\x09\x00"))
     trace.write("newer")
 
 

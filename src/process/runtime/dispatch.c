@@ -39,10 +39,12 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t ed
   return range_find(&runtime->executable, address) ? translate(thread, address, edge_step) : NULL;
 }
 
-/* Where nothing can be executed the application goes by itself, and gets the fault that it would have got. */
+/* Where nothing can be executed the application goes by itself, and gets the fault that it would have got. What is ours
+ * must not be executed by it: it goes where nothing is, and signal.c says that it was there. */
 static void resume_at(struct thread *thread, const struct unit *unit)
 {
-  thread->state->native = thread->state->rip;
+  uint64_t rip = thread->state->rip;
+  thread->state->native = !unit && map_is_ours(thread->runtime, rip, 1) ? PLACE_NOWHERE : rip;
   thread->state->resume = unit ? (uint64_t)unit->code : (uint64_t)native_enter;
 }
 

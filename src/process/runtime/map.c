@@ -189,7 +189,7 @@ static bool is_over(uint64_t start, uint64_t end, uint64_t from, uint64_t to)
   return start < to && end > from;
 }
 
-static bool is_ours(const struct runtime *runtime, uint64_t start, uint64_t size)
+bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size)
 {
   uint64_t end = start + page_up(size);
   if (is_over(start, end, PLACE_START, place_end()) || is_over(start, end, PLACE_REGIONS, thread_regions_end()) ||
@@ -207,8 +207,8 @@ int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument
   struct runtime *runtime = thread->runtime;
   bool is_fixed = number != __NR_mmap || (argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED;
   bool is_moved = number == __NR_mremap && argument[3] & MREMAP_FIXED;
-  if ((is_fixed && is_ours(runtime, argument[0], argument[1])) ||
-      (is_moved && is_ours(runtime, argument[4], argument[2])))
+  if ((is_fixed && map_is_ours(runtime, argument[0], argument[1])) ||
+      (is_moved && map_is_ours(runtime, argument[4], argument[2])))
     return -ENOMEM;
   switch (number) {
   case __NR_mmap:

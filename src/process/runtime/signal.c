@@ -387,6 +387,10 @@ void signal_arrived(uint64_t number, struct signal_info *info, struct signal_con
                             .is_in_runtime = is_between(context->rip, (uint64_t)__executable_start, etext)};
   if (log_is_full(&arrival))
     return;
+  if (arrival.pc == PLACE_NOWHERE) { /* a jump into what is ours: dispatch.c */
+    arrival.pc = context->rip = thread->state->rip;
+    info->address = info->address == PLACE_NOWHERE ? arrival.pc : info->address;
+  }
   if (!is_fault(&arrival))
     arrived_sent(&arrival);
   else if (number != SIGTRAP || info->code != CODE_TRACE)
