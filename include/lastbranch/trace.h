@@ -242,6 +242,11 @@ int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64
  * streams and needs it once. */
 void lb_trace_reader_skip(struct lb_trace_reader *reader);
 
+/* How many conditional branches were passed and not taken, among what lb_trace_reader_next has given so far and what is
+ * left out between; not those of a path that a signal interrupted. Returns false, touching nothing, if the trace does
+ * not say: only those that the process recorder wrote do. */
+bool lb_trace_reader_not_taken(const struct lb_trace_reader *reader, uint64_t *ret_count);
+
 /* From here on lb_trace_reader_next begins again at the start. */
 void lb_trace_reader_rewind(struct lb_trace_reader *reader);
 

@@ -96,6 +96,20 @@ static void put_metas(const struct stat_page *stat, struct page *page)
   put_optional(page, "remark", report_summary_meta(stat->summary, "remark"));
 }
 
+/* Conditional branches that were not taken, and the share of those that were, if the trace says. */
+static void put_conditional(const struct stat_page *stat, struct page *page, uint64_t taken)
+{
+  uint64_t not_taken;
+
+  if (!lb_trace_reader_not_taken(stat->input->reader, &not_taken)) {
+    page_absent(page, "not_taken");
+    put_fraction(page, "taken_rate", -1);
+    return;
+  }
+  page_put_number(page, "not_taken", not_taken);
+  put_fraction(page, "taken_rate", taken + not_taken ? (double)taken / (double)(taken + not_taken) : -1);
+}
+
 static void put_head(const struct stat_page *stat, struct page *page)
 {
   const struct report_totals *totals = report_summary_totals(stat->summary);
@@ -105,6 +119,7 @@ static void put_head(const struct stat_page *stat, struct page *page)
   page_put_flag(page, "complete", trace_input_is_whole(stat->input) && !stat->input->is_incomplete);
   put_metas(stat, page);
   page_put_number(page, "branches", totals->branches);
+  put_conditional(stat, page, totals->kinds[LB_BRANCH_JCC]);
   page_put_number(page, "mispredicted", totals->mispredicted);
   page_put_number(page, "cpl_changes", totals->cpl_changes);
   if (word && number_parse(word, &instructions) >= 0)

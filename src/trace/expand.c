@@ -66,6 +66,7 @@ int entries_open(struct lb_trace_reader *reader)
     return r;
   path_walker_init(&entries->walker, step_lookup, reader);
   walker_place(reader, entries->decoder.before);
+  reader->has_not_taken = true;
   entries->at = entries->count = 0;
   entries->is_lost = false;
   entries->is_excess = false;
@@ -76,8 +77,8 @@ int entries_open(struct lb_trace_reader *reader)
 
 static inline void branch_put(struct lb_branch *branch, const struct reader_step *step, uint64_t to)
 {
-  *branch = (struct lb_branch){.from = step->from, .to = to};
-  memcpy(&branch->kind, step->small, sizeof(step->small));
+  *branch = (struct lb_branch){
+    .from = step->from, .to = to, .kind = step->small[0], .to_cpl = 3, .flags = step->small[2], .from_cpl = 3};
 }
 
 /* Branches of who stays in the path up to a step. Returns behind them. */
@@ -114,6 +115,7 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
   struct path_walker *walker = &reader->entries->walker;
   uint32_t running = walker->running;
   struct lb_branch *branch = *at;
+  uint64_t not_taken = 0;
   size_t i = 0;
 
   if (walker->is_open || walker->event_size)
@@ -135,6 +137,7 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
       if (!behind)
         break;
       branch = behind;
+      not_taken += reader->steps[running + reader->steps[running].count].small[1];
       running = words[i];
     } else {
       if ((step->head != running && running) || (step->flags & (PATH_OPEN | PATH_SILENT)))
@@ -142,11 +145,13 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
       branch = follows_put(branch, step);
       branch_put(branch, step, step->to);
       branch += !(step->flags & PATH_NONE);
+      not_taken += step->small[1];
       running = step->next;
     }
   }
   walker->running = running;
   walker->is_begun |= i > 0;
+  reader->not_taken += not_taken;
   *at = branch;
   return i;
 }
@@ -177,6 +182,19 @@ static int words_next(struct reader_entries *entries)
   return r;
 }
 
+/* Conditional branches that one entry passed. An event's are not counted. */
+static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word)
+{
+  const struct path_walker *walker = &reader->entries->walker;
+  const struct reader_step *step = word < reader->step_count && !walker->event_size ? &reader->steps[word] : NULL;
+
+  if (step && step->head && step->flags & PATH_HEAD)
+    step = walker->running && !walker->is_open && walker->running < reader->step_count
+             ? &reader->steps[walker->running] + reader->steps[walker->running].count
+             : NULL;
+  return step && step->head && !(step->flags & PATH_HEAD) ? step->small[1] : 0;
+}
+
 /* Branches of the next words, or of some of them. Returns how many, or -EBADMSG: of none, the first makes no sense. */
 static int words_expand(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
 {
@@ -186,10 +204,13 @@ static int words_expand(struct lb_trace_reader *reader, struct lb_branch *branch
   int r;
 
   if (!taken) {
+    uint64_t not_taken = not_taken_by(reader, entries->words[entries->at]);
+
     r = path_walker_next(&entries->walker, entries->words + entries->at, 1, &taken, branches, room);
     if (r < 0)
       return r;
     at += r;
+    reader->not_taken += not_taken;
   }
   entries->at += taken;
   entries->is_lost &= at == branches;

@@ -353,6 +353,14 @@ int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record 
   return reader->plan.is_on ? plan_next(reader, ret_record) : sequence_next(reader, ret_record);
 }
 
+bool lb_trace_reader_not_taken(const struct lb_trace_reader *reader, uint64_t *ret_count)
+{
+  if (!reader->has_not_taken)
+    return false;
+  *ret_count = reader->not_taken;
+  return true;
+}
+
 void lb_trace_reader_rewind(struct lb_trace_reader *reader)
 {
   reader->plan.is_on = false;
@@ -362,6 +370,7 @@ void lb_trace_reader_rewind(struct lb_trace_reader *reader)
   reader->has_entries = false;
   reader->skip = 0;
   reader->offset = TRACE_HEAD_SIZE;
+  reader->not_taken = 0;
   reader->is_over = false;
   for (size_t i = 0; i < reader->count; i++)
     reader->streams[i].next = 0;

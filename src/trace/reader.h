@@ -41,7 +41,8 @@ struct reader_step {
   uint64_t from, to;
   uint32_t head; /* 0: there is none with this number */
   uint32_t next;
-  uint8_t small[4]; /* kind, to_cpl, flags, from_cpl of its branch, as in struct lb_branch */
+  uint8_t small[4]; /* kind and, third, flags of its branch, as they lie in struct lb_branch; second, how many
+                       conditional branches of the path who leaves here has not taken */
   uint8_t flags;    /* enum path_flag */
   uint8_t count;    /* of a head: steps behind it; of a step: steps with PATH_FOLLOW before it in its path, */
   uint8_t back;     /* and how far back the last of them is */
@@ -87,6 +88,8 @@ struct lb_trace_reader {
   size_t step_capacity;
   struct reader_places paths_at; /* chunks of steps and links, for a tail */
   bool has_paths;                /* they were read */
+  uint64_t not_taken;            /* conditional branches that entries passed so far, */
+  bool has_not_taken;            /* if there were any entries */
   struct reader_stream *streams;
   size_t count, capacity;
   struct reader_plan plan;

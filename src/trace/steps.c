@@ -55,7 +55,6 @@ static bool step_unpack(struct cursor *cursor, uint64_t *address, struct reader_
     step->to = step->from + zagzig(cursor_varint(cursor));
   *address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
   step->small[0] = (uint8_t)kind;
-  step->small[1] = step->small[3] = 3;
   if (kind == LB_BRANCH_NEAR_REL_CALL && step->to == step->from + step->length)
     step->small[2] = LB_BRANCH_TO_NEXT;
   return !cursor->is_short && !(step->flags & PATH_HEAD) && kind < LB_BRANCH_KINDS;
@@ -64,11 +63,14 @@ static bool step_unpack(struct cursor *cursor, uint64_t *address, struct reader_
 /* Who goes through a path takes the steps with PATH_FOLLOW: how many there are before each, and where the last is. */
 static void path_chain(struct reader_step *path, unsigned count)
 {
-  unsigned follows = 0, last = 0;
+  unsigned follows = 0, last = 0, passed = 0;
 
   for (unsigned i = 1; i <= count; i++) {
     path[i].count = (uint8_t)follows;
     path[i].back = (uint8_t)(follows ? i - last : 0);
+    bool is_jcc = path[i].small[0] == LB_BRANCH_JCC, is_followed = path[i].flags & PATH_FOLLOW;
+    path[i].small[1] = (uint8_t)(passed + (is_jcc && is_followed && path[i].flags & PATH_NONE));
+    passed += is_jcc && !(path[i].flags & (PATH_FOLLOW | PATH_NONE));
     if (path[i].flags & PATH_FOLLOW) {
       follows++;
       last = i;

@@ -249,4 +249,12 @@ done
 run record -o options.lbr echo --ring -o x
 [ $status -eq 0 ] && said '--ring -o x'
 verdict "the program's options are its own" $?
+
+# A loop of 1000 rounds that is left by its conditional branch: 999 times not taken, once taken.
+printf '.globl _start\n_start: mov $1000, %%ecx\n1: dec %%ecx\njz 2f\njmp 1b\n2: mov $231, %%eax\nxor %%edi, %%edi\nsyscall\n' |
+  as -o rounds.o - && ld -o rounds rounds.o
+run record -o rounds.lbr ./rounds
+run stat --json rounds.lbr
+[ $status -eq 0 ] && said '"not_taken": 999,' && said '"taken_rate": 0.001,'
+verdict 'conditional branches that were not taken' $?
 [ $failures -eq 0 ]
