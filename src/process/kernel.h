@@ -73,8 +73,8 @@ static inline uint64_t page_up(uint64_t address)
 /* ---- bytes and strings (memory.c) ---- */
 
 /* The compiler may call these two by itself. */
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int byte, size_t size);
+__attribute__((visibility("default"))) void *memcpy(void *to, const void *from, size_t size);
+__attribute__((visibility("default"))) void *memset(void *to, int byte, size_t size);
 
 size_t text_length(const char *text);
 bool text_is(const char *text, const char *other);
