@@ -7,7 +7,7 @@
 oracle=$(realpath "$2")
 sources=$(realpath "$3")
 first=${4:-1}
-last=${5:-24}
+last=${5:-8}
 cd "$scratch" || exit 1
 
 "$oracle" list /bin/true 2>err
