@@ -29,6 +29,9 @@ bench-process: build ## what lbr run and lbr record cost, beside valgrind and QE
 	@tools/install-deps bench || true
 	@bench/process --lbr $(BUILD)/lbr
 
+tidy: deps ## clang-tidy with the analysis that make test leaves out, on the build of the tests
+	@TIDY_DEEP=1 tests/tools/check-tidy $(BUILD)/test-clang
+
 fuzz: deps ## run each fuzz target for a minute
 	@tools/run-fuzz
 
@@ -43,4 +46,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test demo bench bench-process fuzz install format clean
+.PHONY: help deps build test demo bench bench-process tidy fuzz install format clean
