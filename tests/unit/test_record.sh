@@ -257,4 +257,13 @@ run record -o rounds.lbr ./rounds
 run stat --json rounds.lbr
 [ $status -eq 0 ] && said '"not_taken": 999,' && said '"taken_rate": 0.001,'
 verdict 'conditional branches that were not taken' $?
+
+# Long enough that paths are made anew along the ways that are taken: 4,000,000 rounds, three of four over a branch. Taken
+# are 3,000,000 and 3,999,999 times, and the system call; not taken 1,000,000 times and once.
+printf '.globl _start\n_start: mov $4000000, %%ecx\n1: test $3, %%cl\njnz 2f\nnop\n2: dec %%ecx\njnz 1b\nmov $231, %%eax\nxor %%edi, %%edi\nsyscall\n' |
+  as -o many.o - && ld -o many many.o
+run record -o many.lbr ./many
+run stat --json many.lbr
+[ $status -eq 0 ] && said '"branches": 7000000,' && said '"not_taken": 1000001,'
+verdict 'counts of a long loop' $?
 [ $failures -eq 0 ]
