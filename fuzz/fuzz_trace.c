@@ -70,6 +70,10 @@ static void record_check(const struct lb_trace_record *record)
     if (!strcmp(lb_trace_gap_name(record->gap.reason), "?"))
       abort();
     break;
+  case LB_TRACE_COUNTED:
+    if (record->counted.stream >= LB_TRACE_STREAMS_MAX)
+      abort();
+    break;
   }
 }
 

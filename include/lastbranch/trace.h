@@ -92,6 +92,14 @@ struct lb_trace_gap {
   uint64_t count;  /* how many are missing; 0: not known */
 };
 
+/* Branches of one stream that were counted instead of given: lb_trace_reader_count. */
+struct lb_trace_counted {
+  uint32_t stream;
+  uint64_t first; /* as of branches */
+  uint64_t count;
+  uint64_t at; /* where execution is behind them; 0: what comes next is still to tell */
+};
+
 /* ---- writing ---- */
 
 struct lb_trace_writer;
@@ -201,6 +209,7 @@ enum lb_trace_type {
   LB_TRACE_STREAM,
   LB_TRACE_BRANCHES,
   LB_TRACE_GAP,
+  LB_TRACE_COUNTED, /* only after lb_trace_reader_count */
 };
 
 /* One thing out of a trace. Pointers are good until the next call on the reader. Texts hold no zero bytes, but may hold
@@ -214,6 +223,7 @@ struct lb_trace_record {
     struct lb_trace_stream stream;
     struct lb_trace_branches branches;
     struct lb_trace_gap gap;
+    struct lb_trace_counted counted;
   };
 };
 
@@ -249,6 +259,37 @@ bool lb_trace_reader_not_taken(const struct lb_trace_reader *reader, uint64_t *r
 
 /* From here on lb_trace_reader_next begins again at the start. */
 void lb_trace_reader_rewind(struct lb_trace_reader *reader);
+
+/* ---- counting: exact numbers without making branches of every entry ---- */
+
+/* How often a straight piece of code ran, and what the branch at its end did. */
+struct lb_trace_count {
+  uint32_t space;
+  uint64_t start;    /* instructions from here up to the branch at `from`, which is one of them, */
+  uint64_t executed; /* ran so often; 0: this says only how often the branch went to `to` */
+  uint64_t from;
+  uint8_t length;  /* of the branch instruction */
+  uint8_t kind;    /* enum lb_branch_kind */
+  bool is_cut;     /* there is no branch at `from`, and the instruction there is not one of them */
+  uint64_t to;     /* of the branch, if it was taken */
+  uint64_t taken;  /* so often it was taken to `to`, */
+  uint64_t passed; /* and so often, as a conditional branch, not taken */
+};
+
+/* Is given a count. Returns 0, or negative to stop. */
+typedef int lb_trace_count_function(void *context, const struct lb_trace_count *count);
+
+/* Goes to the start, as lb_trace_reader_rewind does. From there on, until the reader is rewound or a tail is asked for,
+ * branches that stand in the trace as passes over its paths are counted and not given: LB_TRACE_COUNTED tells how many,
+ * and where that leaves the stream. All others come as LB_TRACE_BRANCHES: every branch is either given or counted. What
+ * ran before the first branch that is given began where the stream was left. `stream` other than LB_TRACE_ALL: branches
+ * of other streams are neither counted nor given. */
+void lb_trace_reader_count(struct lb_trace_reader *reader, uint32_t stream);
+
+/* Gives what was counted so far, of all streams together, and begins anew with zero. Each piece of code may come more
+ * than once. Memory for counting is 8 bytes for each step and at most 128 MiB for targets of indirect branches. Returns
+ * 0, or what `function` returned. */
+int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context);
 
 #ifdef __cplusplus
 }

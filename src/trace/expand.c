@@ -42,6 +42,7 @@ static void walker_place(struct lb_trace_reader *reader, uint64_t before)
   const struct reader_step *step;
 
   path_walker_restart(walker);
+  reader->entries->open = 0;
   walker->is_begun = before == BEFORE_EVENT;
   if (before <= BEFORE_EVENT || number >= reader->step_count || !reader->steps[number].head)
     return; /* with the step it is lost what runs: whatever comes is the first */
@@ -50,6 +51,7 @@ static void walker_place(struct lb_trace_reader *reader, uint64_t before)
   walker->running = step->flags & PATH_HEAD ? (uint32_t)number : step->next;
   walker->is_open = step->flags & (PATH_OPEN | PATH_SILENT);
   walker->branch = (struct lb_branch){.from = step->from, .kind = step->small[0]};
+  reader->entries->open = walker->is_open ? (uint32_t)number : 0;
 }
 
 int entries_open(struct lb_trace_reader *reader)
@@ -158,9 +160,9 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
 
 /* ---- all ---- */
 
-/* Behind an entry that made no sense, whatever comes is the first. Several in a row are one loss. */
-static bool entries_lose(struct reader_entries *entries)
+bool entries_lose(struct lb_trace_reader *reader)
 {
+  struct reader_entries *entries = reader->entries;
   bool is_new = !entries->is_lost;
 
   path_walker_restart(&entries->walker);
@@ -169,9 +171,9 @@ static bool entries_lose(struct reader_entries *entries)
   return is_new;
 }
 
-/* More words, when all are used. Returns how many there are, 0 at the end, or LB_E_DAMAGED. */
-static int words_next(struct reader_entries *entries)
+int entries_read(struct lb_trace_reader *reader)
 {
+  struct reader_entries *entries = reader->entries;
   int r;
 
   if (entries->at < entries->count)
@@ -195,23 +197,31 @@ static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word
   return step && step->head && !(step->flags & PATH_HEAD) ? step->small[1] : 0;
 }
 
+int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
+{
+  struct reader_entries *entries = reader->entries;
+  uint64_t not_taken = not_taken_by(reader, entries->words[entries->at]);
+  size_t taken;
+  int r = path_walker_next(&entries->walker, entries->words + entries->at, 1, &taken, branches, room);
+
+  if (r < 0)
+    return r;
+  reader->not_taken += not_taken;
+  entries->at += taken;
+  entries->open = 0;
+  entries->is_lost &= r == 0;
+  return r;
+}
+
 /* Branches of the next words, or of some of them. Returns how many, or -EBADMSG: of none, the first makes no sense. */
 static int words_expand(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
 {
   struct reader_entries *entries = reader->entries;
   struct lb_branch *at = branches;
   size_t taken = steps_expand(reader, entries->words + entries->at, entries->count - entries->at, &at, branches + room);
-  int r;
 
-  if (!taken) {
-    uint64_t not_taken = not_taken_by(reader, entries->words[entries->at]);
-
-    r = path_walker_next(&entries->walker, entries->words + entries->at, 1, &taken, branches, room);
-    if (r < 0)
-      return r;
-    at += r;
-    reader->not_taken += not_taken;
-  }
+  if (!taken)
+    return entries_walk(reader, branches, room);
   entries->at += taken;
   entries->is_lost &= at == branches;
   return (int)(at - branches);
@@ -219,11 +229,10 @@ static int words_expand(struct lb_trace_reader *reader, struct lb_branch *branch
 
 int entries_next(struct lb_trace_reader *reader)
 {
-  struct reader_entries *entries = reader->entries;
   size_t done = 0;
 
   while (LB_TRACE_BATCH_MAX - done >= PATH_BRANCHES_MAX) {
-    int r = words_next(entries);
+    int r = entries_read(reader);
 
     if (r < 0)
       return r;
@@ -234,7 +243,7 @@ int entries_next(struct lb_trace_reader *reader)
       done += (size_t)r;
     else if (done)
       break; /* first what came before it */
-    else if (entries_lose(entries))
+    else if (entries_lose(reader))
       return r;
   }
   return (int)done;

@@ -132,13 +132,69 @@ static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *re
   return record->branches.count > 0;
 }
 
+/* ---- counting ---- */
+
+static int counted_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t branches, uint64_t at)
+{
+  uint64_t left = reader->position.first + reader->position.count - reader->number;
+
+  if (branches > left) {
+    reader->entries->is_excess = true;
+    branches = left;
+  }
+  *record = (struct lb_trace_record){
+    .type = LB_TRACE_COUNTED,
+    .counted = {.stream = reader->position.stream, .first = reader->number, .count = branches, .at = at},
+  };
+  reader->number += branches;
+  return 1;
+}
+
+/* Branches that the walker made: as many as the chunk may still have. */
+static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t count)
+{
+  uint64_t left = reader->position.first + reader->position.count - reader->number;
+
+  if (count > left) {
+    reader->entries->is_excess = true;
+    count = left;
+  }
+  *record = (struct lb_trace_record){
+    .type = LB_TRACE_BRANCHES,
+    .branches = {.stream = reader->position.stream,
+                 .first = reader->number,
+                 .count = (size_t)count,
+                 .branches = reader->batch},
+  };
+  reader->number += count;
+  return 1;
+}
+
+/* The same as batch_next for entries that are counted. */
+static int count_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  uint64_t branches, at;
+  int r = reader->entries->is_excess ? 0 : entries_read(reader);
+
+  if (r == LB_E_DAMAGED)
+    return branches_damaged(reader, record);
+  if (r <= 0)
+    return r < 0 ? r : entries_finish(reader, record);
+  if (counts_take(reader, &branches, &at))
+    return counted_give(reader, record, branches, at);
+  r = entries_walk(reader, reader->batch, LB_TRACE_BATCH_MAX);
+  if (r == -EBADMSG)
+    return entries_lose(reader) ? entries_bad(reader, record) : 0;
+  return r > 0 ? walked_give(reader, record, (uint64_t)r) : r;
+}
+
 /* The next branches of the chunk that is open, if any. Returns 1, 0 when it gives no more, or negative. */
 static int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   int r = 0;
 
   while (r == 0 && (reader->decoder.left || reader->has_entries))
-    r = batch_next(reader, record);
+    r = reader->has_entries && reader->counts.is_on ? count_next(reader, record) : batch_next(reader, record);
   return r;
 }
 
@@ -163,12 +219,28 @@ static int position_check(struct lb_trace_reader *reader, struct lb_trace_record
   return give_gap(record, gap);
 }
 
+/* Who counts one stream wants nothing of the others. */
+static bool position_is_wanted(const struct lb_trace_reader *reader)
+{
+  const struct reader_counts *counts = &reader->counts;
+
+  return !counts->is_on || counts->stream == LB_TRACE_ALL || counts->stream == reader->position.stream;
+}
+
 static int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   bool has_entries = reader->head.type == CHUNK_ENTRIES;
-  int r = has_entries ? entries_open(reader)
-                      : decoder_begin(&reader->decoder, reader->raw.bytes, reader->raw.size, reader->position.count);
+  int r;
 
+  if (!position_is_wanted(reader)) {
+    reader->streams[reader->position.stream].next = reader->position.first + reader->position.count;
+    return 0;
+  }
+  r = has_entries ? entries_open(reader)
+                  : decoder_begin(&reader->decoder, reader->raw.bytes, reader->raw.size, reader->position.count);
+
+  if (r >= 0 && has_entries && reader->counts.is_on)
+    r = counts_reserve(reader);
   reader->number = reader->position.first;
   reader->has_entries = has_entries && r >= 0;
   reader->streams[reader->position.stream].next = reader->position.first + reader->position.count;
@@ -371,6 +443,7 @@ void lb_trace_reader_rewind(struct lb_trace_reader *reader)
   reader->skip = 0;
   reader->offset = TRACE_HEAD_SIZE;
   reader->not_taken = 0;
+  counts_done(reader);
   reader->is_over = false;
   for (size_t i = 0; i < reader->count; i++)
     reader->streams[i].next = 0;
@@ -455,6 +528,7 @@ void lb_trace_reader_close(struct lb_trace_reader *reader)
   decoder_done(&reader->decoder);
   if (reader->entries)
     entry_decoder_done(&reader->entries->decoder);
+  counts_done(reader);
   free(reader->entries);
   free(reader->steps);
   free(reader->streams);

@@ -38,8 +38,8 @@ struct reader_plan {
 
 /* A step or head, made ready for giving its branches fast: a path is here as a whole or not at all. */
 struct reader_step {
-  uint64_t from, to;
-  uint32_t head; /* 0: there is none with this number */
+  uint64_t from, to; /* of a head, `to` is its address space */
+  uint32_t head;     /* 0: there is none with this number */
   uint32_t next;
   uint8_t small[4]; /* kind and, third, flags of its branch, as they lie in struct lb_branch; second, how many
                        conditional branches of the path who leaves here has not taken */
@@ -61,8 +61,25 @@ struct reader_entries {
   struct path_step step;                       /* for the walker */
   uint32_t words[READER_WORDS + READER_AHEAD]; /* of which are not yet used: */
   size_t at, count;
+  uint32_t open;  /* step whose branch is open in the walker, 0: not known which */
   bool is_lost;   /* what came last made no sense, and was given as a gap */
   bool is_excess; /* there were more branches than the chunk says */
+};
+
+/* How often an indirect branch went to a head. */
+struct count_pair {
+  uint64_t key; /* number of the step << 32 | number of the head; 0: the place is empty */
+  uint64_t count;
+};
+
+/* What was counted instead of given. */
+struct reader_counts {
+  bool is_on;
+  uint32_t stream; /* this one only, or LB_TRACE_ALL */
+  uint64_t *left;  /* by number of a step: how often its path was left there */
+  size_t capacity;
+  struct count_pair *pairs; /* a hash */
+  size_t pair_count, pair_capacity;
 };
 
 struct lb_trace_reader {
@@ -90,6 +107,7 @@ struct lb_trace_reader {
   bool has_paths;                /* they were read */
   uint64_t not_taken;            /* conditional branches that entries passed so far, */
   bool has_not_taken;            /* if there were any entries */
+  struct reader_counts counts;
   struct reader_stream *streams;
   size_t count, capacity;
   struct reader_plan plan;
@@ -140,9 +158,32 @@ int paths_unpack(struct lb_trace_reader *reader);
 /* Begins with the chunk of entries that was loaded. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
 int entries_open(struct lb_trace_reader *reader);
 
+/* More words of it into reader->entries, when all are used. Returns how many there are, 0 at the end, or LB_E_DAMAGED.
+ */
+int entries_read(struct lb_trace_reader *reader);
+
+/* Branches of the next word, by the walker, into `branches`, which has room for PATH_BRANCHES_MAX. Returns how many;
+ * -EBADMSG: the word makes no sense. */
+int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room);
+
+/* Passes over a word that made no sense: behind it, whatever comes is the first. Returns false if what came right
+ * before it made none either: several in a row are one loss. */
+bool entries_lose(struct lb_trace_reader *reader);
+
 /* Branches of it, into reader->batch. Returns how many; 0 at the end, when all was well; -EBADMSG: something made no
  * sense and was left out, there may be more; LB_E_DAMAGED: there is no more. */
 int entries_next(struct lb_trace_reader *reader);
+
+/* ---- count.c ---- */
+
+/* Makes room to count all steps that there are. Returns 0, or -ENOMEM. */
+int counts_reserve(struct lb_trace_reader *reader);
+
+/* Counts words of the open chunk that are passes over paths, as long as they come. Returns how many words it took; the
+ * branches they stand for are in `*ret_branches`, where that leaves execution in `*ret_at`, 0: not known yet. */
+size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at);
+
+void counts_done(struct lb_trace_reader *reader);
 
 /* ---- reader.c ---- */
 

@@ -104,7 +104,8 @@ static unsigned path_unpack(struct lb_trace_reader *reader, struct cursor *curso
   *address += zagzig(cursor_varint(cursor));
   if (cursor->is_short || count >= PATH_MOST || *space > UINT32_MAX || number + count >= reader->step_count)
     return 0;
-  path[0] = (struct reader_step){.from = *address, .head = number, .flags = PATH_HEAD, .count = (uint8_t)count};
+  path[0] =
+    (struct reader_step){.from = *address, .to = *space, .head = number, .flags = PATH_HEAD, .count = (uint8_t)count};
   for (uint32_t i = 1; i <= count; i++) {
     path[i] = (struct reader_step){.head = number};
     if (!step_unpack(cursor, address, &path[i]))

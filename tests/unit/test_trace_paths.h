@@ -28,7 +28,7 @@ static bool chance(unsigned in)
 }
 
 /* Member by member: there is padding between them. */
-static bool branches_are_same(const struct lb_branch *one, const struct lb_branch *other, size_t count)
+static inline bool branches_are_same(const struct lb_branch *one, const struct lb_branch *other, size_t count)
 {
   for (size_t i = 0; i < count; i++)
     if (one[i].from != other[i].from || one[i].to != other[i].to || one[i].from_base != other[i].from_base ||

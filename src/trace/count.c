@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counting instead of giving branches: an entry is one more for the step where its path was left. What that means for
+ * each branch of the path is worked out when the counts are asked for. Indirect branches are counted with the head they
+ * went to. What is seldom (events, what makes no sense) goes the long way, by the walker.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "trace/reader.h"
+
+#define PAIRS_LEAST 1024u
+#define PAIRS_MOST (1u << 23)
+
+/* ---- memory ---- */
+
+int counts_reserve(struct lb_trace_reader *reader)
+{
+  struct reader_counts *counts = &reader->counts;
+  uint64_t *left;
+
+  if (counts->capacity >= reader->step_capacity)
+    return 0;
+  left = calloc(reader->step_capacity, sizeof(*left));
+  if (!left)
+    return -ENOMEM;
+  if (counts->capacity)
+    memcpy(left, counts->left, counts->capacity * sizeof(*left));
+  free(counts->left);
+  counts->left = left;
+  counts->capacity = reader->step_capacity;
+  return 0;
+}
+
+void counts_done(struct lb_trace_reader *reader)
+{
+  free(reader->counts.left);
+  free(reader->counts.pairs);
+  reader->counts = (struct reader_counts){0};
+}
+
+void lb_trace_reader_count(struct lb_trace_reader *reader, uint32_t stream)
+{
+  lb_trace_reader_rewind(reader);
+  reader->counts.is_on = true;
+  reader->counts.stream = stream;
+}
+
+/* ---- targets of indirect branches ---- */
+
+static inline struct count_pair *pair_place(const struct reader_counts *counts, uint64_t key)
+{
+  size_t i = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (counts->pair_capacity - 1);
+
+  while (counts->pairs[i].key && counts->pairs[i].key != key)
+    i = (i + 1) & (counts->pair_capacity - 1);
+  return &counts->pairs[i];
+}
+
+static bool pairs_grow(struct reader_counts *counts)
+{
+  struct reader_counts next = {.pair_capacity = counts->pair_capacity ? 2 * counts->pair_capacity : PAIRS_LEAST};
+
+  if (next.pair_capacity > PAIRS_MOST)
+    return false;
+  next.pairs = calloc(next.pair_capacity, sizeof(*next.pairs));
+  if (!next.pairs)
+    return false;
+  for (size_t i = 0; i < counts->pair_capacity; i++)
+    if (counts->pairs[i].key)
+      *pair_place(&next, counts->pairs[i].key) = counts->pairs[i];
+  free(counts->pairs);
+  counts->pairs = next.pairs;
+  counts->pair_capacity = next.pair_capacity;
+  return true;
+}
+
+/* Returns false: there is no room for another pair, or no memory; then the branch is given instead. */
+static inline bool pair_count(struct reader_counts *counts, uint32_t step, uint32_t head)
+{
+  uint64_t key = (uint64_t)step << 32 | head;
+  struct count_pair *pair;
+
+  if (4 * (counts->pair_count + 1) > 3 * counts->pair_capacity && !pairs_grow(counts))
+    return false;
+  pair = pair_place(counts, key);
+  counts->pair_count += !pair->key;
+  pair->key = key;
+  pair->count++;
+  return true;
+}
+
+/* ---- entries ---- */
+
+/* Where words lead, and what they count. */
+struct pass {
+  struct lb_trace_reader *reader;
+  const struct reader_step *steps;
+  uint32_t running; /* head, 0: none */
+  uint32_t open;    /* step that was left by a branch whose target comes next, 0: none */
+  uint64_t branches, not_taken;
+};
+
+/* An open branch went to this head. */
+static inline bool pass_close(struct pass *pass, uint32_t head)
+{
+  if (!pass->open)
+    return true;
+  if (!pair_count(&pass->reader->counts, pass->open, head))
+    return false;
+  pass->open = 0;
+  pass->branches++;
+  return true;
+}
+
+/* The running path was run to its end, and went to this head. */
+static inline bool pass_head(struct pass *pass, uint32_t number)
+{
+  uint32_t last = pass->running + pass->steps[pass->running].count;
+  const struct reader_step *step = &pass->steps[last];
+
+  if (!pass->running) {
+    if (!pass->open || !pass_close(pass, number))
+      return false;
+    pass->running = number;
+    return true;
+  }
+  if (!(step->flags & PATH_SILENT) || !pair_count(&pass->reader->counts, last, number))
+    return false;
+  pass->reader->counts.left[last]++;
+  pass->branches += step->count + 1u;
+  pass->not_taken += step->small[1];
+  pass->running = number;
+  return true;
+}
+
+/* A path was left at this step. */
+static inline bool pass_step(struct pass *pass, uint32_t number, const struct reader_step *step)
+{
+  if ((pass->running && step->head != pass->running) || !pass_close(pass, step->head))
+    return false;
+  pass->reader->counts.left[number]++;
+  pass->branches += step->count;
+  pass->not_taken += step->small[1];
+  pass->running = step->next;
+  if (step->flags & (PATH_OPEN | PATH_SILENT))
+    pass->open = number;
+  else
+    pass->branches += !(step->flags & PATH_NONE);
+  return true;
+}
+
+static inline bool pass_word(struct pass *pass, uint32_t word)
+{
+  uint32_t number = word & ~PATH_ENTER;
+  const struct reader_step *step = number < pass->reader->step_count ? &pass->steps[number] : NULL;
+
+  if (!step || !step->head)
+    return false;
+  if (!(word & PATH_ENTER))
+    return step->flags & PATH_HEAD ? pass_head(pass, number) : pass_step(pass, number, step);
+  if (!(step->flags & PATH_HEAD) || !pass_close(pass, number))
+    return false;
+  pass->running = number;
+  return true;
+}
+
+/* Where execution is behind a word that was the last. */
+static uint64_t pass_at(const struct pass *pass, uint32_t word)
+{
+  const struct reader_step *step = &pass->steps[word & ~PATH_ENTER];
+
+  if (pass->open)
+    return 0;
+  if (pass->running)
+    return pass->steps[pass->running].from;
+  return step->flags & PATH_FOLLOW && step->flags & PATH_NONE ? step->from + step->length : step->to;
+}
+
+/* The walker goes on where we stopped. */
+static void walker_set(struct reader_entries *entries, const struct pass *pass)
+{
+  struct path_walker *walker = &entries->walker;
+
+  entries->open = pass->open;
+  walker->running = pass->running;
+  walker->is_open = pass->open != 0;
+  walker->is_begun = true;
+  if (pass->open)
+    walker->branch = (struct lb_branch){.from = pass->steps[pass->open].from, .kind = pass->steps[pass->open].small[0]};
+}
+
+size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at)
+{
+  struct reader_entries *entries = reader->entries;
+  struct path_walker *walker = &entries->walker;
+  struct pass pass = {.reader = reader, .steps = reader->steps, .running = walker->running};
+  const uint32_t *words = entries->words;
+  size_t i = entries->at, taken;
+
+  if (walker->event_size || (walker->is_open && !entries->open))
+    return 0;
+  pass.open = walker->is_open ? entries->open : 0;
+  for (; i < entries->count; i++) {
+    __builtin_prefetch(
+      (const void *)((uintptr_t)pass.steps + (uintptr_t)(words[i + READER_AHEAD] & ~PATH_ENTER) * sizeof(*pass.steps)));
+    if (!pass_word(&pass, words[i]))
+      break;
+  }
+  taken = i - entries->at;
+  if (!taken)
+    return 0;
+  *ret_branches = pass.branches;
+  *ret_at = pass_at(&pass, words[i - 1]);
+  reader->not_taken += pass.not_taken;
+  walker_set(entries, &pass);
+  entries->at = i;
+  entries->is_lost = false;
+  return taken;
+}
+
+/* ---- what was counted ---- */
+
+/* What the branch of a step did, `executed` times in all, of which the path was left `left` times. */
+static void count_branch(struct lb_trace_count *count, const struct reader_step *step, uint64_t left)
+{
+  uint64_t stayed = count->executed - left;
+  bool is_followed = step->flags & PATH_FOLLOW, is_none = step->flags & PATH_NONE;
+
+  count->from = step->from;
+  count->to = step->to;
+  count->kind = step->small[0];
+  count->length = step->length;
+  count->is_cut = is_none && !is_followed && step->from == step->to;
+  count->taken = is_followed ? stayed : 0;
+  if (!is_none && !(step->flags & (PATH_OPEN | PATH_SILENT)))
+    count->taken += left;
+  count->passed = 0;
+  if (step->small[0] == LB_BRANCH_JCC && (is_followed || !is_none))
+    count->passed = count->executed - count->taken;
+}
+
+/* The counts of a path, which are zero then. Steps that nobody came to are left out. */
+static int path_give(struct lb_trace_reader *reader, uint32_t number, lb_trace_count_function *function, void *context)
+{
+  const struct reader_step *head = &reader->steps[number];
+  uint64_t *left = &reader->counts.left[number];
+  struct lb_trace_count count = {.space = (uint32_t)head->to, .start = head->from};
+  int r = 0;
+
+  for (unsigned i = 1; i <= head->count; i++)
+    count.executed += left[i];
+  for (unsigned i = 1; i <= head->count && count.executed; i++) {
+    const struct reader_step *step = &head[i];
+
+    count_branch(&count, step, left[i]);
+    if (r >= 0)
+      r = function(context, &count);
+    count.executed -= left[i];
+    count.start = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+    left[i] = 0;
+  }
+  return r;
+}
+
+static int pairs_give(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context)
+{
+  struct reader_counts *counts = &reader->counts;
+
+  for (size_t i = 0; i < counts->pair_capacity; i++) {
+    uint32_t number = (uint32_t)(counts->pairs[i].key >> 32), head = (uint32_t)counts->pairs[i].key;
+    const struct reader_step *step = &reader->steps[number];
+    struct lb_trace_count count;
+    int r;
+
+    if (!counts->pairs[i].key)
+      continue;
+    count = (struct lb_trace_count){
+      .space = (uint32_t)reader->steps[step->head].to,
+      .from = step->from,
+      .length = step->length,
+      .kind = step->small[0],
+      .to = reader->steps[head].from,
+      .taken = counts->pairs[i].count,
+    };
+    r = function(context, &count);
+    if (r < 0)
+      return r;
+  }
+  if (counts->pair_capacity)
+    memset(counts->pairs, 0, counts->pair_capacity * sizeof(*counts->pairs));
+  counts->pair_count = 0;
+  return 0;
+}
+
+int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context)
+{
+  size_t count = reader->counts.capacity < reader->step_count ? reader->counts.capacity : reader->step_count;
+
+  for (uint32_t i = 0; i < count; i++)
+    if (reader->steps[i].head == i && reader->steps[i].flags & PATH_HEAD) {
+      int r = path_give(reader, i, function, context);
+
+      if (r < 0)
+        return r;
+      i += reader->steps[i].count;
+    }
+  return pairs_give(reader, function, context);
+}

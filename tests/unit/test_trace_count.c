@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counting instead of giving branches: random runs through random paths, which know their branches, are written, and
+ * what the reader counts and gives together must be those; how often each step was come to is what its entries say.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lastbranch/trace.h"
+#include "test_trace_paths.h"
+
+#define STREAMS 3u
+
+static char folder[] = "/tmp/test-trace-count-XXXXXX";
+static char path[64];
+
+static int group_begin(void **state)
+{
+  (void)state;
+  if (!mkdtemp(folder))
+    return -1;
+  snprintf(path, sizeof(path), "%s/trace", folder);
+  return 0;
+}
+
+static int group_end(void **state)
+{
+  (void)state;
+  unlink(path);
+  return rmdir(folder);
+}
+
+/* ---- lists of numbers that are compared ---- */
+
+struct fact {
+  uint64_t from, to, kind, count;
+};
+
+struct facts {
+  struct fact *list;
+  size_t count, capacity;
+};
+
+static void fact_add(struct facts *facts, uint64_t from, uint64_t to, unsigned kind, uint64_t count)
+{
+  if (!count)
+    return;
+  if (facts->count == facts->capacity) {
+    facts->capacity = facts->capacity ? 2 * facts->capacity : 1024;
+    facts->list = realloc(facts->list, facts->capacity * sizeof(*facts->list));
+  }
+  facts->list[facts->count++] = (struct fact){from, to, kind, count};
+}
+
+static int fact_compare(const void *one, const void *other)
+{
+  return memcmp(one, other, offsetof(struct fact, count));
+}
+
+/* Sorts, and adds up what is the same. */
+static void facts_finish(struct facts *facts)
+{
+  size_t kept = 0;
+
+  if (facts->count)
+    qsort(facts->list, facts->count, sizeof(*facts->list), fact_compare);
+  for (size_t i = 0; i < facts->count; i++)
+    if (kept && !fact_compare(&facts->list[kept - 1], &facts->list[i]))
+      facts->list[kept - 1].count += facts->list[i].count;
+    else
+      facts->list[kept++] = facts->list[i];
+  facts->count = kept;
+}
+
+static void assert_facts(struct facts *one, struct facts *other)
+{
+  facts_finish(one);
+  facts_finish(other);
+  assert_int_equal(one->count, other->count);
+  for (size_t i = 0; i < one->count; i++)
+    assert_memory_equal(&one->list[i], &other->list[i], sizeof(*one->list));
+  free(one->list);
+  free(other->list);
+}
+
+/* ---- what the entries say ---- */
+
+/* Each step that was come to, by entries other than events: what is run before an event is given, not counted. */
+static void reached_add(struct facts *facts, const struct table *table, uint32_t head, uint32_t last)
+{
+  uint64_t start = table->steps[head].from;
+
+  for (uint32_t i = head + 1; i <= last; i++) {
+    const struct path_step *step = &table->steps[i];
+
+    if (!(step->flags & PATH_NONE && !(step->flags & PATH_FOLLOW) && step->from == step->to))
+      fact_add(facts, start, step->from, 0, 1);
+    start = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+  }
+}
+
+static void reached_by(struct facts *facts, const struct run *run)
+{
+  const struct table *table = run->table;
+  uint32_t running = 0;
+
+  for (size_t i = 0; i < run->count; i++) {
+    uint32_t entry = run->entries[i];
+
+    if (entry == PATH_EVENT) {
+      i += PATH_EVENT_WORDS;
+      running = 0;
+    } else if (entry & PATH_ENTER) {
+      running = entry & ~PATH_ENTER;
+    } else if (table->steps[entry].flags & PATH_HEAD) {
+      if (running)
+        reached_add(facts, table, running, running + table->steps[running].count);
+      running = entry;
+    } else if (entry) {
+      reached_add(facts, table, table->steps[entry].head, entry);
+      running = table->steps[entry].next;
+    }
+  }
+}
+
+/* ---- what the reader says ---- */
+
+struct counted {
+  struct facts taken, reached;
+  uint64_t passed;
+};
+
+static int count_take(void *context, const struct lb_trace_count *count)
+{
+  struct counted *counted = context;
+
+  assert_int_equal(count->space, 1);
+  fact_add(&counted->taken, count->from, count->to, count->kind, count->taken);
+  if (!count->is_cut)
+    fact_add(&counted->reached, count->start, count->from, 0, count->executed);
+  counted->passed += count->passed;
+  return 0;
+}
+
+static uint64_t count_read(struct lb_trace_reader *reader, uint32_t stream, struct counted *counted)
+{
+  struct lb_trace_record record;
+  uint64_t branches = 0, numbers[STREAMS] = {0}, passed;
+  int r;
+
+  lb_trace_reader_count(reader, stream);
+  while ((r = lb_trace_reader_next(reader, &record)) > 0) {
+    if (record.type == LB_TRACE_BRANCHES) {
+      assert_int_equal(record.branches.first, numbers[record.branches.stream]);
+      numbers[record.branches.stream] += record.branches.count;
+      for (size_t i = 0; i < record.branches.count; i++)
+        fact_add(&counted->taken, record.branches.branches[i].from, record.branches.branches[i].to,
+                 record.branches.branches[i].kind, 1);
+    } else if (record.type == LB_TRACE_COUNTED) {
+      assert_int_equal(record.counted.first, numbers[record.counted.stream]);
+      numbers[record.counted.stream] += record.counted.count;
+      if (chance(50))
+        assert_int_equal(lb_trace_reader_counts(reader, count_take, counted), 0);
+    } else {
+      assert_int_not_equal(record.type, LB_TRACE_GAP);
+    }
+  }
+  assert_int_equal(r, 0);
+  assert_int_equal(lb_trace_reader_counts(reader, count_take, counted), 0);
+  assert_true(lb_trace_reader_not_taken(reader, &passed) || !counted->passed);
+  if (counted->passed)
+    assert_int_equal(passed, counted->passed);
+  for (unsigned i = 0; i < STREAMS; i++)
+    branches += numbers[i];
+  return branches;
+}
+
+/* ---- tests ---- */
+
+static bool table_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step)
+{
+  const struct table *table = context;
+
+  if (!number || number >= table->count)
+    return false;
+  memcpy(ret_step, &table->steps[number], sizeof(*ret_step));
+  return true;
+}
+
+static void runs_write(struct table *table, struct run *runs)
+{
+  struct lb_trace_writer *writer;
+  size_t given[STREAMS] = {0};
+  unsigned left = STREAMS;
+  uint32_t number;
+
+  assert_int_equal(lb_trace_writer_open(path, &writer), 0);
+  for (unsigned i = 0; i < STREAMS; i++)
+    assert_int_equal(lb_trace_writer_stream(writer, &(struct lb_trace_stream){.name = "thread"}, &number), 0);
+  lb_trace_writer_paths(writer, table_lookup, table);
+  while (left) {
+    unsigned i = random_next() % STREAMS;
+    size_t rest = runs[i].count - given[i], count = random_next() % 3000;
+
+    count = count < rest ? count : rest;
+    assert_int_equal(lb_trace_writer_entries(writer, i, runs[i].entries + given[i], count), 0);
+    given[i] += count;
+    left -= count && given[i] == runs[i].count;
+    if (chance(10))
+      assert_int_equal(lb_trace_writer_flush(writer), 0);
+  }
+  assert_int_equal(lb_trace_writer_close(writer), 0);
+}
+
+/* Streams `first` to `last` of a trace that was written. */
+static void runs_check(const struct run *runs, uint32_t stream)
+{
+  struct facts taken = {0}, reached = {0};
+  struct lb_trace_reader *reader;
+  struct counted counted = {0};
+  uint64_t branches = 0;
+
+  for (unsigned i = 0; i < STREAMS; i++) {
+    if (stream != LB_TRACE_ALL && stream != i)
+      continue;
+    branches += runs[i].branch_count;
+    for (size_t k = 0; k < runs[i].branch_count; k++)
+      fact_add(&taken, runs[i].branches[k].from, runs[i].branches[k].to, runs[i].branches[k].kind, 1);
+    reached_by(&reached, &runs[i]);
+  }
+  assert_int_equal(lb_trace_reader_open(path, &reader), 0);
+  assert_int_equal(count_read(reader, stream, &counted), branches);
+  lb_trace_reader_close(reader);
+  assert_facts(&counted.taken, &taken);
+  assert_facts(&counted.reached, &reached);
+}
+
+static void test_random_counts(void **state)
+{
+  (void)state;
+  for (unsigned round = 0; round < 30; round++) {
+    struct table *table = table_new(1 + (unsigned)(random_next() % 80));
+    struct run runs[STREAMS];
+
+    for (unsigned i = 0; i < STREAMS; i++) {
+      runs[i] = (struct run){.table = table};
+      do
+        run_more(&runs[i], 1 + random_next() % 5000);
+      while (runs[i].open); /* the end of an open branch is not in the trace */
+    }
+    runs_write(table, runs);
+    runs_check(runs, LB_TRACE_ALL);
+    runs_check(runs, (uint32_t)(random_next() % STREAMS));
+    for (unsigned i = 0; i < STREAMS; i++)
+      run_done(&runs[i]);
+    free(table);
+  }
+}
+
+/* A reader that was counting gives branches again when it is rewound, and for a tail. */
+static void test_back(void **state)
+{
+  struct table *table = table_new(40);
+  struct run runs[STREAMS];
+  struct lb_trace_reader *reader;
+  struct lb_trace_record record;
+  size_t given = 0, all = 0;
+
+  (void)state;
+  for (unsigned i = 0; i < STREAMS; i++) {
+    runs[i] = (struct run){.table = table};
+    do
+      run_more(&runs[i], 2000);
+    while (runs[i].open);
+    all += runs[i].branch_count;
+  }
+  runs_write(table, runs);
+  assert_int_equal(lb_trace_reader_open(path, &reader), 0);
+  lb_trace_reader_count(reader, LB_TRACE_ALL);
+  while (lb_trace_reader_next(reader, &record) > 0)
+    ;
+  lb_trace_reader_rewind(reader);
+  while (lb_trace_reader_next(reader, &record) > 0)
+    given += record.type == LB_TRACE_BRANCHES ? record.branches.count : 0;
+  assert_int_equal(given, all);
+  lb_trace_reader_count(reader, LB_TRACE_ALL);
+  assert_int_equal(lb_trace_reader_tail(reader, 1, 100), 0);
+  given = 0;
+  while (lb_trace_reader_next(reader, &record) > 0)
+    given += record.type == LB_TRACE_BRANCHES ? record.branches.count : 0;
+  assert_int_equal(given, 100);
+  lb_trace_reader_close(reader);
+  for (unsigned i = 0; i < STREAMS; i++)
+    run_done(&runs[i]);
+  free(table);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_random_counts),
+    cmocka_unit_test(test_back),
+  };
+
+  return cmocka_run_group_tests(tests, group_begin, group_end);
+}
