@@ -53,14 +53,17 @@ const struct range *range_find(const struct range_list *list, uint64_t address);
 /* ---- the code cache (cache.c) ---- */
 
 enum {
+  CACHE_POOLS = 2,
   CACHE_AREAS = 8,
-  CACHE_AREA_SIZE = 256 << 20,
-  CACHE_UNITS = 1 << 22,
+  CACHE_AREA_SIZE = 128 << 20, /* of one pool; the other's is behind it */
+  CACHE_SIZE_LEAST = 1 << 16,  /* of what is used of an area: control.cache_size */
+  CACHE_UNITS = 1 << 21,       /* of one pool */
   CACHE_INDEX = 1 << 23,
-  CACHE_PLACES = 1 << 27,
-  CACHE_PATH_MOST = 16384, /* bytes of one unit */
-  CACHE_ROOM = 8,          /* bytes before a unit and its edge, for what makes it stale */
-  CACHE_GRAIN = 16,        /* units are longer than this on average */
+  CACHE_PLACES = 1 << 26,   /* of one pool */
+  CACHE_PLACES_MOST = 8192, /* of one unit, with bytes that are kept */
+  CACHE_PATH_MOST = 16384,  /* bytes of one unit */
+  CACHE_ROOM = 8,           /* bytes before a unit and its edge, for what makes it stale */
+  CACHE_GRAIN = 16,         /* units are longer than this on average */
 };
 
 /* Memory for translated code. There are several, because what names memory relative to RIP wants to be near it. */
@@ -68,8 +71,19 @@ struct area {
   uint8_t *code;           /* NULL: not there */
   uint64_t used, size;     /* of the first part, where units are */
   uint64_t cold, cold_end; /* the second part: what runs seldom */
+  uint64_t kept;           /* bytes of it that are kept for units that become stale */
   uint32_t *units;         /* numbers of its units, in the order of their code */
   uint32_t unit_count;
+};
+
+/* Half of all memory of the cache. When one is full, what was translated is given up: an age begins, in the other.
+ * Threads that are in the old one leave it one after another; nothing of the new one leads there, and nothing is tied
+ * in it any more. When the new one is full, too, the old one can be used again once no thread is in it. */
+struct pool {
+  uint32_t age;   /* in which it was begun, 0: never */
+  uint32_t first; /* steps of its paths have this number or a higher one */
+  uint32_t unit_count, place_count;
+  struct area areas[CACHE_AREAS];
 };
 
 /* A path in the cache. */
@@ -119,37 +133,61 @@ struct location {
   bool is_stub;     /* in the code that leaves a path, or between two: no instruction */
 };
 
-/* Is the address in the cache at all? Takes no lock. */
-bool cache_has(const struct runtime *runtime, uint64_t pc);
+/* Is the address in the cache at all, and in which area? The second returns NULL if not. These three take no lock.
+ * locate.c */
+bool cache_has(struct runtime *runtime, uint64_t pc);
+struct area *cache_area_of(struct runtime *runtime, uint64_t pc);
 
-/* Takes no lock: may be called in a signal handler whose thread was in the cache. Returns false when it is not in a
- * unit. */
-bool cache_locate(const struct runtime *runtime, uint64_t pc, struct location *ret_location);
+/* May be called in a signal handler whose thread was in the cache. Returns false when it is not in a unit. */
+bool cache_locate(struct runtime *runtime, uint64_t pc, struct location *ret_location);
 
-/* With the lock held, from here on. */
+/* With the lock held, from here on. Steps and units are of this age, but for one that becomes stale. What there is no
+ * room for is left out, and runtime->is_full says so. */
 int cache_init(struct runtime *runtime);                            /* returns 0 or -errno */
 struct unit *cache_find(struct runtime *runtime, uint64_t address); /* none that is stale */
-struct area *cache_area(struct runtime *runtime, uint64_t address); /* the best for code there, with room for a unit */
+struct area *cache_area(struct runtime *runtime, uint64_t address); /* the best for a unit of code there; NULL: full */
 struct unit *cache_add(struct runtime *runtime, struct area *area, const struct unit *unit);
 void cache_tie(struct runtime *runtime, uint32_t step, struct unit *unit, bool is_new); /* it goes there from now on */
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t step, uint32_t head);
 void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit); /* who comes to a stale one goes on */
 void cache_make_stale(struct runtime *runtime, struct unit *unit);
-void cache_forget(struct runtime *runtime); /* all units: who runs them may go on, nobody finds them */
+void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it */
+void cache_forget(struct runtime *runtime);                  /* all units: who runs them may go on, nobody finds them */
 
-/* Lets indirect branches of this thread find the unit without leaving the cache. And the table of a new thread, in
- * which there is nothing. */
+/* Lets indirect branches of this thread find the unit without leaving the cache. And the table as it is at first: there
+ * is nothing in it. */
 void cache_publish(struct thread *thread, struct unit *unit);
 void cache_lookup_init(struct thread *thread);
+
+/* ---- ages (age.c) ---- */
+
+/* The thread has left the cache, and nothing but its log speaks of where it was. The second, before a system call,
+ * which may last: what age_begin has sent has come by then. */
+void age_leave(struct thread *thread);
+void age_leave_long(struct thread *thread);
+
+/* The thread will go on in the cache as it is now; `is_inside` false: elsewhere. With the lock held, as the next two.
+ */
+void age_enter(struct thread *thread, bool is_inside);
+
+/* Is the step of this age, so that it can be tied? */
+bool age_has_step(const struct runtime *runtime, uint32_t step);
+
+/* The cache is full: begins anew, unless another thread has. The thread that calls has left the cache. If another is
+ * still in what is to be used again, it is sent a signal; until it has left, the lock is free at times. */
+void age_begin(struct thread *thread);
+
+/* Is the thread in a pool that was given up? Takes no lock. */
+bool age_is_over(const struct thread *thread);
 
 /* Bytes of address space that it takes. */
 uint64_t cache_memory(const struct runtime *runtime);
 
 /* ---- the unit at an executable address (translate.c) ---- */
 
-/* Makes it, with the lock held; if it is for an exit, that exit's edge is before it. Returns NULL if its first bytes
- * cannot be read. */
-struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step);
+/* Makes it in that area, with the lock held; if it is for an exit, that exit's edge is before it. Returns NULL if its
+ * first bytes cannot be read. */
+struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area);
 
 /* ---- code that changes (page.c) ---- */
 
@@ -174,6 +212,9 @@ bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip);
 
 /* Bytes of address space that the table of pages takes. */
 uint64_t page_memory(void);
+
+/* The pool is used from now on; what it had before is gone. */
+void page_begin_age(struct runtime *runtime, const struct pool *pool);
 
 #pragma GCC visibility pop
 

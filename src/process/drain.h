@@ -95,6 +95,7 @@ struct drain_slot {
   uint32_t taken; /* entries of the next part that were, too */
   struct drain_view view;
   double moved; /* when there was something new last */
+  double begun; /* when it was opened */
 };
 
 /* A process that has called execve: what it executes will show up, unless it is a program that cannot be recorded. */
@@ -115,6 +116,8 @@ struct process_drain {
   double looked; /* when threads were looked for in the system last */
   bool is_flushed;
   bool is_out_of_streams;
+  uint64_t entry_count; /* that were given to the trace */
+  double waited;        /* seconds that threads waited for us which have ended */
 
   struct drain_slot slots[PROCESS_THREADS];
   uint32_t high;     /* pages below this are looked at */
@@ -122,6 +125,7 @@ struct process_drain {
   struct drain_exec execs[DRAIN_EXECS];
 
   uint64_t note_offset;
+  uint64_t notes_given; /* up to there their memory was given back */
   double note_stuck; /* since when the next note is not there although later ones are; 0: it is not so */
   struct drain_space *spaces;
   size_t space_count;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/base.h"
 #include "process/drain.h"
@@ -16,6 +17,7 @@ enum {
   MODULES_MOST = 1 << 14, /* that a copy of a space gets */
   FILES_MOST = 1 << 16,
   PATH_MOST = 4096,
+  GIVE_BACK = 1 << 20, /* bytes at a time */
 };
 
 #define STUCK_SECONDS 0.5
@@ -254,6 +256,17 @@ static bool notes_skip(struct process_drain *drain, uint64_t used)
   return false;
 }
 
+/* Nobody reads again what was taken: its memory is free for others. */
+static void notes_give_back(struct process_drain *drain)
+{
+  uint64_t end = drain->note_offset / GIVE_BACK * GIVE_BACK;
+
+  if (end <= drain->notes_given)
+    return;
+  madvise(drain->process->memory + process_notes_offset() + drain->notes_given, end - drain->notes_given, MADV_REMOVE);
+  drain->notes_given = end;
+}
+
 static int notes_take(struct process_drain *drain, uint64_t used)
 {
   struct process_note note;
@@ -264,6 +277,7 @@ static int notes_take(struct process_drain *drain, uint64_t used)
     drain->note_stuck = 0;
     r = note_take(drain, &note, bytes);
   }
+  notes_give_back(drain);
   return r;
 }
 

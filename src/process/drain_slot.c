@@ -26,6 +26,40 @@ static size_t slot_log(const struct process_drain *drain, uint32_t number)
          (size_t)number * PROCESS_PARTS * drain->process->part_size;
 }
 
+/* Seconds that the thread waited for us: what its page says, but not more than it was there. */
+static double slot_waited(const struct process_drain *drain, uint32_t number)
+{
+  double waited = 1e-9 * (double)__atomic_load_n(&drain_page(drain, number)->waited, __ATOMIC_RELAXED);
+  double most = drain->now - drain->slots[number].begun;
+
+  return !drain->slots[number].is_open || waited <= 0 ? 0 : waited < most ? waited : most;
+}
+
+void process_drain_costs(const struct process_drain *drain, struct process_costs *ret_costs)
+{
+  uint32_t steps = __atomic_load_n(&drain_control(drain)->step_count, __ATOMIC_RELAXED);
+  struct process_costs costs = {.entries = drain->entry_count, .waited = drain->waited};
+
+  costs.steps = steps < drain->process->step_capacity ? steps : drain->process->step_capacity;
+  for (uint32_t i = 0; i < drain->high; i++)
+    costs.waited += slot_waited(drain, i);
+  *ret_costs = costs;
+}
+
+size_t process_drain_processes(const struct process_drain *drain, uint32_t *ret_processes, size_t most)
+{
+  size_t count = 0, known;
+
+  for (uint32_t i = 0; i < drain->high && count < most; i++) {
+    const struct drain_slot *slot = &drain->slots[i];
+    for (known = 0; known < count && ret_processes[known] != slot->process;)
+      known++;
+    if (slot->is_open && slot->is_visible && known == count)
+      ret_processes[count++] = slot->process;
+  }
+  return count;
+}
+
 static uint32_t part_entries(const struct process_drain *drain)
 {
   return drain->process->part_size / sizeof(uint32_t);
@@ -91,6 +125,7 @@ static int slot_open(struct process_drain *drain, uint32_t number)
     .read = __atomic_load_n(&page->read, __ATOMIC_RELAXED),
     .view = slot->view,
     .moved = drain->now,
+    .begun = drain->now,
   };
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
   return stream_new(drain, page, slot);
@@ -137,6 +172,7 @@ static int part_give(struct process_drain *drain, uint32_t number, uint32_t end,
   slot->taken += wanted;
   slot->moved = drain->moved = drain->now;
   drain->is_flushed = false;
+  drain->entry_count += wanted;
   r = lb_trace_writer_entries(drain->writer, slot->stream, drain->entries, wanted);
   if (r >= 0 && drain->limit && lb_trace_writer_size(drain->writer).bytes >= drain->limit)
     r = drain_limit_reached(drain);
@@ -195,6 +231,7 @@ void slot_close(struct process_drain *drain, uint32_t number)
   uint32_t status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;
 
   drain_thread_ends(drain, slot, __atomic_load_n(&page->end, __ATOMIC_RELAXED));
+  drain->waited += slot_waited(drain, number);
   *slot = (struct drain_slot){0};
   if (number >= WARM_SLOTS)
     madvise(drain->process->memory + slot_log(drain, number), (size_t)PROCESS_PARTS * drain->process->part_size,

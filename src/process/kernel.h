@@ -58,7 +58,8 @@ static inline bool is_failure(int64_t result)
 /* Memory of our own, at the next free of our places; `fd` -1: private, else shared. The result is the kernel's. At the
  * start, or with the lock held. */
 int64_t place_map(uint64_t size, int fd, uint64_t offset);
-uint64_t place_end(void); /* behind what was mapped so */
+uint64_t place_keep(uint64_t size); /* only the place: nothing is mapped there yet. Returns its address */
+uint64_t place_end(void);           /* behind all of these */
 
 static inline uint64_t page_down(uint64_t address)
 {

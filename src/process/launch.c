@@ -21,10 +21,14 @@
 enum {
   DEFAULT_PART = 256 << 10,
   DEFAULT_PART_ALL = 1 << 20,
-  NOTES_SIZE = 256 << 20,
-  STEP_CAPACITY = 1 << 26,
   HIGH_FD = 900,
 };
+
+/* What is read while the programs run is given back at once; what is not stays. */
+static const uint64_t notes_size = UINT64_C(1) << 30, notes_size_all = UINT64_C(1) << 34;
+
+/* Where addresses are limited. */
+enum { NOTES_SIZE_LEAST = 256 << 20, STEP_CAPACITY_LEAST = 1 << 26 };
 
 /* ---- files ---- */
 
@@ -59,12 +63,14 @@ static int runtime_open(void)
 static void control_fill(const struct process *process, const struct process_options *options,
                          const struct resolution *program)
 {
+  const char *cache_size = getenv("LBR_CACHE_SIZE"); /* for tests: a cache that is full soon */
   const struct process_control control = {
     .magic = PROCESS_MAGIC,
     .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
     .options = options->is_alone ? PROCESS_NO_FOLLOW : 0,
     .part_size = process->part_size,
     .notes_size = process->notes_size,
+    .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,
     .step_capacity = process->step_capacity,
     .step_count = 1,
     .error = program->error,
@@ -94,28 +100,39 @@ static void lock_take(struct process *process, int fd)
   control->options |= PROCESS_LOCKED;
 }
 
-/* Most of it is never touched: it takes addresses, not memory. */
-static int shared_open(struct process *process, const struct process_options *options, const struct resolution *program)
+/* Most of it is never touched: it takes addresses, not memory. Returns 0 or -errno. */
+static int shared_map(struct process *process, int fd)
 {
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
                 (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
-  int fd = memfd_create("lbr-shared", MFD_CLOEXEC), result;
-  if (fd < 0)
-    return -errno;
   if (ftruncate(fd, (off_t)size) < 0)
-    goto fail;
+    return -errno;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED)
-    goto fail;
+    return -errno;
   process->memory = memory;
   process->memory_size = size;
+  return 0;
+}
+
+static int shared_open(struct process *process, const struct process_options *options, const struct resolution *program)
+{
+  int fd = memfd_create("lbr-shared", MFD_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  int result = shared_map(process, fd);
+  if (result < 0) {
+    process->notes_size = NOTES_SIZE_LEAST;
+    process->step_capacity = STEP_CAPACITY_LEAST;
+    result = shared_map(process, fd);
+  }
+  if (result < 0) {
+    close(fd);
+    return result;
+  }
   control_fill(process, options, program);
   lock_take(process, fd);
   return fd;
-fail:
-  result = -errno;
-  close(fd);
-  return result;
 }
 
 /* ---- the child ---- */
@@ -241,8 +258,8 @@ static int options_take(struct process *process, const struct process_options *o
   if (!size)
     size = options->is_all ? DEFAULT_PART_ALL : DEFAULT_PART;
   process->part_size = size;
-  process->notes_size = NOTES_SIZE;
-  process->step_capacity = STEP_CAPACITY;
+  process->notes_size = options->is_all ? notes_size_all : notes_size;
+  process->step_capacity = PROCESS_STEPS_MOST;
   return size >= PROCESS_PART_LEAST && size <= PROCESS_PART_MOST && !(size & (size - 1)) ? 0 : -EINVAL;
 }
 

@@ -136,6 +136,9 @@ bool process_thread_is_live(const struct process_thread *thread);
 bool process_thread_has_died(const struct process_thread *thread);
 bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is_group);
 
+/* Has it executed a program that cannot be recorded? Nothing is known of its process from there on. */
+bool process_thread_is_native(const struct process_thread *thread);
+
 /* Entries in the part of the log that is being filled: those up to `log`, which is where the thread was when it last
  * was outside its cache, and what it has written since, up to the first 0. The number of a part is moved before the
  * address: an address that is still in the part before means that nothing is in it. */
@@ -241,6 +244,19 @@ void process_drain_free(struct process_drain *drain); /* takes NULL */
 /* Takes what there is; if that is nothing, sleeps for at most so long or until there is something. Returns the state,
  * which is good until the next call. */
 const struct process_drain_state *process_drain_step(struct process_drain *drain, unsigned milliseconds);
+
+/* What makes a recorded program slow, up to now. */
+struct process_costs {
+  uint64_t entries; /* of logs that were given to the trace */
+  uint32_t steps;   /* that were translated */
+  double waited;    /* seconds that threads waited until their logs were read, all together */
+};
+
+void process_drain_costs(const struct process_drain *drain, struct process_costs *ret_costs);
+
+/* The system's numbers of processes that are recorded now, each once, as far as they are visible. Returns how many, at
+ * most `most`. */
+size_t process_drain_processes(const struct process_drain *drain, uint32_t *ret_processes, size_t most);
 
 /* Ends the sleep of process_drain_step, or the next one. May be called in a signal handler. */
 void process_drain_ring(const struct process *process);

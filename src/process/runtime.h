@@ -94,6 +94,9 @@ struct thread {
   int own_fd;
   struct signal_table *actions; /* the runtime's, or */
   struct signal_table own_actions;
+  uint32_t age;         /* of the cache that it is in, or about to enter; 0: it is outside. Others look at it */
+  uint32_t lookup_age;  /* of what is in its lookup table */
+  uint32_t is_nudged;   /* a signal is under way to it that is to bring it out of an old age */
   bool wants_move;      /* out of a part of the cache that was given up, at the next boundary */
   uint64_t move_mask;   /* signals that are blocked when it has */
   uint32_t generation;  /* of the cache as it knows it */
@@ -134,29 +137,36 @@ static inline struct thread *thread_self(void)
 struct runtime {
   struct process_control *control;
   struct process_state *threads; /* the thread pages, PROCESS_PAGE apart */
-  uint8_t *notes;
-  struct path_step *steps;
+  uint8_t *notes;                /* as far as they are mapped: share.c */
+  struct path_step *steps;       /* of these, those that this program has numbers of */
   uint32_t part_size, step_capacity, mode, options;
-  uint64_t notes_size;
+  uint64_t notes_size, notes_start, notes_end;    /* all of them; what is mapped */
+  uint8_t steps_mapped[PROCESS_STEPS_MOST >> 23]; /* a bit for each 2^20 steps */
+  uint32_t piece_count;                           /* bits that are set */
+  bool has_thread;                                /* GS points to the first */
   int fd;            /* of the shared memory: kept open for execve, hidden from the application */
   const char *exe;   /* absolute path of the program */
   uint32_t space;    /* address space */
   bool has_wrgsbase; /* GS can be set without a system call */
   bool is_confined;  /* the application has a seccomp filter: no system calls of our own where it can be helped */
   uint32_t lock;     /* 0 free, 1 taken, 2 taken and waited for */
+  uint64_t holder;   /* numbers of process and thread that have it, as far as they say so */
 
   struct range_list executable;
 
-  struct area areas[CACHE_AREAS];
-  struct unit *units; /* in the order of their making */
-  uint32_t unit_count;
-  uint32_t *index; /* hash table by address: number of the unit + 1 */
-  struct place *places;
-  uint32_t place_count;
+  struct pool pools[CACHE_POOLS], *pool; /* the one that is filled */
+  uint32_t age;                          /* times that a pool was begun: read without the lock, too */
+  bool is_full;                          /* something had no room */
+  uint64_t area_size;                    /* bytes that are used of an area, */
+  uint32_t area_most, unit_most;         /* and so many of them, and units */
+  struct unit *units;                    /* those of the pools one behind another, in the order of their making */
+  uint32_t units_made;                   /* so far */
+  uint32_t *index;                       /* hash table by address: number of the unit + 1 */
+  struct place *places;                  /* as the units */
   struct habit *habits;
   uint32_t habit_count;
   uint32_t turns, next_profile, samples; /* parts that were filled; when to look at one again; how often that was */
-  uint32_t generation, generation_units, generation_turn; /* times the cache was begun anew; units and turns then */
+  uint32_t generation, generation_units, generation_turn;       /* times paths were begun anew; units and turns then */
   uint32_t number_next, number_end, number_count, number_space; /* step numbers that are this space's to use */
   uint64_t *local; /* by step: address of the rel32 by which it leaves; of a head: number of the unit */
   struct page_table *pages;
@@ -168,6 +178,9 @@ extern struct runtime the_runtime;
 /* lock.c */
 void runtime_lock(struct runtime *runtime);
 void runtime_unlock(struct runtime *runtime);
+
+/* A process of one thread that shared the memory has ended: if it had the lock, it has it no longer. */
+void runtime_unlock_for(struct runtime *runtime, uint32_t process);
 
 /* main.c; the first is called from start.S. */
 _Noreturn void runtime_main(uint64_t *stack);
@@ -248,6 +261,22 @@ uint64_t profile_target(const struct runtime *runtime, uint64_t address);
  * it runs. Takes the lock. */
 bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count);
 
+/* ---- the shared memory, as far as it is mapped (share.c); at the start, or with the lock held ---- */
+
+void share_init(struct runtime *runtime);
+
+/* Maps the steps from `first` to before `end`, and what is said about them. Returns false: it cannot be. */
+bool share_steps(struct runtime *runtime, uint32_t first, uint32_t end);
+
+/* Where the bytes of notes from `at` on are, until the next call; NULL: they cannot be mapped. */
+uint8_t *share_note(struct runtime *runtime, uint64_t at, uint64_t size);
+
+/* A filter of system calls may be set now, after which nothing is mapped any more: maps what will do for long. */
+void share_for_filter(struct runtime *runtime);
+
+/* Bytes of address space, with what may come. */
+uint64_t share_memory(const struct runtime *runtime, bool is_private);
+
 /* ---- notes (note.c) ---- */
 
 void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
@@ -303,6 +332,7 @@ struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded);
 /* Gives back the region of a thread that never ran, or no longer can. */
 void thread_free(struct thread *thread);
 
+struct thread *thread_first(void); /* of all regions, used or not; with the lock held */
 uint64_t thread_regions_end(void); /* regions are between PLACE_REGIONS and this */
 
 /* Makes GS point to it, fills in what only the new thread itself knows, and makes it THREAD_LIVE. */

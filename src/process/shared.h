@@ -24,6 +24,7 @@ enum {
   PROCESS_PARTS = 4,          /* of a log */
   PROCESS_PART_LEAST = 1 << 16,
   PROCESS_PART_MOST = 1 << 28,
+  PROCESS_STEPS_MOST = 1 << 28, /* in all processes together */
 };
 
 /* Why the runtime gave up. */
@@ -52,6 +53,7 @@ struct process_control {
   uint32_t options;    /* enum process_option */
   uint32_t part_size;  /* bytes of a part of a log: a power of two */
   uint64_t notes_size; /* bytes */
+  uint64_t cache_size; /* bytes of translated code, 0: as many as there is room for; at least some. For tests */
   uint32_t step_capacity;
   uint32_t step_count;   /* numbers given out; the first number is 1. Those not yet filled have flags 0 and head 0 */
   uint64_t notes_used;   /* bytes given out */
@@ -63,8 +65,11 @@ struct process_control {
   uint32_t error;        /* enum process_error: the first that came */
   int32_t system_error;  /* the -errno behind it, or 0 */
   uint32_t error_process;
-  uint64_t address; /* in the application, where it happened */
-  uint64_t number;  /* of the system call or signal, if one is to blame */
+  uint64_t address;   /* in the application, where it happened */
+  uint64_t number;    /* of the system call or signal, if one is to blame */
+  uint32_t code_lost; /* there was no room for notes of code: those of steps from this one on are missing. 0: no */
+  uint32_t ages;      /* times that a cache was full and begun anew, in all processes together */
+  uint32_t nudges;    /* signals that were sent for it */
 };
 
 /* ---- a thread ---- */
@@ -116,6 +121,7 @@ struct process_state {
   char name[16];
   uint32_t numbering; /* which PID namespace the system's numbers are of: the same number means the same, 0 is ours */
   uint32_t unused_last;
+  uint64_t waited; /* nanoseconds that it waited for the parent to read its log */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

@@ -397,13 +397,23 @@ static const struct code_note *code_find(const struct space *space, uint64_t add
   return best;
 }
 
+static uint32_t control_code_lost(const struct process *process)
+{
+  struct process_control control;
+
+  memcpy(&control, process->memory, sizeof(control));
+  return control.code_lost;
+}
+
 size_t process_spaces_code(struct process_spaces *spaces, uint32_t space, uint32_t step, uint64_t address,
                            uint8_t *bytes, size_t size)
 {
   const struct code_note *code = NULL;
   const struct space *found;
-  uint32_t own;
+  uint32_t own, lost = control_code_lost(spaces->process);
 
+  if (lost && step >= lost) /* what is known may be older */
+    return 0;
   if (step_space(spaces, step, &own) && (found = space_get(spaces, own)))
     code = code_find(found, address, step);
   if (!code && (found = space_get(spaces, space)))

@@ -105,6 +105,12 @@ bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is
   return thread->end == END_EXIT || thread->end == END_EXIT_GROUP;
 }
 
+/* What executes a program that is recorded is found GONE: by that program. */
+bool process_thread_is_native(const struct process_thread *thread)
+{
+  return thread->status == THREAD_LIVE && thread->end == END_EXEC;
+}
+
 /* ---- entries ---- */
 
 /* The entries from `first` to `last`, counted since the beginning, which lie in one part or several. */

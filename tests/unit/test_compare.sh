@@ -36,6 +36,11 @@ process fork deep-forks
 signal nested resethand pending frame-mask realtime onstack restart-read suspend wait leave
 state frame flags alignment
 END
+  # A cache that is full every few paths.
+  for words in kinds signal thread process modify jit-static signals-static 'cases/code-static in-place' \
+    'cases/signal-static nested' 'cases/process-static fork'; do
+    echo "--env LBR_CACHE_SIZE=4000 $folder/$words"
+  done
   # The recorder does not register restartable sequences: libc goes another way.
   for words in 'state-static cpu-number' 'thread-static in-order' \
     'signal-static masked-thread'; do

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # test_random.sh LBR ORACLE SOURCES [FIRST LAST]: random programs (SOURCES/random-program), numbers FIRST to LAST. Their
-# branches under `lbr record` must be those of single steps, also while signals come at any instruction; and what they
-# compute must be right when they run longer than anybody can step them.
+# branches under `lbr record` must be those of single steps, also while signals come at any instruction, and with a cache
+# so small that what was translated is given up every few paths; and what they compute must be right when they run longer
+# than anybody can step them.
 . "$(dirname "$0")/shell.sh"
 oracle=$(realpath "$2")
 sources=$(realpath "$3")
@@ -34,9 +35,14 @@ for number in $(seq "$first" "$last"); do
   build short "$number"
   check "$number: the branches of single steps" "$sources/compare" "$lbr" "$oracle" "$scratch/short"
   check "$number: the same between signals" "$sources/compare" "$lbr" "$oracle" --storm x "$scratch/short"
+  check "$number: a small cache" "$sources/compare" "$lbr" "$oracle" --env LBR_CACHE_SIZE=1 "$scratch/short"
+  check "$number: a small cache, between signals" \
+    "$sources/compare" "$lbr" "$oracle" --env LBR_CACHE_SIZE=10000 --storm x "$scratch/short"
   build long "$number" 50
   ./long >want
   "$lbr" run -- ./long x >got 2>&1
   check "$number: what it computes, with signals" diff want got
+  LBR_CACHE_SIZE=20000 "$lbr" run -- ./long x >got 2>&1
+  check "$number: what it computes, with a small cache" diff want got
 done
 exit "$((failures != 0))"

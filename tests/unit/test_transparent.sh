@@ -55,7 +55,7 @@ limits=' state:segment state:segment-instructions state:restartable view:status 
 
 wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
-for program in code death fault filter frame memory process signal state storm thread view loader exception; do
+for program in code death fault filter frame fresh memory process signal state storm thread view loader exception; do
   wanted $program && [ -x $program ] || continue
   for name in $(./$program); do
     [ -z "$only_case" ] || [ "$only_case" = "$name" ] || continue
@@ -74,6 +74,24 @@ if wanted static; then
   same 'static thread storage' ./thread-static storage
   same 'static process spawn' ./process-static spawn
   same 'static view vector' ./view-static vector
+fi
+
+# A cache that is full all the time: what was translated is given up again and again. With the smaller one a path does
+# not live long; with the other, threads are in old ones when it is full again.
+if wanted small; then
+  plain=("${clean[@]}")
+  for size in 20000 200000; do
+    clean=("${plain[@]}" "LBR_CACHE_SIZE=$size")
+    for name in alone signals threads children; do
+      same "small cache: fresh $name, $size" ./fresh "$name" 60
+    done
+    same "small cache: memory locked, $size" ./memory locked
+    for words in 'code protect' 'code in-place' 'code two-mappings' 'code trampolines' 'fault memory' 'process vfork' \
+      'process deep-forks' 'signal nested' 'thread fork' 'thread many-at-once' 'filter usual' 'storm threads'; do
+      same "small cache: $words, $size" ./$words # two words
+    done
+  done
+  clean=("${plain[@]}")
 fi
 
 # Every exit status, every signal.

@@ -10,9 +10,13 @@
 
 #include "process/runtime.h"
 
-enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STUB_MOST = 128 };
+enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STUB_MOST = 128, ASK_MOST = 32 };
+enum { BOTH_SIZE = CACHE_POOLS * CACHE_AREA_SIZE, AREA_START = 64 };
 
 static const uint64_t area_units_size = CACHE_AREA_SIZE / CACHE_GRAIN / 2 * sizeof(uint32_t);
+static const uint64_t units_size = CACHE_POOLS * (uint64_t)CACHE_UNITS * sizeof(struct unit);
+static const uint64_t places_size = CACHE_POOLS * (uint64_t)CACHE_PLACES * sizeof(struct place);
+static const uint64_t index_size = CACHE_INDEX * sizeof(uint32_t);
 static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an instruction */
 
 static void *memory_for(uint64_t size)
@@ -21,23 +25,40 @@ static void *memory_for(uint64_t size)
   return is_failure(memory) ? NULL : (void *)memory;
 }
 
+/* For tests the cache can be so small that it is full all the time: one area, few units. */
+static void limits_set(struct runtime *runtime, uint64_t size)
+{
+  enum { UNIT_SIZE = 512, UNITS_LEAST = 4 };
+  bool is_small = size && size < CACHE_AREA_SIZE;
+  runtime->area_size = !is_small ? CACHE_AREA_SIZE : size < CACHE_SIZE_LEAST ? CACHE_SIZE_LEAST : page_up(size);
+  runtime->area_most = is_small ? 1 : CACHE_AREAS;
+  runtime->unit_most = is_small ? (uint32_t)(size / UNIT_SIZE) + UNITS_LEAST : CACHE_UNITS;
+}
+
 int cache_init(struct runtime *runtime)
 {
-  runtime->units = memory_for(CACHE_UNITS * sizeof(*runtime->units));
-  runtime->index = memory_for(CACHE_INDEX * sizeof(*runtime->index));
-  runtime->places = memory_for((uint64_t)CACHE_PLACES * sizeof(*runtime->places));
-  runtime->local = memory_for((uint64_t)runtime->step_capacity * sizeof(*runtime->local));
-  bool is_good = runtime->units && runtime->index && runtime->places && runtime->local;
+  limits_set(runtime, runtime->control->cache_size);
+  runtime->age = 1;
+  runtime->pool = runtime->pools;
+  runtime->pool->age = 1;
+  runtime->units = memory_for(units_size);
+  runtime->index = memory_for(index_size);
+  runtime->places = memory_for(places_size);
+  bool is_good = runtime->units && runtime->index && runtime->places;
   return is_good ? 0 : -12;
 }
 
 uint64_t cache_memory(const struct runtime *runtime)
 {
-  uint64_t size = CACHE_UNITS * sizeof(*runtime->units) + CACHE_INDEX * sizeof(*runtime->index) +
-                  (uint64_t)CACHE_PLACES * sizeof(*runtime->places) + runtime->step_capacity * sizeof(*runtime->local);
-  for (unsigned i = 0; i < CACHE_AREAS && runtime->areas[i].code; i++)
-    size += CACHE_AREA_SIZE + area_units_size;
+  uint64_t size = units_size + index_size + places_size;
+  for (unsigned i = 0; i < CACHE_AREAS && runtime->pools[0].areas[i].code; i++)
+    size += BOTH_SIZE + CACHE_POOLS * area_units_size;
   return size;
+}
+
+static unsigned pool_number(const struct runtime *runtime, const struct pool *pool)
+{
+  return (unsigned)(pool - runtime->pools);
 }
 
 /* ---- areas ---- */
@@ -54,51 +75,74 @@ static int64_t map_near(uint64_t address)
   enum { STEP = 64 << 20, TRIES = 16 };
   uint64_t base = address & ~(uint64_t)(STEP - 1);
   for (uint64_t i = 1; i <= TRIES; i++) {
-    uint64_t wish = base - i * STEP - CACHE_AREA_SIZE;
+    uint64_t wish = base - i * STEP - BOTH_SIZE;
     if (base < 4096 * (uint64_t)STEP) /* low addresses are left to the application */
       break;
     int64_t code =
-      kernel_map(wish, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      kernel_map(wish, BOTH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (code == (int64_t)wish)
       return code;
     if (!is_failure(code))
-      kernel_call(__NR_munmap, (uint64_t)code, CACHE_AREA_SIZE, 0, 0, 0, 0);
+      kernel_call(__NR_munmap, (uint64_t)code, BOTH_SIZE, 0, 0, 0, 0);
   }
-  return kernel_map(0, CACHE_AREA_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS, -1, 0);
+  return kernel_map(0, BOTH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS, -1, 0);
 }
 
-static bool area_open(struct area *area, uint64_t address)
+static void area_clear(const struct runtime *runtime, struct area *area)
+{
+  area->used = AREA_START;
+  area->size = area->cold = runtime->area_size / 2;
+  area->cold_end = runtime->area_size;
+  area->kept = 0;
+  __atomic_store_n(&area->unit_count, 0, __ATOMIC_RELEASE);
+}
+
+/* In both pools. */
+static bool area_open(struct runtime *runtime, unsigned number, uint64_t address)
 {
   int64_t code = map_near(address);
-  uint32_t *units = memory_for(area_units_size);
+  uint32_t *units = memory_for(CACHE_POOLS * area_units_size);
   if (is_failure(code) || !units)
     return false;
-  kernel_call(__NR_madvise, (uint64_t)code, CACHE_AREA_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
-  kernel_call(__NR_madvise, (uint64_t)code, CACHE_AREA_SIZE, MADV_DONTDUMP, 0, 0, 0);
-  *area = (struct area){.code = (uint8_t *)code,
-                        .used = 64,
-                        .size = CACHE_AREA_SIZE / 2,
-                        .cold = CACHE_AREA_SIZE / 2,
-                        .cold_end = CACHE_AREA_SIZE,
-                        .units = units};
+  kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
+  kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_DONTDUMP, 0, 0, 0);
+  for (unsigned i = 0; i < CACHE_POOLS; i++) {
+    struct area *area = &runtime->pools[i].areas[number];
+    *area = (struct area){.code = (uint8_t *)code + (uint64_t)i * CACHE_AREA_SIZE,
+                          .units = units + i * area_units_size / sizeof(*units)};
+    area_clear(runtime, area);
+  }
   return true;
+}
+
+void pool_clear(struct runtime *runtime, struct pool *pool)
+{
+  pool->unit_count = pool->place_count = 0;
+  for (unsigned i = 0; i < CACHE_AREAS && pool->areas[i].code; i++)
+    area_clear(runtime, &pool->areas[i]);
 }
 
 static bool area_has_room(const struct area *area, uint64_t size)
 {
-  return area->code && area->size - area->used >= size && area->cold_end - area->cold >= size;
+  return area->code && area->size - area->used >= size && area->cold_end - area->cold >= size + area->kept;
+}
+
+static bool pool_has_room(const struct runtime *runtime)
+{
+  const struct pool *pool = runtime->pool;
+  return pool->unit_count < runtime->unit_most && pool->place_count < CACHE_PLACES - CACHE_PLACES_MOST;
 }
 
 /* Addresses below 2 GiB can be named from everywhere. */
 struct area *cache_area(struct runtime *runtime, uint64_t address)
 {
   struct area *some = NULL;
-  for (unsigned i = 0; i < CACHE_AREAS; i++) {
-    struct area *area = &runtime->areas[i];
+  for (unsigned i = 0; i < runtime->area_most && pool_has_room(runtime); i++) {
+    struct area *area = &runtime->pool->areas[i];
     bool is_new = !area->code;
     if (is_new && some && address < INT32_MAX)
       return some;
-    if (is_new && !area_open(area, address))
+    if (is_new && !area_open(runtime, i, address))
       break;
     if (area_has_room(area, CACHE_PATH_MOST)) {
       if (is_new || address < INT32_MAX || is_near(area->code, address))
@@ -106,28 +150,32 @@ struct area *cache_area(struct runtime *runtime, uint64_t address)
       some = area;
     }
   }
-  if (!some)
+  if (!some && !runtime->pool->unit_count)
     runtime_fail(PROCESS_E_CACHE_FULL, 0, address);
+  runtime->is_full |= !some;
   return some;
 }
 
-/* A few bytes near some code: of what is run often, or seldom. */
-static struct emitter stub_begin(struct runtime *runtime, const uint8_t *near, bool is_cold, struct area **ret_area)
+/* A few bytes near some code: of what is run often, or seldom. Returns false: there is no room. */
+static bool stub_begin(struct runtime *runtime, const uint8_t *near, bool is_cold, struct emitter *ret_emitter,
+                       struct area **ret_area)
 {
   for (unsigned i = 0; i < CACHE_AREAS; i++) {
-    struct area *area = &runtime->areas[i];
+    struct area *area = &runtime->pool->areas[i];
     if (area_has_room(area, STUB_MOST) && is_near(area->code, (uint64_t)near)) {
       *ret_area = area;
-      return (struct emitter){area->code + (is_cold ? area->cold : area->used)};
+      *ret_emitter = (struct emitter){area->code + (is_cold ? area->cold : area->used)};
+      return true;
     }
   }
-  runtime_fail(PROCESS_E_CACHE_FULL, 0, 0);
+  runtime->is_full = true;
+  return false;
 }
 
 static void stub_end(struct area *area, const struct emitter *emitter)
 {
   uint64_t end = (uint64_t)(emitter->at - area->code);
-  if (end > area->size)
+  if (end >= area->size)
     area->cold = (end + 7) & ~7ull;
   else
     area->used = end;
@@ -158,35 +206,40 @@ struct unit *cache_find(struct runtime *runtime, uint64_t address)
 
 struct unit *cache_add(struct runtime *runtime, struct area *area, const struct unit *unit)
 {
-  if (runtime->unit_count == CACHE_UNITS)
-    runtime_fail(PROCESS_E_CACHE_FULL, 0, unit->address);
-  uint32_t number = runtime->unit_count;
+  struct pool *pool = runtime->pool;
+  uint32_t number = pool_number(runtime, pool) * CACHE_UNITS + pool->unit_count++;
   struct unit *kept = &runtime->units[number];
   uint32_t *slot = index_slot(runtime, unit->address);
   *kept = *unit;
   runtime->local[unit->head] = number;
   area->units[area->unit_count] = number;
+  area->kept += ASK_MOST;
   __atomic_store_n(&area->unit_count, area->unit_count + 1, __ATOMIC_RELEASE);
-  __atomic_store_n(&runtime->unit_count, number + 1, __ATOMIC_RELEASE);
+  runtime->units_made++;
   *slot = number + 1;
   return kept;
 }
 
+/* Memory that the program has locked is not given back. */
 void cache_forget(struct runtime *runtime)
 {
-  kernel_call(__NR_madvise, (uint64_t)runtime->index, CACHE_INDEX * sizeof(*runtime->index), MADV_DONTNEED, 0, 0, 0);
+  if (runtime->is_confined ||
+      kernel_call(__NR_madvise, (uint64_t)runtime->index, index_size, MADV_DONTNEED, 0, 0, 0) < 0)
+    memset(runtime->index, 0, index_size);
 }
 
 /* ---- ways ---- */
 
-/* From here to code that may be out of reach of a rel32. */
+/* From here to code that may be out of reach of a rel32. These that make ways return NULL: there is no room. */
 static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, const uint8_t *to)
 {
   int64_t distance = to - site;
   if (distance < reach && distance > -reach)
     return to;
   struct area *area;
-  struct emitter emitter = stub_begin(runtime, site, true, &area);
+  struct emitter emitter;
+  if (!stub_begin(runtime, site, true, &emitter, &area))
+    return NULL;
   const uint8_t *stub = emitter.at;
   emit_bytes(&emitter, (const uint8_t[]){0xFF, 0x25, 0, 0, 0, 0}, 6); /* jmp *0(%rip) */
   emit_u64(&emitter, (uint64_t)to);
@@ -198,7 +251,9 @@ static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, con
 static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, uint64_t next)
 {
   struct area *area;
-  struct emitter emitter = stub_begin(runtime, unit->code, false, &area);
+  struct emitter emitter;
+  if (!stub_begin(runtime, unit->code, false, &emitter, &area))
+    return NULL;
   uint8_t *entry = emitter.at;
   emit_compare(&emitter, unit->address);
   emit_byte(&emitter, 0xE3); /* jrcxz hit */
@@ -225,18 +280,20 @@ static uint64_t *lookup_table(const struct thread *thread)
 void cache_publish(struct thread *thread, struct unit *unit)
 {
   uint64_t *slot = lookup_table(thread) + (unit->address & 0xFFFF);
-  if (*slot != (uint64_t)leave_indirect) {
-    *slot = (uint64_t)indirect_way(thread->runtime, unit, *slot);
-    return;
-  }
-  if (!unit->indirect)
-    unit->indirect = indirect_way(thread->runtime, unit, (uint64_t)leave_indirect);
-  *slot = (uint64_t)unit->indirect;
+  uint8_t *way = unit->indirect;
+  age_enter(thread, true);
+  if (*slot != (uint64_t)leave_indirect)
+    way = indirect_way(thread->runtime, unit, *slot);
+  else if (!way)
+    way = unit->indirect = indirect_way(thread->runtime, unit, (uint64_t)leave_indirect);
+  if (way)
+    *slot = (uint64_t)way;
 }
 
 void cache_lookup_init(struct thread *thread)
 {
   uint64_t *table = lookup_table(thread);
+  thread->lookup_age = thread->runtime->age;
   for (unsigned i = 0; i < 65536; i++)
     table[i] = (uint64_t)leave_indirect;
 }
@@ -255,8 +312,11 @@ void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t
 static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const struct unit *unit, bool is_explicit)
 {
   struct area *area;
-  const uint8_t *target = in_reach(runtime, (const uint8_t *)runtime->local[number], unit->code);
-  struct emitter emitter = stub_begin(runtime, (const uint8_t *)runtime->local[number], false, &area);
+  struct emitter emitter;
+  const uint8_t *site = (const uint8_t *)runtime->local[number];
+  const uint8_t *target = in_reach(runtime, site, unit->code);
+  if (!target || !stub_begin(runtime, site, false, &emitter, &area))
+    return NULL;
   const uint8_t *edge = emitter.at;
   cache_write_edge(runtime, &emitter, number, is_explicit ? unit->head : 0);
   emit_jump(&emitter, target);
@@ -272,11 +332,14 @@ void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool
   bool is_foreign = step->space != runtime->space;
   if (!is_foreign && step->next)
     return;
-  if (!is_foreign)
-    __atomic_store_n(&step->next, unit->head, __ATOMIC_RELEASE);
   int64_t distance = unit->edge - site;
   bool is_edge = is_new && !is_foreign && distance < reach && distance > -reach;
-  emit_patch(site, is_edge ? unit->edge : edge_make(runtime, number, unit, is_foreign));
+  const uint8_t *edge = is_edge ? unit->edge : edge_make(runtime, number, unit, is_foreign);
+  if (!edge)
+    return;
+  if (!is_foreign)
+    __atomic_store_n(&step->next, unit->head, __ATOMIC_RELEASE);
+  emit_patch(site, edge);
 }
 
 /* The bytes before a unit and its edge hold a jump, the number in one word of memory. */
@@ -287,11 +350,13 @@ static void stale_lead(struct unit *unit, const uint8_t *to)
   emit_patch(jump + 1, to);
 }
 
+/* There is room for it in any case: of an old age, too. */
 static const uint8_t *ask_make(struct runtime *runtime, const struct unit *unit)
 {
-  struct area *area;
-  struct emitter emitter = stub_begin(runtime, unit->code, true, &area);
+  struct area *area = cache_area_of(runtime, (uint64_t)unit->code);
+  struct emitter emitter = {area->code + area->cold};
   const uint8_t *stub = emitter.at;
+  area->kept -= ASK_MOST;
   emit_exit_number(&emitter, unit->head);
   emit_leave(&emitter, STATE_LEAVE_STALE);
   stub_end(area, &emitter);
@@ -319,8 +384,10 @@ void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
   if (unit->is_checked)
     return;
   struct area *area;
+  struct emitter emitter;
   const uint8_t *target = in_reach(runtime, old->code, unit->code);
-  struct emitter emitter = stub_begin(runtime, old->code, true, &area);
+  if (!target || !stub_begin(runtime, old->code, true, &emitter, &area))
+    return;
   const uint8_t *stub = emitter.at;
   emit_log(&emitter, PATH_ENTER | unit->head);
   emit_jump(&emitter, target);
@@ -328,68 +395,4 @@ void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
   stale_lead(old, stub);
   old->led_next = unit->led;
   unit->led = (uint32_t)(old - runtime->units) + 1;
-}
-
-/* ---- back to the application ---- */
-
-static const struct area *area_of(const struct runtime *runtime, uint64_t pc)
-{
-  for (unsigned i = 0; i < CACHE_AREAS; i++) {
-    const struct area *area = &runtime->areas[i];
-    if (area->code && pc - (uint64_t)area->code < CACHE_AREA_SIZE)
-      return area;
-  }
-  return NULL;
-}
-
-bool cache_has(const struct runtime *runtime, uint64_t pc)
-{
-  return area_of(runtime, pc) != NULL;
-}
-
-/* The last unit of the area that begins at or before the address, or NULL. */
-static const struct unit *unit_before(const struct runtime *runtime, const struct area *area, uint64_t pc)
-{
-  uint32_t low = 0, high = __atomic_load_n(&area->unit_count, __ATOMIC_ACQUIRE);
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if ((uint64_t)runtime->units[area->units[middle]].code <= pc)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low ? &runtime->units[area->units[low - 1]] : NULL;
-}
-
-/* Walks along the path up to the instruction whose translation holds the offset. */
-static void walk_to(const struct runtime *runtime, const struct unit *unit, uint32_t offset, struct location *location)
-{
-  const struct place *place = runtime->places + unit->place;
-  const struct path_step *step = runtime->steps + unit->head;
-  location->address = unit->address;
-  for (unsigned i = 1; i < unit->place_count && place[1].code <= offset; i++, place++) {
-    bool is_branch = place->spilled & PLACE_BRANCH;
-    if (is_branch)
-      location->passed++;
-    step += is_branch;
-    location->address = is_branch && step->flags & PATH_FOLLOW ? step->to : location->address + place->length;
-  }
-  bool is_before = offset < place->code; /* before the first: R11 is given back there */
-  location->is_boundary = is_before ? !offset : offset == place->code;
-  location->spilled = offset >= place->code + 9u ? place->spilled & ~(unsigned)PLACE_BRANCH : 0;
-  if (!unit->uses_r11 || is_before)
-    location->spilled |= PLACE_R11;
-}
-
-bool cache_locate(const struct runtime *runtime, uint64_t pc, struct location *ret_location)
-{
-  const struct area *area = area_of(runtime, pc);
-  const struct unit *unit = area ? unit_before(runtime, area, pc) : NULL;
-  *ret_location = (struct location){.is_stub = true};
-  if (!unit || pc - (uint64_t)unit->code >= unit->size)
-    return false;
-  uint32_t offset = (uint32_t)(pc - (uint64_t)unit->code);
-  ret_location->is_stub = false;
-  walk_to(runtime, unit, offset, ret_location);
-  return true;
 }

@@ -26,34 +26,51 @@ static bool is_good(struct thread *thread, const struct unit *unit)
   return true;
 }
 
-/* The unit at the address, or NULL: nothing can be executed there. With the lock held. If it is made now, it is for
- * that exit. */
+/* Takes the lock; an age may have ended. */
+static void dispatch_begin(struct thread *thread)
+{
+  age_leave(thread);
+  runtime_lock(thread->runtime);
+  if (thread->runtime->is_full)
+    age_begin(thread);
+}
+
+/* The unit at the address, or NULL: nothing can be executed there. Between dispatch_begin and dispatch_end; again an
+ * age may end. If it is made now, it is for that exit, if that is of this age. */
 static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t edge_step)
 {
   struct runtime *runtime = thread->runtime;
-  struct unit *unit = cache_find(runtime, address);
-  if (unit && is_good(thread, unit))
-    return unit;
-  if (unit)
-    cache_make_stale(runtime, unit);
-  return range_find(&runtime->executable, address) ? translate(thread, address, edge_step) : NULL;
+  for (;;) {
+    struct unit *unit = cache_find(runtime, address);
+    if (unit && is_good(thread, unit))
+      return unit;
+    if (unit)
+      cache_make_stale(runtime, unit);
+    if (!range_find(&runtime->executable, address))
+      return NULL;
+    struct area *area = cache_area(runtime, address);
+    if (area)
+      return translate(thread, address, edge_step && age_has_step(runtime, edge_step) ? edge_step : 0, area);
+    age_begin(thread);
+  }
 }
 
 /* Where nothing can be executed the application goes by itself, and gets the fault that it would have got. What is ours
  * must not be executed by it: it goes where nothing is, and signal.c says that it was there. */
-static void resume_at(struct thread *thread, const struct unit *unit)
+static void dispatch_end(struct thread *thread, const struct unit *unit)
 {
   uint64_t rip = thread->state->rip;
+  age_enter(thread, unit);
+  runtime_unlock(thread->runtime);
   thread->state->native = !unit && map_is_ours(thread->runtime, rip, 1) ? PLACE_NOWHERE : rip;
   thread->state->resume = unit ? (uint64_t)unit->code : (uint64_t)native_enter;
 }
 
 void dispatch_to(struct thread *thread)
 {
-  runtime_lock(thread->runtime);
+  dispatch_begin(thread);
   struct unit *unit = unit_at(thread, thread->state->rip, 0);
-  runtime_unlock(thread->runtime);
-  resume_at(thread, unit);
+  dispatch_end(thread, unit);
   if (unit)
     log_put(thread, PATH_ENTER | unit->head);
 }
@@ -80,14 +97,13 @@ void dispatch_direct(void)
   uint64_t target = exit_target(step);
   thread->state->rip = target;
   log_put(thread, number);
-  runtime_lock(runtime);
-  uint32_t count = runtime->unit_count;
+  dispatch_begin(thread);
+  uint32_t count = runtime->units_made;
   struct unit *unit = unit_at(thread, target, step->space == runtime->space ? number : 0);
-  if (unit && !unit->is_checked)
-    cache_tie(runtime, number, unit, runtime->unit_count != count && unit->is_for_edge);
+  if (unit && !unit->is_checked && age_has_step(runtime, number))
+    cache_tie(runtime, number, unit, runtime->units_made != count && unit->is_for_edge);
   bool is_tied = unit && step->next == unit->head;
-  runtime_unlock(runtime);
-  resume_at(thread, unit);
+  dispatch_end(thread, unit);
   if (unit && !is_tied)
     log_put(thread, PATH_ENTER | unit->head);
 }
@@ -186,12 +202,11 @@ void dispatch_indirect(void)
   }
   if (state->rip >= VSYSCALL_PAGE && dispatch_vsyscall(thread))
     return;
-  runtime_lock(thread->runtime);
+  dispatch_begin(thread);
   struct unit *unit = unit_at(thread, state->rip, 0);
   if (unit && !unit->is_checked)
     cache_publish(thread, unit);
-  runtime_unlock(thread->runtime);
-  resume_at(thread, unit);
+  dispatch_end(thread, unit);
   if (unit)
     log_put(thread, unit->head);
   else
@@ -202,14 +217,13 @@ void dispatch_stale(void)
 {
   struct thread *thread = thread_self();
   struct runtime *runtime = thread->runtime;
-  runtime_lock(runtime);
-  struct unit *old = &runtime->units[runtime->local[(uint32_t)thread->state->exit]];
-  thread->state->rip = old->address;
-  struct unit *unit = unit_at(thread, old->address, 0);
-  if (unit)
-    cache_replace(runtime, old, unit);
-  runtime_unlock(runtime);
-  resume_at(thread, unit);
+  uint32_t head = (uint32_t)thread->state->exit;
+  thread->state->rip = runtime->steps[head].from;
+  dispatch_begin(thread);
+  struct unit *unit = unit_at(thread, thread->state->rip, 0);
+  if (unit && age_has_step(runtime, head))
+    cache_replace(runtime, &runtime->units[runtime->local[head]], unit);
+  dispatch_end(thread, unit);
   if (unit)
     log_put(thread, PATH_ENTER | unit->head);
 }
@@ -236,6 +250,7 @@ void dispatch_syscall(void)
   if (number == 0 || number == UINT32_MAX)
     runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0, thread->runtime->steps[running_head(thread)].from);
   const struct path_step *step = &thread->runtime->steps[number];
+  age_leave_long(thread);
   if (step->kind != LB_BRANCH_SYSCALL) {
     far_make(thread, number);
     return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The lock of the runtime, held for short times only: one word, which the kernel is asked about only if somebody has to
- * wait. Children of vfork take it too: they share the memory, and so the key of the futex.
+ * wait. Children of vfork take it too: they share the memory, and so the key of the futex. They can be killed alone, so
+ * who waits for long looks whether the holder is there still.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
@@ -16,11 +17,40 @@ static bool lock_try(uint32_t *lock)
   return __atomic_compare_exchange_n(lock, &expected, LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps at most a while: who holds the lock may have become confined meanwhile, and then wakes nobody. */
-static void lock_sleep(uint32_t *lock)
+/* Sleeps at most a while: who holds the lock may have become confined meanwhile, and then wakes nobody. Returns whether
+ * it did not last that long. */
+static bool lock_sleep(uint32_t *lock)
 {
+  enum { TIMED_OUT = -110 };
   const int64_t time[2] = {0, 10000000};
-  kernel_call(__NR_futex, (uint64_t)lock, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, LOCK_WAITED, (uint64_t)time, 0, 0);
+  return kernel_call(__NR_futex, (uint64_t)lock, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, LOCK_WAITED, (uint64_t)time, 0, 0) !=
+         TIMED_OUT;
+}
+
+/* The holder was killed in the middle of something: nothing is built on what it was making. Returns true to one of
+ * those who want to know. */
+static bool lock_inherit(struct runtime *runtime, uint64_t holder)
+{
+  if (!__atomic_compare_exchange_n(&runtime->holder, &holder, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return false;
+  runtime->is_full = true;
+  return true;
+}
+
+static bool lock_is_left(struct runtime *runtime)
+{
+  uint64_t holder = __atomic_load_n(&runtime->holder, __ATOMIC_ACQUIRE);
+  return holder && kernel_call(__NR_tgkill, holder >> 32, (uint32_t)holder, 0, 0, 0, 0) == -ESRCH &&
+         lock_inherit(runtime, holder);
+}
+
+/* Numbers of another PID namespace are not ours to ask about. */
+static void lock_name(struct runtime *runtime)
+{
+  const struct process_state *state = runtime->has_thread ? thread_self()->state : NULL;
+  bool is_known = state && !state->numbering;
+  uint64_t holder = is_known ? (uint64_t)state->process << 32 | state->thread : 0;
+  __atomic_store_n(&runtime->holder, holder, __ATOMIC_RELEASE);
 }
 
 /* Who has waited leaves the lock marked as waited for: others may sleep still. */
@@ -28,20 +58,30 @@ void runtime_lock(struct runtime *runtime)
 {
   enum { SPINS = 100 };
   for (unsigned i = 0; i < SPINS; i++) {
-    if (lock_try(&runtime->lock))
+    if (lock_try(&runtime->lock)) {
+      lock_name(runtime);
       return;
+    }
     __builtin_ia32_pause();
   }
   while (__atomic_exchange_n(&runtime->lock, LOCK_WAITED, __ATOMIC_ACQUIRE) != LOCK_FREE) {
     if (runtime->is_confined)
       __builtin_ia32_pause();
-    else
-      lock_sleep(&runtime->lock);
+    else if (!lock_sleep(&runtime->lock) && lock_is_left(runtime))
+      break;
   }
+  lock_name(runtime);
 }
 
 void runtime_unlock(struct runtime *runtime)
 {
+  __atomic_store_n(&runtime->holder, 0, __ATOMIC_RELEASE);
   if (__atomic_exchange_n(&runtime->lock, LOCK_FREE, __ATOMIC_RELEASE) == LOCK_WAITED && !runtime->is_confined)
     kernel_call(__NR_futex, (uint64_t)&runtime->lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+}
+
+void runtime_unlock_for(struct runtime *runtime, uint32_t process)
+{
+  if (lock_inherit(runtime, (uint64_t)process << 32 | process))
+    runtime_unlock(runtime);
 }

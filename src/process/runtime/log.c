@@ -49,10 +49,20 @@ static void look_for_parent(struct thread *thread)
     __atomic_store_n(&runtime->control->is_closed, 1, __ATOMIC_RELEASE);
 }
 
+static uint64_t nanoseconds_now(void)
+{
+  enum { MONOTONIC = 1 };
+  int64_t time[2] = {0};
+  kernel_call(__NR_clock_gettime, MONOTONIC, (uint64_t)time, 0, 0, 0, 0);
+  return (uint64_t)time[0] * 1000000000 + (uint64_t)time[1];
+}
+
 static void log_wait(struct thread *thread)
 {
   enum { TIMED_OUT = -110 };
   int64_t result = 0;
+  bool is_timed = is_full(thread) && !thread->runtime->is_confined;
+  uint64_t since = is_timed ? nanoseconds_now() : 0;
   struct process_state *state = thread->state;
   const int64_t time[2] = {0, 50000000};
   while (is_full(thread)) {
@@ -68,6 +78,8 @@ static void log_wait(struct thread *thread)
     if (result == TIMED_OUT)
       look_for_parent(thread);
   }
+  if (is_timed)
+    __atomic_store_n(&state->waited, state->waited + (nanoseconds_now() - since), __ATOMIC_RELAXED);
 }
 
 /* `written` is moved before `log`: whoever is killed between the two leaves a part that looks whole but for its end,

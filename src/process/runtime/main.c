@@ -64,7 +64,8 @@ static bool is_control_good(const struct process_control *control)
 {
   uint32_t part = control->part_size;
   return control->magic == PROCESS_MAGIC && part >= PROCESS_PART_LEAST && part <= PROCESS_PART_MOST &&
-         !(part & (part - 1)) && control->step_capacity && control->notes_size % PROCESS_PAGE == 0;
+         !(part & (part - 1)) && control->step_capacity && control->step_capacity <= PROCESS_STEPS_MOST &&
+         control->notes_size % PROCESS_PAGE == 0;
 }
 
 static void open_shared(struct runtime *runtime, int fd)
@@ -80,9 +81,7 @@ static void open_shared(struct runtime *runtime, int fd)
   runtime->step_capacity = control->step_capacity;
   runtime->notes_size = control->notes_size;
   runtime->threads = map_shared(fd, process_thread_offset(0), (uint64_t)PROCESS_THREADS * PROCESS_PAGE);
-  runtime->notes = map_shared(fd, process_notes_offset(), runtime->notes_size);
-  runtime->steps = map_shared(fd, process_steps_offset(runtime->notes_size),
-                              (uint64_t)runtime->step_capacity * sizeof(struct path_step));
+  share_init(runtime);
   int result = cache_init(runtime);
   if (result >= 0)
     result = page_init(runtime);
@@ -189,6 +188,7 @@ static struct thread *first_thread(struct runtime *runtime, uint64_t *stack)
   thread->state->flags = START_FLAGS;
   thread->state->registers[GPR_RSP] = (uint64_t)stack;
   thread_enter(thread);
+  runtime->has_thread = true;
   return thread;
 }
 

@@ -196,8 +196,8 @@ bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size)
       is_over(start, end, (uint64_t)__executable_start, (uint64_t)interpreter_place) ||
       is_over(start, end, (uint64_t)interpreter_place + INTERPRETER_PLACE, (uint64_t)_end))
     return true;
-  for (unsigned i = 0; i < CACHE_AREAS && runtime->areas[i].code; i++)
-    if (is_over(start, end, (uint64_t)runtime->areas[i].code, (uint64_t)runtime->areas[i].code + CACHE_AREA_SIZE))
+  for (const struct area *area = runtime->pools[0].areas; area < runtime->pools[0].areas + CACHE_AREAS; area++)
+    if (area->code && is_over(start, end, (uint64_t)area->code, (uint64_t)area->code + CACHE_POOLS * CACHE_AREA_SIZE))
       return true;
   return false;
 }

@@ -27,6 +27,14 @@ int64_t place_map(uint64_t size, int fd, uint64_t offset)
   return address;
 }
 
+uint64_t place_keep(uint64_t size)
+{
+  enum { GRAIN = 2 << 20 };
+  uint64_t address = PLACE_START + used;
+  used += (size + 2 * (uint64_t)GRAIN - 1) & ~(uint64_t)(GRAIN - 1);
+  return address;
+}
+
 void *memcpy(void *to, const void *from, size_t size)
 {
   void *at = to;

@@ -5,19 +5,38 @@
  */
 #include "process/runtime.h"
 
+/* The last quarter is for what is mapped, and for programs. */
+static bool is_nearly_full(const struct runtime *runtime)
+{
+  return __atomic_load_n(&runtime->control->notes_used, __ATOMIC_RELAXED) > runtime->notes_size / 4 * 3;
+}
+
+static void lose_code(struct process_control *control, uint32_t step)
+{
+  uint32_t lost = __atomic_load_n(&control->code_lost, __ATOMIC_RELAXED);
+  while ((!lost || step < lost) &&
+         !__atomic_compare_exchange_n(&control->code_lost, &lost, step, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    ;
+}
+
 void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
               uint64_t offset, const void *bytes, uint32_t length)
 {
   struct process_control *control = runtime->control;
   uint64_t size = (sizeof(struct process_note) + length + 7) & ~7ull;
+  bool has_numbers = runtime->number_space == space && runtime->number_next < runtime->number_end;
+  uint32_t step = has_numbers ? runtime->number_next : __atomic_load_n(&control->step_count, __ATOMIC_RELAXED);
+  if (type == NOTE_CODE && is_nearly_full(runtime)) {
+    lose_code(control, step);
+    return;
+  }
   uint64_t at = __atomic_fetch_add(&control->notes_used, size, __ATOMIC_RELAXED);
-  if (at > runtime->notes_size || size > runtime->notes_size - at)
+  struct process_note *note = (struct process_note *)share_note(runtime, at, size);
+  if (!note)
     runtime_fail(PROCESS_E_NOTES_FULL, 0, start);
-  struct process_note *note = (struct process_note *)(runtime->notes + at);
   note->type = type;
   note->space = space;
-  bool has_numbers = runtime->number_space == space && runtime->number_next < runtime->number_end;
-  note->step = has_numbers ? runtime->number_next : __atomic_load_n(&control->step_count, __ATOMIC_RELAXED);
+  note->step = step;
   note->start = start;
   note->end = end;
   note->offset = offset;

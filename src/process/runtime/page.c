@@ -11,15 +11,16 @@
 
 enum {
   PAGES = 1 << 20, /* places in the hash table */
-  NODES = 1 << 24, /* units on pages */
+  NODES = 1 << 23, /* units of a pool on pages */
   PROTECTED_MOST = 4096,
   FAULTS_MOST = 16, /* write faults before a page is compared instead */
 };
 
 struct page {
-  uint64_t address; /* 0: free */
-  uint32_t node;    /* first of its units, 0: none */
-  uint8_t level;    /* enum page_level */
+  uint64_t address;           /* 0: free */
+  uint32_t node[CACHE_POOLS]; /* first of its units in each pool, 0: none; */
+  uint32_t age[CACHE_POOLS];  /* of which age that is: of another one there is none */
+  uint8_t level;              /* enum page_level */
   uint8_t faults;
   uint8_t is_protected;
   uint8_t unused;
@@ -29,10 +30,17 @@ struct page_node {
   uint32_t unit, next;
 };
 
+/* Of a pool. */
+struct page_nodes {
+  uint32_t count, free;
+  struct page_node nodes[NODES];
+};
+
 struct page_table {
   struct page pages[PAGES];
-  struct page_node nodes[NODES];
-  uint32_t node_count, node_free, page_count;
+  struct page kept[PAGES]; /* while the table is made anew */
+  struct page_nodes nodes[CACHE_POOLS];
+  uint32_t page_count, page_most; /* more of them end an age */
   uint32_t protected_count;
   uint64_t protected_pages[PROTECTED_MOST];
 };
@@ -43,7 +51,9 @@ int page_init(struct runtime *runtime)
   if (is_failure(memory))
     return (int)memory;
   runtime->pages = (struct page_table *)memory;
-  runtime->pages->node_count = 1;
+  runtime->pages->page_most = PAGES / 2;
+  for (unsigned i = 0; i < CACHE_POOLS; i++)
+    runtime->pages->nodes[i].count = 1;
   return 0;
 }
 
@@ -63,30 +73,78 @@ static struct page *page_slot(struct runtime *runtime, uint64_t address)
 
 static struct page *page_get(struct runtime *runtime, uint64_t address)
 {
+  struct page_table *table = runtime->pages;
   struct page *page = page_slot(runtime, address);
   if (!page->address) {
-    if (++runtime->pages->page_count > PAGES / 4 * 3)
+    if (++table->page_count > PAGES / 8 * 7)
       runtime_fail(PROCESS_E_CACHE_FULL, 0, address);
+    runtime->is_full |= table->page_count > table->page_most;
     page->address = address;
   }
   return page;
 }
 
-void page_add_unit(struct runtime *runtime, uint64_t address, uint32_t unit)
+/* Is there anything about the page that must not be forgotten? */
+static bool is_needed(const struct runtime *runtime, const struct page *page)
+{
+  bool is_needed = page->is_protected || page->level != PAGE_STEADY;
+  for (unsigned pool = 0; pool < CACHE_POOLS; pool++)
+    is_needed |= page->node[pool] && page->age[pool] == runtime->pools[pool].age;
+  return is_needed;
+}
+
+/* Forgets pages in which there is nothing any more: a program may make code at ever new addresses. */
+static void pages_sift(struct runtime *runtime)
 {
   struct page_table *table = runtime->pages;
-  struct page *page = page_get(runtime, page_down(address));
-  if (page->node && table->nodes[page->node].unit == unit)
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < PAGES; i++)
+    if (table->pages[i].address && is_needed(runtime, &table->pages[i]))
+      table->kept[count++] = table->pages[i];
+  memset(table->pages, 0, sizeof(table->pages));
+  for (uint32_t i = 0; i < count; i++)
+    *page_slot(runtime, table->kept[i].address) = table->kept[i];
+  table->page_count = count;
+  table->page_most = count < PAGES / 4 ? PAGES / 2 : count + PAGES / 4;
+}
+
+void page_begin_age(struct runtime *runtime, const struct pool *pool)
+{
+  struct page_table *table = runtime->pages;
+  struct page_nodes *nodes = &table->nodes[pool - runtime->pools];
+  nodes->count = 1;
+  nodes->free = 0;
+  if (table->page_count > table->page_most)
+    pages_sift(runtime);
+}
+
+/* The list of a page's units in that pool. */
+static uint32_t *page_list(struct runtime *runtime, struct page *page, unsigned pool)
+{
+  if (page->age[pool] != runtime->pools[pool].age) {
+    page->age[pool] = runtime->pools[pool].age;
+    page->node[pool] = 0;
+  }
+  return &page->node[pool];
+}
+
+/* A path has so few pages that there is always room for one more. */
+void page_add_unit(struct runtime *runtime, uint64_t address, uint32_t unit)
+{
+  enum { LAST = 256 };
+  unsigned pool = (unsigned)(runtime->pool - runtime->pools);
+  struct page_nodes *nodes = &runtime->pages->nodes[pool];
+  uint32_t *list = page_list(runtime, page_get(runtime, page_down(address)), pool);
+  if (*list && nodes->nodes[*list].unit == unit)
     return;
-  uint32_t node = table->node_free;
+  uint32_t node = nodes->free;
   if (node)
-    table->node_free = table->nodes[node].next;
-  else if (table->node_count < NODES)
-    node = table->node_count++;
+    nodes->free = nodes->nodes[node].next;
   else
-    runtime_fail(PROCESS_E_CACHE_FULL, 0, address);
-  table->nodes[node] = (struct page_node){unit, page->node};
-  page->node = node;
+    node = nodes->count++;
+  nodes->nodes[node] = (struct page_node){unit, *list};
+  *list = node;
+  runtime->is_full |= nodes->count > NODES - LAST;
 }
 
 unsigned page_level(struct runtime *runtime, const struct range *range, uint64_t address)
@@ -132,15 +190,17 @@ void page_protect(struct runtime *runtime, const struct range *range, uint64_t a
 
 static void page_forget(struct runtime *runtime, struct page *page)
 {
-  struct page_table *table = runtime->pages;
-  for (uint32_t node = page->node; node;) {
-    uint32_t next = table->nodes[node].next;
-    cache_make_stale(runtime, &runtime->units[table->nodes[node].unit]);
-    table->nodes[node].next = table->node_free;
-    table->node_free = node;
-    node = next;
+  for (unsigned pool = 0; pool < CACHE_POOLS; pool++) {
+    struct page_nodes *nodes = &runtime->pages->nodes[pool];
+    uint32_t *list = page_list(runtime, page, pool);
+    while (*list) {
+      uint32_t node = *list;
+      *list = nodes->nodes[node].next;
+      cache_make_stale(runtime, &runtime->units[nodes->nodes[node].unit]);
+      nodes->nodes[node].next = nodes->free;
+      nodes->free = node;
+    }
   }
-  page->node = 0;
 }
 
 /* The kernel has new rights for these pages: ours are gone. */

@@ -159,7 +159,7 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
       open = step->flags & PATH_OPEN ? number : 0;
       continue;
     }
-    uint32_t end = running ? running + steps[running].count : 0;
+    uint32_t end = running && !(entry & PATH_ENTER) ? running + steps[running].count : 0;
     if (!(entry & PATH_ENTER) && !open && end)
       count_path(sample, running, end);
     if (!(entry & PATH_ENTER) && (open || end))
@@ -174,7 +174,7 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
 /* Hot code whose paths go other ways than it does; and it was not begun anew just now. */
 static bool is_worth_while(const struct runtime *runtime, const struct sample *sample)
 {
-  uint32_t made = runtime->unit_count - runtime->generation_units;
+  uint32_t made = runtime->units_made - runtime->generation_units;
   uint32_t pause = 1u << (runtime->generation < PATIENCE_MOST ? runtime->generation : PATIENCE_MOST);
   uint32_t age = runtime->turns - runtime->generation_turn;
   return sample->branches * SPREAD < sample->entries && sample->misfits * 4 > sample->entries && age > pause &&
@@ -194,7 +194,7 @@ static void look(struct runtime *runtime, const uint32_t *entries, uint32_t coun
   count_entries(&sample, entries + count - sample.entries);
   if (!is_worth_while(runtime, &sample))
     return;
-  runtime->generation_units = runtime->unit_count;
+  runtime->generation_units = runtime->units_made;
   runtime->generation_turn = runtime->turns;
   runtime->generation++;
   cache_forget(runtime);

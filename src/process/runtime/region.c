@@ -220,7 +220,6 @@ static struct thread *region_make(const struct runtime *runtime)
   regions_end = wish + size;
   struct thread *thread = (struct thread *)(region + REGION_PRIVATE);
   thread->state = (struct process_state *)region;
-  cache_lookup_init(thread);
   thread->next = regions;
   regions = thread;
   return thread;
@@ -231,14 +230,16 @@ static uint64_t region_start(const struct thread *thread)
   return (uint64_t)thread - REGION_PRIVATE;
 }
 
-/* Of one that was used before: empty, but for its place in the list. */
+/* Of one that was used before: empty, but for its place in the list, and its lookup table. */
 static void region_clear(struct thread *thread)
 {
   struct thread *next = thread->next;
+  uint32_t age = thread->lookup_age;
   if (thread->scratch)
     kernel_call(__NR_munmap, thread->scratch, thread->scratch_size, 0, 0, 0, 0);
   memset(thread, 0, sizeof(*thread));
   thread->next = next;
+  thread->lookup_age = age;
 }
 
 static struct thread *region_take(const struct runtime *runtime)
@@ -264,6 +265,7 @@ static void state_begin(const struct thread *thread, struct process_state *state
   state->log = state->log_start = start + REGION_LOG;
   state->written = state->read = 0;
   state->is_waiting = 0;
+  state->waited = 0;
   state->pending = 0;
   state->serial = serial;
   state->status = THREAD_STARTING;
@@ -349,6 +351,11 @@ static void state_number(struct thread *thread)
   bool is_first = state->process == state->thread && state->creator;
   if (is_first && kernel_call(__NR_getppid, 0, 0, 0, 0, 0, 0) == 0)
     state->numbering = (thread->slot + 1) | state->serial << 13;
+}
+
+struct thread *thread_first(void)
+{
+  return regions;
 }
 
 uint64_t thread_regions_end(void)

@@ -94,9 +94,9 @@ struct limit {
  * private. */
 static uint64_t own_size(const struct runtime *runtime, uint32_t resource)
 {
-  uint64_t size = cache_memory(runtime) + page_memory();
+  uint64_t size = cache_memory(runtime) + page_memory() + share_memory(runtime, true);
   if (resource == LIMIT_SPACE)
-    size += runtime->notes_size + runtime->step_capacity * sizeof(struct path_step) + PROCESS_THREADS * PROCESS_PAGE;
+    size += share_memory(runtime, false) + PROCESS_THREADS * PROCESS_PAGE;
   return size;
 }
 

@@ -295,7 +295,8 @@ static void move_on(const struct arrival *arrival, const struct location *locati
   context->rflags = FLAGS_OURS;
 }
 
-/* Ours: up to the next boundary, or until the application has left the cache. */
+/* Ours: up to the next boundary, or until the application has left the cache. An age that is over is left wherever that
+ * is, by way of signal_deliver. */
 static void arrived_step(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
@@ -307,7 +308,7 @@ static void arrived_step(const struct arrival *arrival)
   step_end(arrival);
   bool is_moving = thread->wants_move;
   thread->wants_move = false;
-  if (is_moving && !thread->pending.number && !thread->kept_set) {
+  if (is_moving && !thread->pending.number && !thread->kept_set && !age_is_over(thread)) {
     move_on(arrival, &location);
     return;
   }
@@ -315,6 +316,23 @@ static void arrived_step(const struct arrival *arrival)
 }
 
 /* ---- signals that are sent ---- */
+
+/* A kernel that has no room for what was sent with a signal makes it one of nobody. */
+static bool is_nudge(const struct arrival *arrival)
+{
+  const struct signal_info *info = arrival->info;
+  bool is_nobodys = info->code == CODE_USER && !info->address && arrival->thread->is_nudged;
+  return arrival->number == SIGNAL_NUDGE && (info->code == CODE_NUDGE || is_nobodys);
+}
+
+/* Another thread wants this one to leave an age that is over: signal_deliver sees to it. */
+static void arrived_nudge(const struct arrival *arrival)
+{
+  struct thread *thread = arrival->thread;
+  if (!thread->is_stepping && age_is_over(thread))
+    deliver_soon(arrival);
+  __atomic_store_n(&thread->is_nudged, 0, __ATOMIC_SEQ_CST);
+}
 
 /* A second one comes only if somebody has changed the mask just now. */
 static void arrived_sent(const struct arrival *arrival)
@@ -367,7 +385,7 @@ static bool log_is_full(const struct arrival *arrival)
   if (!next)
     return false;
   arrival->context->general[R11] = next;
-  if (arrival->thread->wants_move && !arrival->thread->is_stepping) {
+  if ((arrival->thread->wants_move || age_is_over(arrival->thread)) && !arrival->thread->is_stepping) {
     arrival->thread->move_mask = arrival->context->mask;
     step_begin(arrival);
   }
@@ -391,7 +409,9 @@ void signal_arrived(uint64_t number, struct signal_info *info, struct signal_con
     arrival.pc = context->rip = thread->state->rip;
     info->address = info->address == PLACE_NOWHERE ? arrival.pc : info->address;
   }
-  if (!is_fault(&arrival))
+  if (is_nudge(&arrival))
+    arrived_nudge(&arrival);
+  else if (!is_fault(&arrival))
     arrived_sent(&arrival);
   else if (number != SIGTRAP || info->code != CODE_TRACE)
     arrived_fault(&arrival);

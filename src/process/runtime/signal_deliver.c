@@ -206,6 +206,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
 {
   struct process_state *state = thread->state;
   log_signal(thread, LB_BRANCH_INTERRUPT, action->handler);
+  age_leave(thread);
   mask_for_handler(thread, signal, action);
   state->registers[GPR_RAX] = 0;
   state->registers[GPR_RDI] = signal->number;
@@ -333,6 +334,17 @@ static void go_on(struct thread *thread)
   context_resume(thread, &context);
 }
 
+/* The age of the cache that it would go on in is over: it goes on in the new one. */
+static void change_age(struct thread *thread)
+{
+  const struct process_state *state = thread->state;
+  uint64_t place = state->resume == (uint64_t)native_enter ? state->native : state->resume;
+  if (!age_is_over(thread) || !cache_has(thread->runtime, place))
+    return;
+  log_signal(thread, LB_BRANCH_KINDS, 0);
+  dispatch_to(thread);
+}
+
 void signal_deliver(void)
 {
   struct thread *thread = thread_self();
@@ -347,5 +359,6 @@ void signal_deliver(void)
     if (!is_code_write(thread, &signal))
       deliver(thread, &signal);
   }
+  change_age(thread);
   go_on(thread);
 }

@@ -72,8 +72,18 @@ static int64_t call_rseq(struct thread *thread, const struct call *call)
   return safe_write(thread, area, &numbers, sizeof(numbers)) ? 0 : -EFAULT;
 }
 
+static void prepare_filter(struct thread *thread)
+{
+  runtime_lock(thread->runtime);
+  if (!thread->runtime->is_confined)
+    share_for_filter(thread->runtime);
+  runtime_unlock(thread->runtime);
+}
+
 static int64_t call_prctl(struct thread *thread, const struct call *call)
 {
+  if (call->argument[0] == PR_SET_SECCOMP)
+    prepare_filter(thread);
   int64_t result = call_pass(call);
   if (call->argument[0] == PR_SET_SECCOMP && !is_failure(result))
     thread->runtime->is_confined = true;
@@ -84,8 +94,10 @@ static int64_t call_prctl(struct thread *thread, const struct call *call)
 
 static int64_t call_seccomp(struct thread *thread, const struct call *call)
 {
-  int64_t result = call_pass(call);
   bool is_set = call->argument[0] == SECCOMP_SET_MODE_STRICT || call->argument[0] == SECCOMP_SET_MODE_FILTER;
+  if (is_set)
+    prepare_filter(thread);
+  int64_t result = call_pass(call);
   if (is_set && !is_failure(result))
     thread->runtime->is_confined = true;
   return result;

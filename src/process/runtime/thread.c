@@ -103,6 +103,7 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
     thread_free(child);
   } else if (birth->flags & CLONE_VFORK) { /* it has ended, or executed something */
     child->slot = THREAD_NO_SLOT;
+    runtime_unlock_for(thread->runtime, (uint32_t)result);
     thread_free(child);
     thread_bury(thread->runtime, slot, serial);
   }

@@ -86,6 +86,12 @@ static void note_code(const struct translation *translation)
   }
 }
 
+/* The next that is free. */
+static uint32_t first_place(const struct runtime *runtime)
+{
+  return (uint32_t)(runtime->pool - runtime->pools) * CACHE_PLACES + runtime->pool->place_count;
+}
+
 /* Bytes to compare with are kept in the places, which are as long-lived. */
 static void keep_bytes(struct translation *translation, struct unit *unit)
 {
@@ -93,9 +99,9 @@ static void keep_bytes(struct translation *translation, struct unit *unit)
   uint64_t size = translation->segments[0].end - translation->start;
   if (translation->level == PAGE_STEADY)
     return;
-  uint8_t *bytes = (uint8_t *)(runtime->places + runtime->place_count);
+  uint8_t *bytes = (uint8_t *)(runtime->places + first_place(runtime));
   memcpy(bytes, (const void *)translation->start, size);
-  runtime->place_count += (uint32_t)(size + sizeof(struct place) - 1) / sizeof(struct place);
+  runtime->pool->place_count += (uint32_t)(size + sizeof(struct place) - 1) / sizeof(struct place);
   unit->is_checked = 1;
   unit->bytes = bytes;
   unit->byte_count = (uint32_t)size;
@@ -110,7 +116,7 @@ static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
   if (!is_ours || runtime->number_end - runtime->number_next < STEPS_MOST + 3) {
     uint32_t count = is_ours && runtime->number_count < MOST ? runtime->number_count * 2 : is_ours ? MOST : FIRST;
     uint32_t first = __atomic_fetch_add(&runtime->control->step_count, count, __ATOMIC_RELAXED);
-    if (first > runtime->step_capacity - count)
+    if (first > runtime->step_capacity - count || !share_steps(runtime, first, first + count))
       runtime_fail(PROCESS_E_TABLE_FULL, 0, address);
     runtime->number_space = runtime->space;
     runtime->number_count = count;
@@ -145,7 +151,7 @@ static void translation_begin(struct translation *translation, struct area *area
   if ((uint64_t)emitter->at % 2)
     emit_byte(emitter, 0x90);
   translation->entry = emitter->at;
-  translation->places = runtime->places + runtime->place_count;
+  translation->places = runtime->places + first_place(runtime);
   translation->count = translation->step_count = translation->stub_count = 0;
   for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* an attempt that failed may have left something */
     runtime->local[translation->head + i] = 0;
@@ -185,16 +191,14 @@ static struct unit *translation_end(struct translation *translation, struct area
                       .head = translation->head,
                       .uses_r11 = translation->uses_r11,
                       .is_for_edge = translation->edge_step && !translation->self_step,
-                      .place = runtime->place_count,
+                      .place = first_place(runtime),
                       .place_count = (uint16_t)translation->place_count};
   write_cold(translation, area);
   tie_self(translation);
   publish_steps(translation);
-  runtime->place_count += translation->place_count;
+  runtime->pool->place_count += translation->place_count;
   runtime->number_next += 1 + translation->step_count;
   keep_bytes(translation, &unit);
-  if (runtime->place_count > CACHE_PLACES - 8192)
-    runtime_fail(PROCESS_E_CACHE_FULL, 0, translation->start);
   note_code(translation);
   area->used = (uint64_t)(translation->emitter.at - area->code);
   struct unit *kept = cache_add(runtime, area, &unit);
@@ -210,7 +214,7 @@ static int64_t translate_again(struct translation *translation, struct area *are
   return recover_call(translate_all, translation, &translation->thread->recover);
 }
 
-struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step)
+struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area)
 {
   struct runtime *runtime = thread->runtime;
   struct translation translation = {
@@ -220,7 +224,6 @@ struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_st
   translation.range = range_find(&runtime->executable, address);
   translation.level = page_level(runtime, translation.range, address);
   translation.head = take_numbers(runtime, address);
-  struct area *area = cache_area(runtime, address);
   translation_begin(&translation, area);
   int64_t result = recover_call(translate_all, &translation, &thread->recover);
   if (result == 0 && translation.wants_r11) {
