@@ -58,10 +58,20 @@ static void frame_check(const struct symbol_frame *frame)
 {
   if (frame->function)
     string_check(frame->function, 1 << 14);
+  if (frame->linkage)
+    string_check(frame->linkage, 1 << 14);
   if (frame->file)
     string_check(frame->file, 1 << 14);
   else if (frame->line || frame->column)
     abort();
+}
+
+static int entry_try(void *data, const struct symbol_entry *entry)
+{
+  (void)data;
+  if (entry->name)
+    string_check(entry->name, SYMBOL_NAME_MAX);
+  return 0;
 }
 
 static void place_try(struct symbol_module *module, uint64_t address)
@@ -86,6 +96,7 @@ static void module_try(const uint8_t *data, size_t size)
 {
   const struct symbol_layout *layout;
   struct symbol_module *module;
+  bool is_separate;
   uint64_t address;
 
   if (symbol_module_open_bytes(data, size, &module) < 0)
@@ -97,6 +108,8 @@ static void module_try(const uint8_t *data, size_t size)
   for (size_t i = 0; i + 8 <= size && i < 4096; i += 8)
     place_try(module, bytes_get_u64(data + i));
   (void)symbol_layout_address(layout, size / 2, &address);
+  (void)symbol_module_entries(module, entry_try, NULL);
+  (void)symbol_module_dwarf(module, &is_separate);
   symbol_module_close(module);
 }
 

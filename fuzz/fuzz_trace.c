@@ -143,6 +143,33 @@ static void records_read(struct lb_trace_reader *reader, struct readers *readers
   }
 }
 
+/* What is counted is summed up by location. */
+static void counts_read(struct lb_trace_reader *reader, uint32_t stream)
+{
+  struct report_names *names;
+  struct report_code *code;
+  struct report_counts *counts;
+  struct lb_trace_record record;
+  size_t count;
+
+  if (report_names_new(NULL, &names) < 0 || report_code_new(names, &code) < 0 ||
+      report_counts_new(names, code, &counts) < 0)
+    abort();
+  report_counts_stream(counts, stream);
+  lb_trace_reader_count(reader, stream);
+  for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++) {
+    record_check(&record);
+    if (report_counts_record(counts, reader, &record) < 0)
+      abort();
+  }
+  if (report_counts_end(counts, reader) < 0)
+    abort();
+  sink += (uintptr_t)report_counts_blocks(counts, &count) + count;
+  report_counts_free(counts);
+  report_code_free(code);
+  report_names_free(names);
+}
+
 static void trace_read(const uint8_t *bytes, size_t size)
 {
   struct lb_trace_reader *reader;
@@ -160,6 +187,7 @@ static void trace_read(const uint8_t *bytes, size_t size)
     records_read(reader, NULL);
   lb_trace_reader_rewind(reader);
   records_read(reader, NULL);
+  counts_read(reader, size & 2 ? LB_TRACE_ALL : 0);
   lb_trace_reader_close(reader);
 }
 

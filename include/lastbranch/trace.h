@@ -31,7 +31,8 @@ extern "C" {
 /* ---- what a trace holds ---- */
 
 /* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
- * "process"), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran). */
+ * "process"), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
+ * "end" (how the program ended: "PROCESS exit STATUS" or "PROCESS signal NUMBER"). */
 struct lb_trace_meta {
   const char *key;
   const char *value;

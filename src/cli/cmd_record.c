@@ -89,9 +89,10 @@ static void totals_show(const struct record_session *session)
   if (stat(session->output, &status) == 0 && S_ISREG(status.st_mode))
     bytes = (uint64_t)status.st_size;
   cli_error("%s: %" PRIu64 " branches of %" PRIu64 " thread%s in %" PRIu64 " process%s, %" PRIu64
-            " bytes, %.3g bits per branch",
+            " bytes, %.3g bits per branch%s",
             session->output, branches, state->threads, plural(state->threads), state->processes,
-            state->processes == 1 ? "" : "es", bytes, branches ? 8 * (double)bytes / (double)branches : 0);
+            state->processes == 1 ? "" : "es", bytes, branches ? 8 * (double)bytes / (double)branches : 0,
+            session->slowdown);
 }
 
 /* ---- the command ---- */

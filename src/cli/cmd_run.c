@@ -16,6 +16,8 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/gdb_listen.h"
+#include "cli/gdb_trace.h"
 #include "cli/program.h"
 #include "cli/run_session.h"
 
@@ -47,7 +49,9 @@ static uint32_t part_size(uint64_t branches)
 static int program_start(struct run_session *session)
 {
   const struct run_arguments *arguments = session->arguments;
-  const struct process_options options = {.is_alone = arguments->is_alone, .part_size = part_size(arguments->last)};
+  uint64_t branches = arguments->is_gdb && arguments->last < GDB_TAIL_DEFAULT ? GDB_TAIL_DEFAULT : arguments->last;
+  const struct process_options options = {
+    .is_alone = arguments->is_alone, .is_held = arguments->is_gdb, .part_size = part_size(branches)};
   char *path = NULL;
   int r = program_find(arguments->program[0], &path);
 
@@ -105,6 +109,8 @@ enum {
   KEY_TIMEOUT,
   KEY_NO_FOLLOW,
   KEY_FILTER,
+  KEY_NO_DEMANGLE,
+  KEY_GDB,
 };
 
 static const struct argp_option options[] = {
@@ -116,7 +122,12 @@ static const struct argp_option options[] = {
    "Set these fields of its filter: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 records", 0},
   {"format", 'f', "FORMAT", 0, "table (default) or json; with --cpu windbg and windbg-old, too", 0},
   {"json", 'j', NULL, 0, "The same as --format=json", 0},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
   {"output", 'o', "FILE", 0, "Write reports to FILE instead of standard error", 0},
+  {"gdb", KEY_GDB, "PORT|unix:PATH", OPTION_ARG_OPTIONAL,
+   "Show what dies in gdb, with its registers, its memory and 100000 branches to step back through, before it is gone; "
+   "in one that is started, or one that connects there",
+   0},
   {NULL, 0, NULL, 0, "When:", 2},
   {"always", KEY_ALWAYS, NULL, 0, "Also when the program exits", 0},
   {"on-exit-code", KEY_ON_EXIT_CODE, "N", 0, "Also when it exits with status N", 0},
@@ -219,6 +230,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case 'o':
     arguments->output = argument;
     return 0;
+  case KEY_NO_DEMANGLE:
+    arguments->is_mangled = true;
+    return 0;
   case KEY_ALWAYS:
     arguments->is_always = true;
     return 0;
@@ -233,6 +247,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_NO_FOLLOW:
     arguments->is_alone = true;
+    return 0;
+  case KEY_GDB:
+    if (argument && !gdb_listen_is_place(argument))
+      argp_error(state, "--gdb wants the number of a port, or unix:PATH, not '%s'", argument);
+    arguments->is_gdb = true;
+    arguments->gdb_place = argument;
     return 0;
   case ARGP_KEY_ARG:
     program_take(arguments, state);

@@ -5,23 +5,40 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/filter_options.h"
+#include "cli/progress.h"
 #include "cli/trace_input.h"
+
+#define CONTEXT_DEFAULT 16
+#define TAIL_FIRST 65536u /* branches that are looked at for the last ones that a filter lets pass; then */
+#define TAIL_GROWTH 16u   /* so many times more */
 
 struct script_arguments {
   const char *file;
   uint64_t tail; /* UINT64_MAX: all */
-  bool has_symbols;
+  bool has_symbols, is_mangled, has_context;
+  struct filter_options filter;
+  struct report_target around;
   struct report_script_options options;
 };
 
 /* A trace while it is printed. */
 struct script_run {
   struct trace_input input;
+  struct report_names *names;
+  struct report_code *code;
+  struct report_filter *filter; /* NULL: all branches */
   struct report_script *script;
   struct text text;
+  bool is_search;   /* not every branch is printed */
+  bool is_terminal; /* where they are printed */
+  struct progress progress;
 };
 
 /* ---- printing ---- */
@@ -29,9 +46,22 @@ struct script_run {
 /* Prints what is there. Returns false when it cannot be written: main will say so. */
 static bool run_print(struct script_run *run)
 {
+  if (run->is_terminal)
+    progress_end(&run->progress);
   fwrite(run->text.data, 1, run->text.length, stdout);
   run->text.length = 0;
   return !ferror(stdout);
+}
+
+/* Says what does not go. */
+static int run_complain(const struct script_run *run, int error)
+{
+  if (error == LB_E_TOO_BIG)
+    cli_error("%s: it has too many threads for so much context; choose one with --thread, or less with --context",
+              run->input.name);
+  else
+    cli_error("%s: %s", run->input.name, lb_strerror(error));
+  return error;
 }
 
 /* Returns 1 to go on, 0 when it is enough, or negative after a complaint. */
@@ -39,25 +69,38 @@ static int run_record(struct script_run *run, const struct lb_trace_record *reco
 {
   int r = report_script_record(run->script, record, &run->text);
 
-  if (r < 0) {
-    cli_error("%s: %s", run->input.name, lb_strerror(r));
-    return r;
-  }
   if (run->text.length && !run_print(run))
     return -1;
-  return r;
+  return r < 0 ? run_complain(run, r) : r;
+}
+
+/* Lines on the terminal show by themselves how far it is, unless they are rare; who reads from a pipe may be drawing on
+ * it. */
+static bool wants_progress(const struct script_run *run)
+{
+  struct stat status;
+
+  if (run->is_terminal)
+    return run->is_search;
+  return fstat(STDOUT_FILENO, &status) == 0 && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
 }
 
 static int run_all(struct script_run *run)
 {
   struct lb_trace_record record;
+  uint64_t branches = 0;
   int r;
 
+  if (wants_progress(run))
+    progress_begin(&run->progress, run->input.reader);
   while ((r = trace_input_next(&run->input, &record)) > 0) {
     r = run_record(run, &record);
     if (r <= 0)
-      return r;
+      break;
+    branches += record.type == LB_TRACE_BRANCHES ? record.branches.count : 0;
+    progress_show(&run->progress, branches);
   }
+  progress_end(&run->progress);
   return r;
 }
 
@@ -82,6 +125,55 @@ static int run_stream(struct script_run *run, uint32_t stream, uint64_t count, b
   return r < 0 ? r : 1;
 }
 
+/* ---- the last ones that a filter lets pass ---- */
+
+/* Looks at the last `count` branches of a stream. Returns 1 if there are more before them, 0 if not, or negative. */
+static int matches_count(struct script_run *run, uint32_t stream, uint64_t count, bool is_first, uint64_t *ret_matches)
+{
+  uint16_t places[LB_TRACE_BATCH_MAX];
+  struct lb_trace_record record;
+  uint64_t seen = 0, matches = 0;
+  int r = trace_input_tail(&run->input, stream, count);
+
+  if (r < 0)
+    return r;
+  if (!is_first)
+    lb_trace_reader_skip(run->input.reader);
+  while ((r = trace_input_next(&run->input, &record)) > 0) {
+    if (record.type == LB_TRACE_BRANCHES) {
+      seen += record.branches.count;
+      matches += report_filter_branches(run->filter, &record.branches, places);
+    } else if (record.type != LB_TRACE_GAP && !(record.type == LB_TRACE_MODULE && record.module.is_gone)) {
+      r = run_record(run, &record);
+      if (r < 0)
+        return r;
+    }
+  }
+  *ret_matches = matches;
+  return r < 0 ? r : seen >= count;
+}
+
+/* Goes back as far as is needed, further each time. What was found is then read once more to be printed. */
+static int run_stream_matches(struct script_run *run, uint32_t stream, uint64_t wanted, bool is_first)
+{
+  uint64_t count = wanted > TAIL_FIRST ? wanted : TAIL_FIRST, matches = 0;
+  int r;
+
+  for (;;) {
+    r = matches_count(run, stream, count, is_first, &matches);
+    is_first = false;
+    if (r <= 0 || matches >= wanted || count == UINT64_MAX)
+      break;
+    count = count > UINT64_MAX / TAIL_GROWTH ? UINT64_MAX : count * TAIL_GROWTH;
+  }
+  if (r < 0)
+    return r;
+  report_script_skip(run->script, matches > wanted ? matches - wanted : 0);
+  return run_stream(run, stream, count, false);
+}
+
+/* ---- which streams ---- */
+
 /* A trace without streams has no end of any; what is wrong with it shows when it is read. */
 static int run_empty(struct script_run *run)
 {
@@ -91,12 +183,13 @@ static int run_empty(struct script_run *run)
 
 static int run_tail(struct script_run *run, const struct script_arguments *arguments)
 {
+  int (*print)(struct script_run *, uint32_t, uint64_t, bool) = run->filter ? run_stream_matches : run_stream;
   int r = 1;
 
   if (arguments->options.stream != LB_TRACE_ALL)
-    return run_stream(run, arguments->options.stream, arguments->tail, true);
+    return print(run, arguments->options.stream, arguments->tail, true);
   for (uint32_t stream = 0; r > 0; stream++) {
-    r = run_stream(run, stream, arguments->tail, stream == 0);
+    r = print(run, stream, arguments->tail, stream == 0);
     if (r == LB_E_NO_ENTRY)
       return stream ? 0 : run_empty(run);
   }
@@ -117,51 +210,131 @@ static int stream_check(struct script_run *run, uint32_t stream)
   return r;
 }
 
+static bool wants_field(const struct report_script_options *options, unsigned field)
+{
+  return memchr(options->fields, (int)field, options->field_count);
+}
+
+/* What the script needs. Returns 0, or -ENOMEM. */
+static int run_begin(struct script_run *run, struct script_arguments *arguments)
+{
+  struct report_script_options *options = &arguments->options;
+  int r = arguments->has_symbols ? report_names_new(&run->input.files, &run->names) : 0;
+
+  if (run->names && arguments->is_mangled)
+    report_names_keep_mangled(run->names);
+  if (r >= 0 && run->names && wants_field(options, REPORT_FIELD_INSN))
+    r = report_code_new(run->names, &run->code);
+  if (r >= 0 && !report_filter_is_empty(&arguments->filter.filter))
+    r = report_filter_new(&arguments->filter.filter, run->names, &run->filter);
+  run->is_search = run->filter || options->around;
+  run->is_terminal = isatty(STDOUT_FILENO);
+  options->names = run->names;
+  options->code = run->code;
+  options->filter = run->filter;
+  return r < 0 ? r : report_script_new(options, &run->script);
+}
+
+static void run_done(struct script_run *run)
+{
+  report_script_free(run->script);
+  report_filter_free(run->filter);
+  report_code_free(run->code);
+  report_names_free(run->names);
+  text_done(&run->text);
+}
+
+/* Nothing came out of a search: that is an answer, too. */
+static bool is_in_vain(const struct script_run *run, const struct script_arguments *arguments)
+{
+  if (!run->is_search || !arguments->options.limit || !arguments->tail || report_script_count(run->script))
+    return false;
+  cli_error("%s: no branch is such a one", run->input.name);
+  return true;
+}
+
 static int script_run(struct script_arguments *arguments)
 {
   struct script_run run = {0};
-  struct report_names *names = NULL;
   int r, status;
 
   if (trace_input_open(&run.input, arguments->file) < 0)
     return CLI_FAILURE;
   r = stream_check(&run, arguments->options.stream);
-  if (r >= 0 && arguments->has_symbols)
-    r = report_names_new(&run.input.files, &names);
-  arguments->options.names = names;
-  if (r >= 0)
-    r = report_script_new(&arguments->options, &run.script);
-  if (r == -ENOMEM)
-    cli_error("%s: %s", run.input.name, lb_strerror(r));
-  if (r >= 0)
+  if (r >= 0) {
+    r = run_begin(&run, arguments);
+    if (r < 0)
+      run_complain(&run, r);
+  }
+  if (r >= 0) {
     r = arguments->tail == UINT64_MAX ? run_all(&run) : run_tail(&run, arguments);
-  report_script_free(run.script);
-  report_names_free(names);
-  text_done(&run.text);
+    r = r >= 0 && is_in_vain(&run, arguments) ? LB_E_NO_ENTRY : r;
+  }
+  run_done(&run);
   status = trace_input_close(&run.input);
   return r < 0 ? CLI_FAILURE : status;
 }
 
 /* ---- the command line ---- */
 
-enum { KEY_TAIL = 0x100, KEY_THREAD, KEY_LIMIT, KEY_NO_SYMBOLS };
+enum { KEY_TAIL = 0x100, KEY_LIMIT, KEY_NO_SYMBOLS, KEY_NO_DEMANGLE, KEY_AROUND, KEY_CONTEXT };
 
 static const struct argp_option options[] = {
-  {"tail", KEY_TAIL, "N", 0, "Only the last N branches of each thread; takes no longer in a long trace", 0},
-  {"thread", KEY_THREAD, "N", 0, "Only this thread: a number of the first column, which 'lbr stat' lists", 0},
-  {"limit", KEY_LIMIT, "N", 0, "Stop after N branches", 0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 0},
-  {"json", 'j', NULL, 0, "A JSON object in each line", 0},
+  {"tail", KEY_TAIL, "N", 0,
+   "Only the last N branches of each thread; takes no longer in a long trace. With a filter, the last N that pass it",
+   2},
+  {"limit", KEY_LIMIT, "N", 0, "Stop after N branches", 2},
+  {"around", KEY_AROUND, "PLACE", 0, "Only what comes before and after each time that FUNCTION or ADDRESS is entered",
+   2},
+  {"context", KEY_CONTEXT, "N", 0, "With --around: N branches before and N after (16)", 2},
+  {NULL, 0, NULL, 0, "How they are shown:", 3},
+  {"fields", 'F', "LIST", 0, "These fields, in this order: thread, number, from, to, from_sym, kind, ...", 3},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 3},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 3},
+  {"json", 'j', NULL, 0, "A JSON object in each line", 3},
   {0},
 };
 
-static uint64_t number_option(const char *name, const char *argument, uint64_t max, struct argp_state *state)
+static void fields_complain(const char *word, struct argp_state *state)
 {
-  uint64_t value = 0;
+  struct text names = {0};
 
-  if (*argument == '-' || number_parse(argument, &value) < 0 || value > max)
-    argp_error(state, "%s wants a number from 0 to %llu, not '%s'", name, (unsigned long long)max, argument);
-  return value;
+  for (unsigned i = 0; i < REPORT_FIELDS; i++)
+    text_addf(&names, "%s%s", i ? ", " : "", report_field_name(i));
+  argp_error(state, "no field '%s'; there are: %s", word, text_string(&names));
+  text_done(&names);
+}
+
+static void fields_option(struct report_script_options *script, char *list, struct argp_state *state)
+{
+  char *word;
+
+  script->field_count = 0;
+  while ((word = strsep(&list, ","))) {
+    int field = report_field_find(word);
+
+    if (field < 0)
+      fields_complain(word, state);
+    if (wants_field(script, (unsigned)field))
+      argp_error(state, "the field '%s' is there twice", word);
+    script->fields[script->field_count++] = (uint8_t)field;
+  }
+}
+
+static void arguments_check(struct script_arguments *arguments, struct argp_state *state)
+{
+  bool needs_names =
+    report_filter_needs_names(&arguments->filter.filter) || (arguments->options.around && arguments->around.symbol);
+
+  if (!arguments->file)
+    argp_error(state, "a trace is wanted");
+  if (needs_names && !arguments->has_symbols)
+    argp_error(state, "functions and modules cannot be looked for with --no-symbols");
+  if (arguments->options.around && arguments->tail != UINT64_MAX)
+    argp_error(state, "--tail and --around do not go together");
+  if (arguments->has_context && !arguments->options.around)
+    argp_error(state, "--context is for --around");
+  arguments->options.stream = arguments->filter.stream;
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -169,17 +342,31 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   struct script_arguments *arguments = state->input;
 
   switch (key) {
-  case KEY_TAIL:
-    arguments->tail = number_option("--tail", argument, UINT64_MAX - 1, state);
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &arguments->filter;
     return 0;
-  case KEY_THREAD:
-    arguments->options.stream = (uint32_t)number_option("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
+  case KEY_TAIL:
+    arguments->tail = filter_option_number("--tail", argument, UINT64_MAX - 1, state);
     return 0;
   case KEY_LIMIT:
-    arguments->options.limit = number_option("--limit", argument, UINT64_MAX - 1, state);
+    arguments->options.limit = filter_option_number("--limit", argument, UINT64_MAX - 1, state);
+    return 0;
+  case KEY_AROUND:
+    arguments->around = filter_option_entry("--around", argument, state);
+    arguments->options.around = &arguments->around;
+    return 0;
+  case KEY_CONTEXT:
+    arguments->options.context = (uint32_t)filter_option_number("--context", argument, REPORT_CONTEXT_MAX, state);
+    arguments->has_context = true;
+    return 0;
+  case 'F':
+    fields_option(&arguments->options, argument, state);
     return 0;
   case KEY_NO_SYMBOLS:
     arguments->has_symbols = false;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    arguments->is_mangled = true;
     return 0;
   case 'j':
     arguments->options.is_json = true;
@@ -190,8 +377,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->file = argument;
     return 0;
   case ARGP_KEY_END:
-    if (!arguments->file)
-      argp_error(state, "a trace is wanted");
+    arguments_check(arguments, state);
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -205,9 +391,10 @@ static const struct argp script_argp = {
   .doc =
     "Print the branches of a trace, a line each: thread, number, from and to with their names, kind, and whether "
     "it was mispredicted or changed the CPL. What is missing in the trace is a line that begins with 'gap:'.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was printed, 2 for a "
-    "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
-  .children = cli_help,
+    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was printed, or if no "
+    "branch passes the filter, 2 for a command line that makes no sense. A trace that was not finished "
+    "(NAME.incomplete) is read with a warning.",
+  .children = filter_children,
 };
 
 int cmd_script(int argc, char **argv)
@@ -215,9 +402,13 @@ int cmd_script(int argc, char **argv)
   struct script_arguments arguments = {
     .tail = UINT64_MAX,
     .has_symbols = true,
-    .options = {.stream = LB_TRACE_ALL, .limit = UINT64_MAX},
+    .options = {.stream = LB_TRACE_ALL, .limit = UINT64_MAX, .context = CONTEXT_DEFAULT},
   };
+  int status;
 
+  filter_options_init(&arguments.filter);
   argp_parse(&script_argp, argc, argv, 0, NULL, &arguments);
-  return script_run(&arguments);
+  status = script_run(&arguments);
+  filter_options_done(&arguments.filter);
+  return status;
 }

@@ -7,76 +7,18 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/stat_page.h"
 #include "cli/trace_input.h"
 
 struct stat_arguments {
   const char *file;
   unsigned top;
-  bool has_symbols, is_json;
+  bool has_symbols, is_mangled, is_json;
 };
-
-/* ---- the line that tells how far it is ---- */
-
-#define PROGRESS_FIRST 0.5 /* seconds before it is shown, and between two of them */
-#define PROGRESS_STEP 0.2
-#define STREAMS_ASKED 64 /* for their lengths: with more streams there is no percentage */
-
-struct progress {
-  bool is_on, is_shown;
-  double next;    /* when it is shown again */
-  uint64_t total; /* branches, lost ones included; 0: not known */
-};
-
-/* How many branches a stream has: the number of its last one tells. */
-static uint64_t stream_length(struct lb_trace_reader *reader)
-{
-  struct lb_trace_record record;
-  uint64_t length = 0;
-
-  lb_trace_reader_skip(reader);
-  while (lb_trace_reader_next(reader, &record) > 0)
-    if (record.type == LB_TRACE_BRANCHES)
-      length = record.branches.first + record.branches.count;
-  return length;
-}
-
-static void progress_begin(struct progress *progress, struct lb_trace_reader *reader)
-{
-  *progress = (struct progress){.is_on = isatty(STDERR_FILENO), .next = cli_seconds() + PROGRESS_FIRST};
-  if (!progress->is_on)
-    return;
-  for (uint32_t i = 0; lb_trace_reader_tail(reader, i, 1) >= 0; i++) {
-    progress->total = i < STREAMS_ASKED ? progress->total + stream_length(reader) : 0;
-    if (i >= STREAMS_ASKED)
-      break;
-  }
-  lb_trace_reader_rewind(reader);
-}
-
-static void progress_show(struct progress *progress, uint64_t branches)
-{
-  double now = progress->is_on ? cli_seconds() : 0;
-
-  if (!progress->is_on || now < progress->next)
-    return;
-  progress->next = now + PROGRESS_STEP;
-  progress->is_shown = true;
-  fprintf(stderr, "\r%.1f million branches", (double)branches / 1e6);
-  if (progress->total && branches <= progress->total)
-    fprintf(stderr, ", %.0f%%", 100 * (double)branches / (double)progress->total);
-  fputs("\033[K", stderr);
-}
-
-static void progress_end(const struct progress *progress)
-{
-  if (progress->is_shown)
-    fputs("\r\033[K", stderr);
-}
 
 /* ---- the command ---- */
 
@@ -87,6 +29,8 @@ static int trace_count(struct trace_input *input, struct report_summary *summary
   int r;
 
   progress_begin(&progress, input->reader);
+  report_summary_count(summary, input->reader);
+  lb_trace_reader_count(input->reader, LB_TRACE_ALL);
   while ((r = trace_input_next(input, &record)) > 0) {
     r = report_summary_record(summary, &record);
     if (r < 0) {
@@ -97,6 +41,10 @@ static int trace_count(struct trace_input *input, struct report_summary *summary
     progress_show(&progress, report_summary_totals(summary)->branches);
   }
   progress_end(&progress);
+  if (report_summary_end(summary) < 0) {
+    cli_error("%s: %s", input->name, lb_strerror(-ENOMEM));
+    return -ENOMEM;
+  }
   return r;
 }
 
@@ -112,6 +60,8 @@ static int stat_run(const struct stat_arguments *arguments)
   r = report_names_new(arguments->has_symbols ? &input.files : NULL, &names);
   if (r >= 0)
     r = report_summary_new(names, &summary);
+  if (r >= 0 && arguments->is_mangled)
+    report_names_keep_mangled(names);
   if (r < 0)
     cli_error("%s: %s", input.name, lb_strerror(r));
   if (r >= 0) {
@@ -131,11 +81,12 @@ static int stat_run(const struct stat_arguments *arguments)
 
 #define TOP_MAX 10000u
 
-enum { KEY_TOP = 0x100, KEY_NO_SYMBOLS };
+enum { KEY_TOP = 0x100, KEY_NO_SYMBOLS, KEY_NO_DEMANGLE };
 
 static const struct argp_option options[] = {
   {"top", KEY_TOP, "N", 0, "Show the N functions and edges with most branches (default 10)", 0},
   {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Modules only; the files that the trace names are not opened", 0},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
   {"json", 'j', NULL, 0, "Print JSON", 0},
   {0},
 };
@@ -159,6 +110,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_NO_SYMBOLS:
     arguments->has_symbols = false;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    arguments->is_mangled = true;
     return 0;
   case 'j':
     arguments->is_json = true;

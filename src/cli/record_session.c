@@ -105,7 +105,7 @@ static void size_text(uint64_t bytes, char text[32])
 static void progress_show(struct progress *progress, const struct record_session *session, double now)
 {
   struct lb_trace_size size;
-  char text[32];
+  char text[32], slowdown[RECORD_SLOWDOWN];
 
   if (!progress->is_on || now < progress->next || !session->writer || !terminal_is_free())
     return;
@@ -116,6 +116,8 @@ static void progress_show(struct progress *progress, const struct record_session
   fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
   if (size.bytes >= PROGRESS_BYTES)
     fprintf(stderr, ", %.3g bits per branch", 8 * (double)size.bytes / (double)size.branches);
+  record_slowdown(session, slowdown);
+  fputs(slowdown, stderr);
   if (session->has_ended)
     fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
   fputs("\033[K", stderr);
@@ -143,14 +145,29 @@ static void close_complain(const struct record_session *session)
   free(name);
 }
 
+/* How the program ended is a fact about the run: "end", "PROCESS exit STATUS" or "PROCESS signal NUMBER". */
+static void session_note_end(const struct record_session *session)
+{
+  bool is_signal = WIFSIGNALED(session->status);
+  char value[64];
+
+  if (!session->has_ended || (!is_signal && !WIFEXITED(session->status)))
+    return;
+  snprintf(value, sizeof(value), "%d %s %d", (int)session->process.pid, is_signal ? "signal" : "exit",
+           is_signal ? WTERMSIG(session->status) : WEXITSTATUS(session->status));
+  lb_trace_writer_meta(session->writer, &(struct lb_trace_meta){"end", value}); /* the writer keeps its error */
+}
+
 static void session_close(struct record_session *session)
 {
   const struct process_drain_state *state = process_drain_finish(session->drain, session->is_over);
 
   if (!session->writer)
     return;
+  session_note_end(session);
   lb_trace_writer_flush(session->writer);
   session->size = lb_trace_writer_size(session->writer);
+  record_slowdown(session, session->slowdown);
   session->close_error = lb_trace_writer_close(session->writer);
   session->writer = NULL;
   if (state->end == DRAIN_FAILED && session->close_error >= 0)

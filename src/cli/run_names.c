@@ -32,6 +32,7 @@ struct names_place {
 struct run_names {
   struct process_spaces *spaces;
   struct symbol_cache *cache;
+  struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
   struct names_file *files;
   size_t count, capacity;
   struct names_place *places;
@@ -93,6 +94,14 @@ static struct names_place *place_get(const struct run_names *names, uint32_t spa
   return place;
 }
 
+static void place_demangle(const struct run_names *names, struct symbol_place *place)
+{
+  const char *mangled = place->symbol;
+
+  place->symbol = symbol_demangler_name(names->demangler, mangled);
+  place->mangled = place->symbol != mangled ? mangled : NULL;
+}
+
 static bool place_find(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place)
 {
   struct run_names *names = data;
@@ -104,6 +113,8 @@ static bool place_find(void *data, uint32_t space, uint32_t mark, uint64_t addre
 
     place->is_used = true;
     place->is_known = file && symbol_space_find(file, offset, true, &place->place);
+    if (place->is_known)
+      place_demangle(names, &place->place);
   }
   names->has_asked = true;
   if (!place->is_known)
@@ -136,7 +147,7 @@ static size_t place_code(void *data, uint32_t space, uint32_t mark, uint64_t add
 
 /* ---- the whole ---- */
 
-int run_names_new(const struct process *process, struct run_names **ret_names)
+int run_names_new(const struct process *process, bool is_mangled, struct run_names **ret_names)
 {
   struct run_names *names = calloc(1, sizeof(*names));
   int r = -ENOMEM;
@@ -151,6 +162,8 @@ int run_names_new(const struct process *process, struct run_names **ret_names)
     r = symbol_cache_new(NULL, &names->cache);
   if (r >= 0)
     r = symbol_cache_add_vdso(names->cache);
+  if (r >= 0 && !is_mangled)
+    r = symbol_demangler_new(&names->demangler);
   if (r < 0) {
     run_names_free(names);
     return r;
@@ -166,6 +179,7 @@ void run_names_free(struct run_names *names)
   for (size_t i = 0; i < names->count; i++)
     symbol_space_free(names->files[i].space);
   free(names->files);
+  symbol_demangler_free(names->demangler);
   symbol_cache_free(names->cache);
   process_spaces_free(names->spaces);
   free(names->places);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 struct maker {
   struct run_session *session;
   struct report_death death;
+  uint32_t space; /* of the process */
   struct report_thread *threads;
   struct process_branches *branches; /* of each thread */
   struct process_thread *sources;
@@ -162,22 +164,33 @@ static void report_flush(void *data, struct text *text)
   text->length = 0;
 }
 
+/* Of the terminal that reports go to; 0: they go elsewhere. */
+static unsigned line_width(int fd)
+{
+  struct winsize size;
+
+  return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 static void maker_print(struct maker *maker)
 {
   struct run_session *session = maker->session;
-  struct report_death_options options = {
-    .format = session->arguments->format, .wants_color = session->wants_color, .flush = report_flush, .data = session};
+  struct report_death_options options = {.format = session->arguments->format,
+                                         .wants_color = session->wants_color,
+                                         .width = line_width(session->fd),
+                                         .flush = report_flush,
+                                         .data = session};
   struct run_names *names = NULL;
   struct text text = {0};
   int r = threads_read(maker);
 
   if (r >= 0)
-    r = run_names_new(&session->process, &names);
+    r = run_names_new(&session->process, session->arguments->is_mangled, &names);
   if (r >= 0 && session->has_reported && options.format != REPORT_JSON)
     r = text_add(&text, "\n");
   if (r >= 0) {
     options.places = run_names_places(names);
-    maker->death.program = maker->count ? run_names_program(names, maker->sources[0].space) : "";
+    maker->death.program = run_names_program(names, maker->space);
     r = report_death_print(&text, &maker->death, &options);
   }
   if (r == -ENOMEM)
@@ -195,7 +208,7 @@ static void maker_print(struct maker *maker)
 
 static void report_death(struct run_session *session, const struct process_thread *thread)
 {
-  struct maker maker = {.session = session};
+  struct maker maker = {.session = session, .space = thread->space};
 
   maker.death = (struct report_death){
     .ending = REPORT_DIED,
@@ -225,6 +238,8 @@ void run_report_deaths(struct run_session *session)
       continue;
     session->reported[slot] = (uint64_t)thread.serial + 1;
     report_death(session, &thread);
+    if (session->arguments->is_gdb)
+      run_gdb(session, &thread);
   }
 }
 
@@ -245,13 +260,26 @@ static bool newest_of(const struct run_session *session, uint32_t number, struct
   return is_found;
 }
 
+/* Has one of its threads executed a program that cannot be recorded? */
+static bool process_is_native(const struct run_session *session, const struct process_thread *member)
+{
+  struct process_thread thread;
+
+  for (uint32_t slot = 0; slot < process_slots(&session->process); slot++)
+    if (process_thread(&session->process, slot, &thread) && is_same_process(&thread, member) &&
+        process_thread_is_native(&thread))
+      return true;
+  return false;
+}
+
 static void report_living(struct run_session *session, const struct process_thread *member, enum report_ending ending,
                           int signal)
 {
-  struct maker maker = {.session = session};
+  struct maker maker = {.session = session, .space = member->space};
 
-  maker.death = (struct report_death){.ending = ending, .process = member->process, .signal = signal};
-  if (maker_add_process(&maker, member) < 0)
+  maker.death = (struct report_death){
+    .ending = ending, .process = member->process, .signal = signal, .is_native = process_is_native(session, member)};
+  if (ending != REPORT_UNKNOWN && maker_add_process(&maker, member) < 0)
     cli_error("no memory for the report");
   else
     maker_print(&maker);
@@ -286,7 +314,11 @@ static void report_exit(struct run_session *session, int status)
       is_found = true;
       was_group = is_group;
     }
-  maker.death = (struct report_death){.ending = REPORT_EXITED, .process = newest.process, .status = status};
+  maker.death = (struct report_death){.ending = REPORT_EXITED,
+                                      .process = newest.process,
+                                      .status = status,
+                                      .is_native = process_is_native(session, &newest)};
+  maker.space = newest.space;
   if ((is_found && maker_add(&maker, &last) < 0) ||
       ((session->arguments->wants_all_threads || !is_found) && maker_add_process(&maker, &newest) < 0))
     cli_error("no memory for the report");
@@ -320,7 +352,8 @@ static bool is_first(const struct run_session *session, const struct process_thr
   return true;
 }
 
-/* Processes that are gone and left no record: SIGKILL. Of the program itself the signal is known. */
+/* Processes that are gone and left no record: SIGKILL, or a program that cannot be recorded. Of the program itself the
+ * signal is known. */
 static void report_killed(struct run_session *session, int status)
 {
   struct process_thread thread;
@@ -332,8 +365,12 @@ static void report_killed(struct run_session *session, int status)
     bool is_program = thread.process == (uint32_t)session->process.pid;
     if (is_program && WIFSIGNALED(status))
       report_living(session, &thread, REPORT_KILLED, WTERMSIG(status));
-    else if (!is_program && thread.process && kill((pid_t)thread.process, 0) < 0 && errno == ESRCH)
+    else if (is_program || !thread.process || kill((pid_t)thread.process, 0) == 0 || errno != ESRCH)
+      continue;
+    else if (!process_is_native(session, &thread))
       report_living(session, &thread, REPORT_KILLED, 0);
+    else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) /* it may be to blame */
+      report_living(session, &thread, REPORT_UNKNOWN, 0);
   }
 }
 

@@ -20,13 +20,15 @@ struct run_arguments {
   uint64_t last;            /* branches of a thread */
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
-  bool wants_all_threads, is_always, is_alone;
+  bool wants_all_threads, is_always, is_alone, is_mangled;
   int exit_code;  /* that is reported, -1: none */
   int signal;     /* that makes a report of the living program, 0: none */
   double timeout; /* seconds, 0: none */
   enum report_format format;
-  const char *output; /* NULL: standard error */
-  char **program;     /* its words */
+  const char *output;    /* NULL: standard error */
+  bool is_gdb;           /* what dies is shown in gdb before it is gone, */
+  const char *gdb_place; /* one that comes here; NULL: one that is started */
+  char **program;        /* its words */
 };
 
 struct run_session {
@@ -62,12 +64,17 @@ void run_report_alive(struct run_session *session);
 /* It has ended: the deaths that were not reported yet, and what was asked for. */
 void run_report_end(struct run_session *session, int status);
 
+/* ---- gdb (run_gdb.c) ---- */
+
+/* Shows gdb a process that was launched with is_held, of which a thread has died, and lets it end. */
+void run_gdb(struct run_session *session, const struct process_thread *thread);
+
 /* ---- names (run_names.c) ---- */
 
 struct run_names;
 
-/* Of what is known now. The process must stay. Returns 0 or -ENOMEM. */
-int run_names_new(const struct process *process, struct run_names **ret_names);
+/* Of what is known now; `is_mangled`: C++ names as the files have them. The process must stay. Returns 0 or -ENOMEM. */
+int run_names_new(const struct process *process, bool is_mangled, struct run_names **ret_names);
 void run_names_free(struct run_names *names); /* takes NULL */
 
 const struct report_places *run_names_places(const struct run_names *names);

@@ -111,12 +111,18 @@ static int incomplete_open(struct trace_input *input)
   return r;
 }
 
+void trace_input_files(struct trace_input *input)
+{
+  input->files = (struct report_files){input, file_open, file_close, file_warn, file_module};
+}
+
 int trace_input_open(struct trace_input *input, const char *name)
 {
   struct stat status;
   int r;
 
-  *input = (struct trace_input){.name = strdup(name), .files = {input, file_open, file_close, file_warn, file_module}};
+  *input = (struct trace_input){.name = strdup(name)};
+  trace_input_files(input);
   r = input->name ? lb_trace_reader_open(name, &input->reader) : -ENOMEM;
   if (r == -ENOENT)
     r = incomplete_open(input);

@@ -67,7 +67,7 @@ static void control_fill(const struct process *process, const struct process_opt
   const struct process_control control = {
     .magic = PROCESS_MAGIC,
     .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
-    .options = options->is_alone ? PROCESS_NO_FOLLOW : 0,
+    .options = (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u),
     .part_size = process->part_size,
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,

@@ -70,6 +70,7 @@ extern const uint8_t process_runtime[], process_runtime_end[];
 struct process_options {
   bool is_all;        /* every branch is wanted: whose log is full waits for us */
   bool is_alone;      /* children are not recorded */
+  bool is_held;       /* a thread that a signal kills waits for process_release before it ends its process */
   uint32_t part_size; /* bytes of one of the four parts of a thread's log, a power of two from 64 KiB to 256 MiB; 0: 256
                          KiB, with is_all 1 MiB */
 };
@@ -135,6 +136,9 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
 bool process_thread_is_live(const struct process_thread *thread);
 bool process_thread_has_died(const struct process_thread *thread);
 bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is_group);
+
+/* Lets a thread that has died end, and its process with it. */
+void process_release(const struct process *process, const struct process_thread *thread);
 
 /* Has it executed a program that cannot be recorded? Nothing is known of its process from there on. */
 bool process_thread_is_native(const struct process_thread *thread);

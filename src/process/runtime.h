@@ -359,6 +359,9 @@ _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_
  * region.c */
 void thread_end(struct thread *thread, enum process_end end, uint64_t status);
 
+/* It has died of a signal: waits until the parent has looked at it, if that wants to (hold.c). */
+void hold_wait(struct thread *thread);
+
 /* ---- the program (load.c) ---- */
 
 /* A program or interpreter as load.c mapped it. */

@@ -45,6 +45,7 @@ enum process_mode {
 enum process_option {
   PROCESS_NO_FOLLOW = 1 << 0, /* children are run as they are, not recorded */
   PROCESS_LOCKED = 1 << 1,    /* as long as the parent is there it has a lock on the file */
+  PROCESS_HOLD = 1 << 2,      /* a thread that a signal kills waits until it is released */
 };
 
 struct process_control {
@@ -120,8 +121,8 @@ struct process_state {
   uint64_t death_rip, death_flags, death_registers[16]; /* and the application's registers, with END_SIGNAL */
   char name[16];
   uint32_t numbering; /* which PID namespace the system's numbers are of: the same number means the same, 0 is ours */
-  uint32_t unused_last;
-  uint64_t waited; /* nanoseconds that it waited for the parent to read its log */
+  uint32_t released;  /* a futex: with PROCESS_HOLD, `serial` of the thread that has died and may end */
+  uint64_t waited;    /* nanoseconds that it waited for the parent to read its log */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

@@ -4,8 +4,11 @@
  * may write anything: every value is read once and checked before it is used, and sizes are those of struct process.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "process/process.h"
 #include "process/shared.h"
@@ -87,6 +90,14 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
   memcpy(thread.name, state.name, sizeof(state.name));
   *ret_thread = thread;
   return true;
+}
+
+void process_release(const struct process *process, const struct process_thread *thread)
+{
+  struct process_state *shared = state_of(process, thread->slot);
+
+  __atomic_store_n(&shared->released, thread->serial, __ATOMIC_RELEASE);
+  syscall(SYS_futex, &shared->released, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 bool process_thread_is_live(const struct process_thread *thread)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a program for people: what happened and where, then the last branches of each thread, newest first, in
- * columns. A place is function+offset, then file:line; where functions were inlined, the innermost one with its line,
+ * The end of a program for people: what happened and where, then the last branches of each thread (death_table.c). A
+ * place is function+offset, then file:line; where functions were inlined, the innermost one with its line,
  * and behind each < where it was inlined.
  */
 #include "report/death.h"
@@ -14,13 +14,7 @@
 #include "isa/isa.h"
 #include "report/printable.h"
 
-#define BOLD "\033[1m"
-#define RED "\033[1;31m"
-#define PLAIN "\033[0m"
-
 #define FLUSHED 65536u
-#define MEASURED 256u /* rows that the width of the columns is made for */
-#define WIDEST 48u    /* what is wider stands out of its column */
 
 /* ---- pieces ---- */
 
@@ -96,7 +90,7 @@ void death_instruction(const struct death_printer *printer, const struct report_
   squeeze_zeros(text);
 }
 
-static void put_color(struct death_printer *printer, const char *color)
+void death_put_color(struct death_printer *printer, const char *color)
 {
   if (printer->options->wants_color)
     death_put(printer, "%s", color);
@@ -119,8 +113,7 @@ static void put_lines(struct death_printer *printer, const struct symbol_place *
   }
 }
 
-static void put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
-                      uint64_t address)
+void death_put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark, uint64_t address)
 {
   struct symbol_place place;
 
@@ -160,7 +153,12 @@ static void put_what(struct death_printer *printer)
   case REPORT_ALIVE:
     death_put(printer, "running");
     break;
+  case REPORT_UNKNOWN:
+    death_put(printer, "executed a program that cannot be recorded; how that ended is not known");
+    break;
   }
+  if (death->is_native && death->ending != REPORT_UNKNOWN)
+    death_put(printer, ", in a program that it had executed and that cannot be recorded");
 }
 
 /* "process 12 (name), thread 13 (name)"; a single thread has the process's number. */
@@ -189,7 +187,7 @@ static void put_where(struct death_printer *printer)
     return;
   death_put(printer, "  at 0x%llx ", (unsigned long long)death->rip);
   size_t before = printer->text->length;
-  put_place(printer, &death->threads[0], REPORT_NOW, death->rip);
+  death_put_place(printer, &death->threads[0], REPORT_NOW, death->rip);
   if (printer->error >= 0 && !strncmp(printer->text->data + before, "0x", 2)) { /* nothing is known but the address */
     printer->text->length = before - 1;
     printer->text->data[before - 1] = 0;
@@ -198,107 +196,11 @@ static void put_where(struct death_printer *printer)
   death_put(printer, "%s%s\n", *instruction ? ": " : "", instruction);
 }
 
-/* ---- the branches ---- */
-
-static void put_number(struct death_printer *printer, const struct report_thread *thread, size_t number)
-{
-  death_put(printer, "%zu", thread->count - 1 - number);
-}
-
-static void put_from(struct death_printer *printer, const struct report_thread *thread, size_t number)
-{
-  put_place(printer, thread, thread->marks[number], thread->branches[number].from);
-}
-
-static void put_to(struct death_printer *printer, const struct report_thread *thread, size_t number)
-{
-  put_place(printer, thread, death_to_mark(thread, number), thread->branches[number].to);
-}
-
-static void put_kind(struct death_printer *printer, const struct report_thread *thread, size_t number)
-{
-  death_put(printer, "%s", lb_branch_kind_name(thread->branches[number].kind));
-}
-
-static void put_instruction(struct death_printer *printer, const struct report_thread *thread, size_t number)
-{
-  char text[128];
-
-  death_instruction(printer, thread, thread->marks[number], thread->branches[number].from, text, sizeof(text));
-  death_put(printer, "%s", text);
-}
-
-static const struct {
-  const char *title;
-  void (*put)(struct death_printer *printer, const struct report_thread *thread, size_t number);
-} columns[] = {
-  {"#", put_number}, {"from", put_from}, {"to", put_to}, {"kind", put_kind}, {"instruction", put_instruction}};
-
-enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
-
-/* Letters, not bytes. */
-static size_t width_from(const struct text *text, size_t start)
-{
-  size_t width = 0;
-
-  for (size_t i = start; i < text->length; i++)
-    width += ((unsigned char)text->data[i] & 0xC0) != 0x80;
-  return width;
-}
-
-static void measure(struct death_printer *printer, const struct report_thread *thread, size_t widths[COLUMNS])
-{
-  struct text scratch = {0};
-  struct death_printer measuring = *printer;
-
-  measuring.text = &scratch;
-  for (unsigned column = 0; column < COLUMNS; column++) {
-    widths[column] = strlen(columns[column].title);
-    for (size_t i = 0; i < thread->count && i < MEASURED; i++) {
-      scratch.length = 0;
-      columns[column].put(&measuring, thread, column ? thread->count - 1 - i : 0);
-      size_t width = width_from(&scratch, 0);
-      if (width > widths[column])
-        widths[column] = width < WIDEST ? width : WIDEST;
-    }
-  }
-  text_done(&scratch);
-  printer->error = measuring.error;
-}
-
-/* Blanks are written when something follows: no line ends with them. */
-static void put_row(struct death_printer *printer, const struct report_thread *thread, size_t number,
-                    const size_t widths[COLUMNS])
-{
-  size_t owed = 2;
-
-  for (unsigned column = 0; column < COLUMNS && printer->error >= 0; column++) {
-    size_t before = printer->text->length + owed, width;
-
-    death_put(printer, "%*s", (int)owed, "");
-    columns[column].put(printer, thread, number);
-    if (printer->error < 0)
-      return;
-    width = width_from(printer->text, before);
-    owed = width < widths[column] ? widths[column] - width + 2 : 2;
-  }
-  while (printer->text->length && printer->text->data[printer->text->length - 1] == ' ')
-    printer->text->length--;
-  death_put(printer, "\n");
-}
-
-static void put_titles(struct death_printer *printer, const size_t widths[COLUMNS])
-{
-  put_color(printer, BOLD);
-  for (unsigned column = 0; column < COLUMNS; column++)
-    death_put(printer, "  %-*s", column + 1 < COLUMNS ? (int)widths[column] : 0, columns[column].title);
-  put_color(printer, PLAIN);
-  death_put(printer, "\n");
-}
+/* ---- threads ---- */
 
 static void put_thread_title(struct death_printer *printer, const struct report_thread *thread)
 {
-  put_color(printer, BOLD);
+  death_put_color(printer, DEATH_BOLD);
   if (thread->recorder)
     death_put(printer, "last branches of thread %u", thread->thread);
   else if (thread->count == 1)
@@ -309,7 +211,7 @@ static void put_thread_title(struct death_printer *printer, const struct report_
     put_safe(printer, thread->name);
   death_put(printer, "%s%s:", thread->count || thread->recorder ? ", newest first" : "",
             thread->is_damaged ? ", with gaps: parts of the log make no sense" : "");
-  put_color(printer, PLAIN);
+  death_put_color(printer, DEATH_PLAIN);
   death_put(printer, "\n");
 }
 
@@ -343,8 +245,6 @@ void death_recorder(struct death_printer *printer, const struct report_thread *t
 
 static void put_thread(struct death_printer *printer, const struct report_thread *thread)
 {
-  size_t widths[COLUMNS];
-
   put_thread_title(printer, thread);
   if (thread->recorder) {
     death_recorder(printer, thread, printer->options->format);
@@ -354,12 +254,7 @@ static void put_thread(struct death_printer *printer, const struct report_thread
     death_put(printer, "  none\n");
     return;
   }
-  measure(printer, thread, widths);
-  put_titles(printer, widths);
-  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;) {
-    put_row(printer, thread, i, widths);
-    death_flush(printer);
-  }
+  death_put_table(printer, thread);
   if (!thread->is_cut)
     death_put(printer, "  that is all: the thread began there\n");
 }
@@ -369,9 +264,9 @@ static void print_text(struct death_printer *printer)
   const struct report_death *death = printer->death;
 
   death_put(printer, "lbr: ");
-  put_color(printer, death->ending == REPORT_DIED || death->ending == REPORT_KILLED ? RED : BOLD);
+  death_put_color(printer, death->ending == REPORT_DIED || death->ending == REPORT_KILLED ? DEATH_RED : DEATH_BOLD);
   put_what(printer);
-  put_color(printer, PLAIN);
+  death_put_color(printer, DEATH_PLAIN);
   death_put(printer, "\n");
   put_who(printer);
   put_where(printer);

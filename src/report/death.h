@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the layouts of a program's end share: death.c for people, death_json.c for programs, death_signal.c has the
- * words.
+ * What the layouts of a program's end share: death.c for people, with death_table.c, death_json.c for programs,
+ * death_signal.c has the words.
  */
 #ifndef REPORT_DEATH_H
 #define REPORT_DEATH_H
@@ -36,6 +36,24 @@ static inline uint32_t death_to_mark(const struct report_thread *thread, size_t 
 {
   return number + 1 < thread->count ? thread->marks[number + 1] : REPORT_NOW;
 }
+
+/* ---- for people ---- */
+
+#define DEATH_BOLD "\033[1m"
+#define DEATH_RED "\033[1;31m"
+#define DEATH_PLAIN "\033[0m"
+
+/* Only if colours are wanted. */
+void death_put_color(struct death_printer *printer, const char *color);
+
+/* Function and offset, then file and line, as far as they are known. */
+void death_put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+                     uint64_t address);
+
+/* The branches of a thread that has any, in columns (death_table.c). */
+void death_put_table(struct death_printer *printer, const struct report_thread *thread);
+
+/* ---- both ---- */
 
 /* What a recorder holds. */
 void death_recorder(struct death_printer *printer, const struct report_thread *thread, enum report_format format);

@@ -60,6 +60,8 @@ static void put_place(struct death_printer *printer, const struct report_thread 
 
   death_put(printer, "{\"address\": \"0x%llx\"", (unsigned long long)address);
   put_key_string(printer, "symbol", place.symbol);
+  if (place.mangled)
+    put_key_string(printer, "mangled", place.mangled);
   if (is_known && (place.symbol || place.module))
     death_put(printer, ", \"offset\": \"0x%llx\"", (unsigned long long)place.offset);
   else
@@ -181,8 +183,11 @@ static void put_thread(struct death_printer *printer, const struct report_thread
 
 void death_print_json(struct death_printer *printer)
 {
-  static const char *const endings[] = {
-    [REPORT_DIED] = "died", [REPORT_EXITED] = "exited", [REPORT_KILLED] = "killed", [REPORT_ALIVE] = "alive"};
+  static const char *const endings[] = {[REPORT_DIED] = "died",
+                                        [REPORT_EXITED] = "exited",
+                                        [REPORT_KILLED] = "killed",
+                                        [REPORT_ALIVE] = "alive",
+                                        [REPORT_UNKNOWN] = "unknown"};
   const struct report_death *death = printer->death;
 
   death_put(printer, "{\n  \"ending\": \"%s\",\n  \"process\": %u", endings[death->ending], death->process);
@@ -192,6 +197,7 @@ void death_print_json(struct death_printer *printer)
     death_put(printer, ",\n  \"status\": %d", death->status);
   else
     death_put(printer, ",\n  \"status\": null");
+  death_put(printer, ", \"native\": %s", death->is_native ? "true" : "false");
   put_where(printer);
   put_registers(printer);
   death_put(printer, ",\n  \"threads\": [");

@@ -106,6 +106,13 @@ const struct mapping *mapping_list_find(const struct mapping_list *list, uint32_
   return mapping && mapping->space == space && mapping->first <= address ? mapping : NULL;
 }
 
+bool mapping_list_overlaps(const struct mapping_list *list, uint32_t space, uint64_t first, uint64_t last)
+{
+  size_t at = mappings_before(list, space, first);
+
+  return at < list->count && list->mappings[at].space == space && list->mappings[at].first <= last;
+}
+
 void mapping_list_done(struct mapping_list *list)
 {
   free(list->mappings);

@@ -5,6 +5,7 @@
 #ifndef REPORT_MAPPING_H
 #define REPORT_MAPPING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ int mapping_list_add(struct mapping_list *list, const struct mapping *mapping);
 
 /* What lies at an address, or NULL. */
 const struct mapping *mapping_list_find(const struct mapping_list *list, uint32_t space, uint64_t address);
+
+/* Does anything lie from `first` to `last`? */
+bool mapping_list_overlaps(const struct mapping_list *list, uint32_t space, uint64_t first, uint64_t last);
 
 void mapping_list_done(struct mapping_list *list);
 

@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/mapping.h"
+#include "report/names.h"
 #include "report/printable.h"
-#include "report/report.h"
-#include "symbol/symbol.h"
 
 #define FILES_MAX 1024u
 #define NAME_MAX_SIZE 4096u /* a longer name cannot be opened */
@@ -20,39 +18,26 @@
 #define BYTES_MAX (UINT64_C(4) << 30) /* of all files that are opened */
 #define PAGE UINT64_C(4096)
 
-struct names_file {
-  char *path; /* as the trace has it */
-  char *name; /* the same, and its last part, to be printed */
-  char *base;
-  uint8_t build_id[LB_TRACE_BUILD_ID_MAX];
-  size_t build_id_size;
-  uint64_t address;
-  size_t pieces;
-  bool is_asked;
-  struct symbol_table *table;
-  struct symbol_module *module; /* NULL: none */
-  struct symbol_layout *layout;
-  char problem[200];
-};
-
-struct report_names {
-  const struct report_files *files;
-  struct names_file *list;
-  size_t count, capacity;
-  struct mapping_list map;
-  uint64_t bytes; /* that were opened */
-  bool is_full;   /* so it was said */
-};
-
 int report_names_new(const struct report_files *files, struct report_names **ret_names)
 {
   struct report_names *names = calloc(1, sizeof(*names));
 
   if (!names)
     return -ENOMEM;
+  if (symbol_demangler_new(&names->demangler) < 0) {
+    free(names);
+    return -ENOMEM;
+  }
   names->files = files;
+  names->generation = 1;
   *ret_names = names;
   return 0;
+}
+
+void report_names_keep_mangled(struct report_names *names)
+{
+  symbol_demangler_free(names->demangler);
+  names->demangler = NULL;
 }
 
 static void file_done(struct names_file *file)
@@ -72,7 +57,10 @@ void report_names_free(struct report_names *names)
   for (size_t i = 0; i < names->count; i++)
     file_done(&names->list[i]);
   free(names->list);
+  symbol_demangler_free(names->demangler);
   mapping_list_done(&names->map);
+  stream_list_done(&names->streams);
+  code_store_done(&names->code);
   free(names);
 }
 
@@ -144,6 +132,11 @@ static int names_full(struct report_names *names, const struct lb_trace_module *
   return 0;
 }
 
+void names_change(struct report_names *names)
+{
+  names->generation += 1 + (names->generation == UINT32_MAX);
+}
+
 int report_names_module(struct report_names *names, const struct lb_trace_module *module)
 {
   struct mapping mapping = {.space = module->space, .first = module->address, .offset = module->offset};
@@ -151,6 +144,7 @@ int report_names_module(struct report_names *names, const struct lb_trace_module
 
   if (!module->size)
     return 0;
+  names_change(names);
   mapping.last = module->address + module->size - 1;
   if (mapping.last < mapping.first)
     mapping.last = UINT64_MAX;
@@ -247,8 +241,8 @@ static void file_ask(struct report_names *names, struct names_file *file)
   names->files->close(names->files->data, bytes, size);
 }
 
-/* Where the file itself wants a byte of it to lie. Modules are mapped by pages: they may begin before their piece. */
-static bool file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address)
+/* Modules are mapped by pages: they may begin before their piece. */
+bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address)
 {
   for (uint64_t slack = 1; slack <= PAGE; slack *= PAGE)
     for (size_t i = 0; i < file->layout->count; i++) {
@@ -263,36 +257,56 @@ static bool file_address(const struct names_file *file, uint64_t offset, uint64_
   return false;
 }
 
-/* The symbol at an address as the file is linked. The debug file has more than the file itself. */
-static bool file_find(const struct names_file *file, uint64_t linked, struct report_name *name)
+/* The debug file has more than the file itself. */
+bool names_file_find(const struct names_file *file, uint64_t linked, struct report_name *name)
 {
   struct symbol_place place;
 
   if (file->module && symbol_module_find(file->module, linked, false, &place) && place.symbol) {
     name->symbol = place.symbol;
     name->offset = place.offset;
+    name->size = place.size;
     return true;
   }
+  name->size = symbol_table_size(file->table, linked);
   return symbol_table_find(file->table, linked, &name->symbol, &name->offset);
+}
+
+void names_demangle(const struct report_names *names, struct report_name *name)
+{
+  const char *mangled = name->symbol;
+
+  name->symbol = symbol_demangler_name(names->demangler, mangled);
+  name->mangled = name->symbol != mangled ? mangled : NULL;
+}
+
+const struct mapping *names_mapping(struct report_names *names, uint32_t space, uint64_t address)
+{
+  const struct mapping *mapping = mapping_list_find(&names->map, space, address);
+
+  if (mapping && !names->list[mapping->file].is_asked)
+    file_ask(names, &names->list[mapping->file]);
+  return mapping;
 }
 
 bool report_names_find(struct report_names *names, uint32_t space, uint64_t address, struct report_name *ret_name)
 {
-  const struct mapping *mapping = mapping_list_find(&names->map, space, address);
+  const struct mapping *mapping = names_mapping(names, space, address);
   struct report_name name = {0};
-  struct names_file *file;
+  const struct names_file *file;
   uint64_t linked;
 
   if (!mapping)
     return false;
   file = &names->list[mapping->file];
-  if (!file->is_asked)
-    file_ask(names, file);
   name.module = file->base;
   name.file = mapping->file;
   name.offset = mapping->offset + (address - mapping->first);
-  if ((file->table || file->module) && file_address(file, name.offset, &linked) && file_find(file, linked, &name))
+  if (names_file_has_symbols(file) && names_file_address(file, name.offset, &linked) &&
+      names_file_find(file, linked, &name)) {
     name.start = linked - name.offset;
+    names_demangle(names, &name);
+  }
   *ret_name = name;
   return true;
 }

@@ -15,6 +15,17 @@
 #include "base/base.h"
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
+#include "report/annotate.h" /* IWYU pragma: export */
+#include "report/calls.h"    /* IWYU pragma: export */
+#include "report/code.h"     /* IWYU pragma: export */
+#include "report/counts.h"   /* IWYU pragma: export */
+#include "report/diff.h"     /* IWYU pragma: export */
+#include "report/hot.h"      /* IWYU pragma: export */
+#include "report/location.h" /* IWYU pragma: export */
+#include "report/replay.h"   /* IWYU pragma: export */
+#include "report/script.h"   /* IWYU pragma: export */
+#include "report/stacks.h"   /* IWYU pragma: export */
+#include "report/view.h"     /* IWYU pragma: export */
 
 enum report_format {
   REPORT_TABLE,
@@ -82,16 +93,22 @@ struct report_names;
 int report_names_new(const struct report_files *files, struct report_names **ret_names);
 void report_names_free(struct report_names *names); /* takes NULL */
 
+/* Names of C++ are shown as the source has them; after this, as the files have them. Before the first name is asked
+ * for. */
+void report_names_keep_mangled(struct report_names *names);
+
 /* From here on the module lies there, over whatever lay there before, or is gone. Beyond a limit, modules are not taken
  * any more (`warn` says so). Returns 0, or -ENOMEM. */
 int report_names_module(struct report_names *names, const struct lb_trace_module *module);
 
 struct report_name {
-  const char *symbol; /* NULL: none is known */
-  const char *module; /* the last part of the file's name; fit to be printed, as is the symbol */
-  uint64_t offset;    /* behind the symbol; without one, in the file */
-  uint64_t start;     /* address of the symbol as its file has it */
-  uint32_t file;      /* for report_names_file */
+  const char *symbol;  /* NULL: none is known */
+  const char *mangled; /* the same as its file has it, if that is another name; else NULL */
+  const char *module;  /* the last part of the file's name; fit to be printed, as is the symbol */
+  uint64_t offset;     /* behind the symbol; without one, in the file */
+  uint64_t start;      /* address of the symbol as its file has it, */
+  uint64_t size;       /* and its bytes; 0: not known */
+  uint32_t file;       /* for report_names_file */
 };
 
 /* What lies at a linear address. The file is opened when it is first asked for. A file whose build-id is not the
@@ -123,25 +140,6 @@ static inline uint64_t report_to(const struct lb_branch *branch)
   return branch->flags & LB_BRANCH_TO_32 ? (uint32_t)(branch->to + branch->to_base) : branch->to;
 }
 
-/* ---- the branches of a trace as lines ---- */
-
-struct report_script_options {
-  bool is_json;               /* an object in each line */
-  uint32_t stream;            /* this one only, or LB_TRACE_ALL */
-  uint64_t limit;             /* so many branches; UINT64_MAX: all */
-  struct report_names *names; /* NULL: addresses only. It learns of the modules from the script */
-};
-
-struct report_script;
-
-/* Returns 0, or -ENOMEM. */
-int report_script_new(const struct report_script_options *options, struct report_script **ret_script);
-void report_script_free(struct report_script *script); /* takes NULL */
-
-/* Appends the lines of a record, if it has any: a line for each branch, or for a gap. Returns 1; 0 when there are as
- * many branches as were wanted; -ENOMEM: some of the lines may be missing. */
-int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text);
-
 /* ---- the numbers of a trace ---- */
 
 struct report_summary;
@@ -152,6 +150,13 @@ void report_summary_free(struct report_summary *summary); /* takes NULL */
 
 /* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record);
+
+/* The records will come from this reader, which counts (lb_trace_reader_count): much faster than branches one by one.
+ * Before the first record. */
+void report_summary_count(struct report_summary *summary, struct lb_trace_reader *reader);
+
+/* Behind the last record, before anything is asked. Returns 0, or -ENOMEM. */
+int report_summary_end(struct report_summary *summary);
 
 struct report_totals {
   uint64_t branches, mispredicted;
@@ -234,10 +239,11 @@ struct report_thread {
 };
 
 enum report_ending {
-  REPORT_DIED,   /* a signal killed it, and left a record of it */
-  REPORT_EXITED, /* it ended by itself */
-  REPORT_KILLED, /* a signal killed it that nobody can see: SIGKILL */
-  REPORT_ALIVE,  /* it runs on */
+  REPORT_DIED,    /* a signal killed it, and left a record of it */
+  REPORT_EXITED,  /* it ended by itself */
+  REPORT_KILLED,  /* a signal killed it that nobody can see: SIGKILL */
+  REPORT_ALIVE,   /* it runs on */
+  REPORT_UNKNOWN, /* it ended in a program that cannot be recorded, nobody knows how */
 };
 
 struct report_death {
@@ -247,6 +253,7 @@ struct report_death {
   int signal, code;                    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
   uint64_t address;                    /* si_addr */
   int status;                          /* REPORT_EXITED */
+  bool is_native;                      /* it had executed a program that cannot be recorded: that was what ended */
   uint64_t rip, flags, registers[16];  /* REPORT_DIED: at the end; in the order of the encoding */
   const struct report_thread *threads; /* the one that ended it first */
   size_t thread_count;
@@ -255,6 +262,7 @@ struct report_death {
 struct report_death_options {
   enum report_format format; /* without a recorder WINDBG is TABLE */
   bool wants_color;
+  unsigned width; /* letters of a line: places that do not fit are cut. 0: not known */
   const struct report_places *places;
   /* Not NULL: is given the text, with `data`, whenever it has grown long, and empties it. */
   void (*flush)(void *data, struct text *text);

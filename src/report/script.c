@@ -1,34 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of a trace as lines, for people or as JSON. A program takes few branches again and again, so an address
- * with its name is put together once and kept; a line is then a few copies.
+ * The branches of a trace as lines, for people or as JSON: which records make lines, and the lines that are made if no
+ * fields are picked.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/report.h"
-#include "report/streams.h"
-#include "report/writer.h"
-
-#define PLACES (1u << 14)
-#define PLACE_TEXT 104u /* longer ones are put together each time */
-
-/* An address as it is printed. */
-struct place {
-  uint64_t address;
-  uint32_t space;
-  uint32_t generation; /* of the modules; 0: the place is empty */
-  uint16_t length;
-  char text[PLACE_TEXT];
-};
-
-struct report_script {
-  struct report_script_options options;
-  struct stream_list streams;
-  uint32_t generation;
-  struct place places[PLACES];
-  struct writer writer;
-};
+#include "report/script_lines.h"
 
 int report_script_new(const struct report_script_options *options, struct report_script **ret_script)
 {
@@ -37,7 +15,11 @@ int report_script_new(const struct report_script_options *options, struct report
   if (!script)
     return -ENOMEM;
   script->options = *options;
-  script->generation = 1;
+  script->generation = PLACE_WHATS;
+  if (options->around && script_around_begin(script) < 0) {
+    free(script);
+    return -ENOMEM;
+  }
   *ret_script = script;
   return 0;
 }
@@ -46,8 +28,19 @@ void report_script_free(struct report_script *script)
 {
   if (!script)
     return;
+  script_around_done(script);
   stream_list_done(&script->streams);
   free(script);
+}
+
+uint64_t report_script_count(const struct report_script *script)
+{
+  return script->printed;
+}
+
+void report_script_skip(struct report_script *script, uint64_t count)
+{
+  script->skip = count;
 }
 
 /* ---- places ---- */
@@ -63,17 +56,10 @@ static void put_place_text(struct writer *writer, uint64_t address, const struct
   writer_hex(writer, name->offset);
 }
 
-static void put_quoted_hex(struct writer *writer, uint64_t value)
-{
-  writer_bytes(writer, "\"", 1);
-  writer_hex(writer, value);
-  writer_bytes(writer, "\"", 1);
-}
-
 static void put_place_json(struct writer *writer, uint64_t address, const struct report_name *name)
 {
   writer_string(writer, "{\"address\": ");
-  put_quoted_hex(writer, address);
+  writer_quoted_hex(writer, address);
   if (!name) {
     writer_string(writer, ", \"symbol\": null, \"module\": null, \"offset\": null}");
     return;
@@ -83,62 +69,58 @@ static void put_place_json(struct writer *writer, uint64_t address, const struct
     writer_quoted(writer, name->symbol);
   else
     writer_string(writer, "null");
+  if (name->mangled) {
+    writer_string(writer, ", \"mangled\": ");
+    writer_quoted(writer, name->mangled);
+  }
   writer_string(writer, ", \"module\": ");
   writer_quoted(writer, name->module);
   writer_string(writer, ", \"offset\": ");
-  put_quoted_hex(writer, name->offset);
+  writer_quoted_hex(writer, name->offset);
   writer_bytes(writer, "}", 1);
 }
 
-/* A place that is not kept: found, put together, and kept if it is short. */
-static void put_new_place(struct report_script *script, struct place *place, const struct report_stream *stream,
+static void put_whole_place(struct report_script *script, uint32_t space, uint64_t address)
+{
+  struct report_name name;
+  bool has_name = script->options.names && report_names_find(script->options.names, space, address, &name);
+
+  if (script->options.is_json)
+    put_place_json(&script->writer, address, has_name ? &name : NULL);
+  else
+    put_place_text(&script->writer, address, has_name ? &name : NULL);
+}
+
+void script_put_new_place(struct report_script *script, struct place *place, enum place_what what, uint32_t space,
                           uint64_t address)
 {
   struct writer *writer = &script->writer;
   size_t start = writer->length;
-  struct report_name name;
-  bool has_name = script->options.names && report_names_find(script->options.names, stream->space, address, &name);
 
-  if (script->options.is_json)
-    put_place_json(writer, address, has_name ? &name : NULL);
+  if (what == PLACE_WHOLE)
+    put_whole_place(script, space, address);
   else
-    put_place_text(writer, address, has_name ? &name : NULL);
+    script_put_part(script, what, space, address);
   if (writer->length - start > PLACE_TEXT)
     return;
   place->address = address;
-  place->space = stream->space;
-  place->generation = script->generation;
+  place->space = space;
+  place->tag = script->generation | what;
   place->length = (uint16_t)(writer->length - start);
   memcpy(place->text, writer->bytes + start, place->length);
-}
-
-static inline void put_place(struct report_script *script, const struct report_stream *stream, uint64_t address)
-{
-  struct place *place = &script->places[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (PLACES - 1)];
-
-  if (place->address == address && place->space == stream->space && place->generation == script->generation)
-    writer_bytes(&script->writer, place->text, place->length);
-  else
-    put_new_place(script, place, stream, address);
 }
 
 /* What is kept is not true any more. */
 static void places_forget(struct report_script *script)
 {
-  if (++script->generation)
+  script->generation += PLACE_WHATS;
+  if (script->generation)
     return;
   memset(script->places, 0, sizeof(script->places));
-  script->generation = 1;
+  script->generation = PLACE_WHATS;
 }
 
 /* ---- branches ---- */
-
-static void put_stream(struct report_script *script, uint32_t stream)
-{
-  if (script->options.is_json)
-    writer_string(&script->writer, "{\"type\": \"branch\", \"thread\": ");
-  writer_decimal(&script->writer, stream);
-}
 
 static void put_text(struct report_script *script, const struct report_stream *stream, uint64_t number,
                      const struct lb_branch *branch)
@@ -148,9 +130,9 @@ static void put_text(struct report_script *script, const struct report_stream *s
   writer_bytes(writer, " ", 1);
   writer_decimal(writer, number);
   writer_bytes(writer, " ", 1);
-  put_place(script, stream, report_from(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, report_from(branch));
   writer_bytes(writer, " -> ", 4);
-  put_place(script, stream, report_to(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, report_to(branch));
   writer_bytes(writer, " ", 1);
   writer_string(writer, lb_branch_kind_name(branch->kind));
   if (branch->flags & LB_BRANCH_MISPREDICTED)
@@ -169,7 +151,7 @@ static void put_base(struct writer *writer, const char *key, bool has_base, uint
 {
   writer_string(writer, key);
   if (has_base)
-    put_quoted_hex(writer, base);
+    writer_quoted_hex(writer, base);
   else
     writer_string(writer, "null");
 }
@@ -188,9 +170,9 @@ static void put_json(struct report_script *script, const struct report_stream *s
   writer_string(writer, ", \"number\": ");
   writer_decimal(writer, number);
   writer_string(writer, ", \"from\": ");
-  put_place(script, stream, report_from(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, report_from(branch));
   writer_string(writer, ", \"to\": ");
-  put_place(script, stream, report_to(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, report_to(branch));
   writer_string(writer, ", \"kind\": \"");
   writer_string(writer, lb_branch_kind_name(branch->kind));
   put_truth(writer, "\", \"mispredicted\": ", branch->flags & LB_BRANCH_MISPREDICTED);
@@ -212,26 +194,69 @@ static int writer_flush(struct writer *writer, struct text *text)
   return r;
 }
 
+static inline int put_branch(struct report_script *script, uint32_t number_of_stream,
+                             const struct report_stream *stream, uint64_t number, const struct lb_branch *branch,
+                             struct text *text)
+{
+  if (WRITER_SIZE - script->writer.length < WRITER_LINE_MAX && writer_flush(&script->writer, text) < 0)
+    return -ENOMEM;
+  if (script->options.field_count) {
+    script_put_fields(script, number_of_stream, stream, number, branch);
+    return 0;
+  }
+  if (script->options.is_json)
+    writer_string(&script->writer, "{\"type\": \"branch\", \"thread\": ");
+  writer_decimal(&script->writer, number_of_stream);
+  if (script->options.is_json)
+    put_json(script, stream, number, branch);
+  else
+    put_text(script, stream, number, branch);
+  return 0;
+}
+
+int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+                      uint64_t number, const struct lb_branch *branch, struct text *text)
+{
+  script->printed++;
+  return put_branch(script, number_of_stream, stream, number, branch, text);
+}
+
+/* Those that were chosen, or, without a choice, all. */
+static int put_branches(struct report_script *script, const struct lb_trace_branches *branches,
+                        const struct report_stream *stream, const uint16_t *wanted, size_t count, struct text *text)
+{
+  size_t first = script->skip < count ? (size_t)script->skip : count;
+  uint64_t left = script->options.limit - script->printed;
+
+  script->skip -= first;
+  count = count - first < left ? count : first + (size_t)left;
+  for (size_t i = first; i < count; i++) {
+    size_t at = wanted ? wanted[i] : i;
+
+    if (put_branch(script, branches->stream, stream, branches->first + at, &branches->branches[at], text) < 0)
+      return -ENOMEM;
+  }
+  script->printed += count - first;
+  return 0;
+}
+
 static int script_branches(struct report_script *script, const struct lb_trace_branches *branches, struct text *text)
 {
   const struct report_stream *stream = stream_list_get(&script->streams, branches->stream);
-  uint64_t *limit = &script->options.limit;
-  size_t count = branches->count < *limit ? branches->count : (size_t)*limit;
+  uint16_t wanted[LB_TRACE_BATCH_MAX];
+  struct report_filter *filter = script->options.filter;
+  size_t count = branches->count;
+  int r;
 
   if (!stream)
     return -ENOMEM;
-  for (size_t i = 0; i < count; i++) {
-    if (WRITER_SIZE - script->writer.length < WRITER_LINE_MAX && writer_flush(&script->writer, text) < 0)
-      return -ENOMEM;
-    put_stream(script, branches->stream);
-    if (script->options.is_json)
-      put_json(script, stream, branches->first + i, &branches->branches[i]);
-    else
-      put_text(script, stream, branches->first + i, &branches->branches[i]);
-  }
-  if (*limit != UINT64_MAX)
-    *limit -= count;
-  return writer_flush(&script->writer, text);
+  if (filter)
+    count = report_filter_branches(filter, branches, wanted);
+  if (script->options.around)
+    r = script_around(script, branches, stream, filter ? wanted : NULL, count, text);
+  else
+    r = put_branches(script, branches, stream, filter ? wanted : NULL, count, text);
+  return r < 0 ? r : writer_flush(&script->writer, text);
 }
 
 /* ---- gaps ---- */
@@ -266,27 +291,48 @@ static int gap_json(const struct lb_trace_gap *gap, struct text *text)
   return r < 0 ? r : text_addf(text, ", \"reason\": \"%s\"}\n", lb_trace_gap_name(gap->reason));
 }
 
+/* ---- records ---- */
+
 static bool is_wanted(const struct report_script *script, uint32_t stream)
 {
   return script->options.stream == LB_TRACE_ALL || stream == script->options.stream || stream == LB_TRACE_ALL;
+}
+
+/* Code changes no names: it is of use for instructions only. */
+static bool is_told(const struct report_script *script, const struct lb_trace_record *record)
+{
+  return record->type == LB_TRACE_STREAM || record->type == LB_TRACE_MODULE ||
+         (record->type == LB_TRACE_CODE && script->options.code);
+}
+
+/* What a record tells of streams, modules and code, to all that must know. */
+static int record_learn(struct report_script *script, const struct lb_trace_record *record)
+{
+  int r = 0;
+
+  if (record->type == LB_TRACE_STREAM)
+    r = stream_list_describe(&script->streams, &record->stream);
+  if (r >= 0 && script->options.names)
+    r = report_names_record(script->options.names, record);
+  if (r >= 0 && script->options.filter)
+    r = report_filter_record(script->options.filter, record);
+  if (r >= 0 && script->entries)
+    r = report_filter_record(script->entries, record);
+  places_forget(script);
+  return r;
 }
 
 int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text)
 {
   int r = 0;
 
-  if (!script->options.limit)
+  if (script->printed >= script->options.limit)
     return 0;
-  if (record->type == LB_TRACE_STREAM) {
-    r = stream_list_describe(&script->streams, &record->stream);
-    places_forget(script);
-  } else if (record->type == LB_TRACE_MODULE && script->options.names) {
-    r = report_names_module(script->options.names, &record->module);
-    places_forget(script);
-  } else if (record->type == LB_TRACE_BRANCHES && is_wanted(script, record->branches.stream)) {
+  if (is_told(script, record))
+    r = record_learn(script, record);
+  else if (record->type == LB_TRACE_BRANCHES && is_wanted(script, record->branches.stream))
     r = script_branches(script, &record->branches, text);
-  } else if (record->type == LB_TRACE_GAP && is_wanted(script, record->gap.stream)) {
+  else if (record->type == LB_TRACE_GAP && is_wanted(script, record->gap.stream))
     r = script->options.is_json ? gap_json(&record->gap, text) : gap_text(&record->gap, text);
-  }
-  return r < 0 ? r : script->options.limit > 0;
+  return r < 0 ? r : script->printed < script->options.limit;
 }

@@ -85,8 +85,25 @@ static int edge_renew(struct report_summary *summary, struct edge *edge, const s
   *edge = *wanted;
   if (edge_name(summary, edge) < 0)
     return -ENOMEM;
-  edge->count = 1;
+  edge->count = wanted->count;
   summary->edges.count++;
+  return 0;
+}
+
+/* Counts an edge, wanted->count times. */
+static inline int edge_add(struct report_summary *summary, const struct edge *wanted)
+{
+  struct edge *edge = edge_table_place(&summary->edges, wanted->from, wanted->to, wanted->space, wanted->kind);
+
+  if (!edge->count || edge->generation != summary->generation) {
+    bool is_new = !edge->count;
+
+    if (edge_renew(summary, edge, wanted) < 0)
+      return -ENOMEM;
+    if (is_new)
+      return 0;
+  }
+  edge->count += wanted->count;
   return 0;
 }
 
@@ -94,25 +111,17 @@ static int edges_add(struct report_summary *summary, uint32_t space, const struc
 {
   for (size_t i = 0; i < count; i++) {
     const struct lb_branch *branch = &branches[i];
-    uint64_t from = report_from(branch), to = report_to(branch);
-    struct edge *edge = edge_table_place(&summary->edges, from, to, space, branch->kind);
+    struct edge wanted = {
+      .from = report_from(branch), .to = report_to(branch), .count = 1, .space = space, .kind = branch->kind};
 
-    if (!edge->count || edge->generation != summary->generation) {
-      struct edge wanted = {.from = from, .to = to, .space = space, .kind = branch->kind};
-      bool is_new = !edge->count;
-
-      if (edge_renew(summary, edge, &wanted) < 0)
-        return -ENOMEM;
-      if (is_new)
-        continue;
-    }
-    edge->count++;
+    if (edge_add(summary, &wanted) < 0)
+      return -ENOMEM;
   }
   return 0;
 }
 
 /* Modules have changed. When the numbers of the changes run out, all edges look up their names anew. */
-static void names_change(struct report_summary *summary)
+static void summary_change(struct report_summary *summary)
 {
   if (summary->generation++ < GENERATION_MAX)
     return;
@@ -173,10 +182,56 @@ static int summary_meta(struct report_summary *summary, const struct lb_trace_me
   return 0;
 }
 
-static int summary_module(struct report_summary *summary, const struct lb_trace_module *module)
+/* ---- what a reader counted ---- */
+
+static int count_take(void *context, const struct lb_trace_count *count)
 {
-  names_change(summary);
-  return summary->names ? report_names_module(summary->names, module) : 0;
+  struct report_summary *summary = context;
+  struct edge wanted = {
+    .from = count->from, .to = count->to, .count = count->taken, .space = count->space, .kind = count->kind};
+
+  summary->totals.kinds[count->kind] += count->taken;
+  return count->taken ? edge_add(summary, &wanted) : 0;
+}
+
+static int counts_fetch(struct report_summary *summary)
+{
+  bool has_any = summary->has_counted;
+
+  summary->has_counted = false;
+  return has_any ? lb_trace_reader_counts(summary->reader, count_take, summary) : 0;
+}
+
+void report_summary_count(struct report_summary *summary, struct lb_trace_reader *reader)
+{
+  summary->reader = reader;
+}
+
+int report_summary_end(struct report_summary *summary)
+{
+  return counts_fetch(summary);
+}
+
+static int summary_counted(struct report_summary *summary, const struct lb_trace_counted *counted)
+{
+  struct report_stream *stream = stream_list_get(&summary->streams, counted->stream);
+
+  if (!stream)
+    return -ENOMEM;
+  stream->branches += counted->count;
+  summary->totals.branches += counted->count;
+  summary->has_counted |= summary->reader != NULL;
+  return 0;
+}
+
+/* ---- all records ---- */
+
+static int summary_module(struct report_summary *summary, const struct lb_trace_record *record)
+{
+  int r = summary->names && report_names_displaces(summary->names, record) ? counts_fetch(summary) : 0;
+
+  summary_change(summary);
+  return r < 0 || !summary->names ? r : report_names_module(summary->names, &record->module);
 }
 
 int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record)
@@ -187,7 +242,7 @@ int report_summary_record(struct report_summary *summary, const struct lb_trace_
   case LB_TRACE_META:
     return summary_meta(summary, &record->meta);
   case LB_TRACE_MODULE:
-    return summary_module(summary, &record->module);
+    return summary_module(summary, record);
   case LB_TRACE_CODE:
     summary->totals.code_bytes += record->code.size;
     return 0;
@@ -197,8 +252,8 @@ int report_summary_record(struct report_summary *summary, const struct lb_trace_
     return summary_branches(summary, &record->branches);
   case LB_TRACE_GAP:
     return summary_gap(summary, &record->gap);
-  case LB_TRACE_COUNTED: /* nobody asked the reader to count */
-    break;
+  case LB_TRACE_COUNTED:
+    return summary_counted(summary, &record->counted);
   }
   return 0;
 }

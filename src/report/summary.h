@@ -36,7 +36,9 @@ struct report_summary {
   struct stream_list streams;
   struct edge_table edges;
   struct function_list functions;
-  uint32_t generation; /* of the modules; 24 bits */
+  uint32_t generation;            /* of the modules; 24 bits */
+  struct lb_trace_reader *reader; /* that counts, or NULL */
+  bool has_counted;               /* it has counts that were not fetched yet */
   char *metas[METAS];
 };
 

@@ -28,8 +28,8 @@ static void note_read(Elf_Data *data, struct symbol_layout *layout)
 static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layout *layout)
 {
   if (program->p_type == PT_LOAD && program->p_filesz && layout->count < SYMBOL_PIECES_MAX)
-    layout->pieces[layout->count++] =
-      (struct symbol_piece){program->p_vaddr, program->p_paddr, program->p_filesz, program->p_offset};
+    layout->pieces[layout->count++] = (struct symbol_piece){program->p_vaddr, program->p_paddr, program->p_filesz,
+                                                            program->p_offset, program->p_flags & PF_X};
   if (program->p_type == PT_NOTE && !layout->build_id_size) {
     Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)program->p_offset, program->p_filesz, ELF_T_NHDR);
 
@@ -40,7 +40,7 @@ static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layou
 
 void elf_layout(Elf *elf, struct symbol_layout *ret_layout)
 {
-  struct symbol_layout layout = {.count = 0};
+  struct symbol_layout layout = {.is_32 = gelf_getclass(elf) == ELFCLASS32};
   size_t count = 0;
 
   if (elf_getphdrnum(elf, &count) == 0)

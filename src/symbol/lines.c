@@ -248,6 +248,20 @@ static void frame_call(struct symbol_lines *lines, struct unit *unit, Dwarf_Die 
   frame->column = entry_number(inlined, DW_AT_call_column);
 }
 
+/* What the compiler calls a function, and where that is declared. */
+static void frame_name(Dwarf_Die *function, struct symbol_frame *frame)
+{
+  Dwarf_Attribute attribute;
+  int line = 0;
+
+  frame->function = string_check(dwarf_diename(function));
+  frame->linkage = string_check(dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute)));
+  if (!frame->linkage)
+    frame->linkage = frame->function;
+  if (dwarf_decl_line(function, &line) == 0 && line > 0)
+    frame->declared = (unsigned)line;
+}
+
 static bool frames_read(struct symbol_lines *lines, uint64_t address, struct symbol_place *place)
 {
   struct unit *unit = unit_find(lines, address);
@@ -262,7 +276,7 @@ static bool frames_read(struct symbol_lines *lines, uint64_t address, struct sym
   for (size_t i = 0; i < count && i < SYMBOL_FRAMES_MAX; i++) {
     struct symbol_frame *frame = &place->frames[i];
 
-    frame->function = string_check(dwarf_diename(&chain[count - 1 - i]));
+    frame_name(&chain[count - 1 - i], frame);
     if (i > 0 && has_table)
       frame_call(lines, unit, &chain[count - i], frame);
   }
@@ -283,4 +297,19 @@ bool lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_plac
     return false;
   }
   return frames_read(lines, address, place);
+}
+
+bool lines_line(struct symbol_lines *lines, uint64_t address, struct symbol_frame *frame)
+{
+  struct unit *unit;
+
+  if (lines->is_broken)
+    return false;
+  if (setjmp(memory_exit)) {
+    lines->is_broken = true;
+    return false;
+  }
+  lines->work = LINES_QUERY_MAX;
+  unit = unit_find(lines, address);
+  return unit && table_is_usable(lines, unit) && frame_line(lines, unit, address, frame);
 }

@@ -45,7 +45,8 @@ struct symbol_lines {
   Dwarf *dwarf;
   Elf_Data *table; /* .debug_line, or NULL */
   uint64_t table_bytes;
-  bool is_broken; /* libdw ran out of memory in the middle of something */
+  unsigned version; /* of DWARF: the highest of its units */
+  bool is_broken;   /* libdw ran out of memory in the middle of something */
   struct unit *units;
   size_t count, capacity;
   struct range_list ranges; /* of units */
@@ -62,6 +63,9 @@ void lines_close(struct symbol_lines *lines); /* takes NULL */
 
 /* Fills the frames of a place. Returns false if nothing is known. */
 bool lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_place *place);
+
+/* Sets file, line and column of a frame to those of the code at an address. Returns false if they are not known. */
+bool lines_line(struct symbol_lines *lines, uint64_t address, struct symbol_frame *frame);
 
 /* ---- unit.c ---- */
 

@@ -139,6 +139,7 @@ bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wan
 
   module_read_names(module);
   is_found = symbol_table_find(module->table, address, &place.symbol, &place.offset);
+  place.size = symbol_table_size(module->table, address);
   if (wants_lines) {
     module_read_lines(module);
     is_found |= module->lines && lines_find(module->lines, address, &place);
@@ -146,6 +147,18 @@ bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wan
   if (is_found)
     *ret_place = place;
   return is_found;
+}
+
+bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file, unsigned *ret_line)
+{
+  struct symbol_frame frame = {0};
+
+  module_read_lines(module);
+  if (!module->lines || !lines_line(module->lines, address, &frame) || !frame.line)
+    return false;
+  *ret_file = frame.file;
+  *ret_line = frame.line;
+  return true;
 }
 
 bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address)
@@ -179,4 +192,17 @@ size_t symbol_module_code(struct symbol_module *module, uint64_t address, void *
       return file_read(&module->file, piece->offset + at, buffer, size < piece->size - at ? size : piece->size - at);
   }
   return 0;
+}
+
+int symbol_module_entries(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
+                          void *data)
+{
+  return elf_entries(module->file.elf, visit, data);
+}
+
+unsigned symbol_module_dwarf(struct symbol_module *module, bool *ret_is_separate)
+{
+  module_read_lines(module);
+  *ret_is_separate = module->lines && dwarf_getelf(module->lines->dwarf) != module->file.elf;
+  return module->lines ? module->lines->version : 0;
 }

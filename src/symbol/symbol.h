@@ -39,6 +39,10 @@ size_t symbol_table_count(const struct symbol_table *table);
  * control characters, and good as long as the table. Returns false, touching nothing, if there is none. Takes NULL. */
 bool symbol_table_find(const struct symbol_table *table, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 
+/* Bytes of the symbol that `address` belongs to; of one whose size its file does not tell, up to the next symbol. 0 if
+ * there is none. Takes NULL. */
+uint64_t symbol_table_size(const struct symbol_table *table, uint64_t address);
+
 /* The address of the symbol with this name; of several names of one address only the best is kept. Returns false,
  * touching nothing, if there is none. Takes NULL. */
 bool symbol_table_address(const struct symbol_table *table, const char *name, uint64_t *ret_address);
@@ -51,6 +55,7 @@ bool symbol_table_address(const struct symbol_table *table, const char *name, ui
 struct symbol_piece {
   uint64_t address, physical, size; /* as it is linked, as it is loaded, bytes in the file */
   uint64_t offset;                  /* in the file */
+  bool is_executed;
 };
 
 struct symbol_layout {
@@ -58,6 +63,7 @@ struct symbol_layout {
   size_t count;
   uint8_t build_id[SYMBOL_BUILD_ID_MAX];
   size_t build_id_size; /* 0: it has none */
+  bool is_32;           /* an ELF file of class 32: its code is not 64-bit code */
 };
 
 /* Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG as above; -ENOMEM. */
@@ -76,16 +82,20 @@ struct symbol_module;
 /* One function in a chain of inlined ones. */
 struct symbol_frame {
   const char *function;  /* as the source has it: "push_back", not mangled. NULL: not known */
+  const char *linkage;   /* as the linker knows it: mangled, or the same as the function. NULL: not known */
   const char *file;      /* its path, absolute if the debug information tells. NULL: not known */
   unsigned line, column; /* 0: not known */
+  unsigned declared;     /* line at which the function is declared; 0: not known */
 };
 
 /* What is at an address. Strings are good as long as the module. */
 struct symbol_place {
-  const char *module; /* symbol_space_find: path of the file, as it was added. Else NULL */
-  uint64_t address;   /* as the file is linked: what addr2line and objdump take */
-  const char *symbol; /* from the symbol table, or NAME@plt. NULL: none is known */
-  uint64_t offset;    /* behind the symbol. Without one: in the file, or 0 if that is not known */
+  const char *module;  /* symbol_space_find: path of the file, as it was added. Else NULL */
+  uint64_t address;    /* as the file is linked: what addr2line and objdump take */
+  const char *symbol;  /* from the symbol table, or NAME@plt. NULL: none is known */
+  const char *mangled; /* NULL; who demangles the symbol keeps here what it was */
+  uint64_t offset;     /* behind the symbol. Without one: in the file, or 0 if that is not known */
+  uint64_t size;       /* bytes of the symbol; 0: none is known */
   /* The innermost function first, with the line of the code itself; each one behind it was inlined into: with the line
    * of the call. The last one is the function that really exists, unless there are more than fit. */
   struct symbol_frame frames[SYMBOL_FRAMES_MAX];
@@ -111,11 +121,49 @@ const struct symbol_layout *symbol_module_layout(const struct symbol_module *mod
 bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wants_lines,
                         struct symbol_place *ret_place);
 
+/* Only the file and the line of the code there, without the functions: many times faster. Returns false, touching
+ * nothing, if they are not known. The string is good as long as the module. */
+bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file, unsigned *ret_line);
+
 /* As symbol_table_address. */
 bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address);
 
+/* A symbol as the file's own symbol table has it. */
+struct symbol_entry {
+  const char *name;       /* NULL: not fit to be printed, or it has none */
+  uint64_t address, size; /* size 0: not known */
+  uint64_t limit;         /* the end of its section */
+  bool is_function, is_local;
+  bool is_code; /* lies in a section that is executed */
+};
+
+/* Gives every symbol that lies in memory, in the order of the table; not those of the debug file. `visit` returns 0, or
+ * negative to stop. Returns 0; LB_E_NO_SYMBOLS: the file is stripped; LB_E_TOO_BIG; or what `visit` returned. */
+int symbol_module_entries(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
+                          void *data);
+
+/* The highest DWARF version of the debug information, and whether it lies in another file. 0: there is none. */
+unsigned symbol_module_dwarf(struct symbol_module *module, bool *ret_is_separate);
+
 /* Copies the bytes of the file that lie at an address as it is linked. Returns how many there are, at most `size`. */
 size_t symbol_module_code(struct symbol_module *module, uint64_t address, void *buffer, size_t size);
+
+/* ---- C++ names ---- */
+
+/* What a name of C++ stands for ("_ZN1A1fEi" is "A::f(int)"), by the C++ library of this system. Of NAME@plt the name.
+ * Returns false, touching nothing: it is no such name; the library is not there; what it makes of it is longer than
+ * SYMBOL_NAME_MAX, or not fit to be printed; or the name is such that it might make far too much of it. */
+bool symbol_demangle(const char *name, char ret_plain[SYMBOL_NAME_MAX + 1]);
+
+struct symbol_demangler;
+
+/* Does so once for each symbol. Returns 0, or -ENOMEM. */
+int symbol_demangler_new(struct symbol_demangler **ret_demangler);
+void symbol_demangler_free(struct symbol_demangler *demangler); /* takes NULL */
+
+/* The name that is to be shown for a symbol: what it stands for, or itself. Symbols are told apart by where their names
+ * lie, so these must stay as long as the demangler, as what is returned does. Takes NULL for both. */
+const char *symbol_demangler_name(struct symbol_demangler *demangler, const char *name);
 
 /* ---- modules that are shared by address spaces ---- */
 

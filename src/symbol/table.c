@@ -245,12 +245,25 @@ static const struct symbol *symbol_at_physical(const struct symbol_table *table,
   return NULL;
 }
 
+/* Makes a physical address the one that it is linked for. */
+static const struct symbol *symbol_find(const struct symbol_table *table, uint64_t *address)
+{
+  const struct symbol *symbol = table ? symbol_at(table, *address) : NULL;
+
+  return !symbol && table ? symbol_at_physical(table, address) : symbol;
+}
+
+uint64_t symbol_table_size(const struct symbol_table *table, uint64_t address)
+{
+  const struct symbol *symbol = symbol_find(table, &address);
+
+  return symbol ? symbol->end - symbol->address : 0;
+}
+
 bool symbol_table_find(const struct symbol_table *table, uint64_t address, const char **ret_name, uint64_t *ret_offset)
 {
-  const struct symbol *symbol = table ? symbol_at(table, address) : NULL;
+  const struct symbol *symbol = symbol_find(table, &address);
 
-  if (!symbol && table)
-    symbol = symbol_at_physical(table, &address);
   if (!symbol)
     return false;
   *ret_name = table->names + symbol->name;

@@ -147,13 +147,16 @@ int units_read(struct symbol_lines *lines)
 {
   Dwarf_CU *unit = NULL;
   Dwarf_Die die;
+  Dwarf_Half version;
   uint8_t type;
   int r = 0;
 
   lines->work = LINES_INDEX_MAX;
-  while (r >= 0 && lines_work(lines) && dwarf_get_units(lines->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+  while (r >= 0 && lines_work(lines) && dwarf_get_units(lines->dwarf, unit, &unit, &version, &type, &die, NULL) == 0) {
+    lines->version = version > lines->version ? version : lines->version;
     if (type == DW_UT_compile || type == DW_UT_skeleton)
       r = unit_add(lines, &die);
+  }
   lines->index_work = lines->work;
   range_list_finish(&lines->ranges);
   return r;

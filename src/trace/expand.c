@@ -153,6 +153,7 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
   }
   walker->running = running;
   walker->is_begun |= i > 0;
+  walker->is_ended &= i == 0;
   reader->not_taken += not_taken;
   *at = branch;
   return i;

@@ -24,6 +24,7 @@ void path_walker_restart(struct path_walker *walker)
   walker->is_begun = false;
   walker->is_open = false;
   walker->event_size = 0;
+  walker->is_ended = false;
 }
 
 /* ---- steps ---- */
@@ -187,6 +188,8 @@ static bool walk_event(struct path_walker *walker, struct sink *sink)
     return false;
   if (kind < LB_BRANCH_KINDS)
     branch_put(sink, from, to, kind, 0);
+  walker->is_ended = kind == LB_BRANCH_KINDS;
+  walker->end = from;
   walker->running = 0;
   walker->is_open = false;
   return true;
@@ -228,6 +231,7 @@ static inline bool walk(struct path_walker *walker, struct sink *sink, uint32_t 
 
   if (walker->event_size)
     return walk_event_word(walker, sink, entry);
+  walker->is_ended &= !entry;
   step = entry && entry <= PATH_STEPS_MAX ? step_get(walker, entry) : NULL;
   if (step && !(step->flags & PATH_HEAD))
     is_good = walk_step(walker, sink, entry, step->head);

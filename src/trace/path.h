@@ -76,6 +76,8 @@ struct path_walker {
   struct lb_branch branch;          /* its `from` and kind */
   uint32_t event[PATH_EVENT_WORDS]; /* an event whose words have not all come */
   uint8_t event_size;               /* words so far, plus 1; 0: none */
+  bool is_ended;                    /* what came last is an event that goes on nowhere, */
+  uint64_t end;                     /* and this is where it was */
 };
 
 void path_walker_init(struct path_walker *walker, path_lookup *lookup, void *context);

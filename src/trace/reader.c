@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "trace/trace.h"
 
 const char *lb_trace_gap_name(unsigned reason)
 {
@@ -433,8 +434,18 @@ bool lb_trace_reader_not_taken(const struct lb_trace_reader *reader, uint64_t *r
   return true;
 }
 
+bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_address)
+{
+  if (!reader->entries || !reader->entries->walker.is_ended)
+    return false;
+  *ret_address = reader->entries->walker.end;
+  return true;
+}
+
 void lb_trace_reader_rewind(struct lb_trace_reader *reader)
 {
+  if (reader->entries)
+    path_walker_restart(&reader->entries->walker);
   reader->plan.is_on = false;
   reader->plan.list.count = 0;
   reader->plan.at = 0;

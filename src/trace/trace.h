@@ -9,4 +9,9 @@
 #include "lastbranch/trace.h" /* IWYU pragma: export */
 #include "trace/path.h"       /* IWYU pragma: export */
 
+/* When lb_trace_reader_next has given 0 after lb_trace_reader_tail: did the stream end by something that goes on
+ * nowhere, as the signal that kills a program, and at which address? Returns false, touching nothing, if it ended
+ * otherwise, or the trace does not say. */
+bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_address);
+
 #endif

@@ -351,6 +351,19 @@ static void drain_until_free(uint32_t slots)
   fail_msg("not all pages became free");
 }
 
+/* Steps while a thread plays, which may not have begun yet, and until its page is free. */
+static void drain_until_joined(pthread_t thread)
+{
+  double end = seconds_now() + 60;
+
+  while (pthread_tryjoin_np(thread, NULL) != 0) {
+    if (seconds_now() >= end)
+      fail_msg("the thread did not end");
+    process_drain_step(drain, 10);
+  }
+  drain_until_free(1);
+}
+
 struct found {
   uint64_t branches, gaps;
   uint32_t streams;
@@ -397,8 +410,7 @@ static void test_one_thread(void **state)
   pthread_t thread;
   drain_begin(0);
   assert_int_equal(pthread_create(&thread, NULL, player_run, &player), 0);
-  drain_until_free(1);
-  pthread_join(thread, NULL);
+  drain_until_joined(thread);
   assert_int_equal(process_drain_finish(drain, true)->end, DRAIN_DONE);
   drain_end(0);
   struct found found = trace_compare(&player, 1);
@@ -494,8 +506,7 @@ static void test_limit(void **state)
   struct stat status;
   drain_begin(LIMIT);
   assert_int_equal(pthread_create(&thread, NULL, player_run, &player), 0);
-  drain_until_free(1);
-  pthread_join(thread, NULL);
+  drain_until_joined(thread);
   assert_int_equal(process_drain_finish(drain, true)->end, DRAIN_LIMIT);
   drain_end(0);
   struct found found = trace_compare(&copy, 1);
@@ -513,8 +524,7 @@ static void test_full_disk(void **state)
   assert_int_equal(lb_trace_writer_open("/dev/full", &writer), 0);
   assert_int_equal(process_drain_new(&process, writer, 0, &drain), 0);
   assert_int_equal(pthread_create(&thread, NULL, player_run, &player), 0);
-  drain_until_free(1);
-  pthread_join(thread, NULL);
+  drain_until_joined(thread);
   const struct process_drain_state *end = process_drain_finish(drain, true);
   assert_int_equal(end->end, DRAIN_FAILED);
   assert_int_equal(end->error, -ENOSPC);

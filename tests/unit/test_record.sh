@@ -171,6 +171,36 @@ verdict 'what the program leaves behind is waited for' $?
 rm -f ready
 [ "$(terminal 20 "$lbr" record -o progress.lbr bash -c 'sleep 1.6')" = 0 ] && grep -q 'million branches, ' shown && whole progress.lbr
 verdict 'progress at a terminal' $?
+# What has computed for a while gets an estimate of how much slower it is; not what only sleeps.
+! grep -q 'times slower' shown
+verdict 'no estimate for what does not compute' $?
+work='for ((i = 0; i < N; i++)); do ((x = RANDOM % 7)); done; :'
+rm -f ready
+[ "$(terminal 100 "$lbr" record -o slower.lbr bash -c "N=300000; $work")" = 0 ] &&
+  tr '\r' '\n' <shown | grep -q 'million branches, .*, about [0-9]*\.[0-9] times slower' &&
+  grep -q 'slower.lbr: .* bits per branch, about [0-9]*\.[0-9] times slower' shown
+verdict 'the line says how much slower it is' $?
+
+# Against the time that it takes, and the CPU time natively: within a factor of four, as others may use the processors
+# meanwhile.
+near()
+{
+  python3 - "$lbr" "N=300000; $work" <<'END'
+import re, resource, subprocess, sys, time
+command = ["bash", "-c", sys.argv[2]]
+subprocess.run(command, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+native, begin = used.ru_utime + used.ru_stime, time.monotonic()
+line = subprocess.run([sys.argv[1], "record", "-o", "near.lbr", *command], stderr=subprocess.PIPE, text=True, check=True).stderr
+recorded = time.monotonic() - begin
+assert "million" not in line, line
+estimate = float(re.search(r"about ([0-9.]+) times slower$", line.strip())[1])
+print(f"estimate {estimate}, measured {recorded / native:.2f}")
+sys.exit(not 1 / 4 < estimate * native / recorded < 4)
+END
+}
+near || near || near
+verdict 'the estimate is near the truth' $?
 
 # signalled NAME WHOM: a program that catches a signal; lbr, or its whole group, gets it. Started by Python, since what a
 # shell runs in the background ignores SIGINT.
@@ -249,6 +279,54 @@ done
 run record -o options.lbr echo --ring -o x
 [ $status -eq 0 ] && said '--ring -o x'
 verdict "the program's options are its own" $?
+
+# ---- names of C++ ----
+
+cat >names.cc <<'END'
+#include <string>
+#include <vector>
+namespace shop {
+template <class T> struct Box {
+  T value;
+  __attribute__((noinline)) int size(int n) const;
+};
+template <class T> int Box<T>::size(int n) const { return n > 0 ? size(n - 1) + 1 : (int)value.size(); }
+__attribute__((noinline)) bool operator<(const Box<std::string> &one, const Box<std::vector<int>> &other)
+{
+  return one.size(2) < other.size(100);
+}
+}
+int main()
+{
+  return !(shop::Box<std::string>{"a"} < shop::Box<std::vector<int>>{{1, 2}});
+}
+END
+if g++ -O1 -o names names.cc; then
+  nm names | sed -n 's/^[0-9a-f]* [tTwW] //p' | grep '^_Z' | sort -u >mangled
+  c++filt <mangled >demangled
+  run record --quiet -o names.lbr ./names
+  status_recorded=$status
+  "$lbr" script names.lbr >script.out && "$lbr" script --no-demangle names.lbr >script.mangled &&
+    "$lbr" stat --json --top 1000 names.lbr >stat.out && "$lbr" stat --no-demangle --json --top 1000 names.lbr >stat.mangled &&
+    "$lbr" script --json names.lbr >script.json
+  [ $? -eq 0 ] && [ $status_recorded -eq 0 ] && python3 - <<'END'
+import json
+want = dict(zip(open('mangled').read().split('\n'), open('demangled').read().split('\n')))
+text, mangled = open('script.out').read(), open('script.mangled').read()
+ran = [name for name in want if name and f' {name}+0x' in mangled]
+assert len(ran) >= 3 and any('shop' in name for name in ran), ran
+for name in ran:
+    assert f' {want[name]}+0x' in text and f' {name}+' not in text, name
+    # the same branches, whatever they are called
+    assert text.count(f' {want[name]}+0x') == mangled.count(f' {name}+0x'), name
+symbols = lambda file: {function['symbol'] for function in json.load(open(file))['functions']}
+plain, raw = symbols('stat.out'), symbols('stat.mangled')
+assert {name for name in ran if name in raw} and all(want[name] in plain and name not in plain for name in ran if name in raw)
+pairs = {(p.get('mangled'), p['symbol']) for line in open('script.json') for r in [json.loads(line)] for p in (r['from'], r['to'])}
+assert all((name, want[name]) in pairs for name in ran), pairs
+END
+  verdict 'names of C++ are those that c++filt has' $?
+fi
 
 # A loop of 1000 rounds that is left by its conditional branch: 999 times not taken, once taken.
 printf '.globl _start\n_start: mov $1000, %%ecx\n1: dec %%ecx\njz 2f\njmp 1b\n2: mov $231, %%eax\nxor %%edi, %%edi\nsyscall\n' |

@@ -28,6 +28,18 @@ static size_t code_size;
 #define F UINT64_C(0x401000) /* function f of program, f.c:1... */
 #define G UINT64_C(0x402000) /* function g, inline h in it */
 #define L UINT64_C(0x7f0000001000)
+#define W UINT64_C(0x403000) /* functions with long names */
+
+/* A name of so many letters, of two bytes each: "é" first, "ß" last, "Ω" between. */
+static const char *long_name(unsigned letters)
+{
+  static char name[2 * 300 + 1];
+
+  *name = '\0';
+  for (unsigned i = 0; i < letters; i++)
+    strcat(name, i == 0 ? "é" : i + 1 < letters ? "Ω" : "ß");
+  return name;
+}
 
 static bool find(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place)
 {
@@ -39,14 +51,20 @@ static bool find(void *data, uint32_t space, uint32_t mark, uint64_t address, st
     place.symbol = "f";
     place.offset = address - F;
     place.frame_count = 1;
-    place.frames[0] = (struct symbol_frame){"f", "/src/f.c", (unsigned)(1 + address - F), 0};
+    place.frames[0] = (struct symbol_frame){.function = "f", .file = "/src/f.c", .line = (unsigned)(1 + address - F)};
   } else if (address - G < 0x100) {
     place.symbol = "g";
     place.offset = address - G;
     place.frame_count = 3;
-    place.frames[0] = (struct symbol_frame){"inner", "inner.h", 11, 0};
-    place.frames[1] = (struct symbol_frame){"h", "h.h", 22, 0};
-    place.frames[2] = (struct symbol_frame){"g", "/src/g.c", 33, 0};
+    place.frames[0] = (struct symbol_frame){.function = "inner", .file = "inner.h", .line = 11};
+    place.frames[1] = (struct symbol_frame){.function = "h", .file = "h.h", .line = 22};
+    place.frames[2] = (struct symbol_frame){.function = "g", .file = "/src/g.c", .line = 33};
+  } else if (address - W < 0x100) {
+    place.symbol = long_name((unsigned)(address - W));
+    place.mangled = "_Zlong";
+    place.offset = 0x12;
+    place.frame_count = 1;
+    place.frames[0] = (struct symbol_frame){.function = "w", .file = "/src/w.c", .line = 345};
   } else if (address - L < 0x100) {
     place.module = "/lib/library.so";
     place.offset = address - L;
@@ -83,10 +101,13 @@ static const uint32_t marks[] = {1, 2, 3};
 static struct report_thread thread = {
   .thread = 42, .space = 7, .name = "na\033me", .branches = branches, .marks = marks, .count = 3, .is_cut = true};
 
+static unsigned width; /* of a line */
+
 static char *print(struct report_death *death, enum report_format format, bool wants_color)
 {
   static struct text text;
-  const struct report_death_options options = {.format = format, .wants_color = wants_color, .places = &places};
+  const struct report_death_options options = {
+    .format = format, .wants_color = wants_color, .width = width, .places = &places};
 
   text_done(&text);
   if (!death->program)
@@ -171,6 +192,10 @@ static void test_signals(void **state)
   expect_first_line("lbr: exited with status 3", (struct report_death){.ending = REPORT_EXITED, .status = 3});
   expect_first_line("lbr: killed by SIGKILL", (struct report_death){.ending = REPORT_KILLED, .signal = SIGKILL});
   expect_first_line("lbr: running", (struct report_death){.ending = REPORT_ALIVE});
+  expect_first_line("lbr: killed by SIGSEGV, in a program that it had executed and that cannot be recorded",
+                    (struct report_death){.ending = REPORT_KILLED, .signal = SIGSEGV, .is_native = true});
+  expect_first_line("lbr: executed a program that cannot be recorded; how that ended is not known",
+                    (struct report_death){.ending = REPORT_UNKNOWN, .is_native = true});
 }
 
 /* ---- the page ---- */
@@ -221,6 +246,92 @@ static void test_threads(void **state)
   assert_non_null(strstr(text, "\n  that is all: the thread began there\n\nlast 0 branches of thread 43:\n  none\n"));
 }
 
+/* Letters of a string, and where a word is in it, in letters. */
+static size_t letters_of(const char *string, size_t size)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < size; i++)
+    count += ((unsigned char)string[i] & 0xC0) != 0x80;
+  return count;
+}
+
+/* Names of 1 to 255 letters, the long ones also behind the rows that are measured: every kind stands below its title,
+ * and what is cut has its beginning and its end. `most`: the widest line, but for the instruction. */
+static void expect_columns(unsigned line_width, size_t most)
+{
+  enum { ROWS = 700 };
+  static struct lb_branch rows[ROWS];
+  static uint32_t row_marks[ROWS];
+  struct report_thread with = thread;
+  struct report_death death = {.ending = REPORT_EXITED, .threads = &with, .thread_count = 1};
+  size_t column = 0, count = 0;
+
+  for (unsigned i = 0; i < ROWS; i++)
+    rows[i] = (struct lb_branch){.from = W + i % 256,
+                                 .to = i < 300 ? W + i % 251 : F, /* the long ones are the oldest */
+                                 .kind = i < 10 ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_JCC};
+  with.branches = rows;
+  with.marks = row_marks;
+  with.count = ROWS;
+  code_size = 0;
+  width = line_width;
+  char *line = strstr(print(&death, REPORT_TABLE, false), "\n  #");
+  width = 0;
+  assert_non_null(line);
+  for (char *next; (next = strchr(++line, '\n')); line = next) {
+    *next = '\0';
+    const char *kind = strstr(line, count ? "  call_ind" : "  kind");
+    if (!kind)
+      kind = strstr(line, "  jcc");
+    assert_non_null(kind);
+    size_t at = letters_of(line, (size_t)(kind - line));
+    column = column ? column : letters_of(line, (size_t)(strstr(line, "  kind") - line));
+    while (at < column && kind[0] == ' ') { /* more blanks than two */
+      kind++;
+      at++;
+    }
+    if (at != column || column > most)
+      fail_msg("column %zu, not %zu, most %zu: %s", at, column, most, line);
+    count++;
+  }
+  assert_int_equal(count, ROWS + 1);
+}
+
+static void test_columns(void **state)
+{
+  (void)state;
+  expect_columns(0, 200);
+  expect_columns(150, 150);
+  expect_columns(80, 100); /* two places have 40 letters each in any case */
+  expect_columns(1000, 600);
+}
+
+static void test_cut(void **state)
+{
+  (void)state;
+  const struct lb_branch branch = {.from = W + 200, .to = F, .kind = LB_BRANCH_NEAR_RET};
+  struct report_thread with = thread;
+  struct report_death death = {.ending = REPORT_EXITED, .threads = &with, .thread_count = 1};
+
+  with.branches = &branch;
+  with.count = 1;
+  code_size = 0;
+  width = 80;
+  const char *text = print(&death, REPORT_TABLE, false);
+  width = 0;
+  /* the other place has 11 of the 80 letters that both have */
+  const char *row = strstr(text, "\n  0  éΩ");
+  assert_non_null(row);
+  assert_non_null(strstr(row, "Ω...ΩΩΩΩΩ"));
+  assert_non_null(strstr(row, "ß+0x12 w.c:345  f+0x0 f.c:1  ret\n"));
+  row += strlen("\n  0  ");
+  assert_int_equal(letters_of(row, (size_t)(strstr(row, "  f+0x0") - row)), 80 - strlen("f+0x0 f.c:1"));
+  text = print(&death, REPORT_JSON, false);
+  assert_non_null(strstr(text, long_name(200)));
+  assert_non_null(strstr(text, "ß\", \"mangled\": \"_Zlong\", \"offset\": \"0x12\""));
+}
+
 static void test_recorder(void **state)
 {
   (void)state;
@@ -263,6 +374,7 @@ static void test_json(void **state)
     "mapped\", \"code\": \"SEGV_MAPERR\", \"address\": \"0x0\", \"access\": \"write\"}",
     "\"instruction\": \"mov dword ptr [rax], 0x1\"",
     "\"rip\": \"0x401000\"",
+    "\"status\": null, \"native\": false",
     "\"name\": \"na\\u001bme\", \"complete\": false",
     "{\"number\": 1, \"from\": {\"address\": \"0x402000\", \"symbol\": \"g\", \"offset\": \"0x0\", \"module\": "
     "\"/bin/program\", \"file\": \"inner.h\", \"line\": 11, \"inlines\": [{\"function\": \"inner\", \"file\": \"h.h\", "
@@ -278,8 +390,9 @@ static void test_json(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_memory),  cmocka_unit_test(test_signals),  cmocka_unit_test(test_table),
-    cmocka_unit_test(test_threads), cmocka_unit_test(test_recorder), cmocka_unit_test(test_json),
+    cmocka_unit_test(test_memory),   cmocka_unit_test(test_signals), cmocka_unit_test(test_table),
+    cmocka_unit_test(test_threads),  cmocka_unit_test(test_columns), cmocka_unit_test(test_cut),
+    cmocka_unit_test(test_recorder), cmocka_unit_test(test_json),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

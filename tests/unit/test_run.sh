@@ -320,6 +320,134 @@ run run sh -c 'sleep 30 & echo $! >child; exit 4'
 [ $status -eq 4 ] && kill "$(cat child)"
 verdict 'a child that outlives the program is not waited for' $?
 
+# What has given itself a seccomp filter executes natively. native HOW COMMAND: "child" or "self" does; the child's end
+# does not matter to the status, which is 5, or 0 for "well".
+cat >native.c <<'END'
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int execute(char *command)
+{
+  struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+  struct sock_fprog program = {1, &allow};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    return 9;
+  execl("/bin/sh", "sh", "-c", command, NULL);
+  return 8;
+}
+int main(int argc, char **argv)
+{
+  int pid, status;
+  if (argc < 3 || !strcmp(argv[1], "self"))
+    return execute(argv[argc - 1]);
+  pid = fork();
+  if (!pid)
+    _exit(execute(argv[2]));
+  if (waitpid(pid, &status, 0) != pid || (WIFEXITED(status) && WEXITSTATUS(status) > 7))
+    return 9;
+  return strcmp(argv[1], "well") ? 5 : 0;
+}
+END
+gcc -o native native.c || exit 1
+./native well 'exit 0'
+if [ $? -ne 9 ]; then
+  run run ./native well 'echo well'
+  [ $status -eq 0 ] && [ "$(cat out)" = well ] && ! [ -s err ]
+  verdict 'what ends natively, and all is well, is not reported' $?
+  run run ./native child 'kill -SEGV $$'
+  [ $status -eq 5 ] && grep -q '^lbr: executed a program that cannot be recorded; how that ended is not known$' err &&
+    grep -qE '^  in process [0-9]+ \(native\)$' err && [ "$(wc -l <err)" -eq 2 ]
+  verdict 'what ends natively before a failure: that nothing is known of it' $?
+  run run --json ./native child 'exit 3'
+  [ $status -eq 5 ] && python3 -c "
+import json
+r = json.load(open('err'))
+assert r['ending'] == 'unknown' and r['native'] is True and r['signal'] is None and r['threads'] == [], r
+assert r['program'].endswith('/native'), r"
+  verdict 'the same as JSON' $?
+  run run --last 3 ./native self 'kill -SEGV $$'
+  [ $status -eq 139 ] && grep -q '^lbr: killed by SIGSEGV, in a program that it had executed and that cannot be recorded$' err &&
+    [ "$(grep -c '^last 3 branches' err)" -eq 1 ]
+  verdict 'a program that is killed natively' $?
+  run run --always --last 3 ./native self 'exit 4'
+  [ $status -eq 4 ] && grep -q '^lbr: exited with status 4, in a program that it had executed and that cannot be recorded$' err
+  verdict 'a program that exits natively' $?
+fi
+
+# ---- names of C++ ----
+
+cat >names.cc <<'END'
+#include <map>
+#include <string>
+#include <vector>
+namespace shop {
+template <class T> struct Box {
+  T value;
+  __attribute__((noinline)) int size(int n) const;
+};
+template <class T> int Box<T>::size(int n) const { return n > 0 ? size(n - 1) + 1 : (int)value.size(); }
+struct Thing {
+  int n;
+  __attribute__((noinline)) bool operator<(const Thing &other) const;
+};
+bool Thing::operator<(const Thing &other) const { return n < other.n; }
+__attribute__((noinline)) int fall(const std::map<std::string, std::vector<Box<std::string>>> &all, Thing one)
+{
+  return one < Thing{3} ? *(volatile int *)(16 * all.size()) : 0;
+}
+}
+int main()
+{
+  shop::Box<std::string> box{"a"};
+  return shop::fall({{"x", {box}}}, {box.size(3) - 4});
+}
+END
+g++ -g -O1 -o names names.cc || exit 1
+# demangled: what c++filt makes of the names of the functions.
+nm names | sed -n 's/^[0-9a-f]* [tTwW] //p' | grep '^_Z' | sort -u >mangled
+c++filt <mangled >demangled
+run run --json --last 300 ./names
+python3 - <<'END'
+import json
+r = json.load(open('err'))
+want = dict(zip(open('mangled').read().split('\n'), open('demangled').read().split('\n')))
+places = [r['place']] + [b[k] for t in r['threads'] for b in t['branches'] for k in ('from', 'to')]
+own = {p['mangled']: p['symbol'] for p in places if 'mangled' in p and p['module'].endswith('/names')}
+assert r['place']['symbol'].startswith('shop::fall(std::map<'), r['place']
+assert len([n for n in own if '@' not in n]) >= 3 and '_ZNK4shop5ThingltERKS0_' in own, own
+for mangled, symbol in own.items():
+    name, _, rest = mangled.partition('@')
+    assert symbol == want.get(name, symbol if rest else None) + ('@' + rest if rest and name in want else ''), (mangled, symbol)
+left = {p['symbol'] for p in places if (p['symbol'] or '').startswith('_Z') and p['module'].endswith('/names')}
+assert all(len(want[name].encode()) > 1023 for name in left if '@' not in name), left  # SYMBOL_NAME_MAX
+END
+verdict 'names of C++ are those that c++filt has' $?
+run run --json --no-demangle --last 300 ./names
+python3 - <<'END'
+import json
+r = json.load(open('err'))
+assert r['place']['symbol'] in open('mangled').read().split() and 'mangled' not in r['place'], r['place']
+END
+verdict '--no-demangle' $?
+run run --last 300 ./names
+grep -q '^  at 0x[0-9a-f]* shop::fall(std::map<.*Thing)+0x[0-9a-f]* names.cc:17: ' err && [ "$(grep -cE '^  [0-9]+ .* -?shop::' err)" -ge 1 ] &&
+  awk '/^  #/ { at = index($0, "  kind") } /^  [0-9]+ / && substr($0, at, 2) != "  " { exit 1 } END { exit !at }' err &&
+  [ "$(grep -E '^  ([0-9]+|#) ' err | wc -L)" -le 240 ]
+verdict 'long names leave the columns where they are' $?
+# lines COLUMNS: the widest line of the table in a terminal so wide, without its instruction.
+lines()
+{
+  command script -qec "stty cols $1; NO_COLOR=1 $lbr run --last 300 ./names" /dev/null </dev/null 2>/dev/null | tr -d '\r' |
+    awk '/^  #/ { at = index($0, "instruction") } /^  [0-9]+ / { if (substr($0, at - 2, 2) !~ /^ *$/) exit 1 } END { print at }'
+}
+narrow=$(lines 150)
+wide=$(lines 190)
+[ "$narrow" -le 150 ] && [ "$wide" -le 190 ] && [ "$narrow" -gt 90 ] && [ "$wide" -gt "$narrow" ]
+verdict 'the table is as wide as the terminal' $?
+
 # ---- what is run ----
 
 # script TEXT ARGUMENT...: lbr run gives what the kernel gives.

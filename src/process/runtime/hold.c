@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread that a signal kills waits, if the parent wants to look at its process first (PROCESS_HOLD), until it may end.
- * Should the parent be gone meanwhile, nobody looks.
+ * A thread that a signal kills waits, if the parent wants to look at its process first (PROCESS_HOLD), until it may
+ * end. Should the parent be gone meanwhile, nobody looks.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>

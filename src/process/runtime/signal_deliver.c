@@ -120,6 +120,7 @@ static _Noreturn void die(struct thread *thread, const struct signal *signal)
   bool is_again = signal->again && thread->runtime->is_confined;
   struct signal_context context = context_at(NULL, is_again ? UINT64_MAX : ~SIGNAL_BIT(signal->number));
   record_death(thread, signal);
+  hold_wait(thread);
   context_put_registers(&context, state->registers);
   context.rip = is_again ? signal->again : state->rip;
   context.rflags = state->flags & ~(uint64_t)FLAG_TF;

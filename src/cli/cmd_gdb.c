@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr gdb: serves a trace to gdb, with the branches as what gdb calls a branch trace: it shows the functions and
+ * instructions that ran, and steps back through them. Without --listen or --stdio it becomes gdb, which starts it anew
+ * at the other end of a pipe.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/gdb_listen.h"
+#include "cli/gdb_start.h"
+#include "cli/gdb_trace.h"
+
+struct gdb_arguments {
+  const char *file;
+  uint32_t stream;
+  uint64_t tail;
+  const char *place; /* to listen on; NULL: none */
+  bool is_stdio;
+  char **rest; /* for gdb, ended by NULL */
+  int rest_count;
+};
+
+/* ---- serving ---- */
+
+/* What gdb is about to warn of. */
+static void death_tell(struct gdb_trace *trace)
+{
+  const struct gdb_trace_thread *thread = gdb_trace_find(trace, trace->threads[0].id);
+  uint8_t byte;
+
+  if (thread && thread->has_died && !gdb_trace_code(trace, thread->rip, &byte, 1))
+    cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted", thread->rip);
+}
+
+static int trace_serve(const struct gdb_arguments *arguments)
+{
+  struct gdb_connection connection;
+  struct gdb_trace trace;
+  struct gdb_target target;
+  int r, status;
+
+  if (gdb_trace_open(&trace, arguments->file, arguments->stream, arguments->tail) < 0)
+    return CLI_FAILURE;
+  death_tell(&trace);
+  signal(SIGPIPE, SIG_IGN);
+  if (arguments->is_stdio) {
+    signal(SIGINT, SIG_IGN); /* Ctrl-C at the terminal is gdb's */
+    gdb_connect_stdio(&connection);
+    r = 0;
+  } else {
+    r = gdb_listen(arguments->place, &connection);
+  }
+  if (r >= 0) {
+    target = gdb_trace_target(&trace);
+    r = gdb_serve(&target, &connection.io);
+    gdb_connection_close(&connection);
+    if (r < 0)
+      cli_error("the connection to gdb broke: %s", lb_strerror(r));
+  }
+  status = gdb_trace_close(&trace);
+  return r < 0 ? CLI_FAILURE : status;
+}
+
+/* ---- starting gdb ---- */
+
+/* A word for the shell that gdb starts. */
+static int word_quote(struct text *text, const char *word)
+{
+  int r = text_add(text, "'");
+
+  for (; *word && r >= 0; word++)
+    r = *word == '\'' ? text_add(text, "'\\''") : text_add_bytes(text, word, 1);
+  return r < 0 ? r : text_add(text, "'");
+}
+
+/* "target remote | lbr gdb --stdio ..." */
+static int target_command(const struct gdb_arguments *arguments, struct text *text)
+{
+  char self[PATH_MAX];
+  ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+  int r;
+
+  if (size < 0)
+    return -errno;
+  self[size] = 0;
+  r = text_add(text, "target remote | exec ");
+  if (r >= 0)
+    r = word_quote(text, self);
+  if (r >= 0)
+    r = text_addf(text, " gdb --stdio --tail %llu", (unsigned long long)arguments->tail);
+  if (r >= 0 && arguments->stream != LB_TRACE_ALL)
+    r = text_addf(text, " --thread %u", arguments->stream);
+  if (r >= 0)
+    r = text_add(text, " -- ");
+  if (r >= 0)
+    r = word_quote(text, arguments->file);
+  return r;
+}
+
+/* The trace is looked at first, since gdb would only say that nobody answers. */
+static int gdb_start(const struct gdb_arguments *arguments)
+{
+  struct gdb_trace trace;
+  struct text target = {0};
+  int r;
+
+  if (strpbrk(arguments->file, "\n\r")) {
+    cli_error("gdb cannot be given a file whose name has a line end in it");
+    return CLI_FAILURE;
+  }
+  if (gdb_trace_open(&trace, arguments->file, arguments->stream, 1) < 0)
+    return CLI_FAILURE;
+  gdb_trace_close(&trace);
+  r = target_command(arguments, &target);
+  if (r >= 0)
+    r = gdb_execute(target.data, arguments->rest, arguments->rest_count);
+  text_done(&target);
+  gdb_complain(r);
+  return CLI_FAILURE;
+}
+
+/* ---- the command line ---- */
+
+enum { KEY_THREAD = 0x100, KEY_TAIL, KEY_LISTEN, KEY_STDIO };
+
+static const struct argp_option options[] = {
+  {"thread", KEY_THREAD, "N", 0,
+   "The thread that gdb begins with, and its process (default: the one that died, or the first)", 0},
+  {"tail", KEY_TAIL, "N", 0, "The last N branches of each thread (default 100000)", 0},
+  {"listen", KEY_LISTEN, "PORT|unix:PATH", 0, "Wait for a gdb there instead of starting one", 0},
+  {"stdio", KEY_STDIO, NULL, 0, "Serve on standard input and output, for gdb's `target remote |'", 0},
+  {0},
+};
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t least, uint64_t most,
+                              struct argp_state *state)
+{
+  uint64_t value;
+
+  if (number_parse(argument, &value) < 0 || value < least || value > most)
+    argp_error(state, "--%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
+               (unsigned long long)most, argument);
+  return value;
+}
+
+static void arguments_check(const struct gdb_arguments *arguments, struct argp_state *state)
+{
+  if (!arguments->file)
+    argp_error(state, "a trace is wanted");
+  if (arguments->place && arguments->is_stdio)
+    argp_error(state, "--listen or --stdio, not both");
+  if ((arguments->place || arguments->is_stdio) && arguments->rest_count)
+    argp_error(state, "no gdb is started that could take '%s'", arguments->rest[0]);
+}
+
+/* What stands behind the trace and "--" is gdb's. */
+static void argument_take(struct gdb_arguments *arguments, char *argument, struct argp_state *state)
+{
+  if (!arguments->file) {
+    arguments->file = argument;
+    return;
+  }
+  if (!state->quoted || state->next - 1 < state->quoted)
+    argp_error(state, "one trace at a time; arguments for gdb stand behind --");
+  arguments->rest = state->argv + state->next - 1;
+  arguments->rest_count = state->argc - (state->next - 1);
+  state->next = state->argc;
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct gdb_arguments *arguments = state->input;
+
+  switch (key) {
+  case KEY_THREAD:
+    arguments->stream = (uint32_t)number_option("thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
+    return 0;
+  case KEY_TAIL:
+    arguments->tail = number_option("tail", argument, 1, GDB_TAIL_MAX, state);
+    return 0;
+  case KEY_LISTEN:
+    if (!gdb_listen_is_place(argument))
+      argp_error(state, "--listen wants the number of a port, or unix:PATH, not '%s'", argument);
+    arguments->place = argument;
+    return 0;
+  case KEY_STDIO:
+    arguments->is_stdio = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    argument_take(arguments, argument, state);
+    return 0;
+  case ARGP_KEY_END:
+    arguments_check(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp gdb_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE [-- ARGUMENT...]",
+  .doc =
+    "Show a trace in gdb: which functions and instructions ran, stepping backwards through them, on machines whose "
+    "processor cannot record branches. Starts gdb with the ARGUMENTs.\v"
+    "In gdb: record function-call-history, record instruction-history, reverse-stepi, reverse-next, "
+    "reverse-continue, record goto begin, and bt once it is in the past. Of registers only the instruction "
+    "pointer is known, of memory the code and what does not change: the rest is <unavailable>.\n\n"
+    "Exit status: that of gdb; without it 0, 1 for a trace that is damaged or cannot be served, 2 for a command "
+    "line that makes no sense.",
+  .children = cli_help,
+};
+
+int cmd_gdb(int argc, char **argv)
+{
+  struct gdb_arguments arguments = {.stream = LB_TRACE_ALL, .tail = GDB_TAIL_DEFAULT};
+
+  argp_parse(&gdb_argp, argc, argv, 0, NULL, &arguments);
+  return arguments.place || arguments.is_stdio ? trace_serve(&arguments) : gdb_start(&arguments);
+}

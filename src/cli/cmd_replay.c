@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr replay: a recorded run, as the recording unit of a processor would have recorded it: what its LBR stack or BTS
+ * buffer would have held at some point.
+ */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/filter_options.h"
+#include "cli/replay_feed.h"
+
+#define BTS_DEFAULT 1024
+#define BTS_MOST (1u << 22)
+
+static int replay_command(const struct replay_arguments *arguments)
+{
+  struct replay_run run = {.arguments = arguments, .is_process = true, .space = UINT32_MAX};
+  int r, status;
+
+  if (trace_input_open(&run.input, arguments->file) < 0)
+    return CLI_FAILURE;
+  r = replay_run(&run);
+  if (r == 0)
+    r = replay_print(&run);
+  replay_done(&run);
+  status = trace_input_close(&run.input);
+  return r > 0 ? r : r < 0 ? CLI_FAILURE : status;
+}
+
+/* ---- the command line ---- */
+
+enum {
+  KEY_SELECT = 0x100,
+  KEY_THREAD,
+  KEY_AT,
+  KEY_BTS,
+  KEY_BTS_SIZE,
+  KEY_CALL_STACK,
+  KEY_FROM_START,
+  KEY_NO_SYMBOLS,
+  KEY_NO_DEMANGLE,
+};
+
+static const struct argp_option options[] = {
+  {NULL, 0, NULL, 0, "Who records:", 1},
+  {"cpu", 'c', "NAME", 0, "The processor ('lbr cpu --list' shows all)", 0},
+  {"select", KEY_SELECT, "LIST", 0,
+   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
+   "records",
+   0},
+  {"call-stack", KEY_CALL_STACK, NULL, 0, "Its call-stack mode: returns take records away", 0},
+  {"bts", KEY_BTS, "FILE", OPTION_ARG_OPTIONAL,
+   "Its branch trace store instead of its LBR stack; with FILE, the records are written to it as they lie in memory",
+   0},
+  {"bts-size", KEY_BTS_SIZE, "N", 0, "The BTS buffer holds N records (1024)", 0},
+  {NULL, 0, NULL, 0, "When:", 2},
+  {"thread", KEY_THREAD, "N", 0, "Of this thread (0): a number that 'lbr stat' lists", 0},
+  {"at", KEY_AT, "POSITION", 0,
+   "end (default), crash, behind branch N, or when FUNCTION[:NTH] or an address (0x...) is entered", 0},
+  {"from-start", KEY_FROM_START, NULL, 0, "Read all branches before it, also where the last are enough", 0},
+  {NULL, 0, NULL, 0, "How it is shown:", 3},
+  {"format", 'f', "FORMAT", 0, "table (default), windbg, windbg-old or json", 0},
+  {"json", 'j', NULL, 0, "The same as --format=json", 0},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 0},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
+  {0},
+};
+
+static enum report_format format_option(const char *argument, struct argp_state *state)
+{
+  int format = report_format_find(argument);
+
+  if (format < 0)
+    argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+  return (enum report_format)format;
+}
+
+/* FUNCTION[+OFFSET][:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind the last. */
+static struct report_position entry_option(char *argument, struct argp_state *state)
+{
+  struct report_position position = {.kind = REPORT_AT_ENTRY, .nth = 1};
+  char *colon = strrchr(argument, ':');
+
+  if (colon && colon != argument && number_parse(colon + 1, &position.nth) >= 0)
+    *colon = '\0';
+  if (!position.nth)
+    argp_error(state, "--at: functions are entered for the first time, not for the zeroth");
+  position.target = filter_option_entry("--at", argument, state);
+  return position;
+}
+
+static struct report_position position_option(char *argument, struct argp_state *state)
+{
+  struct report_position position = {.kind = REPORT_AT_NUMBER};
+
+  if (!strcmp(argument, "end"))
+    position.kind = REPORT_AT_END;
+  else if (!strcmp(argument, "crash"))
+    position.kind = REPORT_AT_CRASH;
+  else if (*argument == '-' || !strncasecmp(argument, "0x", 2) || number_parse(argument, &position.number) < 0)
+    return entry_option(argument, state);
+  return position;
+}
+
+static void arguments_check(const struct replay_arguments *arguments, struct argp_state *state)
+{
+  bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
+
+  if (!arguments->file)
+    argp_error(state, "a trace is wanted");
+  if (!arguments->setup.cpu)
+    argp_error(state, "a processor is wanted: --cpu NAME; 'lbr cpu --list' shows all");
+  if (arguments->setup.has_call_stack && arguments->setup.filter)
+    argp_error(state, "--call-stack sets the filter itself: it does not go with --select");
+  if (arguments->has_bts && (arguments->setup.has_call_stack || arguments->setup.filter || is_windbg))
+    argp_error(state, "--bts does not go with --select, --call-stack and --format windbg: these are for the LBR stack");
+  if (arguments->position.kind == REPORT_AT_ENTRY && arguments->position.target.symbol && !arguments->has_symbols)
+    argp_error(state, "functions cannot be looked for with --no-symbols");
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct replay_arguments *arguments = state->input;
+
+  switch (key) {
+  case 'c':
+    arguments->setup.cpu = cli_option_cpu(argument);
+    return 0;
+  case KEY_SELECT:
+    arguments->setup.filter = argument;
+    return 0;
+  case KEY_CALL_STACK:
+    arguments->setup.has_call_stack = true;
+    return 0;
+  case KEY_BTS:
+    arguments->has_bts = true;
+    arguments->bts_file = argument;
+    return 0;
+  case KEY_BTS_SIZE:
+    arguments->bts_size = filter_option_number("--bts-size", argument, BTS_MOST, state);
+    if (!arguments->bts_size)
+      argp_error(state, "--bts-size wants a number from 1 to %u", BTS_MOST);
+    return 0;
+  case KEY_THREAD:
+    arguments->stream = (uint32_t)filter_option_number("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
+    return 0;
+  case KEY_AT:
+    arguments->position = position_option(argument, state);
+    return 0;
+  case KEY_FROM_START:
+    arguments->is_from_start = true;
+    return 0;
+  case 'f':
+    arguments->format = format_option(argument, state);
+    return 0;
+  case 'j':
+    arguments->format = REPORT_JSON;
+    return 0;
+  case KEY_NO_SYMBOLS:
+    arguments->has_symbols = false;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    arguments->is_mangled = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (arguments->file)
+      argp_error(state, "one trace at a time");
+    arguments->file = argument;
+    return 0;
+  case ARGP_KEY_END:
+    arguments_check(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp replay_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE",
+  .doc =
+    "Give a recorded run to the recording unit of a processor, and show what its LBR stack, or its BTS buffer, would "
+    "have held at some point of it.\v"
+    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
+    "command line that makes no sense, a processor that does not record, or a position that is none.",
+  .children = cli_help,
+};
+
+int cmd_replay(int argc, char **argv)
+{
+  struct replay_arguments arguments = {
+    .bts_size = BTS_DEFAULT,
+    .has_symbols = true,
+    .format = REPORT_TABLE,
+    .position = {.kind = REPORT_AT_END},
+  };
+
+  argp_parse(&replay_argp, argc, argv, 0, NULL, &arguments);
+  return replay_command(&arguments);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of commands that go through the branches of a trace and let the user choose among them: --kind, --module,
+ * --function, --from, --to and --thread.
+ */
+#ifndef CLI_FILTER_OPTIONS_H
+#define CLI_FILTER_OPTIONS_H
+
+#include <argp.h>
+
+#include "report/report.h"
+
+struct filter_options {
+  struct report_filter_options filter;
+  uint32_t stream; /* LB_TRACE_ALL: all */
+  /* What the filter points to. */
+  const char **modules, **functions;
+  struct report_target *from, *to;
+  size_t module_capacity, function_capacity, from_capacity, to_capacity;
+};
+
+/* For the `children` of a command's argp, in the place of cli_help, which it has in it. The command's parser gives the
+ * options as the first child's input: at ARGP_KEY_INIT, state->child_inputs[0] = &options. Errors are argp's. */
+extern const struct argp_child filter_children[];
+
+/* The same with --into for --to, which lbr export has for its format. */
+extern const struct argp_child filter_export[];
+
+/* The same without --thread. */
+extern const struct argp_child filter_branches[];
+
+void filter_options_init(struct filter_options *options);
+void filter_options_done(struct filter_options *options);
+
+/* A number up to `max`; anything else is an error of argp's. */
+uint64_t filter_option_number(const char *name, const char *argument, uint64_t max, struct argp_state *state);
+
+/* ADDRESS, ADDRESS..ADDRESS, SYMBOL or SYMBOL+OFFSET, for option `name`. The strings are cut out of `argument`. */
+struct report_target filter_option_target(const char *name, char *argument, struct argp_state *state);
+
+/* SYMBOL, SYMBOL+OFFSET or ADDRESS: a place that can be entered. Of a symbol alone its start. */
+struct report_target filter_option_entry(const char *name, char *argument, struct argp_state *state);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The way to gdb. A port is open on 127.0.0.1 only, a socket in the file system for the owner only: the protocol knows
+ * no passwords.
+ */
+#include "cli/gdb_listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+#define UNIX "unix:"
+#define PORT_MAX 65535u
+#define LOOK_MILLISECONDS 200
+
+/* ---- bytes ---- */
+
+static ssize_t connection_read(void *data, void *bytes, size_t size)
+{
+  const struct gdb_connection *connection = data;
+  ssize_t r;
+
+  do
+    r = read(connection->in, bytes, size);
+  while (r < 0 && errno == EINTR);
+  return r < 0 ? -errno : r;
+}
+
+static int connection_write(void *data, const void *bytes, size_t size)
+{
+  const struct gdb_connection *connection = data;
+  const char *at = bytes;
+
+  while (size) {
+    ssize_t r = write(connection->out, at, size);
+
+    if (r < 0 && errno != EINTR)
+      return -errno;
+    at += r > 0 ? r : 0;
+    size -= r > 0 ? (size_t)r : 0;
+  }
+  return 0;
+}
+
+static bool connection_is_ready(void *data)
+{
+  const struct gdb_connection *connection = data;
+  struct pollfd look = {.fd = connection->in, .events = POLLIN};
+
+  return poll(&look, 1, 0) > 0;
+}
+
+static void connection_init(struct gdb_connection *connection, int in, int out)
+{
+  *connection = (struct gdb_connection){
+    .in = in, .out = out, .io = {connection, connection_read, connection_write, connection_is_ready}};
+}
+
+void gdb_connect_stdio(struct gdb_connection *ret_connection)
+{
+  connection_init(ret_connection, STDIN_FILENO, STDOUT_FILENO);
+}
+
+void gdb_connection_close(struct gdb_connection *connection)
+{
+  if (connection->in != STDIN_FILENO)
+    close(connection->in);
+}
+
+/* ---- listening ---- */
+
+static bool place_is_unix(const char *place)
+{
+  return !strncmp(place, UNIX, strlen(UNIX));
+}
+
+bool gdb_listen_is_place(const char *place)
+{
+  uint64_t port;
+
+  if (place_is_unix(place))
+    return place[strlen(UNIX)] && strlen(place) - strlen(UNIX) < sizeof(((struct sockaddr_un *)0)->sun_path);
+  return number_parse(place, &port) >= 0 && port <= PORT_MAX;
+}
+
+/* Both return a socket that listens, or -errno. */
+static int listen_unix(const char *path)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r = 0;
+  mode_t mask;
+
+  if (fd < 0)
+    return -errno;
+  memcpy(address.sun_path, path, strlen(path));
+  mask = umask(0177);
+  if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 1) < 0)
+    r = -errno;
+  umask(mask);
+  if (r < 0)
+    close(fd);
+  return r < 0 ? r : fd;
+}
+
+static int listen_port(uint64_t port)
+{
+  struct sockaddr_in address = {
+    .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, r = 0;
+
+  if (fd < 0)
+    return -errno;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 1) < 0)
+    r = -errno;
+  if (r < 0)
+    close(fd);
+  return r < 0 ? r : fd;
+}
+
+/* Port 0 is one that is free: says which. */
+static void port_announce(int fd)
+{
+  struct sockaddr_in address = {0};
+  socklen_t size = sizeof(address);
+
+  getsockname(fd, (struct sockaddr *)&address, &size);
+  cli_error("waiting for gdb: target remote 127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+}
+
+/* Did the process end, or has a signal come that is held back and would end us? */
+static bool is_in_vain(int pid)
+{
+  siginfo_t end = {0};
+  sigset_t set;
+
+  if (pid && waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == pid)
+    return true;
+  return sigpending(&set) == 0 &&
+         (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+}
+
+/* Waits for one, as long as `pid`, if it is one, runs. Returns its socket, or -errno. */
+static int client_wait(int listener, int pid)
+{
+  struct pollfd look = {.fd = listener, .events = POLLIN};
+  int fd, on = 1;
+
+  while (poll(&look, 1, LOOK_MILLISECONDS) <= 0)
+    if (is_in_vain(pid))
+      return -ECANCELED;
+  fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails on a socket in the file system: no harm */
+  return fd;
+}
+
+int gdb_listener_open(const char *place, struct gdb_listener *ret_listener)
+{
+  const char *path = place_is_unix(place) ? place + strlen(UNIX) : NULL;
+  uint64_t port = 0;
+  int fd;
+
+  if (!path)
+    number_parse(place, &port);
+  fd = path ? listen_unix(path) : listen_port(port);
+  if (fd < 0) {
+    cli_error("cannot listen on %s: %s", place, strerror(-fd));
+    return fd;
+  }
+  *ret_listener = (struct gdb_listener){fd, path};
+  return 0;
+}
+
+int gdb_listener_accept(struct gdb_listener *listener, int pid, struct gdb_connection *ret_connection)
+{
+  int fd = client_wait(listener->fd, pid);
+
+  close(listener->fd);
+  if (listener->path)
+    unlink(listener->path);
+  if (fd < 0) {
+    cli_error("gdb did not connect: %s", strerror(-fd));
+    return fd;
+  }
+  connection_init(ret_connection, fd, fd);
+  return 0;
+}
+
+int gdb_listen(const char *place, struct gdb_connection *ret_connection)
+{
+  struct gdb_listener listener;
+  int r = gdb_listener_open(place, &listener);
+
+  if (r < 0)
+    return r;
+  if (listener.path)
+    cli_error("waiting for gdb: target remote %s", listener.path);
+  else
+    port_announce(listener.fd);
+  return gdb_listener_accept(&listener, 0, ret_connection);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The way to gdb: a port of this machine, a socket in the file system, or standard input and output.
+ */
+#ifndef CLI_GDB_LISTEN_H
+#define CLI_GDB_LISTEN_H
+
+#include "gdb/gdb.h"
+
+struct gdb_connection {
+  int in, out;
+  struct gdb_io io; /* for gdb_serve */
+};
+
+/* Is it a number of a port, or unix:PATH? */
+bool gdb_listen_is_place(const char *place);
+
+/* Waits for one gdb, on 127.0.0.1:PORT or the socket unix:PATH, which only the owner may use and which is removed
+ * again; says on stderr where it waits. Returns 0, or negative after a complaint. */
+int gdb_listen(const char *place, struct gdb_connection *ret_connection);
+
+/* The same in two steps, for who starts gdb in between; says nothing but errors. `gdb_listener_accept` waits as long as
+ * the process `pid`, which is then not reaped, runs; it closes the listener in any case. Both return 0, or negative
+ * after a complaint. */
+struct gdb_listener {
+  int fd;
+  const char *path; /* of a socket in the file system; NULL: none */
+};
+
+int gdb_listener_open(const char *place, struct gdb_listener *ret_listener);
+int gdb_listener_accept(struct gdb_listener *listener, int pid, struct gdb_connection *ret_connection);
+
+/* Standard input and output. */
+void gdb_connect_stdio(struct gdb_connection *ret_connection);
+
+void gdb_connection_close(struct gdb_connection *connection);
+
+#endif

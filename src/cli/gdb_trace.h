@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace as gdb is shown it: the threads of one process, each standing where it ended, and the straight pieces of code
+ * that the last branches of a thread enclose.
+ */
+#ifndef CLI_GDB_TRACE_H
+#define CLI_GDB_TRACE_H
+
+#include "cli/gdb_blocks.h"
+#include "cli/gdb_modules.h"
+#include "cli/trace_input.h"
+#include "gdb/gdb.h"
+
+#define GDB_TAIL_MAX 10000000u
+#define GDB_TAIL_DEFAULT 100000u
+
+/* A stream of the trace. */
+struct gdb_trace_thread {
+  uint32_t stream, space, process, thread; /* the last two: the system's numbers */
+  uint64_t id;                             /* for gdb */
+  char name[32];
+  bool is_read;  /* gdb has its history */
+  bool is_known; /* what follows is */
+  bool has_died; /* something that goes on nowhere ended it: a signal */
+  bool is_32;    /* it ended outside 64-bit mode */
+  uint64_t rip;  /* where it ended; 0 also if it has no branches */
+};
+
+struct gdb_trace {
+  struct trace_input input;
+  struct report_names *names;
+  uint64_t tail;
+  bool is_process;                  /* a program of Linux, not a machine */
+  struct gdb_trace_thread *threads; /* of the process; the chosen one first */
+  size_t count, capacity;
+  struct gdb_modules modules;
+  struct gdb_blocks blocks; /* of one of them: */
+  uint64_t loaded;          /* its id; 0: none */
+};
+
+/* Opens a trace and chooses the thread with the number `stream`; LB_TRACE_ALL: the one that died, or the first. Returns
+ * 0, or negative after a complaint. */
+int gdb_trace_open(struct gdb_trace *trace, const char *name, uint32_t stream, uint64_t tail);
+
+/* Closes it, also after a failure. Returns as trace_input_close. */
+int gdb_trace_close(struct gdb_trace *trace);
+
+/* The thread with an id of gdb, and where it ended is known; NULL: none, or it cannot be read. */
+struct gdb_trace_thread *gdb_trace_find(struct gdb_trace *trace, uint64_t id);
+
+/* Makes `blocks` those of a thread. Returns 0, or negative. */
+int gdb_trace_load(struct gdb_trace *trace, struct gdb_trace_thread *thread);
+
+/* The bytes at an address of the process that do not change: code, and constants. Returns how many there are, at most
+ * `size`. A gdb_code_function with the trace as `data`. */
+size_t gdb_trace_code(void *trace, uint64_t address, uint8_t *bytes, size_t size);
+
+/* The trace as a target. */
+struct gdb_target gdb_trace_target(struct gdb_trace *trace);
+
+#endif

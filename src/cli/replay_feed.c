@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a position in a trace to a recorder that was given the branches before it. Where nothing but the last branches
+ * matters, only these are read; the answer is the one that all of them give.
+ */
+#include "cli/replay_feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/trace_stream.h"
+
+#define WINDOW (64u * LB_DEPTH_MAX) /* branches that fill any LBR stack without a filter */
+
+static int run_complain(const struct replay_run *run, int error)
+{
+  cli_error("%s: %s", run->input.name, lb_strerror(error));
+  return error;
+}
+
+/* ---- what the trace is ---- */
+
+static void record_describe(struct replay_run *run, const struct lb_trace_record *record)
+{
+  if (record->type == LB_TRACE_META && !strcmp(record->meta.key, "source"))
+    run->is_process = !strcmp(record->meta.value, "process");
+  if (record->type == LB_TRACE_STREAM && record->stream.number == run->arguments->stream)
+    run->space = record->stream.space;
+}
+
+/* Names begin anew with each reading: what lies where changes while a trace is read. */
+static int names_renew(struct replay_run *run)
+{
+  int r = 0;
+
+  report_names_free(run->names);
+  run->names = NULL;
+  if (run->arguments->has_symbols)
+    r = report_names_new(&run->input.files, &run->names);
+  if (r < 0)
+    return run_complain(run, r);
+  if (run->names && run->arguments->is_mangled)
+    report_names_keep_mangled(run->names);
+  return 0;
+}
+
+static int record_learn(struct replay_run *run, const struct lb_trace_record *record)
+{
+  int r = run->names ? report_names_record(run->names, record) : 0;
+
+  record_describe(run, record);
+  return r < 0 ? run_complain(run, r) : 0;
+}
+
+static int trace_describe(struct replay_run *run)
+{
+  struct lb_trace_record record;
+  int r = trace_stream_length(&run->input, run->arguments->stream, &run->length);
+
+  if (r == LB_E_NO_ENTRY)
+    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", run->input.name, run->arguments->stream);
+  if (r >= 0)
+    r = trace_input_tail(&run->input, LB_TRACE_ALL, 0);
+  while (r >= 0 && (r = trace_input_next(&run->input, &record)) > 0)
+    record_describe(run, &record);
+  return r;
+}
+
+/* ---- the position ---- */
+
+/* Reads the stream until it is found. Returns 1, 0 if the end came first, or negative. */
+static int position_search(struct replay_run *run, struct report_finder *finder)
+{
+  struct lb_trace_record record;
+  struct trace_stream stream;
+  struct progress progress;
+  int r;
+
+  progress_begin(&progress, run->input.reader);
+  r = trace_stream_begin(&stream, &run->input, run->arguments->stream, 0);
+  while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
+    r = record.type == LB_TRACE_BRANCHES ? 0 : record_learn(run, &record);
+    if (r >= 0)
+      r = report_finder_record(finder, &record);
+    if (r > 0)
+      break;
+    if (record.type == LB_TRACE_BRANCHES)
+      progress_show(&progress, record.branches.first);
+  }
+  progress_end(&progress);
+  return r;
+}
+
+static int position_complain(const struct replay_run *run, const struct report_finder *finder)
+{
+  const struct report_position *position = &run->arguments->position;
+
+  if (position->kind == REPORT_AT_NUMBER)
+    cli_error("%s: thread %u has no branch %llu: it has %llu, counted from 0", run->input.name, run->arguments->stream,
+              (unsigned long long)position->number, (unsigned long long)run->length);
+  else if (position->target.symbol)
+    cli_error("%s: thread %u enters %s %llu times, not %llu", run->input.name, run->arguments->stream,
+              position->target.symbol, (unsigned long long)finder->entries, (unsigned long long)position->nth);
+  else
+    cli_error("%s: thread %u goes to 0x%llx %llu times, not %llu", run->input.name, run->arguments->stream,
+              (unsigned long long)position->target.first, (unsigned long long)finder->entries,
+              (unsigned long long)position->nth);
+  return CLI_USAGE;
+}
+
+static int position_find(struct replay_run *run)
+{
+  const struct report_position *position = &run->arguments->position;
+  bool is_searched = position->kind == REPORT_AT_ENTRY || position->kind == REPORT_AT_CRASH;
+  struct report_finder finder;
+  int r = names_renew(run);
+
+  if (r < 0)
+    return r;
+  r = report_finder_init(&finder, position, run->names);
+  if (r < 0)
+    return run_complain(run, r);
+  r = is_searched ? position_search(run, &finder) : 0;
+  if (r > 0 || (r == 0 && report_finder_end(&finder, run->length, run->is_process)))
+    r = 0;
+  else if (r == 0)
+    r = position_complain(run, &finder);
+  run->position = finder.found;
+  report_finder_done(&finder);
+  return r;
+}
+
+/* ---- the recorder ---- */
+
+static int recorder_make(struct replay_run *run)
+{
+  struct lbr_setup setup = run->arguments->setup;
+  int r;
+
+  setup.has_kernel = !run->is_process;
+  run->bts.size = run->arguments->bts_size;
+  r =
+    run->arguments->has_bts ? lbr_setup_bts(&setup, &run->bts, &run->recorder) : lbr_setup_new(&setup, &run->recorder);
+  return r < 0 ? CLI_USAGE : 0;
+}
+
+static void recorder_free(struct replay_run *run)
+{
+  free(run->recorder);
+  run->recorder = NULL;
+  lbr_bts_done(&run->bts);
+}
+
+/* ---- branches ---- */
+
+static void gap_note(struct replay_run *run, const struct lb_trace_gap *gap)
+{
+  if (gap->stream == run->arguments->stream && gap->first < run->position)
+    run->gap_end = gap->first + gap->count;
+}
+
+/* Gives the recorder the branches from one number up to another. */
+static int branches_feed(struct replay_run *run, uint64_t first, uint64_t end)
+{
+  struct lb_trace_record record;
+  struct trace_stream stream;
+  struct progress progress;
+  int r;
+
+  progress_begin(&progress, run->input.reader);
+  r = trace_stream_begin(&stream, &run->input, run->arguments->stream, first);
+  while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
+    const struct lb_trace_branches *branches = &record.branches;
+
+    if (record.type == LB_TRACE_GAP)
+      gap_note(run, &record.gap);
+    else if (record.type != LB_TRACE_BRANCHES)
+      r = record_learn(run, &record);
+    if (record.type != LB_TRACE_BRANCHES)
+      continue;
+    if (branches->first >= end)
+      break;
+    report_replay_feed(run->recorder, branches->branches,
+                       branches->count < end - branches->first ? branches->count : (size_t)(end - branches->first));
+    if (branches->first + branches->count >= end)
+      break;
+    progress_show(&progress, branches->first);
+  }
+  progress_end(&progress);
+  return r < 0 ? r : 0;
+}
+
+/* ---- the last ones only ---- */
+
+/* The newest event before the position, found by counting, which is faster than reading. Returns 1, 0 without any, or
+ * negative. */
+static int event_find(struct replay_run *run, uint64_t *ret_number)
+{
+  struct lb_trace_record record;
+  bool is_found = false;
+  int r;
+
+  lb_trace_reader_count(run->input.reader, run->arguments->stream);
+  while ((r = trace_input_next(&run->input, &record)) > 0) {
+    const struct lb_trace_branches *branches = &record.branches;
+
+    if (record.type != LB_TRACE_BRANCHES || branches->stream != run->arguments->stream)
+      continue;
+    for (size_t i = 0; i < branches->count && branches->first + i < run->position; i++)
+      if (report_kind_is_event(branches->branches[i].kind)) {
+        is_found = true;
+        *ret_number = branches->first + i;
+      }
+  }
+  return r < 0 ? r : is_found;
+}
+
+static unsigned recorder_depth(const struct lb_recorder *recorder)
+{
+  struct lb_record record;
+  unsigned depth = 0;
+
+  while (lb_recorder_entry(recorder, depth, &record) >= 0)
+    depth++;
+  return depth;
+}
+
+/* The last-exception record is the branch before the newest event, however long ago that was; and records go round: the
+ * number of the register that the newest is in depends on how many came before. Returns 0 or negative. */
+static int last_prepare(struct replay_run *run, uint64_t first)
+{
+  const struct lb_branch filler = {.from = 1, .to = 1, .kind = LB_BRANCH_NEAR_REL_JMP, .from_cpl = 3, .to_cpl = 3};
+  unsigned depth = recorder_depth(run->recorder);
+  uint64_t event = 0, start = first;
+  struct lb_record record;
+  int r = lb_recorder_ler(run->recorder, &record) < 0 ? 0 : event_find(run, &event);
+  uint64_t end = event < first ? event + 1 : first; /* an event that is the first of the last comes with them */
+
+  if (r > 0 && event <= first)
+    start = event ? event - 1 : 0;
+  else
+    end = start;
+  for (uint64_t left = depth ? (first - (end - start)) % depth : 0; r >= 0 && left; left--)
+    report_replay_feed(run->recorder, &filler, 1);
+  if (r >= 0 && start < end)
+    r = branches_feed(run, start, end);
+  return r < 0 ? r : names_renew(run);
+}
+
+static bool is_plain(const struct replay_arguments *arguments)
+{
+  return !arguments->setup.filter && !arguments->setup.has_call_stack && !arguments->is_from_start;
+}
+
+static int lbr_feed(struct replay_run *run)
+{
+  uint64_t first = run->position > WINDOW && is_plain(run->arguments) ? run->position - WINDOW : 0;
+  int r = first ? last_prepare(run, first) : 0;
+
+  return r < 0 ? r : branches_feed(run, first, run->position);
+}
+
+/* A branch is a record: no more of them are needed than the buffer holds. Should there be branches that make none, all
+ * are given. */
+static int bts_feed(struct replay_run *run)
+{
+  uint64_t size = run->bts.size;
+  uint64_t first = run->position > size && !run->arguments->is_from_start ? run->position - size : 0;
+  int r = branches_feed(run, first, run->position);
+
+  if (r < 0 || !first || lb_recorder_messages(run->recorder).stored >= size)
+    return r;
+  recorder_free(run);
+  r = recorder_make(run);
+  if (r == 0)
+    r = names_renew(run);
+  return r ? r : branches_feed(run, 0, run->position);
+}
+
+/* ---- all of it ---- */
+
+int replay_run(struct replay_run *run)
+{
+  int r = trace_describe(run);
+
+  if (r >= 0)
+    r = recorder_make(run);
+  if (r == 0)
+    r = position_find(run);
+  if (r == 0)
+    r = names_renew(run);
+  if (r == 0)
+    r = run->arguments->has_bts ? bts_feed(run) : lbr_feed(run);
+  return r;
+}
+
+void replay_done(struct replay_run *run)
+{
+  recorder_free(run);
+  report_names_free(run->names);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One stream of a trace.
+ */
+#include "cli/trace_stream.h"
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *ret_length)
+{
+  struct lb_trace_record record;
+  uint64_t length = 0;
+  int r = trace_input_tail(input, number, 1);
+
+  if (r < 0)
+    return r;
+  lb_trace_reader_skip(input->reader);
+  while ((r = trace_input_next(input, &record)) > 0) {
+    if (record.type == LB_TRACE_BRANCHES)
+      length = record.branches.first + record.branches.count;
+    else if (record.type == LB_TRACE_GAP && record.gap.stream == number)
+      length = record.gap.first + record.gap.count;
+  }
+  if (r >= 0)
+    *ret_length = length;
+  return r;
+}
+
+/* Does anything come to lie where something else was, at some time of the run? What only goes away does no harm: its
+ * name is kept. Returns 1, 0, or negative after a complaint. */
+static int input_displaces(struct trace_input *input)
+{
+  struct report_names *names;
+  struct lb_trace_record record;
+  bool is_displaced = false;
+  int r = report_names_new(NULL, &names);
+
+  if (r < 0) {
+    cli_error("%s: %s", input->name, lb_strerror(r));
+    return r;
+  }
+  r = trace_input_tail(input, LB_TRACE_ALL, 0);
+  while (r >= 0 && !is_displaced && (r = trace_input_next(input, &record)) > 0)
+    if (record.type == LB_TRACE_MODULE && !record.module.is_gone) {
+      is_displaced = report_names_displaces(names, &record);
+      r = report_names_record(names, &record);
+    }
+  report_names_free(names);
+  return r < 0 ? r : is_displaced;
+}
+
+int trace_stream_begin(struct trace_stream *stream, struct trace_input *input, uint32_t number, uint64_t first)
+{
+  uint64_t length = 0;
+  int r = input_displaces(input);
+
+  *stream = (struct trace_stream){.input = input, .number = number, .first = first, .is_sequential = r > 0};
+  if (r >= 0)
+    r = trace_stream_length(input, number, &length);
+  if (r < 0)
+    return r;
+  if (stream->is_sequential)
+    lb_trace_reader_rewind(input->reader);
+  else
+    r = trace_input_tail(input, number, first && first < length ? length - first : UINT64_MAX);
+  return r;
+}
+
+/* What is not wanted of a record; true: nothing of it is. */
+static bool record_trim(const struct trace_stream *stream, struct lb_trace_record *record)
+{
+  struct lb_trace_branches *branches = &record->branches;
+  uint64_t before;
+
+  if (record->type == LB_TRACE_MODULE)
+    return record->module.is_gone && !stream->is_sequential;
+  if (record->type == LB_TRACE_GAP)
+    return record->gap.stream != stream->number && record->gap.stream != LB_TRACE_ALL;
+  if (record->type != LB_TRACE_BRANCHES)
+    return false;
+  if (branches->stream != stream->number)
+    return true;
+  before = branches->first < stream->first ? stream->first - branches->first : 0;
+  if (before >= branches->count)
+    return true;
+  branches->first += before;
+  branches->count -= (size_t)before;
+  branches->branches += before;
+  return false;
+}
+
+int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_record)
+{
+  int r;
+
+  while ((r = trace_input_next(stream->input, ret_record)) > 0 && record_trim(stream, ret_record))
+    ;
+  return r;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One stream of a trace, read alone: the chunks of the others are passed over, unless things lay in several places
+ * during the run, so that names are right only in the order of the file.
+ */
+#ifndef CLI_TRACE_STREAM_H
+#define CLI_TRACE_STREAM_H
+
+#include "cli/trace_input.h"
+
+struct trace_stream {
+  struct trace_input *input;
+  uint32_t number;
+  uint64_t first;     /* branches before this number are left out */
+  bool is_sequential; /* the file is read from its start */
+};
+
+/* Number that the next branch of a stream would have: how many there are, lost ones included. Returns 0; LB_E_NO_ENTRY:
+ * there is no such stream; or negative after a complaint. */
+int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *ret_length);
+
+/* Begins at a branch. Everything that describes the trace comes before it, or when its time has come. Returns as
+ * above. */
+int trace_stream_begin(struct trace_stream *stream, struct trace_input *input, uint32_t number, uint64_t first);
+
+/* The next record that is not of another stream; its branches are at `first` or behind. Returns as trace_input_next. */
+int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_record);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a session: what all commands share. session.c is the loop and what makes the target go on,
+ * session_state.c registers, memory and breakpoints, session_query.c questions and what is read as a whole, btrace.c
+ * the branch trace.
+ */
+#ifndef GDB_SESSION_H
+#define GDB_SESSION_H
+
+#include "gdb/gdb.h"
+#include "gdb/register.h"
+#include "gdb/remote.h"
+
+/* The branch trace as XML, of which a window is there: what gdb reads next. */
+struct btrace {
+  bool is_begun;
+  enum gdb_history which;
+  uint64_t thread;
+  bool is_over;   /* the last byte is in the window */
+  uint64_t start; /* offset of the first byte of the window */
+  struct text window;
+};
+
+struct gdb_session {
+  const struct gdb_target *target;
+  struct remote remote;
+  enum gdb_architecture architecture;
+  uint64_t general, resumed; /* threads that Hg and Hc chose; 0: any */
+  struct text reply;
+  struct text object; /* what is being read as a whole */
+  struct btrace btrace;
+  bool is_over;
+  enum gdb_end end;
+  int error; /* negative: the session cannot go on */
+};
+
+/* ---- answers ---- */
+
+void reply_add(struct gdb_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void reply_hex(struct gdb_session *session, const void *bytes, size_t size);
+void reply_ok(struct gdb_session *session);
+
+/* "E" and a number, as gdb wants it: positive, of two digits. `error` is negative. */
+void reply_error(struct gdb_session *session, int error);
+
+/* Remembers the first error. */
+void session_check(struct gdb_session *session, int r);
+
+/* ---- threads ---- */
+
+/* A thread that there is: `id`, or the first one for 0 and whatever is none. */
+uint64_t session_thread(struct gdb_session *session, uint64_t id);
+bool session_has_thread(struct gdb_session *session, uint64_t id);
+bool session_thread_at(struct gdb_session *session, size_t index, struct gdb_thread *ret_thread);
+
+/* ---- commands; `at` is behind the letter or word that chose them ---- */
+
+typedef void session_command(struct gdb_session *session, const char *at);
+
+/* session_state.c */
+session_command command_read_all, command_write_all, command_read_register, command_write_register;
+session_command command_read_memory, command_write_memory, command_write_binary;
+session_command command_point_set, command_point_remove;
+
+/* session_query.c */
+session_command command_query, command_set;
+
+/* btrace.c */
+session_command command_btrace, command_btrace_size;
+
+/* Appends a piece of it, with the letter in front that says whether there is more. */
+void btrace_read(struct gdb_session *session, const char *annex, uint64_t offset, uint64_t size);
+int btrace_configuration(struct gdb_session *session, struct text *text);
+
+#endif

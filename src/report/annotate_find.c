@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which function a user means. Names are those of functions that ran; an address may be the one in the run or the one
+ * in the file, and need not have a symbol.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "report/annotate.h"
+#include "report/names.h"
+
+#define SPACES_MAX 4096u
+
+struct finder {
+  struct report_names *names;
+  const struct report_counts *counts;
+  const struct report_hot *hot;
+  struct report_hot_function *found;
+  size_t count, capacity;
+};
+
+/* Keeps a function once. */
+static int found_add(struct finder *finder, const struct report_hot_function *function)
+{
+  struct report_hot_function *found;
+
+  for (size_t i = 0; i < finder->count; i++)
+    if (finder->found[i].file == function->file && finder->found[i].space == function->space &&
+        finder->found[i].start == function->start)
+      return 0;
+  found = array_grow(finder->found, sizeof(*found), finder->count, &finder->capacity);
+  if (!found)
+    return -ENOMEM;
+  finder->found = found;
+  found[finder->count++] = *function;
+  return 0;
+}
+
+/* ---- names ---- */
+
+/* The ':' between a module and a name: not one of the two in "a::b". NULL: there is none. */
+static const char *word_colon(const char *word)
+{
+  for (const char *at = strchr(word, ':'); at; at = strchr(at, ':')) {
+    if (at[1] != ':')
+      return at > word ? at : NULL;
+    at += 2;
+  }
+  return NULL;
+}
+
+static int names_find(struct finder *finder, const char *module, const char *name)
+{
+  size_t count;
+  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++)
+    if (functions[i].symbol && report_symbol_is(functions[i].symbol, functions[i].mangled, name) &&
+        (!module || report_module_is(finder->names, functions[i].file, module)))
+      r = found_add(finder, &functions[i]);
+  return r;
+}
+
+/* ---- addresses ---- */
+
+/* Before the first place that a call led to, code without symbols has no beginning but where it ran first. */
+static struct report_hot_function code_cut(const struct finder *finder, const struct report_hot_function *function)
+{
+  struct report_hot_function cut = *function;
+  size_t count;
+  const struct report_block *blocks = report_counts_blocks(finder->counts, &count);
+
+  for (size_t i = 0; i < count; i++)
+    if (blocks[i].first.file == cut.file && blocks[i].first.space == cut.space &&
+        blocks[i].first.address - cut.start < cut.size) {
+      cut.size -= blocks[i].first.address - cut.start;
+      cut.start = blocks[i].first.address;
+      break;
+    }
+  return cut;
+}
+
+/* Code without a symbol, as far as it ran. */
+static int code_find(struct finder *finder, const struct report_location *at)
+{
+  size_t count;
+  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+
+  for (size_t i = 0; i < count; i++)
+    if (!functions[i].symbol && functions[i].file == at->file && functions[i].space == at->space &&
+        at->address - functions[i].start < functions[i].size) {
+      struct report_hot_function function = code_cut(finder, &functions[i]);
+
+      return at->address < function.start ? 0 : found_add(finder, &function);
+    }
+  return 0;
+}
+
+static int location_find(struct finder *finder, const struct report_location *at)
+{
+  struct report_hot_function function = {.file = at->file, .space = at->space};
+  struct report_name name;
+  size_t count;
+  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+
+  if (!report_names_symbol(finder->names, at, &name) || !name.symbol)
+    return code_find(finder, at);
+  for (size_t i = 0; i < count; i++)
+    if (functions[i].file == at->file && functions[i].start == name.start && functions[i].symbol)
+      return found_add(finder, &functions[i]);
+  function.symbol = name.symbol;
+  function.mangled = name.mangled;
+  function.module = name.module;
+  function.start = name.start;
+  function.size = name.size;
+  return found_add(finder, &function);
+}
+
+/* Where it was in the run. */
+static int linear_find(struct finder *finder, uint64_t address)
+{
+  int r = 0;
+
+  for (uint32_t stream = 0; stream < SPACES_MAX && r >= 0; stream++) {
+    uint32_t space = report_names_space(finder->names, stream);
+    struct report_location at;
+
+    if (space == UINT32_MAX)
+      break;
+    at = report_names_locate(finder->names, space, address);
+    r = at.file == REPORT_NO_FILE ? code_find(finder, &at) : location_find(finder, &at);
+  }
+  return r;
+}
+
+/* Where it is in a file of which something ran there. */
+static int linked_find(struct finder *finder, const char *module, uint64_t address)
+{
+  size_t count;
+  const struct report_block *blocks = report_counts_blocks(finder->counts, &count);
+  uint32_t last = REPORT_NO_FILE;
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++) {
+    struct report_location at = {.file = blocks[i].first.file, .address = address};
+    struct report_name name;
+
+    if (at.file == REPORT_NO_FILE || at.file == last)
+      continue;
+    last = at.file;
+    if (module && !report_module_is(finder->names, at.file, module))
+      continue;
+    if (report_names_symbol(finder->names, &at, &name) && (name.symbol || module))
+      r = location_find(finder, &at);
+    else
+      r = code_find(finder, &at);
+  }
+  return r;
+}
+
+/* ---- words ---- */
+
+static int word_find(struct finder *finder, const char *module, const char *word)
+{
+  uint64_t address;
+  int r;
+
+  if (strncmp(word, "0x", 2) || number_parse(word, &address) < 0)
+    return names_find(finder, module, word);
+  r = module ? 0 : linear_find(finder, address);
+  return r < 0 || finder->count ? r : linked_find(finder, module, address);
+}
+
+int report_functions_find(struct report_names *names, const struct report_counts *counts, const struct report_hot *hot,
+                          const char *word, struct report_hot_function **ret_functions)
+{
+  struct finder finder = {.names = names, .counts = counts, .hot = hot};
+  const char *colon = word_colon(word);
+  int r = word_find(&finder, NULL, word);
+
+  if (r >= 0 && !finder.count && colon) {
+    char *module = strndup(word, (size_t)(colon - word));
+
+    r = module ? word_find(&finder, module, colon + 1) : -ENOMEM;
+    free(module);
+  }
+  if (r < 0) {
+    free(finder.found);
+    return r;
+  }
+  *ret_functions = finder.found;
+  return (int)finder.count;
+}
+
+/* ---- when there is none ---- */
+
+/* A part of a name is nearer than any mistyped one. */
+static size_t name_distance(const char *symbol, const char *word)
+{
+  size_t length = strcspn(symbol, "(");
+  char name[65];
+
+  if (strlen(word) >= 3 && strcasestr(symbol, word))
+    return 0;
+  if (length >= sizeof(name))
+    return SIZE_MAX;
+  memcpy(name, symbol, length);
+  name[length] = '\0';
+  return word_distance(name, word);
+}
+
+size_t report_functions_near(const struct report_hot *hot, const char *word, const char **ret_names, size_t count)
+{
+  size_t function_count, found = 0, distances[16];
+  const struct report_hot_function *functions = report_hot_functions(hot, &function_count);
+  const char *colon = word_colon(word);
+
+  word = colon ? colon + 1 : word;
+  count = count < 16 ? count : 16;
+  for (size_t i = 0; i < function_count; i++) {
+    size_t distance = functions[i].symbol ? name_distance(functions[i].symbol, word) : SIZE_MAX, at = found;
+
+    if (distance > (strlen(word) + 1) / 3)
+      continue;
+    while (at > 0 && distance < distances[at - 1])
+      at--;
+    if (at >= count)
+      continue;
+    found = found < count ? found + 1 : count;
+    memmove(&distances[at + 1], &distances[at], (found - at - 1) * sizeof(*distances));
+    memmove(&ret_names[at + 1], &ret_names[at], (found - at - 1) * sizeof(*ret_names));
+    distances[at] = distance;
+    ret_names[at] = functions[i].symbol;
+  }
+  return found;
+}
+
+const char *report_functions_idle(const struct report_names *names, const char *word)
+{
+  const char *colon = word_colon(word);
+  uint64_t address;
+
+  for (size_t i = 0; i < names->count; i++) {
+    const struct names_file *file = &names->list[i];
+
+    if (colon && (strlen(file->base) != (size_t)(colon - word) || strncmp(file->base, word, strlen(file->base))))
+      continue;
+    if ((file->module && symbol_module_address(file->module, colon ? colon + 1 : word, &address)) ||
+        symbol_table_address(file->table, colon ? colon + 1 : word, &address))
+      return file->base;
+  }
+  return NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls: from the branches of a stream to functions that are entered and left, in their order, with the number of
+ * branches and instructions at each. What a stack of return addresses would tell, and more: tail calls, stubs of the
+ * PLT, signals, longjmp, exceptions.
+ */
+#ifndef REPORT_CALLS_H
+#define REPORT_CALLS_H
+
+#include "report/code.h"
+
+enum report_call_how {
+  REPORT_CALL_START,  /* entered: the stream begins, or goes on behind a gap, here */
+  REPORT_CALL_CALL,   /* entered by a call, */
+  REPORT_CALL_TAIL,   /* by a jump out of another function: who returns from it returns for both, */
+  REPORT_CALL_SIGNAL, /* or by a signal, interrupt or exception */
+  REPORT_CALL_RETURN, /* left by a return (of its own, or of the function it jumped to), */
+  REPORT_CALL_UNWIND, /* by a jump or return to a function further up (longjmp, exceptions), */
+  REPORT_CALL_END,    /* because the stream ends, */
+  REPORT_CALL_LOST,   /* or because branches are missing here */
+};
+
+/* A function is entered or left. */
+struct report_call {
+  uint32_t stream;
+  uint32_t depth; /* 0: the outermost */
+  bool is_enter;
+  uint8_t how;           /* enum report_call_how */
+  uint32_t function;     /* number: report_calls_function */
+  uint64_t from, to;     /* the branch that did it, linear; 0: none did */
+  uint64_t branch;       /* its number in its stream; if none did, that of the next one */
+  uint64_t instructions; /* that the stream has run before it is in, or out of, the function */
+};
+
+typedef int report_call_function(void *data, const struct report_call *call); /* 0, or negative to stop */
+
+struct report_called {
+  const char *symbol, *module;     /* NULL: not known */
+  struct report_location location; /* where it begins; without a symbol, where it was first entered */
+};
+
+struct report_calls;
+
+#define REPORT_CALLS_DEPTH_MAX 65536u /* of a stack: deeper calls are followed, but not given */
+
+/* `names` learns of modules from here; `code` NULL: instructions are not counted, which is faster. Returns 0, or
+ * -ENOMEM. */
+int report_calls_new(struct report_names *names, struct report_code *code, report_call_function *function, void *data,
+                     struct report_calls **ret_calls);
+void report_calls_free(struct report_calls *calls); /* takes NULL */
+
+/* Takes a record of a trace. Returns 0, what the function returned, or -ENOMEM. */
+int report_calls_record(struct report_calls *calls, const struct lb_trace_record *record);
+
+/* Behind the last record: leaves all that was entered. Returns as above. */
+int report_calls_end(struct report_calls *calls);
+
+/* How far a stream is: the number of its next branch, and the instructions that it has run. Zeros for one that has had
+ * no branch yet. */
+void report_calls_position(const struct report_calls *calls, uint32_t stream, uint64_t *ret_branch,
+                           uint64_t *ret_instructions);
+
+/* The function with this number; they are given out from 0 on. Returns false past the last. */
+bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called);
+
+/* Did code run whose instructions are not known? Counts of instructions are then too low: of such a piece only the
+ * branch at its end is counted. So is, of each stream, what ran before its first branch. */
+bool report_calls_has_unknown(const struct report_calls *calls);
+
+#endif

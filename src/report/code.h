@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The instructions between branches: how many there are, and what they are. 64-bit code only: of other code nothing is
+ * known.
+ */
+#ifndef REPORT_CODE_H
+#define REPORT_CODE_H
+
+#include "report/location.h"
+
+struct report_code;
+
+/* `names` must stay good. Returns 0, or -ENOMEM. */
+int report_code_new(struct report_names *names, struct report_code **ret_code);
+void report_code_free(struct report_code *code); /* takes NULL */
+
+#define REPORT_INSTRUCTIONS_MAX 65536u /* of a straight piece: more are not counted */
+
+/* How many instructions there are from `first` up to the one at `last`, that one included, in a straight line; 0: not
+ * known, because the bytes are not, or they are no such instructions. Both are linear. Answers are kept, by a hash: a
+ * question that was asked before costs a few nanoseconds. */
+unsigned report_code_count(struct report_code *code, uint32_t space, uint64_t first, uint64_t last);
+
+struct report_instruction {
+  uint8_t length;
+  int8_t kind;     /* enum lb_branch_kind of what may jump; -1: goes on with the next */
+  uint64_t target; /* of a direct branch, as an address of the same location; 0: none, or not known */
+};
+
+/* The instruction at a location. Returns false, touching nothing, if it is not known. */
+bool report_code_instruction(struct report_code *code, const struct report_location *location,
+                             struct report_instruction *ret_instruction);
+
+/* The same as text, in Intel syntax. Returns its length, or 0. */
+unsigned report_code_text(struct report_code *code, const struct report_location *location, char *text, size_t size);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The last branches of a thread for people: newest first, in columns. The two places of a branch are as wide as the
+ * line allows; what does not fit is cut in its middle, so that no row leaves its columns.
+ */
+#include <string.h>
+
+#include "report/death.h"
+
+#define MEASURED 256u   /* rows that the width of the columns with places is made for */
+#define LINE_USUAL 200u /* letters, where nobody says how wide a line may be */
+#define PLACE_LEAST 40u /* that a place may have in any case */
+#define TAIL_MOST 40u   /* that are kept free for the instruction */
+
+/* ---- cells ---- */
+
+static void put_number(struct death_printer *printer, const struct report_thread *thread, size_t number)
+{
+  death_put(printer, "%zu", thread->count - 1 - number);
+}
+
+static void put_from(struct death_printer *printer, const struct report_thread *thread, size_t number)
+{
+  death_put_place(printer, thread, thread->marks[number], thread->branches[number].from);
+}
+
+static void put_to(struct death_printer *printer, const struct report_thread *thread, size_t number)
+{
+  death_put_place(printer, thread, death_to_mark(thread, number), thread->branches[number].to);
+}
+
+static void put_kind(struct death_printer *printer, const struct report_thread *thread, size_t number)
+{
+  death_put(printer, "%s", lb_branch_kind_name(thread->branches[number].kind));
+}
+
+static void put_instruction(struct death_printer *printer, const struct report_thread *thread, size_t number)
+{
+  char text[128];
+
+  death_instruction(printer, thread, thread->marks[number], thread->branches[number].from, text, sizeof(text));
+  death_put(printer, "%s", text);
+}
+
+static const struct {
+  const char *title;
+  void (*put)(struct death_printer *printer, const struct report_thread *thread, size_t number);
+} columns[] = {
+  {"#", put_number}, {"from", put_from}, {"to", put_to}, {"kind", put_kind}, {"instruction", put_instruction}};
+
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), NUMBER = 0, FROM, TO, KIND, INSTRUCTION };
+
+/* ---- widths ---- */
+
+/* Letters, not bytes. */
+static size_t width_from(const struct text *text, size_t start)
+{
+  size_t width = 0;
+
+  for (size_t i = start; i < text->length; i++)
+    width += ((unsigned char)text->data[i] & 0xC0) != 0x80;
+  return width;
+}
+
+/* The bytes of the first `count` letters from `start` on. */
+static size_t bytes_of(const struct text *text, size_t start, size_t count)
+{
+  size_t at = start;
+
+  for (; at < text->length; at++)
+    if (((unsigned char)text->data[at] & 0xC0) != 0x80 && !count--)
+      break;
+  return at - start;
+}
+
+/* Cuts what begins at `start` in its middle, to so many letters: a place begins with its function and ends with its
+ * line. */
+static void cut_from(struct text *text, size_t start, size_t width)
+{
+  static const char dots[] = "...";
+  size_t all = width_from(text, start), left = (width - strlen(dots)) / 2, right = width - strlen(dots) - left;
+
+  if (all <= width)
+    return;
+  size_t head = start + bytes_of(text, start, left), tail = start + bytes_of(text, start, all - right);
+  memcpy(text->data + head, dots, strlen(dots)); /* there were more letters than are left: it fits */
+  memmove(text->data + head + strlen(dots), text->data + tail, text->length - tail);
+  text->length = head + strlen(dots) + (text->length - tail);
+  text->data[text->length] = '\0';
+}
+
+/* Places take names out of files, which takes time: the first rows must do. */
+static size_t column_width(struct death_printer *printer, const struct report_thread *thread, unsigned column)
+{
+  size_t rows = column == NUMBER || column == KIND || thread->count < MEASURED ? thread->count : MEASURED, widest;
+
+  widest = strlen(columns[column].title);
+  for (size_t i = 0; i < rows && printer->error >= 0; i++) {
+    printer->text->length = 0;
+    columns[column].put(printer, thread, column == NUMBER ? i : thread->count - 1 - i);
+    size_t width = width_from(printer->text, 0);
+    if (width > widest)
+      widest = width;
+    if (column == NUMBER)
+      break; /* the first is the greatest */
+  }
+  return widest;
+}
+
+/* The two places share what the other columns leave of a line. */
+static void places_fit(size_t widths[COLUMNS], size_t line)
+{
+  size_t tail = widths[INSTRUCTION] < TAIL_MOST ? widths[INSTRUCTION] : TAIL_MOST;
+  size_t taken = widths[NUMBER] + widths[KIND] + tail + 2 * (size_t)COLUMNS;
+  size_t room = line > taken + 2 * PLACE_LEAST ? line - taken : 2 * PLACE_LEAST, half = room / 2;
+
+  if (widths[FROM] + widths[TO] <= room)
+    return;
+  if (widths[FROM] <= half)
+    widths[TO] = room - widths[FROM];
+  else if (widths[TO] <= half)
+    widths[FROM] = room - widths[TO];
+  else
+    widths[FROM] = widths[TO] = half;
+}
+
+static void measure(struct death_printer *printer, const struct report_thread *thread, size_t widths[COLUMNS])
+{
+  struct text scratch = {0};
+  struct death_printer measuring = *printer;
+
+  measuring.text = &scratch;
+  for (unsigned column = 0; column < COLUMNS; column++)
+    widths[column] = column_width(&measuring, thread, column);
+  places_fit(widths, printer->options->width ? printer->options->width : LINE_USUAL);
+  text_done(&scratch);
+  printer->error = measuring.error;
+}
+
+/* ---- rows ---- */
+
+/* Blanks are written when something follows: no line ends with them. */
+static void put_row(struct death_printer *printer, const struct report_thread *thread, size_t number,
+                    const size_t widths[COLUMNS])
+{
+  size_t owed = 2;
+
+  for (unsigned column = 0; column < COLUMNS && printer->error >= 0; column++) {
+    size_t before = printer->text->length + owed, width;
+
+    death_put(printer, "%*s", (int)owed, "");
+    columns[column].put(printer, thread, number);
+    if (printer->error < 0)
+      return;
+    if (column == FROM || column == TO)
+      cut_from(printer->text, before, widths[column]);
+    width = width_from(printer->text, before);
+    owed = width < widths[column] ? widths[column] - width + 2 : 2;
+  }
+  while (printer->text->length && printer->text->data[printer->text->length - 1] == ' ')
+    printer->text->length--;
+  death_put(printer, "\n");
+}
+
+static void put_titles(struct death_printer *printer, const size_t widths[COLUMNS])
+{
+  death_put_color(printer, DEATH_BOLD);
+  for (unsigned column = 0; column < COLUMNS; column++)
+    death_put(printer, "  %-*s", column + 1 < COLUMNS ? (int)widths[column] : 0, columns[column].title);
+  death_put_color(printer, DEATH_PLAIN);
+  death_put(printer, "\n");
+}
+
+void death_put_table(struct death_printer *printer, const struct report_thread *thread)
+{
+  size_t widths[COLUMNS];
+
+  measure(printer, thread, widths);
+  put_titles(printer, widths);
+  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;) {
+    put_row(printer, thread, i, widths);
+    death_flush(printer);
+  }
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which branches are wanted. A program takes few branches again and again, so what is known of an address is kept.
+ */
+#include "report/filter.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report.h"
+#include "report/streams.h"
+#include "symbol/symbol.h"
+
+#define ANSWERS (1u << 13)
+#define INSTRUCTION_MAX 15u /* bytes */
+
+/* What is known of an address. */
+enum { IN_MODULE = 1 << 0, IN_FUNCTION = 1 << 1, IN_FROM = 1 << 2, IN_TO = 1 << 3 };
+
+struct answer {
+  uint64_t address;
+  uint32_t space;
+  uint32_t generation; /* of the modules; 0: there is no answer */
+  uint32_t bits;
+};
+
+struct report_filter {
+  struct report_filter_options options;
+  struct report_names *names;
+  struct stream_list streams;
+  uint32_t either;      /* bits of which one end or the other must have each */
+  uint32_t kinds;       /* never 0 */
+  bool wants_addresses; /* more than kinds is asked for */
+  uint32_t generation;
+  struct answer answers[ANSWERS];
+};
+
+bool report_filter_is_empty(const struct report_filter_options *options)
+{
+  return !options->kinds && !options->module_count && !options->function_count && !options->from_count &&
+         !options->to_count;
+}
+
+static bool targets_have_symbols(const struct report_target *targets, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (targets[i].symbol)
+      return true;
+  return false;
+}
+
+bool report_filter_needs_names(const struct report_filter_options *options)
+{
+  return options->module_count || options->function_count || targets_have_symbols(options->from, options->from_count) ||
+         targets_have_symbols(options->to, options->to_count);
+}
+
+int report_filter_new(const struct report_filter_options *options, struct report_names *names,
+                      struct report_filter **ret_filter)
+{
+  struct report_filter *filter = calloc(1, sizeof(*filter));
+
+  if (!filter)
+    return -ENOMEM;
+  filter->options = *options;
+  filter->names = names;
+  filter->generation = 1;
+  filter->either = (options->module_count ? IN_MODULE : 0) | (options->function_count ? IN_FUNCTION : 0);
+  filter->kinds = options->kinds ? options->kinds : UINT32_MAX;
+  filter->wants_addresses = filter->either || options->from_count || options->to_count;
+  *ret_filter = filter;
+  return 0;
+}
+
+void report_filter_free(struct report_filter *filter)
+{
+  if (!filter)
+    return;
+  stream_list_done(&filter->streams);
+  free(filter);
+}
+
+/* What is kept is not true any more. */
+static void answers_forget(struct report_filter *filter)
+{
+  if (++filter->generation)
+    return;
+  memset(filter->answers, 0, sizeof(filter->answers));
+  filter->generation = 1;
+}
+
+int report_filter_record(struct report_filter *filter, const struct lb_trace_record *record)
+{
+  if (record->type == LB_TRACE_MODULE)
+    answers_forget(filter);
+  return record->type == LB_TRACE_STREAM ? stream_list_describe(&filter->streams, &record->stream) : 0;
+}
+
+/* ---- names ---- */
+
+/* A name that is written as it is always fits, also where it would not as a pattern: "[vdso]". */
+static bool name_fits(const char *pattern, const char *name)
+{
+  return name && (!strcmp(pattern, name) || !fnmatch(pattern, name, 0));
+}
+
+static bool is_in_module(const struct report_filter *filter, const struct report_name *name)
+{
+  struct report_file file;
+
+  for (size_t i = 0; i < filter->options.module_count; i++) {
+    const char *pattern = filter->options.modules[i];
+
+    if (name_fits(pattern, name->module) ||
+        (strchr(pattern, '/') && report_names_file(filter->names, name->file, &file) && name_fits(pattern, file.name)))
+      return true;
+  }
+  return false;
+}
+
+/* "A::f<int>" and "A::f" of "int A::f<int>(char) const". */
+static bool function_is_called(const char *pattern, const char *symbol)
+{
+  struct report_spelling spelling;
+  char name[SYMBOL_NAME_MAX + 1];
+
+  if (!symbol)
+    return false;
+  spelling = report_symbol_spell(symbol);
+  if (!spelling.length || spelling.length >= sizeof(name) || spelling.name[spelling.length] == '.')
+    return false; /* a copy is entered by itself */
+  memcpy(name, spelling.name, spelling.length);
+  name[spelling.length] = '\0';
+  if (name_fits(pattern, name))
+    return true;
+  name[spelling.bare] = '\0';
+  return spelling.bare && name_fits(pattern, name);
+}
+
+static bool function_fits(const char *pattern, const struct report_name *name)
+{
+  return name_fits(pattern, name->symbol) || name_fits(pattern, name->mangled) ||
+         function_is_called(pattern, name->symbol);
+}
+
+static bool is_in_function(const struct report_filter *filter, const struct report_name *name)
+{
+  for (size_t i = 0; i < filter->options.function_count; i++)
+    if (function_fits(filter->options.functions[i], name))
+      return true;
+  return false;
+}
+
+/* ---- targets ---- */
+
+/* `name` NULL: nothing is known. */
+static bool target_has(const struct report_target *target, const struct report_name *name, uint64_t address)
+{
+  if (target->symbol && (!name || !name->symbol || !function_fits(target->symbol, name)))
+    return false;
+  if (target->symbol)
+    address = name->offset;
+  return address >= target->first && address <= target->last;
+}
+
+bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space, uint64_t address)
+{
+  struct report_name name;
+  bool has_name = target->symbol && names && report_names_find(names, space, address, &name);
+
+  return target_has(target, has_name ? &name : NULL, address);
+}
+
+bool report_target_is_entered(const struct report_target *target, struct report_names *names, uint32_t space,
+                              const struct lb_branch *branch)
+{
+  enum lb_branch_class class = lb_branch_kind_class(branch->kind);
+  struct report_name from, to;
+
+  if (!report_target_has(target, names, space, report_to(branch)))
+    return false;
+  if (class == LB_CLASS_FAR && report_to(branch) - report_from(branch) <= INSTRUCTION_MAX)
+    return false; /* a system call, as programs see it: to the instruction behind it, whosever that is */
+  if (!target->symbol || target->first || target->last || class == LB_CLASS_NEAR_REL_CALL ||
+      class == LB_CLASS_NEAR_IND_CALL || class == LB_CLASS_FAR)
+    return true;
+  if (!report_names_find(names, space, report_from(branch), &from) ||
+      !report_names_find(names, space, report_to(branch), &to))
+    return true;
+  return from.file != to.file || !from.symbol || from.start != to.start;
+}
+
+static bool is_in_targets(const struct report_target *targets, size_t count, const struct report_name *name,
+                          uint64_t address)
+{
+  for (size_t i = 0; i < count; i++)
+    if (target_has(&targets[i], name, address))
+      return true;
+  return false;
+}
+
+/* ---- addresses ---- */
+
+static uint32_t address_judge(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  const struct report_filter_options *options = &filter->options;
+  struct report_name name;
+  bool has_name = filter->names && report_names_find(filter->names, space, address, &name);
+  uint32_t bits = 0;
+
+  if (has_name && is_in_module(filter, &name))
+    bits |= IN_MODULE;
+  if (has_name && is_in_function(filter, &name))
+    bits |= IN_FUNCTION;
+  if (is_in_targets(options->from, options->from_count, has_name ? &name : NULL, address))
+    bits |= IN_FROM;
+  if (is_in_targets(options->to, options->to_count, has_name ? &name : NULL, address))
+    bits |= IN_TO;
+  return bits;
+}
+
+static inline uint32_t address_bits(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  struct answer *answer = &filter->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
+
+  if (answer->address != address || answer->space != space || answer->generation != filter->generation)
+    *answer = (struct answer){address, space, filter->generation, address_judge(filter, space, address)};
+  return answer->bits;
+}
+
+static inline bool branch_is_wanted(struct report_filter *filter, uint32_t space, const struct lb_branch *branch)
+{
+  uint32_t from, to;
+
+  if (!(filter->kinds >> branch->kind & 1))
+    return false;
+  if (!filter->wants_addresses)
+    return true;
+  from = address_bits(filter, space, report_from(branch));
+  if (filter->options.from_count && !(from & IN_FROM))
+    return false;
+  to = address_bits(filter, space, report_to(branch));
+  return (!filter->options.to_count || (to & IN_TO)) && ((from | to) & filter->either) == filter->either;
+}
+
+size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
+                              uint16_t places[LB_TRACE_BATCH_MAX])
+{
+  uint32_t number = branches->stream;
+  uint32_t space = number < filter->streams.count ? filter->streams.streams[number].space : STREAM_NO_SPACE;
+  size_t count = 0;
+
+  for (size_t i = 0; i < branches->count && i < LB_TRACE_BATCH_MAX; i++) {
+    places[count] = (uint16_t)i;
+    count += branch_is_wanted(filter, space, &branches->branches[i]);
+  }
+  return count;
+}

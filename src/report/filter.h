@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which branches of a trace are wanted: by kind, and by where their ends lie. For all that goes through the branches of
+ * a trace one after the other.
+ */
+#ifndef REPORT_FILTER_H
+#define REPORT_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lastbranch/trace.h"
+
+struct report_names;
+
+/* A piece of code: of a function, or of linear addresses. */
+struct report_target {
+  const char *symbol;   /* NULL: addresses. Else as `functions` below */
+  uint64_t first, last; /* both included: addresses, or offsets behind the start of the symbol */
+};
+
+/* Strings and arrays must stay good as long as the filter. Of what is listed for one thing, any will do; of several
+ * things, all must be met. */
+struct report_filter_options {
+  uint32_t kinds;             /* a bit 1 << enum lb_branch_kind for each; 0: all */
+  const char *const *modules; /* a branch that begins or ends in one of them: last part of the file's name, or all */
+  size_t module_count;        /* 0: any */
+  /* A branch that begins or ends in one of them. All names may be patterns as those of a shell. A C++ function is found
+   * by its name with arguments, without, and as its file has it. */
+  const char *const *functions;
+  size_t function_count;
+  const struct report_target *from, *to;
+  size_t from_count, to_count;
+};
+
+/* Does it let every branch pass? */
+bool report_filter_is_empty(const struct report_filter_options *options);
+
+/* Does it look at names? Without any (report_names of NULL) nothing would pass then. */
+bool report_filter_needs_names(const struct report_filter_options *options);
+
+struct report_filter;
+
+/* `names`, which may be NULL, must stay good; who uses the filter gives it the modules. Returns 0, or -ENOMEM. */
+int report_filter_new(const struct report_filter_options *options, struct report_names *names,
+                      struct report_filter **ret_filter);
+void report_filter_free(struct report_filter *filter); /* takes NULL */
+
+/* Takes note of streams and modules; other records do nothing. Returns 0, or -ENOMEM. */
+int report_filter_record(struct report_filter *filter, const struct lb_trace_record *record);
+
+/* Which of the branches, at most LB_TRACE_BATCH_MAX, are wanted: their places in the array, in their order. Returns how
+ * many. */
+size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
+                              uint16_t places[LB_TRACE_BATCH_MAX]);
+
+/* Is this linear address in the target, as things lie now? */
+bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space,
+                       uint64_t address);
+
+/* Does this branch, which leads to the target, enter it? Only the start of a function asks for more than that: a jump
+ * to it from the same function, a loop, does not enter it. */
+bool report_target_is_entered(const struct report_target *target, struct report_names *names, uint32_t space,
+                              const struct lb_branch *branch);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The branches of a trace as lines, in their order: all of them, those that a filter lets pass, or those around certain
+ * ones.
+ */
+#ifndef REPORT_SCRIPT_H
+#define REPORT_SCRIPT_H
+
+#include "report/code.h"
+#include "report/filter.h"
+
+struct text;
+
+/* What a line can be made of. */
+enum report_field {
+  REPORT_FIELD_THREAD,
+  REPORT_FIELD_PROCESS,
+  REPORT_FIELD_TID,
+  REPORT_FIELD_NAME,
+  REPORT_FIELD_NUMBER,
+  REPORT_FIELD_FROM,
+  REPORT_FIELD_TO,
+  REPORT_FIELD_FROM_SYM,
+  REPORT_FIELD_TO_SYM,
+  REPORT_FIELD_FROM_MODULE,
+  REPORT_FIELD_TO_MODULE,
+  REPORT_FIELD_MODULE,
+  REPORT_FIELD_FROM_LINE,
+  REPORT_FIELD_TO_LINE,
+  REPORT_FIELD_KIND,
+  REPORT_FIELD_FLAGS,
+  REPORT_FIELD_CPL,
+  REPORT_FIELD_INSN,
+  REPORT_FIELDS,
+};
+
+/* "thread", "from_sym", ...; NULL past the last. */
+const char *report_field_name(unsigned field);
+
+/* The field with this name. Returns >= 0, or -EINVAL. */
+int report_field_find(const char *word);
+
+struct report_script_options {
+  bool is_json;                 /* an object in each line */
+  uint32_t stream;              /* this one only, or LB_TRACE_ALL */
+  uint64_t limit;               /* so many branches; UINT64_MAX: all */
+  struct report_names *names;   /* NULL: addresses only. It learns of the modules from the script */
+  struct report_filter *filter; /* NULL: all branches. It learns of streams and modules from the script */
+  /* Not NULL: of what passes the filter only so many branches before and after each time that this is entered: that a
+   * branch leads to it from elsewhere, or calls it. */
+  const struct report_target *around;
+  uint32_t context;
+  uint8_t fields[REPORT_FIELDS]; /* enum report_field, each once, */
+  size_t field_count;            /* 0: thread, number, from and to with their symbols, kind, flags */
+  struct report_code *code;      /* for REPORT_FIELD_INSN; else may be NULL */
+};
+
+#define REPORT_CONTEXT_MAX 65536u
+#define REPORT_CONTEXT_BYTES (UINT64_C(128) << 20) /* that branches before may take, of all streams together */
+
+struct report_script;
+
+/* Returns 0, or -ENOMEM. */
+int report_script_new(const struct report_script_options *options, struct report_script **ret_script);
+void report_script_free(struct report_script *script); /* takes NULL */
+
+/* Appends the lines of a record, if it has any: a line for each branch, or for a gap. Returns 1; 0 when there are as
+ * many branches as were wanted; LB_E_TOO_BIG: more streams than REPORT_CONTEXT_BYTES are enough for; -ENOMEM: some of
+ * the lines may be missing. */
+int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text);
+
+/* Leaves out the next so many branches that would get a line. Not with `around`. */
+void report_script_skip(struct report_script *script, uint64_t count);
+
+/* How many branches were put into lines so far. */
+uint64_t report_script_count(const struct report_script *script);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A script while it is made: what its parts share (script.c: records and common lines; script_fields.c: lines of fields
+ * that were picked; script_around.c: branches before and after). An address with its name is put together once and
+ * kept; a line is then a few copies.
+ */
+#ifndef REPORT_SCRIPT_LINES_H
+#define REPORT_SCRIPT_LINES_H
+
+#include "report/report.h"
+#include "report/streams.h"
+#include "report/writer.h"
+
+#define PLACES (1u << 14)
+#define PLACE_TEXT 104u /* longer ones are put together each time */
+
+/* What is kept of an address. */
+enum place_what { PLACE_WHOLE, PLACE_SYMBOL, PLACE_MODULE, PLACE_LINE, PLACE_INSTRUCTION, PLACE_WHATS = 8 };
+
+struct place {
+  uint64_t address;
+  uint32_t space;
+  uint32_t tag; /* generation of the modules, and enum place_what; 0: the place is empty */
+  uint16_t length;
+  char text[PLACE_TEXT];
+};
+
+/* A branch that may be wanted later. */
+struct kept_branch {
+  uint64_t number;
+  struct lb_branch branch;
+};
+
+/* The newest branches of a stream that were not printed. */
+struct kept_branches {
+  struct kept_branch *ring; /* options.context of them; NULL: none so far */
+  uint32_t next, count;
+  uint32_t left;   /* so many that come are still printed */
+  bool is_dropped; /* some fell out of the ring since the last that was printed */
+};
+
+struct report_script {
+  struct report_script_options options;
+  struct stream_list streams;
+  uint64_t printed, skip;
+  uint32_t generation; /* a multiple of PLACE_WHATS */
+  /* around: */
+  struct report_filter *entries; /* branches to the place */
+  struct kept_branches *kept;    /* of each stream */
+  size_t kept_count, kept_capacity;
+  struct place places[PLACES];
+  struct writer writer;
+};
+
+/* Puts a place together and keeps it if it is short. */
+void script_put_new_place(struct report_script *script, struct place *place, enum place_what what, uint32_t space,
+                          uint64_t address);
+
+static inline void script_put_place(struct report_script *script, enum place_what what, uint32_t space,
+                                    uint64_t address)
+{
+  uint64_t hash = (address ^ address >> 14 ^ (uint64_t)what << 9) * 0x9E3779B1u;
+  struct place *place = &script->places[hash >> 8 & (PLACES - 1)];
+
+  if (place->address == address && place->space == space && place->tag == (script->generation | what))
+    writer_bytes(&script->writer, place->text, place->length);
+  else
+    script_put_new_place(script, place, what, space, address);
+}
+
+static inline void writer_quoted_hex(struct writer *writer, uint64_t value)
+{
+  writer_bytes(writer, "\"", 1);
+  writer_hex(writer, value);
+  writer_bytes(writer, "\"", 1);
+}
+
+/* A symbol, a module, a line or an instruction alone, or "-"; in JSON a string or null. At most 4 KiB. */
+void script_put_part(struct report_script *script, enum place_what what, uint32_t space, uint64_t address);
+
+/* The line of a branch: of the fields that were picked. */
+void script_put_fields(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+                       uint64_t number, const struct lb_branch *branch);
+
+/* The line of a branch, with room made for it first. Returns 0, or -ENOMEM. */
+int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+                      uint64_t number, const struct lb_branch *branch, struct text *text);
+
+/* The branches of a record, of which the wanted ones are chosen, with those around entries. Returns 0, LB_E_TOO_BIG, or
+ * -ENOMEM. */
+int script_around(struct report_script *script, const struct lb_trace_branches *branches,
+                  const struct report_stream *stream, const uint16_t *wanted, size_t count, struct text *text);
+int script_around_begin(struct report_script *script); /* 0, or -ENOMEM */
+void script_around_done(struct report_script *script);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the calls of a trace to the page: takes functions as they are entered and left, keeps the stacks, adds up what
+ * each function ran, and hands each call that has ended to the timeline (view_store.c).
+ */
+#include "report/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/view_page.h"
+
+#define BLOCK_BYTES 9u                /* of a block in the page, mostly; if they are more, it is made smaller then */
+#define BLOCKS_MAX (3u << 20)         /* whatever the size: this is memory */
+#define PAGE_REST (UINT64_C(3) << 18) /* bytes of a page that are not the timeline, about */
+
+/* ---- streams ---- */
+
+static struct view_stream *stream_get(struct report_view *view, uint32_t number)
+{
+  while (number >= view->count) {
+    struct view_stream *streams = array_grow(view->streams, sizeof(*streams), view->count, &view->capacity);
+
+    if (!streams)
+      return NULL;
+    view->streams = streams;
+    streams[view->count++] = (struct view_stream){.last = {.kind = LB_BRANCH_KINDS}};
+  }
+  return stream_list_get(&view->list, number) ? &view->streams[number] : NULL;
+}
+
+static bool stream_is_shown(const struct report_view *view, uint32_t number)
+{
+  return view->options.stream == LB_TRACE_ALL || view->options.stream == number;
+}
+
+/* ---- functions ---- */
+
+static struct view_function *function_get(struct report_view *view, uint32_t number)
+{
+  while (number >= view->function_count) {
+    struct view_function *functions =
+      array_grow(view->functions, sizeof(*functions), view->function_count, &view->function_capacity);
+
+    if (!functions)
+      return NULL;
+    view->functions = functions;
+    functions[view->function_count++] = (struct view_function){0};
+  }
+  return &view->functions[number];
+}
+
+/* ---- entering ---- */
+
+/* The branch that enters belongs to the caller, the one that leaves to what is left; none may have done it. */
+static uint64_t branches_before(const struct report_call *call)
+{
+  return call->branch + (call->from || call->to);
+}
+
+static int call_enter(struct report_view *view, struct view_stream *stream, const struct report_call *call)
+{
+  struct view_function *function = function_get(view, call->function);
+  struct view_frame *frames;
+
+  if (!function)
+    return -ENOMEM;
+  view->has_skipped |= call->depth + 1 >= REPORT_CALLS_DEPTH_MAX; /* deeper ones would not be given */
+  if (view->frames >= VIEW_FRAMES_MAX || stream->skipped) {
+    stream->skipped++;
+    view->has_skipped = true;
+    return 0;
+  }
+  frames = array_grow(stream->frames, sizeof(*frames), stream->count, &stream->capacity);
+  if (!frames)
+    return -ENOMEM;
+  stream->frames = frames;
+  frames[stream->count++] = (struct view_frame){
+    .branch = call->branch,
+    .instructions = call->instructions,
+    .taken = branches_before(call),
+    .function = call->function,
+  };
+  view->frames++;
+  view->all_calls++;
+  function->calls++;
+  return view_active_add(&view->active, call->stream, call->function, 1);
+}
+
+/* ---- leaving ---- */
+
+/* Adds it to its function, and to what its caller called. */
+static int frame_count(struct report_view *view, struct view_stream *stream, const struct view_frame *frame,
+                       const struct report_call *call)
+{
+  struct view_function *function = &view->functions[frame->function];
+  uint64_t taken = branches_before(call), branches = taken > frame->taken ? taken - frame->taken : 0;
+  uint64_t instructions = call->instructions - frame->instructions;
+  int depth = view_active_add(&view->active, call->stream, frame->function, -1);
+
+  if (depth < 0)
+    return depth;
+  function->branches += branches > frame->inner_branches ? branches - frame->inner_branches : 0;
+  function->instructions += instructions > frame->inner_instructions ? instructions - frame->inner_instructions : 0;
+  if (depth == 1) {
+    function->all_branches += branches;
+    function->all_instructions += instructions;
+  }
+  if (stream->count) {
+    struct view_frame *caller = &stream->frames[stream->count - 1];
+
+    caller->inner_branches += branches;
+    caller->inner_instructions += instructions;
+  }
+  return 0;
+}
+
+/* Of a call that is cut at the edge of the part, the instructions are taken to be spread evenly. */
+static uint64_t count_at(const struct view_block *block, uint64_t branch)
+{
+  double share = (double)(branch - block->start) / (double)(block->end - block->start);
+
+  return block->start_count + (uint64_t)(share * (double)(block->end_count - block->start_count));
+}
+
+/* Returns false if nothing of it is in the part that is shown. */
+static bool block_cut(const struct report_view *view, struct view_block *block)
+{
+  uint64_t from = view->options.from, to = view->options.to;
+  struct view_block whole = *block;
+
+  if (block->end < from || block->start > to || (block->end == from && block->start < from))
+    return false;
+  if (block->start < from) {
+    block->start = from;
+    block->start_count = count_at(&whole, from);
+    block->flags |= VIEW_BEGINS_BEFORE;
+  }
+  if (block->end > to) {
+    block->end = to;
+    block->end_count = count_at(&whole, to);
+    block->flags |= VIEW_ENDS_BEHIND;
+  }
+  block->busy = block->weight = block->end - block->start;
+  return true;
+}
+
+static int frame_show(struct report_view *view, const struct view_stream *stream, const struct view_frame *frame,
+                      const struct report_call *call)
+{
+  struct view_block block = {
+    .start = frame->branch,
+    .end = call->branch,
+    .start_count = frame->instructions,
+    .end_count = call->instructions,
+    .calls = 1,
+    .stream = call->stream,
+    .function = frame->function,
+    .how = call->how,
+  };
+
+  if (stream->count > VIEW_DEPTH_MAX) {
+    view->store.has_deeper = true;
+    return 0;
+  }
+  block.depth = (uint16_t)stream->count;
+  if (!stream_is_shown(view, call->stream) || !block_cut(view, &block))
+    return 0;
+  return view_store_add(&view->store, &block);
+}
+
+static int stack_note(struct view_stream *stream, uint32_t function)
+{
+  if (!stream->stack)
+    stream->stack = calloc(VIEW_STACK_MAX, sizeof(*stream->stack));
+  if (!stream->stack)
+    return -ENOMEM;
+  if (stream->stack_count < VIEW_STACK_MAX)
+    stream->stack[stream->stack_count] = function;
+  stream->stack_count++;
+  return 0;
+}
+
+/* Numbers only grow; if they do not, the call is taken to be empty. */
+static int call_leave(struct report_view *view, struct view_stream *stream, const struct report_call *call)
+{
+  struct view_frame frame;
+  int r = call->how == REPORT_CALL_END ? stack_note(stream, call->function) : 0;
+
+  if (r < 0)
+    return r;
+  if (stream->skipped) {
+    stream->skipped--;
+    return 0;
+  }
+  if (!stream->count)
+    return 0;
+  frame = stream->frames[--stream->count];
+  view->frames--;
+  if (call->branch < frame.branch)
+    frame.branch = call->branch;
+  if (call->instructions < frame.instructions)
+    frame.instructions = call->instructions;
+  r = frame_count(view, stream, &frame, call);
+  return r < 0 ? r : frame_show(view, stream, &frame, call);
+}
+
+static int call_take(void *data, const struct report_call *call)
+{
+  struct report_view *view = data;
+  struct view_stream *stream = stream_get(view, call->stream);
+  int r;
+
+  if (!stream)
+    return -ENOMEM;
+  if (call->branch > stream->branches)
+    stream->branches = call->branch;
+  if (call->instructions > stream->instructions)
+    stream->instructions = call->instructions;
+  r = call->is_enter ? call_enter(view, stream, call) : call_leave(view, stream, call);
+  return r < 0 ? r : 0;
+}
+
+/* ---- records ---- */
+
+static int branches_note(struct report_view *view, const struct lb_trace_branches *branches)
+{
+  struct view_stream *stream = stream_get(view, branches->stream);
+
+  if (!stream)
+    return -ENOMEM;
+  if (!branches->count)
+    return 0;
+  stream->last = branches->branches[branches->count - 1];
+  stream->branches = branches->first + branches->count;
+  stream->seen += branches->count;
+  stream->is_cut = false;
+  return 0;
+}
+
+static int gap_note(struct report_view *view, const struct lb_trace_gap *gap)
+{
+  struct view_gap *gaps;
+
+  view->has_loss = true;
+  view->is_unfinished |= gap->reason == LB_TRACE_CUT;
+  if (gap->stream != LB_TRACE_ALL) {
+    struct view_stream *stream = stream_get(view, gap->stream);
+
+    if (!stream)
+      return -ENOMEM;
+    stream->is_cut = true;
+  }
+  if (view->gap_count >= VIEW_GAPS_MAX) {
+    view->gaps_left_out++;
+    return 0;
+  }
+  gaps = array_grow(view->gaps, sizeof(*gaps), view->gap_count, &view->gap_capacity);
+  if (!gaps)
+    return -ENOMEM;
+  view->gaps = gaps;
+  gaps[view->gap_count++] = (struct view_gap){gap->stream, gap->reason, gap->first, gap->count};
+  return 0;
+}
+
+/* "PROCESS signal NUMBER" or "PROCESS exit STATUS". */
+static void end_note(struct report_view *view, const char *value)
+{
+  char *rest;
+  unsigned long process = strtoul(value, &rest, 10);
+
+  if (strncmp(rest, " signal ", 8) != 0 || process == 0 || process > UINT32_MAX)
+    return;
+  view->dead = (uint32_t)process;
+  view->signal = (uint32_t)strtoul(rest + 8, NULL, 10) & 0x7F;
+}
+
+static int meta_note(struct report_view *view, const struct lb_trace_meta *meta)
+{
+  static const char *const keys[] = {"producer", "source", "cpu", "command", "host", "time", "remark"};
+  int r = 0;
+
+  if (!strcmp(meta->key, "end"))
+    end_note(view, meta->value);
+  if (!strcmp(meta->key, "remark"))
+    view->is_unfinished = true;
+  if (!strcmp(meta->key, "source") && !view->source && !(view->source = strdup(meta->value)))
+    return -ENOMEM;
+  for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && r >= 0; i++)
+    if (!strcmp(meta->key, keys[i]) && view->meta.length < 65536) {
+      r = text_addf(&view->meta, "%s\"%s\":", view->meta.length ? "," : "", keys[i]);
+      if (r >= 0)
+        r = view_quote(&view->meta, meta->value);
+    }
+  return r;
+}
+
+static int record_note(struct report_view *view, const struct lb_trace_record *record)
+{
+  switch (record->type) {
+  case LB_TRACE_META:
+    return meta_note(view, &record->meta);
+  case LB_TRACE_STREAM:
+    return stream_get(view, record->stream.number) ? stream_list_describe(&view->list, &record->stream) : -ENOMEM;
+  case LB_TRACE_BRANCHES:
+    return branches_note(view, &record->branches);
+  case LB_TRACE_GAP:
+    return gap_note(view, &record->gap);
+  default:
+    return 0;
+  }
+}
+
+int report_view_record(struct report_view *view, const struct lb_trace_record *record)
+{
+  int r = record_note(view, record);
+
+  return r < 0 ? r : report_calls_record(view->calls, record);
+}
+
+int report_view_end(struct report_view *view)
+{
+  int r = report_calls_end(view->calls);
+
+  return r < 0 ? r : view_store_end(&view->store);
+}
+
+/* ---- the whole ---- */
+
+int report_view_new(const struct report_view_options *options, struct report_view **ret_view)
+{
+  struct report_view *view = calloc(1, sizeof(*view));
+  uint64_t room = options->size > 2 * PAGE_REST ? options->size - PAGE_REST : PAGE_REST;
+  int r;
+
+  if (!view)
+    return -ENOMEM;
+  view->options = *options;
+  view->file = strdup(options->file);
+  room /= BLOCK_BYTES;
+  view_store_init(&view->store, room < BLOCKS_MAX ? room : BLOCKS_MAX, options->merge);
+  r = view->file ? report_calls_new(options->names, options->code, call_take, view, &view->calls) : -ENOMEM;
+  if (r < 0) {
+    report_view_free(view);
+    return r;
+  }
+  *ret_view = view;
+  return 0;
+}
+
+void report_view_free(struct report_view *view)
+{
+  if (!view)
+    return;
+  for (size_t i = 0; i < view->count; i++) {
+    free(view->streams[i].frames);
+    free(view->streams[i].stack);
+  }
+  free(view->streams);
+  stream_list_done(&view->list);
+  free(view->functions);
+  view_active_done(&view->active);
+  view_store_done(&view->store);
+  free(view->gaps);
+  free(view->source);
+  text_done(&view->meta);
+  text_done(&view->edges);
+  text_done(&view->code);
+  text_done(&view->totals);
+  report_calls_free(view->calls);
+  free(view->file);
+  free(view);
+}
+
+void report_view_limits(const struct report_view *view, struct report_view_limits *ret_limits)
+{
+  *ret_limits = (struct report_view_limits){
+    .blocks = view->store.count,
+    .merge = view->store.merged ? view->store.merge : 0,
+    .merged = view->store.merged,
+    .calls = view->all_calls,
+  };
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace as one page for a browser: a timeline of its calls, functions and edges with exact counts, hot code with its
+ * source, and where it died. The page needs nothing but itself. Nothing in it is trusted: whatever comes out of the
+ * trace or of a file is data of the page, never a part of its program.
+ */
+#ifndef REPORT_VIEW_H
+#define REPORT_VIEW_H
+
+#include "report/calls.h"
+#include "report/counts.h"
+
+#define REPORT_VIEW_SIZE (UINT64_C(20) << 20)     /* bytes of a page, if nothing else is said, */
+#define REPORT_VIEW_SIZE_MIN (UINT64_C(1) << 20)  /* at least, */
+#define REPORT_VIEW_SIZE_MAX (UINT64_C(64) << 20) /* and at most */
+
+struct report_files;
+struct report_view;
+
+struct report_view_options {
+  struct report_names *names;
+  struct report_code *code;         /* NULL: instructions are not counted, and no code is shown */
+  const struct report_files *files; /* for source; NULL: no source is shown */
+  const char *file;                 /* name of the trace, for the title and for commands that the page proposes */
+  uint32_t stream;                  /* the timeline of this one only, or LB_TRACE_ALL, */
+  uint64_t from, to;                /* and of these branches only: from 0 to UINT64_MAX for all */
+  uint64_t merge;                   /* merge calls of fewer branches even if there is room */
+  uint64_t size;                    /* bytes of the page; the timeline is made to fit */
+};
+
+/* The options are copied, what they point to must stay good. Returns 0, or -ENOMEM. */
+int report_view_new(const struct report_view_options *options, struct report_view **ret_view);
+void report_view_free(struct report_view *view); /* takes NULL */
+
+/* First, if tables and code are wanted: what was counted, which is not needed afterwards. Returns 0, or -ENOMEM. */
+int report_view_counts(struct report_view *view, const struct report_counts *counts);
+
+/* Then, all records of the trace. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+int report_view_record(struct report_view *view, const struct lb_trace_record *record);
+
+/* Behind the last record. Returns 0, or -ENOMEM. */
+int report_view_end(struct report_view *view);
+
+typedef int report_view_write_function(void *data, const char *bytes, size_t size); /* 0, or negative to stop */
+
+/* Writes the page. Returns 0, what the function returned, or -ENOMEM. */
+int report_view_write(struct report_view *view, report_view_write_function *function, void *data);
+
+/* What the page does not show. */
+struct report_view_limits {
+  uint64_t blocks; /* of the timeline */
+  uint64_t merge;  /* calls of fewer branches are merged; 0: none are */
+  uint64_t merged; /* so many calls were */
+  uint64_t calls;  /* of all */
+};
+
+void report_view_limits(const struct report_view *view, struct report_view_limits *ret_limits);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The blocks of a timeline. Whether a call is short is known when it is left; a short one is put into the block that
+ * was stored last in its row, as long as that stays short, too. So a row has at most two blocks for each stretch of
+ * `merge` branches, and doubling that makes room, whatever the trace.
+ */
+#include "report/view_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+#define MERGE_END (UINT64_C(1) << 48) /* longer than any trace: merging does not help */
+
+void view_store_init(struct view_store *store, size_t max, uint64_t merge)
+{
+  *store =
+    (struct view_store){.max = max < 64 ? 64 : max, .merge = merge, .merge_min = merge, .depth_max = VIEW_DEPTH_MAX};
+}
+
+void view_store_done(struct view_store *store)
+{
+  for (size_t i = 0; i < store->streams; i++) {
+    free(store->tails[i].blocks);
+    free(store->rows[i].last);
+  }
+  free(store->tails);
+  free(store->rows);
+  free(store->blocks);
+  *store = (struct view_store){0};
+}
+
+/* ---- streams and rows ---- */
+
+/* Makes room for the stream. */
+static int stream_get(struct view_store *store, uint32_t stream)
+{
+  while (stream >= store->streams) {
+    void *tails = array_grow(store->tails, sizeof(*store->tails), store->streams, &store->streams_capacity), *rows;
+
+    if (!tails)
+      return -ENOMEM;
+    store->tails = tails;
+    rows = array_grow(store->rows, sizeof(*store->rows), store->streams, &store->rows_capacity);
+    if (!rows)
+      return -ENOMEM;
+    store->rows = rows;
+    store->tails[store->streams] = (struct view_tail){0};
+    store->rows[store->streams++] = (struct view_rows){0};
+  }
+  return 0;
+}
+
+/* Where it is kept which block of a row is its last. NULL without memory. */
+static size_t *row_get(struct view_store *store, const struct view_block *block)
+{
+  struct view_rows *rows = &store->rows[block->stream];
+
+  if (block->depth >= rows->count) {
+    size_t count = block->depth < 16 ? 16 : 2 * (size_t)block->depth;
+    size_t *last = realloc(rows->last, count * sizeof(*last));
+
+    if (!last)
+      return NULL;
+    for (size_t i = rows->count; i < count; i++)
+      last[i] = 0;
+    rows->last = last;
+    rows->count = count;
+  }
+  return &rows->last[block->depth];
+}
+
+static void rows_forget(struct view_store *store)
+{
+  for (size_t i = 0; i < store->streams; i++)
+    for (size_t depth = 0; depth < store->rows[i].count; depth++)
+      store->rows[i].last[depth] = 0;
+}
+
+/* ---- merging ---- */
+
+static uint64_t block_size(const struct view_block *block)
+{
+  return block->end - block->start;
+}
+
+static bool block_fits(const struct view_store *store, const struct view_block *into, const struct view_block *block)
+{
+  return block_size(into) < store->merge && block_size(block) < store->merge && block->start >= into->end &&
+         block->end - into->start < store->merge && !((into->flags | block->flags) & VIEW_IS_TAIL);
+}
+
+/* The function that has more than half of the whole wins the vote of the whole. */
+static void block_merge(struct view_store *store, struct view_block *into, const struct view_block *block)
+{
+  bool is_same = into->function == block->function;
+
+  store->merged += (into->calls == 1) + (block->calls == 1);
+  if (is_same)
+    into->weight += block->weight;
+  else if (into->weight >= block->weight)
+    into->weight -= block->weight;
+  else {
+    into->function = block->function;
+    into->weight = block->weight - into->weight;
+  }
+  into->end = block->end;
+  into->end_count = block->end_count;
+  into->busy += block->busy;
+  into->calls += block->calls;
+  into->flags |= block->flags;
+  into->how = 0;
+}
+
+/* Puts a block behind those that are there, for which there is room. */
+static int block_put(struct view_store *store, const struct view_block *block)
+{
+  size_t *last;
+
+  if (block->depth > store->depth_max) {
+    store->has_deeper = true;
+    return 0;
+  }
+  last = row_get(store, block);
+  if (!last)
+    return -ENOMEM;
+  if (*last && block_fits(store, &store->blocks[*last - 1], block)) {
+    block_merge(store, &store->blocks[*last - 1], block);
+    return 0;
+  }
+  store->blocks[store->count++] = *block;
+  *last = store->count;
+  return 0;
+}
+
+/* Puts all of them in once more. Rows exist already, so that this does not fail. */
+static void blocks_again(struct view_store *store)
+{
+  size_t count = store->count;
+
+  store->count = 0;
+  rows_forget(store);
+  for (size_t i = 0; i < count; i++) {
+    struct view_block block = store->blocks[i];
+
+    block_put(store, &block);
+  }
+}
+
+bool view_store_shrink(struct view_store *store)
+{
+  size_t before = store->count;
+
+  if (store->merge >= MERGE_END && store->depth_max == 0)
+    return false;
+  if (store->merge < MERGE_END)
+    store->merge = store->merge ? 2 * store->merge : 2;
+  else
+    store->depth_max /= 2;
+  blocks_again(store);
+  return store->count <= before;
+}
+
+/* ---- adding ---- */
+
+/* Room for a quarter more: tails come on top of `max`. */
+static int room_make(struct view_store *store)
+{
+  if (store->count < store->capacity)
+    return 0;
+  if (store->count >= store->max) {
+    while (store->count > store->max / 4 * 3 && view_store_shrink(store))
+      ;
+    return store->count < store->capacity ? 0 : -ENOMEM;
+  }
+  size_t wanted = store->capacity ? 2 * store->capacity : 1024;
+  wanted = wanted < store->max ? wanted : store->max;
+  struct view_block *blocks = realloc(store->blocks, wanted * sizeof(*blocks));
+
+  if (!blocks)
+    return -ENOMEM;
+  store->blocks = blocks;
+  store->capacity = wanted;
+  return 0;
+}
+
+static int block_store(struct view_store *store, const struct view_block *block)
+{
+  int r = room_make(store);
+
+  return r < 0 ? r : block_put(store, block);
+}
+
+/* Tails take a quarter of the room at most: with very many streams, the later ones have none. */
+static bool tail_begin(struct view_store *store, struct view_tail *tail)
+{
+  if (tail->blocks)
+    return true;
+  if (store->tail_blocks + VIEW_TAIL > store->max / 4)
+    return false;
+  tail->blocks = malloc(VIEW_TAIL * sizeof(*tail->blocks));
+  store->tail_blocks += tail->blocks ? VIEW_TAIL : 0;
+  return tail->blocks != NULL;
+}
+
+int view_store_add(struct view_store *store, const struct view_block *block)
+{
+  struct view_tail *tail;
+  int r = stream_get(store, block->stream);
+
+  if (r < 0)
+    return r;
+  tail = &store->tails[block->stream];
+  if (!tail_begin(store, tail))
+    return block_store(store, block);
+  if (tail->count < VIEW_TAIL) {
+    tail->blocks[tail->count++] = *block;
+    return 0;
+  }
+  r = block_store(store, &tail->blocks[tail->next]);
+  tail->blocks[tail->next] = *block;
+  tail->next = (tail->next + 1) % VIEW_TAIL;
+  return r;
+}
+
+/* ---- the end ---- */
+
+static int block_compare(const void *a, const void *b)
+{
+  const struct view_block *one = a, *other = b;
+
+  if (one->stream != other->stream)
+    return one->stream < other->stream ? -1 : 1;
+  if (one->depth != other->depth)
+    return one->depth < other->depth ? -1 : 1;
+  if (one->start != other->start)
+    return one->start < other->start ? -1 : 1;
+  return one->end < other->end ? -1 : one->end > other->end;
+}
+
+static int tail_end(struct view_store *store, struct view_tail *tail)
+{
+  for (size_t i = 0; i < tail->count; i++) {
+    struct view_block *block = &tail->blocks[(tail->next + i) % VIEW_TAIL];
+    int r;
+
+    block->flags |= VIEW_IS_TAIL;
+    r = block_store(store, block);
+    if (r < 0)
+      return r;
+  }
+  tail->count = tail->next = 0;
+  return 0;
+}
+
+int view_store_end(struct view_store *store)
+{
+  int r = 0;
+
+  for (size_t i = 0; i < store->streams && r >= 0; i++)
+    r = tail_end(store, &store->tails[i]);
+  if (store->count)
+    qsort(store->blocks, store->count, sizeof(*store->blocks), block_compare);
+  rows_forget(store); /* what they say is where blocks were */
+  return r;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The blocks of a timeline: calls with their place on both axes, in bounded memory. When there are too many, the
+ * shortest are merged with their neighbours of the same row (thread and depth), until there are few enough. The last
+ * calls of each stream stay as they are: that is where programs die.
+ */
+#ifndef REPORT_VIEW_STORE_H
+#define REPORT_VIEW_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VIEW_TAIL 4096u      /* last calls of a stream that are never merged, */
+#define VIEW_DEPTH_MAX 1024u /* and rows that a stream has at most: deeper calls are counted, not shown */
+
+enum view_flag {
+  VIEW_BEGINS_BEFORE = 1u << 0, /* it was cut at the edge of the part that is shown */
+  VIEW_ENDS_BEHIND = 1u << 1,
+  VIEW_IS_TAIL = 1u << 2, /* no calls are merged here */
+};
+
+struct view_block {
+  uint64_t start, end;             /* branches */
+  uint64_t start_count, end_count; /* instructions */
+  uint64_t busy;                   /* branches of the calls in it, without the gaps between them */
+  uint64_t calls;                  /* 1: it is a call; more: so many were merged */
+  uint64_t weight;                 /* by which `function` is ahead: Boyer and Moore's vote */
+  uint32_t stream;
+  uint32_t function; /* of several: the one that has more than half of `busy`, if one has */
+  uint16_t depth;
+  uint8_t flags; /* enum view_flag */
+  uint8_t how;   /* enum report_call_how, by which a call was left */
+};
+
+/* The last blocks of a stream. */
+struct view_tail {
+  struct view_block *blocks; /* NULL: it has none */
+  size_t count, next;        /* next: where the oldest is, once it is full */
+};
+
+struct view_rows {
+  size_t *last; /* by depth: the block that was stored last, plus 1; 0: none */
+  size_t count;
+};
+
+struct view_store {
+  struct view_block *blocks;
+  size_t count, capacity, max;
+  uint64_t merge; /* calls of fewer branches are merged */
+  uint64_t merge_min;
+  uint32_t depth_max;      /* rows deeper than this were dropped */
+  bool has_deeper;         /* and there were some */
+  uint64_t merged;         /* calls that stand in merged blocks */
+  struct view_tail *tails; /* by stream */
+  struct view_rows *rows;
+  size_t streams, streams_capacity, rows_capacity;
+  size_t tail_blocks; /* that tails have room for */
+};
+
+/* At most `max` blocks; calls of fewer than `merge` branches are merged from the beginning. */
+void view_store_init(struct view_store *store, size_t max, uint64_t merge);
+void view_store_done(struct view_store *store);
+
+/* Blocks of a row come in their order. Returns 0, or -ENOMEM. */
+int view_store_add(struct view_store *store, const struct view_block *block);
+
+/* Behind the last: sorts the blocks by stream, depth and start. Returns 0, or -ENOMEM. */
+int view_store_end(struct view_store *store);
+
+/* Makes it smaller, also after the end: calls of twice the length are merged. Returns false when that cannot be. */
+bool view_store_shrink(struct view_store *store);
+
+#endif
