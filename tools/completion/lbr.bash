@@ -63,6 +63,8 @@ _lbr()
   *:machine:--predictor:*) words='none 2bit gshare' ;;
   *:machine:--dump:* | *:machine:-d:*) words='lbr ds bts pebs regs msrs' ;;
   *:machine:--until:*) words='idle halt insns= seconds= text=' ;;
+  *:report:--by:*) words='function line edge branch indirect module thread' ;;
+  *:report:--sort:*) words='instructions taken passed calls count rate targets name' ;;
   *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
   *:machine:--serial:*) words='stdio none' files=yes ;;
   *:*:*:-*) words=$(_lbr_options "$command") ;;

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page of `lbr annotate`: a function as source lines with their instructions below them; beside each instruction
+ * how often it ran, arrows for the hot edges, and behind a branch where it went.
+ */
+#include "cli/annotate_page.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/report_words.h"
+
+#define COUNT_WIDTH 14
+#define CODE_WIDTH 44
+#define TEXT_MAX 256
+#define AHEAD_MAX 8u     /* source lines without code that are shown before one that has some */
+#define TARGETS_SHOWN 3u /* of a branch with several */
+
+#define HOT "\033[1;31m" /* at least half as often as the hottest */
+#define WARM "\033[33m"  /* a tenth */
+#define IDLE "\033[2m"   /* never */
+#define SOURCE "\033[36m"
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+/* A function while it is printed. */
+struct printer {
+  const struct annotate_page *page;
+  const struct report_annotation *annotation;
+  uint64_t instructions, hottest;
+  struct text text; /* of the line */
+  /* The source that was printed last. */
+  const char *file;
+  unsigned line, reach; /* reach: the greatest line so far */
+  uint64_t chain;
+};
+
+static void put_color(const struct printer *printer, const char *color)
+{
+  if (printer->page->wants_color)
+    fputs(color, stdout);
+}
+
+static const char *row_color(const struct printer *printer, uint64_t executed)
+{
+  if (!executed)
+    return IDLE;
+  if (executed >= printer->hottest / 2 + printer->hottest % 2)
+    return HOT;
+  return executed >= printer->hottest / 10 ? WARM : "";
+}
+
+/* ---- source ---- */
+
+static void put_margin(struct printer *printer, size_t row, bool is_before)
+{
+  printer->text.length = 0;
+  if (margin_add(&printer->text, printer->annotation, row, is_before, printer->page->has_utf8) >= 0 &&
+      printer->text.length)
+    fputs(text_string(&printer->text), stdout);
+}
+
+static void put_source_line(struct printer *printer, size_t row, const char *file, unsigned line, const char *note)
+{
+  struct text text = {0};
+  bool is_there = source_add_line(printer->page->sources, file, line, &text);
+
+  if (!is_there && line != printer->annotation->rows[row].line) { /* it would say nothing */
+    text_done(&text);
+    return;
+  }
+  printf("%*s", COUNT_WIDTH + 10, "");
+  put_margin(printer, row, true);
+  put_color(printer, SOURCE);
+  printf(" %s:%u%s", words_base(file), line, note);
+  if (is_there && text.length)
+    printf("  %s", text_string(&text));
+  put_color(printer, PLAIN);
+  putchar('\n');
+  text_done(&text);
+}
+
+/* The lines up to the one of the row: comments and braces that belong to it come with it. */
+static void put_source(struct printer *printer, size_t row)
+{
+  const struct report_annotated *at = &printer->annotation->rows[row];
+  char note[TEXT_MAX] = "";
+  bool is_same_file = printer->file && at->file && !strcmp(printer->file, at->file) && printer->chain == at->chain;
+  unsigned first = at->line;
+
+  if (!printer->page->sources || !at->file || !at->line || (is_same_file && printer->line == at->line))
+    return;
+  if (is_same_file && at->line > printer->reach && at->line - printer->reach <= AHEAD_MAX && !at->is_inlined)
+    first = printer->reach + 1;
+  if (at->is_inlined && at->function)
+    snprintf(note, sizeof(note), " (inlined %s)", at->function);
+  for (unsigned line = first; line <= at->line; line++)
+    put_source_line(printer, row, at->file, line, note);
+  printer->reach = is_same_file && printer->reach > at->line ? printer->reach : at->line;
+  printer->file = at->file;
+  printer->line = at->line;
+  printer->chain = at->chain;
+}
+
+/* ---- branches ---- */
+
+static double percent(uint64_t part, uint64_t whole)
+{
+  return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+static void note_conditional(struct text *text, const struct report_annotated *row)
+{
+  char taken[WORDS_NUMBER_SIZE], passed[WORDS_NUMBER_SIZE];
+
+  if (row->taken + row->passed)
+    text_addf(text, "taken %s (%.1f%%), not taken %s", words_number(taken, row->taken),
+              percent(row->taken, row->taken + row->passed), words_number(passed, row->passed));
+}
+
+/* The target that comes behind `after` when they are sorted, most frequent first. NULL: the first, or none. */
+static const struct report_jump *target_next(const struct report_annotated *row, const struct report_jump *after)
+{
+  const struct report_jump *best = NULL;
+
+  for (size_t i = 0; i < row->jump_count; i++) {
+    const struct report_jump *jump = &row->jumps[i];
+
+    if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
+      continue;
+    best = !best || jump->count > best->count ? jump : best;
+  }
+  return best;
+}
+
+static void note_targets(const struct printer *printer, struct text *text, const struct report_annotated *row)
+{
+  const struct report_jump *jump = target_next(row, NULL);
+  char count[WORDS_NUMBER_SIZE];
+  size_t shown = 0;
+
+  for (; jump && shown < TARGETS_SHOWN; jump = target_next(row, jump), shown++) {
+    text_add(text, shown ? ", " : "-> ");
+    (void)words_add_location(text, printer->page->reading->names, &jump->to, false);
+    if (row->jump_count > 1)
+      text_addf(text, " %s (%.1f%%)", words_number(count, jump->count), percent(jump->count, row->taken));
+  }
+  if (row->jump_count > shown)
+    text_addf(text, ", %zu more", row->jump_count - shown);
+}
+
+static void row_note(const struct printer *printer, struct text *text, const struct report_annotated *row)
+{
+  const struct report_hot_function *function = &printer->annotation->function;
+  bool is_inside = row->jump_count == 1 && row->jumps->to.file == function->file &&
+                   row->jumps->to.address - function->start < function->size;
+
+  if (row->kind == LB_BRANCH_JCC)
+    note_conditional(text, row);
+  else if (row->jump_count &&
+           !(is_inside && row->kind == LB_BRANCH_NEAR_REL_JMP)) /* what the arrows and the code show */
+    note_targets(printer, text, row);
+}
+
+/* ---- rows ---- */
+
+/* Addresses come with all their digits, of which the first say nothing. */
+static void zeros_drop(char *text)
+{
+  char *at = strstr(text, "0x000");
+
+  for (; at; at = strstr(at + 2, "0x000")) {
+    size_t zeros = strspn(at + 2, "0");
+
+    zeros -= !isxdigit((unsigned char)at[2 + zeros]);
+    memmove(at + 2, at + 2 + zeros, strlen(at + 2 + zeros) + 1);
+  }
+}
+
+static void code_text(const struct printer *printer, const struct report_annotated *row, char text[TEXT_MAX])
+{
+  if (!row->length || !report_code_text(printer->page->reading->code, &row->at, text, TEXT_MAX))
+    snprintf(text, TEXT_MAX, "(%s: the bytes are not known)",
+             row->kind >= 0 ? lb_branch_kind_name((unsigned)row->kind) : "?");
+  zeros_drop(text);
+}
+
+static void put_row(struct printer *printer, size_t number)
+{
+  const struct report_annotated *row = &printer->annotation->rows[number];
+  char count[WORDS_NUMBER_SIZE], code[TEXT_MAX];
+  struct text note = {0};
+
+  put_source(printer, number);
+  code_text(printer, row, code);
+  row_note(printer, &note, row);
+  put_color(printer, row_color(printer, row->executed));
+  printf("%*s ", COUNT_WIDTH,
+         !row->executed && printer->annotation->is_uncounted ? "?" : words_number(count, row->executed));
+  if (row->executed)
+    printf("%6.2f%%", percent(row->executed, printer->instructions));
+  else
+    printf("%7s", "");
+  put_color(printer, PLAIN);
+  printf("  ");
+  put_margin(printer, number, false);
+  put_color(printer, row_color(printer, row->executed));
+  printf(" %8llx  ", (unsigned long long)row->at.address);
+  printf("%-*s", note.length ? CODE_WIDTH : 0, code);
+  put_color(printer, PLAIN);
+  if (note.length)
+    printf("  %s", text_string(&note));
+  putchar('\n');
+  text_done(&note);
+}
+
+/* ---- the page ---- */
+
+static void put_title(struct printer *printer)
+{
+  const struct report_hot_function *function = &printer->annotation->function;
+  char instructions[WORDS_NUMBER_SIZE], calls[WORDS_NUMBER_SIZE], name[1400];
+
+  put_color(printer, BOLD);
+  words_function(function, name, sizeof(name));
+  fputs(name, stdout);
+  put_color(printer, PLAIN);
+  printf("  0x%llx to 0x%llx: %s instructions ran", (unsigned long long)function->start,
+         (unsigned long long)(function->start + function->size),
+         printer->annotation->is_uncounted ? "some" : words_number(instructions, printer->instructions));
+  if (function->start)
+    printf(", entered %s time%s", words_number(calls, function->calls), function->calls == 1 ? "" : "s");
+  putchar('\n');
+}
+
+static void put_end(const struct printer *printer)
+{
+  const struct report_annotation *annotation = printer->annotation;
+
+  if (annotation->has_unknown)
+    puts(
+      "  not known: some bytes of this code, or they are no instructions; what ran there is shown as far as it is known");
+  if (annotation->is_changed)
+    puts("  this code was changed while the program ran: what is shown is what was there at the end");
+  if (annotation->is_uncounted)
+    puts("  not known: how often its instructions ran, other than branches that were taken");
+  if (annotation->is_cut)
+    printf("  it is longer than can be shown: the rest from 0x%llx on is left out\n",
+           (unsigned long long)annotation->end);
+  if (annotation->hidden_arrows)
+    printf("  %zu more branches inside of it are without an arrow\n", annotation->hidden_arrows);
+}
+
+static struct printer printer_make(const struct annotate_page *page, const struct report_annotation *annotation)
+{
+  struct printer printer = {.page = page, .annotation = annotation};
+
+  for (size_t i = 0; i < annotation->row_count; i++) {
+    uint64_t executed = annotation->rows[i].executed;
+
+    printer.instructions += executed;
+    printer.hottest = executed > printer.hottest ? executed : printer.hottest;
+  }
+  return printer;
+}
+
+void annotate_page_head(const struct annotate_page *page)
+{
+  const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
+
+  printf("%s: every branch counted", page->reading->input.name);
+  if (page->stream != LB_TRACE_ALL)
+    printf(" of thread %u", page->stream);
+  puts("; exact counts, not samples");
+  if (totals->has_forgotten)
+    puts("  not known: there were more different branches than can be kept; those that came after that are not here");
+  if (totals->gaps)
+    printf("  not known: what ran in the gaps of the trace (%llu of them)\n", (unsigned long long)totals->gaps);
+}
+
+void annotate_page_print(const struct annotate_page *page, const struct report_annotation *annotation)
+{
+  struct printer printer = printer_make(page, annotation);
+
+  putchar('\n');
+  put_title(&printer);
+  for (size_t i = 0; i < annotation->row_count; i++)
+    put_row(&printer, i);
+  put_end(&printer);
+  text_done(&printer.text);
+}
+
+/* ---- JSON ---- */
+
+static void put_row_json(const struct annotate_page *page, struct page *json, const struct printer *printer,
+                         const struct report_annotated *row)
+{
+  char code[TEXT_MAX];
+
+  code_text(printer, row, code);
+  page_section(json, NULL, NULL);
+  page_put_hex(json, "address", row->at.address);
+  page_put_number(json, "length", row->length);
+  page_put(json, "instruction", row->length ? code : NULL);
+  if (row->executed || !printer->annotation->is_uncounted)
+    page_put_number(json, "executed", row->executed);
+  else
+    page_absent(json, "executed");
+  page_put(json, "kind", row->kind >= 0 ? lb_branch_kind_name((unsigned)row->kind) : NULL);
+  if (row->kind >= 0) {
+    page_put_number(json, "taken", row->taken);
+    page_put_number(json, "not_taken", row->passed);
+    page_array(json, "targets");
+    for (size_t i = 0; i < row->jump_count; i++) {
+      if (row->jumps[i].is_passed)
+        continue;
+      page_section(json, NULL, NULL);
+      page_put_number(json, "count", row->jumps[i].count);
+      words_put_location(json, "to", page->reading->names, &row->jumps[i].to, false);
+      page_section_end(json);
+    }
+    page_array_end(json);
+  }
+  page_put(json, "file", row->file);
+  page_put_number(json, "line", row->line);
+  page_put(json, "function", row->function);
+  page_put_flag(json, "is_inlined", row->is_inlined);
+  page_section_end(json);
+}
+
+void annotate_page_json(const struct annotate_page *page, struct page *json, const struct report_annotation *annotation)
+{
+  const struct report_hot_function *function = &annotation->function;
+  struct printer printer = printer_make(page, annotation);
+
+  page_section(json, NULL, NULL);
+  page_put(json, "symbol", function->symbol);
+  if (function->mangled)
+    page_put(json, "mangled", function->mangled);
+  page_put(json, "module", function->module);
+  page_put_hex(json, "start", function->start);
+  page_put_hex(json, "end", function->start + function->size);
+  page_put_number(json, "instructions", printer.instructions);
+  page_put_number(json, "calls", function->calls);
+  page_put_flag(json, "has_unknown_code", annotation->has_unknown);
+  page_put_flag(json, "is_changed", annotation->is_changed);
+  page_put_flag(json, "is_uncounted", annotation->is_uncounted);
+  page_put_flag(json, "is_cut", annotation->is_cut);
+  page_array(json, "rows");
+  for (size_t i = 0; i < annotation->row_count; i++)
+    put_row_json(page, json, &printer, &annotation->rows[i]);
+  page_array_end(json);
+  page_section_end(json);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Source files in memory, each read once. Their names come out of debug information, which is a stranger's: only plain
+ * files of moderate size are read, and only printed after cleaning.
+ */
+#include "cli/annotate_source.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/report_words.h"
+
+#define FILE_MAX (8u << 20)   /* bytes of a file, */
+#define FILES_MAX (64u << 20) /* and of all */
+#define LINE_LENGTH_MAX 300u  /* bytes of a line that are shown */
+
+struct source_file {
+  char *path;   /* as the debug information has it */
+  char *bytes;  /* NULL: it cannot be read */
+  size_t *ends; /* of lines: where the next one begins */
+  size_t line_count;
+};
+
+bool source_add_prefix(struct source_files *files, const char *argument)
+{
+  const char *equals = strchr(argument, '=');
+
+  if (!equals || equals == argument || files->prefix_count >= SOURCE_PREFIXES_MAX)
+    return false;
+  files->prefixes[files->prefix_count++] =
+    (struct source_prefix){.old = argument, .old_length = (size_t)(equals - argument), .new = equals + 1};
+  return true;
+}
+
+/* The path here; NULL without memory. */
+static char *path_translate(const struct source_files *files, const char *path)
+{
+  for (size_t i = 0; i < files->prefix_count; i++) {
+    const struct source_prefix *prefix = &files->prefixes[i];
+    char *made;
+
+    if (strncmp(path, prefix->old, prefix->old_length) != 0)
+      continue;
+    return asprintf(&made, "%s%s", prefix->new, path + prefix->old_length) < 0 ? NULL : made;
+  }
+  return strdup(path);
+}
+
+/* ---- reading ---- */
+
+static int bytes_read(int fd, char *bytes, size_t size)
+{
+  for (size_t done = 0; done < size;) {
+    ssize_t count = read(fd, bytes + done, size - done);
+
+    if (count <= 0)
+      return count < 0 ? -errno : -EIO;
+    done += (size_t)count;
+  }
+  return 0;
+}
+
+static int lines_find(struct source_file *file, size_t size)
+{
+  size_t lines = 1, at = 0;
+
+  for (size_t i = 0; i < size; i++)
+    lines += file->bytes[i] == '\n';
+  file->ends = calloc(lines, sizeof(*file->ends));
+  if (!file->ends)
+    return -ENOMEM;
+  for (size_t i = 0; i < size; i++)
+    if (file->bytes[i] == '\n')
+      file->ends[at++] = i + 1;
+  if (size && file->bytes[size - 1] != '\n')
+    file->ends[at++] = size;
+  file->line_count = at;
+  return 0;
+}
+
+static int fd_read(struct source_files *files, struct source_file *file, int fd)
+{
+  struct stat status;
+  int r;
+
+  if (fstat(fd, &status) < 0)
+    return -errno;
+  if (!S_ISREG(status.st_mode))
+    return -ESPIPE;
+  if ((uint64_t)status.st_size > FILE_MAX || files->bytes + (size_t)status.st_size > FILES_MAX)
+    return LB_E_TOO_BIG;
+  file->bytes = malloc((size_t)status.st_size + 1);
+  if (!file->bytes)
+    return -ENOMEM;
+  r = bytes_read(fd, file->bytes, (size_t)status.st_size);
+  if (r >= 0)
+    r = lines_find(file, (size_t)status.st_size);
+  if (r < 0)
+    return r;
+  files->bytes += (size_t)status.st_size;
+  if (files->time && (uint64_t)status.st_mtime > files->time && !files->has_warned) {
+    cli_error("warning: %s: changed since the trace was begun: lines may be others", file->path);
+    files->has_warned = true;
+  }
+  return 0;
+}
+
+static void file_read(struct source_files *files, struct source_file *file)
+{
+  char *path = path_translate(files, file->path);
+  int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1; /* it may name a pipe or a terminal */
+  int r = fd < 0 ? -errno : fd_read(files, file, fd);
+
+  if (fd >= 0)
+    close(fd);
+  free(path);
+  if (r >= 0)
+    return;
+  free(file->bytes);
+  file->bytes = NULL;
+  if (!files->has_complained && !files->is_quiet)
+    cli_error(
+      "warning: %s: %s; lines of source that cannot be read are left out (--source-prefix OLD=NEW says where they "
+      "are)",
+      file->path, lb_strerror(r));
+  files->has_complained = true;
+}
+
+static struct source_file *file_get(struct source_files *files, const char *path)
+{
+  struct source_file *list;
+
+  for (size_t i = files->count; i-- > 0;)
+    if (!strcmp(files->files[i].path, path))
+      return &files->files[i];
+  list = array_grow(files->files, sizeof(*list), files->count, &files->capacity);
+  if (!list)
+    return NULL;
+  files->files = list;
+  list[files->count] = (struct source_file){.path = strdup(path)};
+  if (!list[files->count].path)
+    return NULL;
+  file_read(files, &list[files->count]);
+  return &list[files->count++];
+}
+
+bool source_add_line(struct source_files *files, const char *path, unsigned line, struct text *text)
+{
+  const struct source_file *file = file_get(files, path);
+  size_t start, end;
+
+  if (!file || !file->bytes || !line || line > file->line_count)
+    return false;
+  start = line > 1 ? file->ends[line - 2] : 0;
+  end = file->ends[line - 1];
+  while (end > start && isspace((unsigned char)file->bytes[end - 1]))
+    end--;
+  end = end - start > LINE_LENGTH_MAX ? start + LINE_LENGTH_MAX : end;
+  return words_add_printable(text, file->bytes + start, end - start) >= 0;
+}
+
+void source_done(struct source_files *files)
+{
+  for (size_t i = 0; i < files->count; i++) {
+    free(files->files[i].path);
+    free(files->files[i].bytes);
+    free(files->files[i].ends);
+  }
+  free(files->files);
+  files->files = NULL;
+  files->count = files->capacity = 0;
+}

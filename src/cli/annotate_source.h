@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lines of source files, read where the debug information says that they are, or elsewhere if the user says so.
+ */
+#ifndef CLI_ANNOTATE_SOURCE_H
+#define CLI_ANNOTATE_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+#define SOURCE_PREFIXES_MAX 16
+
+/* OLD=NEW: a path that begins with OLD begins with NEW here. */
+struct source_prefix {
+  const char *old;
+  size_t old_length;
+  const char *new;
+};
+
+struct source_files {
+  struct source_prefix prefixes[SOURCE_PREFIXES_MAX];
+  size_t prefix_count;
+  uint64_t time; /* a file that is younger than this was changed since; 0: not known */
+  bool is_quiet; /* files that are missing are not complained about */
+  /* The rest is its own. */
+  struct source_file *files;
+  size_t count, capacity;
+  size_t bytes;        /* of all files */
+  bool has_complained; /* of a file that is missing, or too young: once of each */
+  bool has_warned;
+};
+
+/* Adds OLD=NEW. Returns false if it is none, or there are too many. */
+bool source_add_prefix(struct source_files *files, const char *argument);
+
+/* Appends a line, counted from 1, fit to be printed and without what blanks it ends with. The first file that cannot be
+ * read is complained about. Returns false if there is no such line or no such file. */
+bool source_add_line(struct source_files *files, const char *path, unsigned line, struct text *text);
+
+void source_done(struct source_files *files);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr annotate: a function of a recorded program, its source and its instructions, with exact counts.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "cli/annotate_page.h"
+#include "cli/cli.h"
+#include "cli/report_words.h"
+
+struct annotate_arguments {
+  const char *file, *function;
+  uint32_t stream;
+  bool wants_lines, is_json;
+  struct source_files sources;
+};
+
+/* ---- the command ---- */
+
+static int function_print(const struct annotate_page *page, struct page *json,
+                          const struct report_hot_function *function)
+{
+  const struct report_reading *reading = page->reading;
+  struct report_annotation annotation;
+  int r = report_annotate(reading->names, reading->code, reading->counts, function, page->sources != NULL, &annotation);
+
+  if (r < 0)
+    return r;
+  if (json->is_json)
+    annotate_page_json(page, json, &annotation);
+  else
+    annotate_page_print(page, &annotation);
+  report_annotation_done(&annotation);
+  return 0;
+}
+
+static void head_put_json(const struct annotate_page *page, struct page *json)
+{
+  const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
+
+  page_put_flag(json, "exact",
+                !totals->has_unknown_code && !totals->has_forgotten && !totals->gaps &&
+                  !page->reading->input.has_failed);
+  if (page->stream != LB_TRACE_ALL)
+    page_put_number(json, "thread", page->stream);
+  else
+    page_absent(json, "thread");
+  page_array(json, "functions");
+}
+
+static int functions_print(const struct annotate_page *page, bool is_json, const struct report_hot_function *functions,
+                           size_t count)
+{
+  struct page json;
+  int r = 0;
+
+  page_open(&json, is_json, false);
+  if (is_json)
+    head_put_json(page, &json);
+  else
+    annotate_page_head(page);
+  for (size_t i = 0; i < count && r >= 0; i++)
+    r = function_print(page, &json, &functions[i]);
+  page_array_end(&json);
+  page_close(&json);
+  return r;
+}
+
+/* Returns 0, or negative after a complaint. */
+static int reading_show(struct annotate_arguments *arguments, const struct report_reading *reading)
+{
+  struct annotate_page page = {
+    .reading = reading,
+    .sources = arguments->wants_lines ? &arguments->sources : NULL,
+    .stream = arguments->stream,
+    .wants_color = cli_wants_color(),
+    .has_utf8 = cli_wants_color() && words_has_utf8(),
+  };
+  struct report_hot_function *functions = NULL;
+  struct report_hot *hot = NULL;
+  int r = report_hot_new(reading->names, reading->code, reading->counts, &(struct report_hot_filter){0}, &hot);
+
+  if (r >= 0)
+    r = report_functions_find(reading->names, reading->counts, hot, arguments->function, &functions);
+  if (r == 0) {
+    report_reading_near(reading, hot, arguments->function);
+    r = LB_E_NO_ENTRY;
+  } else if (r > 0) {
+    arguments->sources.time = reading->input.time;
+    r = functions_print(&page, arguments->is_json, functions, (size_t)r);
+  }
+  if (r == -ENOMEM)
+    cli_error("%s: %s", reading->input.name, lb_strerror(r));
+  free(functions);
+  report_hot_free(hot);
+  return r;
+}
+
+static int annotate_run(struct annotate_arguments *arguments)
+{
+  struct report_reading reading;
+  int r, status;
+
+  if (report_reading_open(&reading, arguments->file, arguments->stream, true) < 0)
+    return CLI_FAILURE;
+  r = reading_show(arguments, &reading);
+  source_done(&arguments->sources);
+  status = report_reading_close(&reading);
+  return r < 0 ? CLI_FAILURE : status;
+}
+
+/* ---- the command line ---- */
+
+enum { KEY_THREAD = 0x100, KEY_NO_LINES, KEY_PREFIX };
+
+static const struct argp_option options[] = {
+  {"thread", KEY_THREAD, "N", 0, "Only what this thread ran: a number that 'lbr stat' lists", 0},
+  {"no-source", KEY_NO_LINES, NULL, 0, "Instructions only", 0},
+  {"source-prefix", KEY_PREFIX, "OLD=NEW", 0,
+   "Source files whose paths begin with OLD are in NEW here; may be repeated", 0},
+  {"json", 'j', NULL, 0, "Print JSON", 0},
+  {0},
+};
+
+static uint32_t thread_option(const char *argument, struct argp_state *state)
+{
+  uint64_t value = 0;
+
+  if (*argument == '-' || number_parse(argument, &value) < 0 || value >= LB_TRACE_STREAMS_MAX)
+    argp_error(state, "--thread wants a number from 0 to %u, not '%s'", LB_TRACE_STREAMS_MAX - 1, argument);
+  return (uint32_t)value;
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct annotate_arguments *arguments = state->input;
+
+  switch (key) {
+  case KEY_THREAD:
+    arguments->stream = thread_option(argument, state);
+    return 0;
+  case KEY_NO_LINES:
+    arguments->wants_lines = false;
+    return 0;
+  case KEY_PREFIX:
+    if (!source_add_prefix(&arguments->sources, argument))
+      argp_error(state, "--source-prefix wants OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX, argument);
+    return 0;
+  case 'j':
+    arguments->is_json = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (!arguments->file)
+      arguments->file = argument;
+    else if (!arguments->function)
+      arguments->function = argument;
+    else
+      argp_error(state, "one trace and one function at a time");
+    return 0;
+  case ARGP_KEY_END:
+    if (!arguments->function)
+      argp_error(state, "a trace and a function are wanted");
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp annotate_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE FUNCTION",
+  .doc =
+    "Show a function of a recorded program, its source lines and its instructions: how often each one ran, which way its "
+    "branches went and how often, and arrows for the hot edges inside of it. FUNCTION is NAME, MODULE:NAME, 0xADDRESS or "
+    "MODULE:0xADDRESS; of several functions of one name all are shown. Every branch of the trace is counted: these are "
+    "exact numbers, not samples.\v"
+    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or if no such "
+    "function ran, 2 for a command line that makes no sense.",
+  .children = cli_help,
+};
+
+int cmd_annotate(int argc, char **argv)
+{
+  struct annotate_arguments arguments = {.stream = LB_TRACE_ALL, .wants_lines = true};
+
+  argp_parse(&annotate_argp, argc, argv, 0, NULL, &arguments);
+  return annotate_run(&arguments);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr report: where a recorded program spent its instructions, and which way its branches went. Exact counts.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/report_page.h"
+#include "cli/report_words.h"
+
+struct report_arguments {
+  const char *file;
+  enum report_by by;
+  int order; /* enum report_hot_order, or -1: as the table has it */
+  uint64_t top;
+  uint32_t stream;
+  struct report_hot_filter filter;
+  bool has_symbols, wants_lines, is_json;
+  struct source_files sources;
+};
+
+static const char *const by_names[] = {"", "function", "line", "edge", "branch", "indirect", "module", "thread"};
+
+/* ---- order ---- */
+
+/* The table of a page; the dashboard is sorted by its functions. */
+static enum report_hot_table by_table(enum report_by by)
+{
+  static const enum report_hot_table tables[] = {
+    [REPORT_BY_ALL] = REPORT_HOT_FUNCTION,  [REPORT_BY_FUNCTION] = REPORT_HOT_FUNCTION,
+    [REPORT_BY_LINE] = REPORT_HOT_LINE,     [REPORT_BY_EDGE] = REPORT_HOT_EDGE,
+    [REPORT_BY_BRANCH] = REPORT_HOT_BRANCH, [REPORT_BY_INDIRECT] = REPORT_HOT_INDIRECT,
+    [REPORT_BY_MODULE] = REPORT_HOT_MODULE, [REPORT_BY_THREAD] = REPORT_HOT_MODULE,
+  };
+
+  return tables[by];
+}
+
+static bool by_can_sort(enum report_by by, enum report_hot_order order)
+{
+  if (by == REPORT_BY_THREAD && order == REPORT_HOT_BY_CALLS)
+    return false;
+  return report_hot_can_sort(by_table(by), order);
+}
+
+static uint64_t thread_key(const struct report_reading_thread *thread, int order)
+{
+  switch (order) {
+  case REPORT_HOT_BY_NAME:
+    return 0;
+  case REPORT_HOT_BY_TAKEN:
+    return thread->branches;
+  case REPORT_HOT_BY_PASSED:
+    return thread->totals.passed;
+  default:
+    return thread->totals.instructions;
+  }
+}
+
+static int thread_compare(const void *one, const void *other, void *data)
+{
+  const struct report_reading_thread *a = one, *b = other;
+  uint64_t key = thread_key(a, *(int *)data), other_key = thread_key(b, *(int *)data);
+
+  if (key != other_key)
+    return key < other_key ? 1 : -1;
+  return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* ---- nothing there ---- */
+
+static bool module_is_there(const struct report_reading *reading, const char *name)
+{
+  struct report_file file;
+
+  for (uint32_t i = 0; report_names_file(reading->names, i, &file); i++)
+    if (report_module_is(reading->names, i, name))
+      return true;
+  return false;
+}
+
+/* What was asked for did not run. Returns LB_E_NO_ENTRY after a complaint, or -ENOMEM. */
+static int nothing_show(const struct report_arguments *arguments, const struct report_reading *reading)
+{
+  struct report_hot *hot;
+  int r;
+
+  if (arguments->filter.module && !module_is_there(reading, arguments->filter.module)) {
+    cli_error("%s: no file '%s' was mapped; 'lbr report --by module' lists those that code ran in", reading->input.name,
+              arguments->filter.module);
+    return LB_E_NO_ENTRY;
+  }
+  if (!arguments->filter.function) {
+    cli_error("%s: nothing of '%s' ran", reading->input.name, arguments->filter.module);
+    return LB_E_NO_ENTRY;
+  }
+  r = report_hot_new(reading->names, reading->code, reading->counts, &(struct report_hot_filter){0}, &hot);
+  if (r < 0)
+    return r;
+  report_reading_near(reading, hot, arguments->filter.function);
+  report_hot_free(hot);
+  return LB_E_NO_ENTRY;
+}
+
+static bool hot_is_empty(const struct report_arguments *arguments, const struct report_hot *hot)
+{
+  size_t count, lines;
+
+  (void)report_hot_functions(hot, &count);
+  (void)report_hot_lines(hot, &lines);
+  return !(arguments->by == REPORT_BY_LINE ? lines + report_hot_without_line(hot) : count);
+}
+
+/* ---- the command ---- */
+
+static int tables_make(struct report_arguments *arguments, struct report_reading *reading, struct report_hot **ret_hot)
+{
+  int r = report_hot_new(reading->names, reading->code, reading->counts, &arguments->filter, ret_hot);
+
+  if (r >= 0 && arguments->by == REPORT_BY_LINE)
+    r = report_hot_read_lines(*ret_hot);
+  if (r >= 0 && (arguments->filter.function || arguments->filter.module) && hot_is_empty(arguments, *ret_hot))
+    r = nothing_show(arguments, reading);
+  if (r < 0 && r != LB_E_NO_ENTRY)
+    cli_error("%s: %s", reading->input.name, lb_strerror(r));
+  if (r < 0)
+    return r;
+  if (arguments->order >= 0 && arguments->by != REPORT_BY_THREAD)
+    report_hot_sort(*ret_hot, by_table(arguments->by), (enum report_hot_order)arguments->order);
+  if (arguments->by != REPORT_BY_THREAD)
+    return 0;
+  r = report_reading_threads(reading);
+  if (r >= 0 && reading->thread_count)
+    qsort_r(reading->threads, reading->thread_count, sizeof(*reading->threads), thread_compare, &arguments->order);
+  return r;
+}
+
+static int report_run(struct report_arguments *arguments)
+{
+  struct report_reading reading;
+  struct report_hot *hot = NULL;
+  int r, status;
+
+  if (report_reading_open(&reading, arguments->file, arguments->stream, arguments->has_symbols) < 0)
+    return CLI_FAILURE;
+  r = tables_make(arguments, &reading, &hot);
+  if (r >= 0) {
+    struct report_page page = {
+      .reading = &reading,
+      .hot = hot,
+      .sources = &arguments->sources,
+      .by = arguments->by,
+      .top = arguments->top,
+      .stream = arguments->stream,
+      .wants_lines = arguments->wants_lines && arguments->has_symbols,
+      .has_bars = isatty(STDOUT_FILENO),
+      .has_utf8 = words_has_utf8(),
+    };
+
+    arguments->sources.time = reading.input.time;
+    arguments->sources.is_quiet = true; /* those of libraries mostly are */
+    report_page_print(&page, arguments->is_json);
+  }
+  report_hot_free(hot);
+  source_done(&arguments->sources);
+  status = report_reading_close(&reading);
+  return r < 0 ? CLI_FAILURE : status;
+}
+
+/* ---- the command line ---- */
+
+#define TOP_MAX 100000000u
+
+enum {
+  KEY_BY = 0x100,
+  KEY_SORT,
+  KEY_TOP,
+  KEY_FUNCTION,
+  KEY_MODULE,
+  KEY_THREAD,
+  KEY_NO_SYMBOLS,
+  KEY_NO_LINES,
+  KEY_PREFIX
+};
+
+static const struct argp_option options[] = {
+  {"by", KEY_BY, "WHAT", 0,
+   "One table: function, line, edge, branch (conditional ones), indirect, module or thread; without it, functions and the "
+   "first of edges, conditional and indirect branches",
+   0},
+  {"sort", KEY_SORT, "ORDER", 0,
+   "The greatest first of: instructions, taken, passed (not taken), calls, count, rate, targets; or name. Which ones there "
+   "are depends on the table",
+   0},
+  {"top", KEY_TOP, "N", 0, "So many rows (default 10); 'all' for all of them", 0},
+  {"function", KEY_FUNCTION, "NAME", 0, "Only this function, and edges from and to it", 0},
+  {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
+  {"thread", KEY_THREAD, "N", 0, "Only this thread: a number that 'lbr stat' lists", 0},
+  {"no-lines", KEY_NO_LINES, NULL, 0, "No source lines beside addresses: faster where the debug information is great",
+   0},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0,
+   "The files that the trace names are not opened: without them instructions are not known, either", 0},
+  {"source-prefix", KEY_PREFIX, "OLD=NEW", 0,
+   "Source files whose paths begin with OLD are in NEW here; may be repeated", 0},
+  {"json", 'j', NULL, 0, "Print JSON", 0},
+  {0},
+};
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t max, struct argp_state *state)
+{
+  uint64_t value = 0;
+
+  if (*argument == '-' || number_parse(argument, &value) < 0 || value > max)
+    argp_error(state, "%s wants a number from 0 to %llu, not '%s'", name, (unsigned long long)max, argument);
+  return value;
+}
+
+static enum report_by by_option(const char *argument, struct argp_state *state)
+{
+  for (unsigned i = REPORT_BY_FUNCTION; i < REPORT_BYS; i++)
+    if (!strcmp(by_names[i], argument))
+      return (enum report_by)i;
+  argp_error(state, "--by wants function, line, edge, branch, indirect, module or thread, not '%s'", argument);
+  return REPORT_BY_ALL;
+}
+
+static int sort_option(const char *argument, struct argp_state *state)
+{
+  const char *name;
+
+  for (int i = 0; (name = report_hot_order_name((unsigned)i)); i++)
+    if (!strcmp(name, argument))
+      return i;
+  argp_error(state, "--sort wants instructions, taken, passed, calls, count, rate, targets or name, not '%s'",
+             argument);
+  return -1;
+}
+
+static void arguments_check(const struct report_arguments *arguments, struct argp_state *state)
+{
+  struct text good = {0};
+  const char *name;
+
+  if (!arguments->file)
+    argp_error(state, "a trace is wanted");
+  if (arguments->by == REPORT_BY_THREAD &&
+      (arguments->filter.function || arguments->filter.module || arguments->stream != LB_TRACE_ALL))
+    argp_error(state, "--by thread goes with none of --function, --module and --thread");
+  if (arguments->order < 0 || by_can_sort(arguments->by, (enum report_hot_order)arguments->order))
+    return;
+  for (unsigned i = 0; (name = report_hot_order_name(i)); i++)
+    if (by_can_sort(arguments->by, (enum report_hot_order)i))
+      text_addf(&good, "%s%s", good.length ? ", " : "", name);
+  argp_error(state, "this table cannot be sorted by %s; it can by %s",
+             report_hot_order_name((unsigned)arguments->order), text_string(&good));
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct report_arguments *arguments = state->input;
+
+  switch (key) {
+  case KEY_BY:
+    arguments->by = by_option(argument, state);
+    return 0;
+  case KEY_SORT:
+    arguments->order = sort_option(argument, state);
+    return 0;
+  case KEY_TOP:
+    arguments->top = strcmp(argument, "all") ? number_option("--top", argument, TOP_MAX, state) : UINT64_MAX;
+    return 0;
+  case KEY_FUNCTION:
+    arguments->filter.function = argument;
+    return 0;
+  case KEY_MODULE:
+    arguments->filter.module = argument;
+    return 0;
+  case KEY_THREAD:
+    arguments->stream = (uint32_t)number_option("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
+    return 0;
+  case KEY_NO_LINES:
+    arguments->wants_lines = false;
+    return 0;
+  case KEY_NO_SYMBOLS:
+    arguments->has_symbols = false;
+    return 0;
+  case KEY_PREFIX:
+    if (!source_add_prefix(&arguments->sources, argument))
+      argp_error(state, "--source-prefix wants OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX, argument);
+    return 0;
+  case 'j':
+    arguments->is_json = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (arguments->file)
+      argp_error(state, "one trace at a time");
+    arguments->file = argument;
+    return 0;
+  case ARGP_KEY_END:
+    arguments_check(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp report_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE",
+  .doc =
+    "Show where a recorded program spent its instructions and which way its branches went: functions, source lines, "
+    "edges, conditional branches with their rates, indirect branches with their targets. Every branch of the trace "
+    "is counted: these are exact numbers, not samples.\v"
+    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
+    "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
+  .children = cli_help,
+};
+
+int cmd_report(int argc, char **argv)
+{
+  struct report_arguments arguments = {
+    .order = -1, .top = 10, .stream = LB_TRACE_ALL, .has_symbols = true, .wants_lines = true};
+
+  argp_parse(&report_argp, argc, argv, 0, NULL, &arguments);
+  return report_run(&arguments);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page of `lbr report`: what was counted, what is not known, then one table or the dashboard of all.
+ */
+#include "cli/report_page.h"
+
+#include "cli/cli.h"
+#include "cli/report_words.h"
+
+/* ---- the head ---- */
+
+bool report_has_only_taken(const struct report_page *report)
+{
+  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+
+  return totals->has_unknown_code && !totals->instructions && !totals->passed;
+}
+
+static void put_sum(const struct report_page *report, struct page *page)
+{
+  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  char taken[WORDS_NUMBER_SIZE], passed[WORDS_NUMBER_SIZE], instructions[WORDS_NUMBER_SIZE], who[32] = "";
+
+  if (report->stream != LB_TRACE_ALL)
+    snprintf(who, sizeof(who), " of thread %u", report->stream);
+  if (report_has_only_taken(report)) {
+    page_remark(page, "every taken branch%s counted: %s; exact counts, not samples", who,
+                words_number(taken, totals->taken));
+    return;
+  }
+  page_remark(page, "every branch%s counted: %s taken, %s not taken, %s instructions; exact counts, not samples", who,
+              words_number(taken, totals->taken), words_number(passed, totals->passed),
+              words_number(instructions, totals->instructions));
+}
+
+static void put_unknown(const struct report_page *report, struct page *page)
+{
+  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  char gaps[WORDS_NUMBER_SIZE];
+
+  if (totals->has_unknown_code)
+    page_remark(page,
+                "not known: some of the code that ran, because its bytes are in no file or it is not 64-bit code; its "
+                "taken branches are counted, its instructions and the branches that it did not take are not");
+  if (totals->has_forgotten)
+    page_remark(page,
+                "not known: there were more different branches than can be kept; those that came after that are not "
+                "in the tables");
+  if (totals->gaps)
+    page_remark(page, "not known: what ran in the gaps of the trace (%s of them)", words_number(gaps, totals->gaps));
+  if (report->reading->input.has_failed)
+    page_remark(page, "not known: what comes behind the place where the trace could not be read any further");
+}
+
+static void put_head(const struct report_page *report, struct page *page)
+{
+  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  bool is_exact =
+    !totals->has_unknown_code && !totals->has_forgotten && !totals->gaps && !report->reading->input.has_failed;
+
+  page_title(page, report->reading->input.name);
+  if (page->is_json) {
+    page_put_flag(page, "exact", is_exact);
+    if (report->stream != LB_TRACE_ALL)
+      page_put_number(page, "thread", report->stream);
+    else
+      page_absent(page, "thread");
+    page_put_number(page, "taken", totals->taken);
+    page_put_number(page, "not_taken", totals->passed);
+    page_put_number(page, "instructions", totals->instructions);
+    page_put_flag(page, "has_unknown_code", totals->has_unknown_code);
+    page_put_flag(page, "has_forgotten", totals->has_forgotten);
+    page_put_number(page, "gaps", totals->gaps);
+  }
+  put_sum(report, page);
+  put_unknown(report, page);
+}
+
+void report_put_rest(struct page *page, uint64_t shown, uint64_t count)
+{
+  char more[WORDS_NUMBER_SIZE];
+
+  if (shown < count)
+    page_remark(page, "and %s more", words_number(more, count - shown));
+}
+
+/* ---- the page ---- */
+
+static void put_all(const struct report_page *report, struct page *page)
+{
+  uint64_t few = report->top / 2 + report->top % 2;
+
+  report_put_functions(report, page);
+  report_put_edges(report, page, few);
+  report_put_branches(report, page, few);
+  report_put_indirects(report, page, few);
+}
+
+static void put_table(const struct report_page *report, struct page *page)
+{
+  switch (report->by) {
+  case REPORT_BY_FUNCTION:
+    report_put_functions(report, page);
+    break;
+  case REPORT_BY_LINE:
+    report_put_lines(report, page);
+    break;
+  case REPORT_BY_EDGE:
+    report_put_edges(report, page, report->top);
+    break;
+  case REPORT_BY_BRANCH:
+    report_put_branches(report, page, report->top);
+    break;
+  case REPORT_BY_INDIRECT:
+    report_put_indirects(report, page, report->top);
+    break;
+  case REPORT_BY_MODULE:
+    report_put_modules(report, page);
+    break;
+  case REPORT_BY_THREAD:
+    report_put_threads(report, page);
+    break;
+  default:
+    put_all(report, page);
+  }
+}
+
+void report_page_print(const struct report_page *report, bool is_json)
+{
+  struct page page;
+
+  page_open(&page, is_json, cli_wants_color());
+  put_head(report, &page);
+  put_table(report, &page);
+  page_close(&page);
+}

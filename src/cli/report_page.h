@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page of `lbr report`.
+ */
+#ifndef CLI_REPORT_PAGE_H
+#define CLI_REPORT_PAGE_H
+
+#include "cli/annotate_source.h"
+#include "cli/page.h"
+#include "cli/report_read.h"
+#include "report/report.h"
+
+enum report_by {
+  REPORT_BY_ALL, /* the dashboard */
+  REPORT_BY_FUNCTION,
+  REPORT_BY_LINE,
+  REPORT_BY_EDGE,
+  REPORT_BY_BRANCH,
+  REPORT_BY_INDIRECT,
+  REPORT_BY_MODULE,
+  REPORT_BY_THREAD,
+  REPORT_BYS,
+};
+
+struct report_page {
+  const struct report_reading *reading;
+  struct report_hot *hot;
+  struct source_files *sources;
+  enum report_by by;
+  uint64_t top;     /* rows of a table */
+  uint32_t stream;  /* or LB_TRACE_ALL */
+  bool wants_lines; /* beside addresses */
+  bool has_bars;    /* it is for a terminal */
+  bool has_utf8;
+};
+
+void report_page_print(const struct report_page *report, bool is_json);
+
+/* ---- tables (report_tables.c) ---- */
+
+void report_put_functions(const struct report_page *report, struct page *page);
+void report_put_modules(const struct report_page *report, struct page *page);
+void report_put_lines(const struct report_page *report, struct page *page);
+void report_put_threads(const struct report_page *report, struct page *page);
+
+/* ---- tables of branches (report_branches.c), with so many rows ---- */
+
+void report_put_edges(const struct report_page *report, struct page *page, uint64_t top);
+void report_put_branches(const struct report_page *report, struct page *page, uint64_t top);
+void report_put_indirects(const struct report_page *report, struct page *page, uint64_t top);
+
+/* Is nothing known but which branches were taken? */
+bool report_has_only_taken(const struct report_page *report);
+
+/* How many rows of a table there are beyond those that are shown. */
+void report_put_rest(struct page *page, uint64_t shown, uint64_t count);
+
+#endif

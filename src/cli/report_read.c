@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a trace into exact counts: once for all threads, and once more for each thread where those are told apart.
+ */
+#include "cli/report_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/report_words.h"
+
+#define NEAR_SHOWN 5
+
+/* ---- threads ---- */
+
+static struct report_reading_thread *thread_get(struct report_reading *reading, uint32_t number)
+{
+  while (reading->thread_count <= number) {
+    struct report_reading_thread *threads =
+      array_grow(reading->threads, sizeof(*threads), reading->thread_count, &reading->thread_capacity);
+
+    if (!threads)
+      return NULL;
+    reading->threads = threads;
+    threads[reading->thread_count] = (struct report_reading_thread){.number = (uint32_t)reading->thread_count};
+    reading->thread_count++;
+  }
+  return &reading->threads[number];
+}
+
+static int thread_describe(struct report_reading *reading, const struct lb_trace_stream *stream)
+{
+  struct report_reading_thread *thread = thread_get(reading, stream->number);
+  struct text name = {0};
+
+  if (!thread || words_add_printable(&name, stream->name, strlen(stream->name)) < 0) {
+    text_done(&name);
+    return -ENOMEM;
+  }
+  free(thread->name);
+  thread->process = stream->process;
+  thread->thread = stream->thread;
+  thread->name = name.data;
+  return 0;
+}
+
+/* How many branches a record has, and whose they are. */
+static uint64_t record_branches(const struct lb_trace_record *record, uint32_t *ret_stream)
+{
+  if (record->type == LB_TRACE_BRANCHES) {
+    *ret_stream = record->branches.stream;
+    return record->branches.count;
+  }
+  if (record->type == LB_TRACE_COUNTED) {
+    *ret_stream = record->counted.stream;
+    return record->counted.count;
+  }
+  return 0;
+}
+
+static int record_note(struct report_reading *reading, const struct lb_trace_record *record)
+{
+  struct report_reading_thread *thread;
+  uint32_t stream = 0;
+  uint64_t count = record_branches(record, &stream);
+
+  if (record->type == LB_TRACE_STREAM)
+    return thread_describe(reading, &record->stream);
+  if (!count)
+    return 0;
+  thread = thread_get(reading, stream);
+  if (!thread)
+    return -ENOMEM;
+  thread->branches += count;
+  return 0;
+}
+
+/* ---- counting ---- */
+
+/* Reads the whole trace. A trace that cannot be read to its end gives what came before. */
+static int counts_read(struct report_reading *reading, struct report_counts *counts, uint32_t stream, bool wants_notes)
+{
+  struct lb_trace_reader *reader = reading->input.reader;
+  struct progress progress;
+  struct lb_trace_record record;
+  uint64_t branches = 0;
+  uint32_t number;
+  int r = 0;
+
+  progress_begin(&progress, reader);
+  lb_trace_reader_count(reader, stream);
+  while (r >= 0 && trace_input_next(&reading->input, &record) > 0) {
+    r = report_counts_record(counts, reader, &record);
+    if (r >= 0 && wants_notes)
+      r = record_note(reading, &record);
+    branches += record_branches(&record, &number);
+    progress_show(&progress, branches);
+  }
+  if (r >= 0)
+    r = report_counts_end(counts, reader);
+  progress_end(&progress);
+  return r;
+}
+
+static int reading_count(struct report_reading *reading, uint32_t stream)
+{
+  int r = report_counts_new(reading->names, reading->code, &reading->counts);
+
+  if (r < 0)
+    return r;
+  report_counts_stream(reading->counts, stream);
+  return counts_read(reading, reading->counts, stream, true);
+}
+
+static int stream_check(struct report_reading *reading, uint32_t stream)
+{
+  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&reading->input, stream, 0);
+
+  if (r == LB_E_NO_ENTRY)
+    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", reading->input.name, stream);
+  return r;
+}
+
+int report_reading_open(struct report_reading *reading, const char *file, uint32_t stream, bool has_symbols)
+{
+  int r;
+
+  *reading = (struct report_reading){0};
+  if (trace_input_open(&reading->input, file) < 0)
+    return -ENOENT;
+  r = stream_check(reading, stream);
+  if (r < 0)
+    goto out;
+  r = report_names_new(has_symbols ? &reading->input.files : NULL, &reading->names);
+  if (r >= 0)
+    r = report_code_new(reading->names, &reading->code);
+  if (r >= 0)
+    r = reading_count(reading, stream);
+  if (r < 0)
+    cli_error("%s: %s", reading->input.name, lb_strerror(r));
+out:
+  if (r < 0)
+    (void)report_reading_close(reading);
+  return r < 0 ? r : 0;
+}
+
+static int thread_count(struct report_reading *reading, uint32_t number)
+{
+  struct report_counts *counts = NULL;
+  int r = report_counts_new(reading->names, reading->code, &counts);
+
+  if (r < 0)
+    return r;
+  report_counts_stream(counts, number);
+  r = counts_read(reading, counts, number, false);
+  if (r >= 0) {
+    reading->threads[number].totals = *report_counts_totals(counts);
+    reading->threads[number].is_counted = true;
+  }
+  report_counts_free(counts);
+  return r;
+}
+
+int report_reading_threads(struct report_reading *reading)
+{
+  int r = 0;
+
+  if (reading->thread_count == 1) { /* all of it is this one's */
+    reading->threads[0].totals = *report_counts_totals(reading->counts);
+    reading->threads[0].is_counted = true;
+    return 0;
+  }
+  for (size_t i = 0; i < reading->thread_count && r >= 0; i++)
+    if (reading->threads[i].branches)
+      r = thread_count(reading, (uint32_t)i);
+  if (r < 0)
+    cli_error("%s: %s", reading->input.name, lb_strerror(r));
+  return r;
+}
+
+/* ---- no such function ---- */
+
+void report_reading_near(const struct report_reading *reading, const struct report_hot *hot, const char *word)
+{
+  const char *near[NEAR_SHOWN], *module = report_functions_idle(reading->names, word);
+  size_t count = report_functions_near(hot, word, near, NEAR_SHOWN);
+  struct text names = {0};
+
+  for (size_t i = 0; i < count; i++)
+    text_addf(&names, "%s%s", i ? ", " : "", near[i]);
+  if (module)
+    cli_error("%s: '%s' is in %s, but it never ran", reading->input.name, word, module);
+  else if (count)
+    cli_error("%s: no function '%s' ran; near it: %s", reading->input.name, word, text_string(&names));
+  else
+    cli_error("%s: no function '%s' ran; 'lbr report --by function --top all' lists those that did",
+              reading->input.name, word);
+  text_done(&names);
+}
+
+int report_reading_close(struct report_reading *reading)
+{
+  report_counts_free(reading->counts);
+  report_code_free(reading->code);
+  report_names_free(reading->names);
+  for (size_t i = 0; i < reading->thread_count; i++)
+    free(reading->threads[i].name);
+  free(reading->threads);
+  return trace_input_close(&reading->input);
+}

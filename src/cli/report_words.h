@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How `lbr report` and `lbr annotate` write things: numbers, shares, bars, places in code.
+ */
+#ifndef CLI_REPORT_WORDS_H
+#define CLI_REPORT_WORDS_H
+
+#include "base/base.h"
+#include "cli/page.h"
+#include "report/report.h"
+
+#define WORDS_NUMBER_SIZE 32
+
+/* "1,234,567". Returns `buffer`. */
+const char *words_number(char buffer[WORDS_NUMBER_SIZE], uint64_t value);
+
+/* Does the terminal show UTF-8? So it is taken, unless the locale says something else. */
+bool words_has_utf8(void);
+
+/* Text of a stranger, fit to be printed: control characters and what is no UTF-8 become "?", tabs blanks up to the next
+ * eighth column. Returns 0, or -ENOMEM. */
+int words_add_printable(struct text *text, const char *bytes, size_t length);
+
+/* Cells of a table, and in JSON members. A number stands at the right side of its column; so does a share. */
+void words_put_number(struct page *page, const char *key, uint64_t value, int width);
+void words_put_share(struct page *page, const char *key, uint64_t part, uint64_t whole);
+
+/* Text only: a bar of ten columns. */
+void words_put_bar(struct page *page, uint64_t part, uint64_t whole, bool has_utf8);
+
+/* What a function is called: its symbol and module; without a symbol, its module and address. */
+void words_function(const struct report_hot_function *function, char *buffer, size_t size);
+
+/* The last part of a path. */
+const char *words_base(const char *path);
+
+/* A place in code: "main+0x1b (loop.c:12)", "[libc.so.6]+0x2724a", "0x7f0012345678". Returns 0, or -ENOMEM. */
+int words_add_location(struct text *text, struct report_names *names, const struct report_location *location,
+                       bool wants_lines);
+
+/* The same as a JSON object. */
+void words_put_location(struct page *page, const char *key, struct report_names *names,
+                        const struct report_location *location, bool wants_lines);
+
+#endif
