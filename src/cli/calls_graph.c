@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who calls whom, and what it costs, over the whole run. What a function that calls itself costs is counted once: for
+ * its outermost call.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/calls_graph.h"
+#include "cli/cli.h"
+
+#define EDGES_LEAST 4096u
+#define EDGES_MAX (1u << 22) /* places */
+#define NOBODY UINT32_MAX
+
+/* ---- functions and edges ---- */
+
+static struct graph_function *function_get(struct calls_graph *graph, uint32_t number)
+{
+  while (number >= graph->count) {
+    struct graph_function *functions = array_grow(graph->functions, sizeof(*functions), graph->count, &graph->capacity);
+
+    if (!functions)
+      return NULL;
+    graph->functions = functions;
+    functions[graph->count] = (struct graph_function){.number = (uint32_t)graph->count};
+    graph->count++;
+  }
+  return &graph->functions[number];
+}
+
+static struct graph_edge *edge_place(const struct calls_graph *graph, uint32_t caller, uint32_t callee)
+{
+  uint64_t hash = ((uint64_t)caller << 32 | callee) * UINT64_C(0x9E3779B97F4A7C15);
+  size_t i = (size_t)(hash >> 32) & (graph->edge_capacity - 1);
+
+  for (;; i = (i + 1) & (graph->edge_capacity - 1)) {
+    struct graph_edge *edge = &graph->edges[i];
+
+    if (!edge->is_used || (edge->caller == caller && edge->callee == callee))
+      return edge;
+  }
+}
+
+static int edges_grow(struct calls_graph *graph)
+{
+  struct calls_graph next = *graph;
+
+  next.edge_capacity = graph->edge_capacity ? 2 * graph->edge_capacity : EDGES_LEAST;
+  next.edges = calloc(next.edge_capacity, sizeof(*next.edges));
+  if (!next.edges)
+    return -ENOMEM;
+  for (size_t i = 0; i < graph->edge_capacity; i++)
+    if (graph->edges[i].is_used)
+      *edge_place(&next, graph->edges[i].caller, graph->edges[i].callee) = graph->edges[i];
+  free(graph->edges);
+  *graph = next;
+  return 0;
+}
+
+/* NULL if there are too many: they are left out. Returns 0, or -ENOMEM. */
+static int edge_get(struct calls_graph *graph, uint32_t caller, uint32_t callee, struct graph_edge **ret_edge)
+{
+  struct graph_edge *edge;
+
+  if (2 * (graph->edge_count + 1) > graph->edge_capacity && graph->edge_capacity < EDGES_MAX && edges_grow(graph) < 0)
+    return -ENOMEM;
+  edge = edge_place(graph, caller, callee);
+  *ret_edge = edge;
+  if (edge->is_used)
+    return 0;
+  if (2 * (graph->edge_count + 1) > graph->edge_capacity) {
+    graph->has_forgotten = true;
+    *ret_edge = NULL;
+    return 0;
+  }
+  *edge = (struct graph_edge){.caller = caller, .callee = callee, .is_used = true};
+  graph->edge_count++;
+  return 0;
+}
+
+/* ---- calls ---- */
+
+/* Which functions are active is known for one stream at a time. */
+static void graph_switch(struct calls_graph *graph, uint32_t stream, const struct calls_node *nodes, size_t count)
+{
+  const struct calls_stream *old = graph->stream < graph->walk->count ? &graph->walk->streams[graph->stream] : NULL;
+
+  if (graph->stream == stream)
+    return;
+  for (size_t i = 0; old && i < old->count; i++)
+    if (old->nodes[i].is_shown)
+      graph->functions[old->nodes[i].function].active--;
+  for (size_t i = 0; i < count; i++)
+    if (nodes[i].is_shown)
+      graph->functions[nodes[i].function].active++;
+  graph->stream = stream;
+}
+
+static int graph_enter(void *data, uint32_t stream, struct calls_node *nodes, size_t count)
+{
+  struct calls_graph *graph = data;
+  struct graph_function *function = function_get(graph, nodes[count - 1].function);
+
+  if (!function)
+    return -ENOMEM;
+  graph_switch(graph, stream, nodes, count - 1);
+  function->active++;
+  return 0;
+}
+
+static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, size_t count)
+{
+  const struct calls_node *node = &nodes[count - 1];
+  struct calls_graph *graph = data;
+  struct graph_function *function = &graph->functions[node->function];
+  struct graph_edge *edge;
+  int r = edge_get(graph, node->level ? nodes[count - 2].function : NOBODY, node->function, &edge);
+
+  if (r < 0)
+    return r;
+  graph_switch(graph, stream, nodes, count);
+  function->active--;
+  function->calls++;
+  function->own_instructions += node->instructions - node->inner_instructions;
+  function->own_branches += node->branches - node->inner_branches;
+  if (!function->active) {
+    function->instructions += node->instructions;
+    function->branches += node->branches;
+  }
+  if (!edge)
+    return 0;
+  edge->calls++;
+  edge->instructions += function->active ? 0 : node->instructions;
+  return 0;
+}
+
+/* ---- all of it ---- */
+
+void calls_graph_begin(struct calls_graph *graph, struct calls_walk *walk)
+{
+  *graph = (struct calls_graph){.walk = walk};
+  walk->view = (struct calls_view){graph_enter, graph_leave, graph};
+}
+
+static int function_compare(const void *one, const void *other)
+{
+  const struct graph_function *a = one, *b = other;
+
+  if (a->own_instructions != b->own_instructions)
+    return a->own_instructions < b->own_instructions ? 1 : -1;
+  if (a->calls != b->calls)
+    return a->calls < b->calls ? 1 : -1;
+  return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int edge_compare(const void *one, const void *other)
+{
+  const struct graph_edge *a = one, *b = other;
+
+  if (a->calls != b->calls)
+    return a->calls < b->calls ? 1 : -1;
+  if (a->callee != b->callee)
+    return a->callee < b->callee ? -1 : 1;
+  return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+int calls_graph_end(struct calls_graph *graph)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < graph->edge_capacity; i++)
+    if (graph->edges[i].is_used)
+      graph->edges[count++] = graph->edges[i];
+  graph->edge_count = count;
+  graph->edge_capacity = 0; /* it is a list from here on */
+  if (graph->count)
+    qsort(graph->functions, graph->count, sizeof(*graph->functions), function_compare);
+  if (count)
+    qsort(graph->edges, count, sizeof(*graph->edges), edge_compare);
+  return calls_graph_print(graph);
+}
+
+void calls_graph_done(struct calls_graph *graph)
+{
+  free(graph->functions);
+  free(graph->edges);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions and the calls between them, as two tables or as a JSON object in each line.
+ */
+#include <stdio.h>
+
+#include "cli/calls_graph.h"
+#include "cli/cli.h"
+
+#define NOBODY UINT32_MAX
+
+struct printing {
+  const struct calls_graph *graph;
+  struct text name, other;
+  uint64_t total; /* instructions */
+};
+
+/* The name of a function, or of nobody. */
+static const char *name_of(const struct printing *printing, uint32_t function, struct text *text)
+{
+  text->length = 0;
+  if (function == NOBODY)
+    return "-";
+  return calls_name(printing->graph->walk, function, text) < 0 ? "?" : text_string(text);
+}
+
+/* ---- text ---- */
+
+static void print_functions(struct printing *printing)
+{
+  const struct calls_graph *graph = printing->graph;
+  uint64_t limit = graph->walk->options->limit, lines = 0;
+  const char *symbol, *module;
+
+  printf("Functions\n%13s %15s %15s  %6s %13s  function\n", "calls", "instructions", "own", "share", "own branches");
+  for (size_t i = 0; i < graph->count; i++) {
+    const struct graph_function *function = &graph->functions[i];
+
+    if (!function->calls || lines++ >= limit)
+      continue;
+    calls_names(graph->walk, function->number, &symbol, &module);
+    printf("%13llu %15llu %15llu  %5.1f%% %13llu  %s%s%s%s\n", (unsigned long long)function->calls,
+           (unsigned long long)function->instructions, (unsigned long long)function->own_instructions,
+           printing->total ? 100.0 * (double)function->own_instructions / (double)printing->total : 0.0,
+           (unsigned long long)function->own_branches, name_of(printing, function->number, &printing->name),
+           symbol && module ? " (" : "", symbol && module ? module : "", symbol && module ? ")" : "");
+  }
+  if (lines > limit)
+    printf("... and %llu more: --limit\n", (unsigned long long)(lines - limit));
+}
+
+static void print_edges(struct printing *printing)
+{
+  const struct calls_graph *graph = printing->graph;
+  uint64_t limit = graph->walk->options->limit;
+
+  printf("\nCalls\n%13s %15s  caller -> called\n", "calls", "instructions");
+  for (size_t i = 0; i < graph->edge_count && i < limit; i++) {
+    const struct graph_edge *edge = &graph->edges[i];
+
+    printf("%13llu %15llu  %s -> %s\n", (unsigned long long)edge->calls, (unsigned long long)edge->instructions,
+           name_of(printing, edge->caller, &printing->name), name_of(printing, edge->callee, &printing->other));
+  }
+  if (graph->edge_count > limit)
+    printf("... and %llu more: --limit\n", (unsigned long long)(graph->edge_count - limit));
+}
+
+static void print_remarks(const struct printing *printing)
+{
+  const struct calls_graph *graph = printing->graph;
+
+  puts(
+    "\nEvery number is an exact count. 'instructions' are those of a function and all that it called; what a function\n"
+    "costs that calls itself is counted for its outermost call. '-' calls what was entered without a call.");
+  if (graph->has_forgotten)
+    puts("There were too many pairs of caller and called: some are left out.");
+  if (report_calls_has_unknown(graph->walk->calls))
+    puts("Of some code it is not known what it is: there only branches are counted as instructions.");
+}
+
+/* ---- JSON ---- */
+
+static void json_string(const char *string)
+{
+  putchar('"');
+  for (; *string; string++) {
+    if (*string == '"' || *string == '\\')
+      putchar('\\');
+    putchar(*string);
+  }
+  putchar('"');
+}
+
+static void json_function(const struct printing *printing, const struct graph_function *function)
+{
+  struct report_called called = {0};
+
+  report_calls_function(printing->graph->walk->calls, function->number, &called);
+  printf("{\"type\":\"function\",\"number\":%u,\"function\":", function->number);
+  if (called.symbol)
+    json_string(called.symbol);
+  else
+    fputs("null", stdout);
+  fputs(",\"module\":", stdout);
+  if (called.module)
+    json_string(called.module);
+  else
+    fputs("null", stdout);
+  printf(",\"address\":\"0x%llx\",\"calls\":%llu,\"instructions\":%llu,\"own_instructions\":%llu,\"branches\":%llu,"
+         "\"own_branches\":%llu}\n",
+         (unsigned long long)called.location.address, (unsigned long long)function->calls,
+         (unsigned long long)function->instructions, (unsigned long long)function->own_instructions,
+         (unsigned long long)function->branches, (unsigned long long)function->own_branches);
+}
+
+static void json_edge(struct printing *printing, const struct graph_edge *edge)
+{
+  fputs("{\"type\":\"calls\",\"caller\":", stdout);
+  if (edge->caller == NOBODY)
+    fputs("null", stdout);
+  else
+    printf("%u", edge->caller);
+  printf(",\"called\":%u,\"caller_name\":", edge->callee);
+  if (edge->caller == NOBODY)
+    fputs("null", stdout);
+  else
+    json_string(name_of(printing, edge->caller, &printing->name));
+  fputs(",\"called_name\":", stdout);
+  json_string(name_of(printing, edge->callee, &printing->other));
+  printf(",\"calls\":%llu,\"instructions\":%llu}\n", (unsigned long long)edge->calls,
+         (unsigned long long)edge->instructions);
+}
+
+static void print_json(struct printing *printing)
+{
+  const struct calls_graph *graph = printing->graph;
+
+  for (size_t i = 0; i < graph->count; i++)
+    if (graph->functions[i].calls)
+      json_function(printing, &graph->functions[i]);
+  for (size_t i = 0; i < graph->edge_count; i++)
+    json_edge(printing, &graph->edges[i]);
+}
+
+int calls_graph_print(const struct calls_graph *graph)
+{
+  struct printing printing = {.graph = graph};
+
+  for (size_t i = 0; i < graph->count; i++)
+    printing.total += graph->functions[i].own_instructions;
+  if (graph->walk->options->is_json) {
+    print_json(&printing);
+  } else if (graph->edge_count) {
+    print_functions(&printing);
+    print_edges(&printing);
+    print_remarks(&printing);
+  }
+  text_done(&printing.name);
+  text_done(&printing.other);
+  return 0;
+}

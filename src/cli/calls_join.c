@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fewer lines for the tree of calls: those that repeat themselves become one, those that are small become a sum. Lines
+ * stand in the order of the calls, a caller before what it calls, so that all the calls of one are one piece.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/calls_tree.h"
+
+/* ---- repetition ---- */
+
+/* The line of the call before. Returns TREE_NONE if there is none. */
+static size_t line_previous(const struct tree_stream *stream, size_t line)
+{
+  return line != TREE_NONE && stream->lines[line].previous ? line - stream->lines[line].previous : TREE_NONE;
+}
+
+/* Are the newest `period` calls, of which `line` is the last, like those before them? Then it gives the first of the
+ * former. */
+static bool period_matches(const struct tree_stream *stream, size_t line, unsigned period, size_t *ret_first)
+{
+  size_t other = line, first = line;
+
+  for (unsigned i = 0; i < period; i++)
+    other = line_previous(stream, other);
+  for (unsigned i = 0; i < period; i++) {
+    if (other == TREE_NONE || stream->lines[line].shape != stream->lines[other].shape ||
+        stream->lines[line].size != stream->lines[other].size)
+      return false;
+    first = line;
+    line = line_previous(stream, line);
+    other = line_previous(stream, other);
+  }
+  *ret_first = first;
+  return true;
+}
+
+/* Adds the lines from `first` on to as many before them. */
+static void lines_join(struct tree_stream *stream, size_t first)
+{
+  size_t size = stream->count - first;
+
+  for (size_t i = 0; i < size; i++) {
+    struct tree_line *into = &stream->lines[first - size + i];
+    const struct tree_line *line = &stream->lines[first + i];
+
+    into->repeats += line->repeats;
+    into->instructions += line->instructions;
+    into->branches += line->branches;
+  }
+  stream->count = first;
+}
+
+void tree_join(struct tree_stream *stream)
+{
+  struct tree_open *caller = &stream->opens[stream->open_count - 1];
+  size_t line = stream->opens[stream->open_count].line, first;
+
+  if (line >= stream->count) /* it became part of the sum before it */
+    return;
+  stream->lines[line].previous = caller->last == TREE_NONE ? 0 : (uint32_t)(line - caller->last);
+  stream->lines[line].before = caller->shape;
+  for (unsigned period = 1; period <= TREE_PERIOD_MAX; period++)
+    if (period_matches(stream, line, period, &first)) {
+      caller->shape = stream->lines[first].before;
+      caller->last = line_previous(stream, first);
+      lines_join(stream, first);
+      return;
+    }
+  caller->shape = shape_mix(caller->shape, stream->lines[line].shape);
+  caller->last = line;
+}
+
+/* ---- sums ---- */
+
+static void line_make_small(struct tree_line *line)
+{
+  line->function = TREE_SMALL;
+  line->how = REPORT_CALL_CALL;
+  line->left = REPORT_CALL_RETURN;
+  line->size = 1;
+  line->shape = shape_of(line, 0);
+}
+
+static void line_add(struct tree_line *into, const struct tree_line *line)
+{
+  into->repeats += line->repeats;
+  into->instructions += line->instructions;
+  into->branches += line->branches;
+}
+
+void tree_sum_up(struct tree_stream *stream, struct tree_line *line)
+{
+  const struct tree_open *caller = &stream->opens[stream->open_count - 1];
+  struct tree_line *last = caller->last == TREE_NONE ? NULL : &stream->lines[caller->last];
+
+  stream->count = (size_t)(line - stream->lines);
+  if (last && last->function == TREE_SMALL) {
+    line_add(last, line);
+    return;
+  }
+  line_make_small(line);
+  stream->count++;
+}
+
+/* ---- sums in all lines ---- */
+
+/* Takes lines out. Open calls keep their order, so that the opens can be told where they are now. */
+static void lines_prune(const struct calls_tree *tree, struct tree_stream *stream)
+{
+  size_t count = 0, opens = 1;
+
+  for (size_t i = 0; i < stream->count;) {
+    struct tree_line line = stream->lines[i];
+    struct tree_line *last = count ? &stream->lines[count - 1] : NULL;
+    bool is_small = line.size && (line.function == TREE_SMALL ||
+                                  calls_weight(tree->walk, line.instructions, line.branches) < tree->threshold);
+
+    i += is_small ? line.size : 1;
+    if (is_small && last && last->function == TREE_SMALL && last->level == line.level) {
+      line_add(last, &line);
+      continue;
+    }
+    if (is_small)
+      line_make_small(&line);
+    else if (!line.size)
+      stream->opens[opens++].line = count;
+    stream->lines[count++] = line;
+  }
+  stream->count = count;
+}
+
+/* Closes the calls of `links` down to a level: tells their callers about them. */
+static void links_close(struct tree_stream *stream, struct tree_open *links, size_t *depth, size_t level, size_t end)
+{
+  while (*depth > level + 1) {
+    struct tree_open *link = &links[--*depth], *caller = &links[*depth - 1];
+    struct tree_line *line = &stream->lines[link->line];
+
+    if (!line->size) /* open: it has no shape yet */
+      continue;
+    line->size = (uint32_t)(end - link->line);
+    line->shape = shape_of(line, link->shape);
+    line->previous = caller->last == TREE_NONE ? 0 : (uint32_t)(link->line - caller->last);
+    line->before = caller->shape;
+    caller->shape = shape_mix(caller->shape, line->shape);
+    caller->last = link->line;
+  }
+}
+
+/* Sizes, shapes and neighbours anew. Levels of the lines tell who calls whom. */
+static void lines_link(struct tree_stream *stream, struct tree_open *links)
+{
+  size_t depth = 1;
+
+  links[0] = (struct tree_open){.line = TREE_NONE, .last = TREE_NONE};
+  for (size_t i = 0; i < stream->count; i++) {
+    links_close(stream, links, &depth, stream->lines[i].level, i);
+    links[depth++] = (struct tree_open){.line = i, .last = TREE_NONE};
+  }
+  links_close(stream, links, &depth, stream->open_count - 1, stream->count);
+  for (size_t i = 0; i < stream->open_count; i++) {
+    stream->opens[i].last = links[i].last;
+    stream->opens[i].shape = links[i].shape;
+  }
+}
+
+int tree_prune(struct calls_tree *tree, struct tree_stream *stream)
+{
+  uint32_t deepest = 0;
+  struct tree_open *links;
+
+  lines_prune(tree, stream);
+  for (size_t i = 0; i < stream->count; i++)
+    if (stream->lines[i].level > deepest)
+      deepest = stream->lines[i].level;
+  links = malloc(((size_t)deepest + 3) * sizeof(*links));
+  if (!links)
+    return -ENOMEM;
+  lines_link(stream, links);
+  free(links);
+  return 0;
+}

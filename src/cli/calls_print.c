@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tree of calls as text: a heading for each thread, a line for each call, and what one must know to read it.
+ */
+#include <stdio.h>
+
+#include "cli/calls_tree.h"
+#include "cli/cli.h"
+
+#define INDENT_MAX 60u /* levels; deeper ones are told by their number */
+#define DIM "\033[2m"
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+static const char *const how_words[] = {"start", "call", "tail", "signal", "return", "unwind", "end", "lost"};
+
+struct printing {
+  const struct calls_tree *tree;
+  bool wants_color;
+  uint64_t total; /* weight of all threads */
+  struct text name;
+};
+
+static void print_name(struct printing *printing, const struct tree_line *line)
+{
+  printing->name.length = 0;
+  if (line->function == TREE_SMALL)
+    printf("%s(%llu small call%s)%s", printing->wants_color ? DIM : "", (unsigned long long)line->repeats,
+           line->repeats == 1 ? "" : "s", printing->wants_color ? PLAIN : "");
+  else if (calls_name(printing->tree->walk, line->function, &printing->name) >= 0)
+    fputs(text_string(&printing->name), stdout);
+  if (line->repeats > 1 && line->function != TREE_SMALL)
+    printf(" x %llu", (unsigned long long)line->repeats);
+}
+
+static void print_line(struct printing *printing, const struct tree_line *line)
+{
+  uint64_t weight = calls_weight(printing->tree->walk, line->instructions, line->branches);
+
+  printf("%15llu  %5.1f%% %13llu  ", (unsigned long long)line->instructions,
+         printing->total ? 100.0 * (double)weight / (double)printing->total : 0.0, (unsigned long long)line->branches);
+  if (line->level <= INDENT_MAX)
+    printf("%*s", 2 * (int)line->level, "");
+  else
+    printf("%*s(level %u) ", 2 * (int)INDENT_MAX, "", line->level);
+  print_name(printing, line);
+  if (line->how != REPORT_CALL_CALL)
+    printf("  [%s]", how_words[line->how]);
+  if (line->left != REPORT_CALL_RETURN)
+    printf("  [%s]", how_words[line->left]);
+  putchar('\n');
+}
+
+static void print_heading(const struct printing *printing, const struct report_summary *summary, size_t number)
+{
+  struct report_stream stream = {0};
+
+  printf("%sthread %zu", printing->wants_color ? BOLD : "", number);
+  if (report_summary_stream(summary, number, &stream) && stream.is_described && stream.process)
+    printf(": process %u, thread %u", stream.process, stream.thread);
+  if (stream.name && *stream.name)
+    printf(", %s", stream.name);
+  printf("%s\n%15s  %6s %13s  call\n", printing->wants_color ? PLAIN : "", "instructions", "share", "branches");
+}
+
+static void print_left_out(const struct calls_tree *tree)
+{
+  if (tree->left_out)
+    printf("\n%zu more thread%s, in which less ran: %llu instructions and %llu branches in all. 'lbr stat' lists them, "
+           "--thread\nshows one, --limit makes it more.\n",
+           tree->left_out, tree->left_out == 1 ? "" : "s", (unsigned long long)tree->left_instructions,
+           (unsigned long long)tree->left_branches);
+}
+
+static void print_remarks(const struct printing *printing)
+{
+  const struct calls_walk *walk = printing->tree->walk;
+  uint64_t threshold = printing->tree->threshold;
+
+  puts("\nEvery number is an exact count. 'x N': so many calls that are alike, one after another or in turn.");
+  if (threshold) {
+    printf("Calls with fewer than %llu %s are summed up, ", (unsigned long long)threshold,
+           walk->options->by_branches ? "branches" : "instructions");
+    if (walk->options->limit < TREE_LINES_MOST)
+      printf("to make it %llu lines: --limit makes it more, --function and --between\nshow a part, --all shows every "
+             "call.\n",
+             (unsigned long long)walk->options->limit);
+    else
+      puts("since there are too many to keep: --function and --between\nshow a part, --all shows every call.");
+  }
+  if (report_calls_has_unknown(walk->calls))
+    puts("Of some code it is not known what it is: there only branches are counted as instructions.");
+}
+
+int calls_tree_print(const struct calls_tree *tree, const struct report_summary *summary)
+{
+  struct printing printing = {
+    .tree = tree,
+    .wants_color = cli_wants_color(),
+    .total = calls_weight(tree->walk, tree->left_instructions, tree->left_branches),
+  };
+  bool is_first = true;
+
+  for (size_t i = 0; i < tree->count; i++)
+    for (size_t k = 0; k < tree->streams[i].count; k++)
+      if (!tree->streams[i].lines[k].level)
+        printing.total +=
+          calls_weight(tree->walk, tree->streams[i].lines[k].instructions, tree->streams[i].lines[k].branches);
+  for (size_t i = 0; i < tree->count; i++) {
+    if (!tree->streams[i].count)
+      continue;
+    if (!is_first)
+      putchar('\n');
+    is_first = false;
+    print_heading(&printing, summary, i);
+    for (size_t k = 0; k < tree->streams[i].count; k++)
+      print_line(&printing, &tree->streams[i].lines[k]);
+  }
+  print_left_out(tree);
+  if (!is_first)
+    print_remarks(&printing);
+  text_done(&printing.name);
+  return 0;
+}

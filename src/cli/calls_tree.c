@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tree of a whole run in a limited number of lines: calls in their order; what repeats itself is one line; and when
+ * there are too many lines, the smallest calls are summed up. So a short run is shown whole, and of a long one what it
+ * spent its time on, with exact numbers.
+ */
+#include "cli/calls_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LINES_LEAST 16384u /* that are kept before any is summed up */
+#define ROOM 8u            /* times as many as are wanted */
+#define STREAM_LINES 10u   /* that there are to be for each stream: if there are too many streams, some have none */
+
+/* ---- streams ---- */
+
+static int opens_push(struct tree_stream *stream, size_t line)
+{
+  struct tree_open *opens = array_grow(stream->opens, sizeof(*opens), stream->open_count, &stream->open_capacity);
+
+  if (!opens)
+    return -ENOMEM;
+  stream->opens = opens;
+  opens[stream->open_count++] = (struct tree_open){.line = line, .last = TREE_NONE};
+  return 0;
+}
+
+static struct tree_stream *stream_get(struct calls_tree *tree, uint32_t number)
+{
+  while (number >= tree->count) {
+    struct tree_stream *streams = array_grow(tree->streams, sizeof(*streams), tree->count, &tree->capacity);
+
+    if (!streams)
+      return NULL;
+    tree->streams = streams;
+    streams[tree->count] = (struct tree_stream){0};
+    if (opens_push(&streams[tree->count], TREE_NONE) < 0)
+      return NULL;
+    tree->count++;
+  }
+  return &tree->streams[number];
+}
+
+/* ---- too many lines ---- */
+
+static int weight_compare(const void *one, const void *other)
+{
+  uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+  return (a < b) - (a > b);
+}
+
+/* The weight that at most `count` closed lines have more of. Returns 0, or -ENOMEM. */
+static int threshold_find(const struct calls_tree *tree, size_t count, uint64_t *ret_threshold)
+{
+  uint64_t *weights = malloc((tree->lines + 1) * sizeof(*weights));
+  size_t filled = 0;
+
+  if (!weights)
+    return -ENOMEM;
+  for (size_t i = 0; i < tree->count; i++)
+    for (size_t k = 0; k < tree->streams[i].count; k++) {
+      const struct tree_line *line = &tree->streams[i].lines[k];
+
+      if (line->size && line->function != TREE_SMALL)
+        weights[filled++] = calls_weight(tree->walk, line->instructions, line->branches);
+    }
+  qsort(weights, filled, sizeof(*weights), weight_compare);
+  *ret_threshold = count < filled ? weights[count] + 1 : 0;
+  free(weights);
+  return 0;
+}
+
+/* Makes it at most `count` lines, but for those of open calls; half of them, since sums need lines, too. */
+static int tree_shrink(struct calls_tree *tree, size_t count)
+{
+  uint64_t threshold;
+  int r = threshold_find(tree, count / 2, &threshold);
+
+  if (r < 0 || threshold <= tree->threshold)
+    return r;
+  tree->threshold = threshold;
+  tree->lines = 0;
+  for (size_t i = 0; i < tree->count && r >= 0; i++) {
+    r = tree_prune(tree, &tree->streams[i]);
+    tree->lines += tree->streams[i].count;
+  }
+  return r;
+}
+
+/* ---- too many streams ---- */
+
+struct stream_weight {
+  uint64_t weight;
+  size_t number;
+};
+
+static int stream_compare(const void *one, const void *other)
+{
+  const struct stream_weight *a = one, *b = other;
+
+  if (a->weight != b->weight)
+    return a->weight < b->weight ? 1 : -1;
+  return (a->number > b->number) - (a->number < b->number);
+}
+
+/* What ran in the stream. */
+static struct tree_line stream_sum(const struct tree_stream *stream)
+{
+  struct tree_line sum = {0};
+
+  for (size_t i = 0; i < stream->count; i++)
+    if (!stream->lines[i].level) {
+      sum.instructions += stream->lines[i].instructions;
+      sum.branches += stream->lines[i].branches;
+    }
+  return sum;
+}
+
+static void stream_leave_out(struct calls_tree *tree, struct tree_stream *stream)
+{
+  struct tree_line sum = stream_sum(stream);
+
+  tree->left_out++;
+  tree->left_instructions += sum.instructions;
+  tree->left_branches += sum.branches;
+  tree->lines -= stream->count;
+  stream->count = 0;
+}
+
+/* Leaves those that are heaviest. Returns 0, or -ENOMEM. */
+static int streams_leave_out(struct calls_tree *tree)
+{
+  struct stream_weight *weights = malloc((tree->count + 1) * sizeof(*weights));
+  size_t filled = 0;
+
+  if (!weights)
+    return -ENOMEM;
+  for (size_t i = 0; i < tree->count; i++) {
+    struct tree_line sum = stream_sum(&tree->streams[i]);
+
+    if (tree->streams[i].count)
+      weights[filled++] = (struct stream_weight){calls_weight(tree->walk, sum.instructions, sum.branches), i};
+  }
+  qsort(weights, filled, sizeof(*weights), stream_compare);
+  for (uint64_t i = tree->walk->options->limit / STREAM_LINES + 1; i < filled; i++)
+    stream_leave_out(tree, &tree->streams[weights[i].number]);
+  free(weights);
+  return 0;
+}
+
+/* ---- calls ---- */
+
+static int tree_enter(void *data, uint32_t number, struct calls_node *nodes, size_t count)
+{
+  const struct calls_node *node = &nodes[count - 1];
+  struct calls_tree *tree = data;
+  struct tree_stream *stream = stream_get(tree, number);
+  struct tree_line *lines = stream ? array_grow(stream->lines, sizeof(*lines), stream->count, &stream->capacity) : NULL;
+
+  if (!lines)
+    return -ENOMEM;
+  stream->lines = lines;
+  lines[stream->count] =
+    (struct tree_line){.function = node->function, .level = node->level, .how = node->how, .repeats = 1};
+  tree->lines++;
+  return opens_push(stream, stream->count++);
+}
+
+static int tree_leave(void *data, uint32_t number, struct calls_node *nodes, size_t count)
+{
+  const struct calls_node *node = &nodes[count - 1];
+  struct calls_tree *tree = data;
+  struct tree_stream *stream = stream_get(tree, number);
+  struct tree_open *open = &stream->opens[--stream->open_count];
+  struct tree_line *line = &stream->lines[open->line];
+  size_t before = stream->count;
+
+  line->left = node->left;
+  line->instructions = node->instructions;
+  line->branches = node->branches;
+  line->size = (uint32_t)(stream->count - open->line);
+  line->shape = shape_of(line, open->shape);
+  if (calls_weight(tree->walk, line->instructions, line->branches) < tree->threshold)
+    tree_sum_up(stream, line);
+  tree_join(stream);
+  tree->lines -= before - stream->count;
+  if (tree->lines <= tree->lines_max)
+    return 0;
+  if (tree_shrink(tree, tree->lines_max / 2) < 0)
+    return -ENOMEM;
+  if (tree->lines_max < 2 * tree->lines) /* open calls cannot be summed up */
+    tree->lines_max = 2 * tree->lines;
+  return 0;
+}
+
+/* ---- all of it ---- */
+
+void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk)
+{
+  uint64_t limit = walk->options->limit;
+
+  *tree = (struct calls_tree){.walk = walk, .lines_max = LINES_LEAST};
+  if (limit > LINES_LEAST / ROOM)
+    tree->lines_max = limit < TREE_LINES_MOST / ROOM ? (size_t)limit * ROOM : TREE_LINES_MOST;
+  walk->view = (struct calls_view){tree_enter, tree_leave, tree};
+}
+
+int calls_tree_end(struct calls_tree *tree, const struct report_summary *summary)
+{
+  size_t count = tree->walk->options->limit < SIZE_MAX / 2 ? 2 * (size_t)tree->walk->options->limit : SIZE_MAX;
+
+  if (streams_leave_out(tree) < 0)
+    return -ENOMEM;
+  /* how many sums there will be shows only when they are made */
+  for (; count > 1 && tree->lines > tree->walk->options->limit; count -= count / 8 + 1)
+    if (tree_shrink(tree, count) < 0)
+      return -ENOMEM;
+  return calls_tree_print(tree, summary);
+}
+
+void calls_tree_done(struct calls_tree *tree)
+{
+  for (size_t i = 0; i < tree->count; i++) {
+    free(tree->streams[i].lines);
+    free(tree->streams[i].opens);
+  }
+  free(tree->streams);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines of the tree that calls_tree.c keeps, and what makes them fewer.
+ */
+#ifndef CLI_CALLS_TREE_H
+#define CLI_CALLS_TREE_H
+
+#include "cli/calls_view.h"
+
+#define TREE_SMALL UINT32_MAX /* as a function: calls that are summed up */
+#define TREE_NONE SIZE_MAX
+#define TREE_LINES_MOST (1u << 21) /* that are kept, whatever --limit says: 128 MiB */
+
+/* A call, or several that are alike; its own calls are the lines behind it. */
+struct tree_line {
+  uint32_t function;
+  uint32_t level;
+  uint32_t size;     /* lines, with those of its calls; 0: it is still open */
+  uint32_t previous; /* so many lines before is the call before it of the same caller; 0: there is none */
+  uint8_t how, left;
+  uint64_t repeats; /* calls that this line stands for */
+  uint64_t instructions, branches;
+  uint64_t shape;  /* hash of its functions: alike calls have the same */
+  uint64_t before; /* shape of the caller up to here */
+};
+
+/* A call that is open, or (the first) the stream itself. */
+struct tree_open {
+  size_t line; /* TREE_NONE: the stream */
+  size_t last; /* line of the newest call that it made, or TREE_NONE */
+  uint64_t shape;
+};
+
+struct tree_stream {
+  struct tree_line *lines;
+  size_t count, capacity;
+  struct tree_open *opens;
+  size_t open_count, open_capacity;
+};
+
+static inline uint64_t shape_mix(uint64_t shape, uint64_t more)
+{
+  shape = (shape ^ more) * UINT64_C(0x9E3779B97F4A7C15);
+  return shape ^ shape >> 29;
+}
+
+static inline uint64_t shape_of(const struct tree_line *line, uint64_t inner)
+{
+  return shape_mix(inner, (uint64_t)line->function << 16 | (uint64_t)line->how << 8 | line->left) | 1;
+}
+
+/* Calls that repeat themselves become one line: the newest of the newest open call, alone or with up to so many before
+ * it, is compared with what comes before. */
+#define TREE_PERIOD_MAX 8u
+void tree_join(struct tree_stream *stream);
+
+/* Calls of less weight than the tree's threshold are summed up, in all lines. Returns 0, or -ENOMEM. */
+int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
+
+/* The newest call of the newest open one is small: so are perhaps those before it. */
+void tree_sum_up(struct tree_stream *stream, struct tree_line *line);
+
+/* Prints what is kept, thread by thread. Returns 0, or -ENOMEM. */
+int calls_tree_print(const struct calls_tree *tree, const struct report_summary *summary);
+
+#endif

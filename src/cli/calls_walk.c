@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From functions that are entered and left to calls that are shown: --thread, --between, --function and --depth.
+ * Branches are cut exactly where --between begins and ends, so that counts are those of the part that is asked for.
+ */
+#include "cli/calls_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
+
+static int walk_call(void *data, const struct report_call *call);
+
+int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct report_names *names,
+                    struct report_code *code)
+{
+  *walk = (struct calls_walk){.options = options};
+  return report_calls_new(names, code, walk_call, walk, &walk->calls);
+}
+
+void calls_walk_done(struct calls_walk *walk)
+{
+  for (size_t i = 0; i < walk->count; i++)
+    free(walk->streams[i].nodes);
+  free(walk->streams);
+  free(walk->matches);
+  report_calls_free(walk->calls);
+}
+
+/* ---- names ---- */
+
+void calls_names(const struct calls_walk *walk, uint32_t function, const char **ret_symbol, const char **ret_module)
+{
+  struct report_called called = {0};
+
+  report_calls_function(walk->calls, function, &called);
+  *ret_symbol = called.symbol;
+  *ret_module = called.module;
+}
+
+int calls_name(const struct calls_walk *walk, uint32_t function, struct text *text)
+{
+  return report_called_name(walk->calls, function, text);
+}
+
+/* Is it the function of --function? Returns 1, 0, or -ENOMEM. */
+static int function_matches(struct calls_walk *walk, uint32_t function)
+{
+  const char *symbol, *module;
+  struct text name = {0};
+  bool is_it = false;
+
+  while (function >= walk->match_count) {
+    uint8_t *matches = array_grow(walk->matches, sizeof(*matches), walk->match_count, &walk->match_capacity);
+
+    if (!matches)
+      return -ENOMEM;
+    walk->matches = matches;
+    matches[walk->match_count++] = MATCH_NOT_ASKED;
+  }
+  if (walk->matches[function] == MATCH_NOT_ASKED) {
+    calls_names(walk, function, &symbol, &module);
+    if (symbol)
+      is_it = report_symbol_is(symbol, NULL, walk->options->function);
+    else if (calls_name(walk, function, &name) >= 0)
+      is_it = !strcmp(text_string(&name), walk->options->function);
+    walk->matches[function] = is_it ? MATCH_YES : MATCH_NO;
+    text_done(&name);
+  }
+  return walk->matches[function] == MATCH_YES;
+}
+
+/* ---- calls ---- */
+
+static struct calls_stream *stream_get(struct calls_walk *walk, uint32_t number)
+{
+  while (number >= walk->count) {
+    struct calls_stream *streams = array_grow(walk->streams, sizeof(*streams), walk->count, &walk->capacity);
+
+    if (!streams)
+      return NULL;
+    walk->streams = streams;
+    streams[walk->count++] = (struct calls_stream){.is_within = !walk->options->first};
+  }
+  return &walk->streams[number];
+}
+
+static int node_show(struct calls_walk *walk, uint32_t number, struct calls_stream *stream, size_t count)
+{
+  struct calls_node *node = &stream->nodes[count - 1];
+
+  if (!node->is_inside || node->level >= walk->options->depth || !stream->is_within)
+    return 0;
+  node->is_shown = true;
+  return walk->view.enter(walk->view.data, number, stream->nodes, count);
+}
+
+static int node_enter(struct calls_walk *walk, struct calls_stream *stream, const struct report_call *call)
+{
+  struct calls_node *nodes = array_grow(stream->nodes, sizeof(*nodes), stream->count, &stream->capacity);
+  const struct calls_node *parent;
+  struct calls_node *node;
+  int r = 1;
+
+  if (!nodes)
+    return -ENOMEM;
+  stream->nodes = nodes;
+  parent = stream->count ? &nodes[stream->count - 1] : NULL;
+  node = &nodes[stream->count++];
+  *node = (struct calls_node){
+    .function = call->function,
+    .how = call->how,
+    .branch = call->branch + (call->from || call->to),
+    .instructions_before = call->instructions,
+  };
+  if (parent && parent->is_inside)
+    node->level = parent->level + 1;
+  else if (walk->options->function)
+    r = function_matches(walk, call->function);
+  node->is_inside = r > 0;
+  return r < 0 ? r : node_show(walk, call->stream, stream, stream->count);
+}
+
+static int node_leave(struct calls_walk *walk, struct calls_stream *stream, const struct report_call *call)
+{
+  struct calls_node *node, *parent;
+  int r;
+
+  if (!stream->count)
+    return 0;
+  node = &stream->nodes[stream->count - 1];
+  node->left = call->how;
+  node->branches = call->branch + (call->from || call->to) - node->branch;
+  node->instructions = call->instructions - node->instructions_before;
+  r = node->is_shown ? walk->view.leave(walk->view.data, call->stream, stream->nodes, stream->count) : 0;
+  parent = stream->count > 1 ? node - 1 : NULL;
+  if (parent && node->is_shown) {
+    parent->inner_branches += node->branches;
+    parent->inner_instructions += node->instructions;
+  }
+  stream->count--;
+  return r;
+}
+
+/* Functions return through here to report_calls, where only negative numbers stop. */
+static int walk_call(void *data, const struct report_call *call)
+{
+  struct calls_walk *walk = data;
+  struct calls_stream *stream = stream_get(walk, call->stream);
+  int r;
+
+  if (!stream)
+    return -ENOMEM;
+  r = call->is_enter ? node_enter(walk, stream, call) : node_leave(walk, stream, call);
+  if (r <= 0)
+    return r;
+  walk->has_enough = true;
+  return -ECANCELED;
+}
+
+static int walk_result(const struct calls_walk *walk, int r)
+{
+  return r < 0 && walk->has_enough ? 1 : r;
+}
+
+/* ---- where --between begins and ends ---- */
+
+/* What is open there is shown from there on. */
+static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
+{
+  uint64_t branch, instructions;
+  int r = 0;
+
+  report_calls_position(walk->calls, number, &branch, &instructions);
+  stream->is_within = true;
+  for (size_t i = 0; i < stream->count && !r; i++) {
+    stream->nodes[i].branch = branch;
+    stream->nodes[i].instructions_before = instructions;
+    r = node_show(walk, number, stream, i + 1);
+  }
+  return r;
+}
+
+static int stream_end(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
+{
+  struct report_call call = {.stream = number, .how = REPORT_CALL_END};
+  int r = 0;
+
+  report_calls_position(walk->calls, number, &call.branch, &call.instructions);
+  while (stream->count && !r)
+    r = node_leave(walk, stream, &call);
+  stream->is_past = true;
+  return r;
+}
+
+/* Hands on as many branches as come before number `end`. */
+static int branches_before(struct calls_walk *walk, struct lb_trace_record *record, uint64_t end)
+{
+  struct lb_trace_record part = *record;
+  struct lb_trace_branches *rest = &record->branches;
+  size_t count = end <= rest->first ? 0 : rest->count;
+  int r;
+
+  if (end - rest->first < count)
+    count = (size_t)(end - rest->first);
+  if (!count)
+    return 0;
+  part.branches.count = count;
+  r = report_calls_record(walk->calls, &part);
+  rest->first += count;
+  rest->branches += count;
+  rest->count -= count;
+  return r;
+}
+
+static int walk_branches(struct calls_walk *walk, const struct lb_trace_record *record)
+{
+  const struct calls_options *options = walk->options;
+  uint32_t number = record->branches.stream;
+  struct calls_stream *stream = stream_get(walk, number);
+  struct lb_trace_record rest = *record;
+  int r = 0;
+
+  if (!stream)
+    return -ENOMEM;
+  if (stream->is_past)
+    return 0;
+  if (!stream->is_within) {
+    r = branches_before(walk, &rest, options->first);
+    if (r >= 0 && rest.branches.count)
+      r = stream_begin(walk, number, &walk->streams[number]);
+  }
+  if (!r && rest.branches.count)
+    r = branches_before(walk, &rest, options->last == UINT64_MAX ? UINT64_MAX : options->last + 1);
+  if (!r && rest.branches.count)
+    r = stream_end(walk, number, &walk->streams[number]);
+  return r;
+}
+
+/* ---- records ---- */
+
+int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *record)
+{
+  uint32_t thread = walk->options->thread;
+
+  if (record->type != LB_TRACE_BRANCHES)
+    return walk_result(walk, report_calls_record(walk->calls, record));
+  walk->branches += record->branches.count;
+  if (thread != LB_TRACE_ALL && record->branches.stream != thread)
+    return 0;
+  if (!walk->options->first && walk->options->last == UINT64_MAX)
+    return walk_result(walk, report_calls_record(walk->calls, record));
+  return walk_result(walk, walk_branches(walk, record));
+}
+
+int calls_walk_end(struct calls_walk *walk)
+{
+  return walk_result(walk, report_calls_end(walk->calls));
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The calls of a trace, on their way to one of the shapes in which `lbr calls` shows them: only those that the user
+ * wants, each with what it cost.
+ */
+#ifndef CLI_CALLS_WALK_H
+#define CLI_CALLS_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "report/report.h"
+
+struct calls_options {
+  const char *file;
+  uint32_t thread;      /* LB_TRACE_ALL: all */
+  uint32_t depth;       /* levels that are shown */
+  const char *function; /* NULL: all; else only what this one calls */
+  uint64_t first, last; /* branches of a thread */
+  uint64_t limit;       /* lines; UINT64_MAX: as many as there are */
+  bool is_all, is_json, is_summary, is_folded;
+  bool by_branches; /* of --folded */
+  bool has_symbols, is_mangled;
+};
+
+/* A call that is open. */
+struct calls_node {
+  uint32_t function;
+  uint8_t how, left; /* enum report_call_how: entered and, in the end, left */
+  bool is_shown;     /* it was given to the view */
+  bool is_inside;    /* of --function */
+  uint32_t level;    /* among those that are shown, 0: outermost */
+  uint32_t mark;     /* the view's own */
+  uint64_t branch;   /* number of the first branch in it */
+  uint64_t instructions_before;
+  /* when it is left: */
+  uint64_t branches, instructions;             /* in it and all that it called */
+  uint64_t inner_branches, inner_instructions; /* of these, in calls that are shown */
+};
+
+/* Who shows them. Both return 0, 1 when nothing more is wanted, or negative. */
+struct calls_view {
+  /* `nodes` are the open calls of the stream; the newest is the last of them. */
+  int (*enter)(void *data, uint32_t stream, struct calls_node *nodes, size_t count);
+  int (*leave)(void *data, uint32_t stream, struct calls_node *nodes, size_t count);
+  void *data;
+};
+
+struct calls_stream {
+  struct calls_node *nodes;
+  size_t count, capacity;
+  bool is_within; /* --between: it has come to the first of them */
+  bool is_past;   /* and left them again */
+};
+
+struct calls_walk {
+  const struct calls_options *options;
+  struct calls_view view;
+  struct report_calls *calls;
+  struct calls_stream *streams;
+  size_t count, capacity;
+  uint8_t *matches; /* of --function, for each number */
+  size_t match_count, match_capacity;
+  uint64_t branches; /* read so far */
+  bool has_enough;   /* the view wants no more */
+};
+
+/* The options and `names` must stay good; the view is to be set by the caller. Returns 0, or -ENOMEM. */
+int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct report_names *names,
+                    struct report_code *code);
+void calls_walk_done(struct calls_walk *walk);
+
+/* Takes a record. Returns 0, 1 when nothing more is wanted, or negative. */
+int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *record);
+
+/* Behind the last record. Returns as above. */
+int calls_walk_end(struct calls_walk *walk);
+
+/* Appends the name of a function as it is shown: symbol, module+0xADDRESS, or address. Returns 0, or -ENOMEM. */
+int calls_name(const struct calls_walk *walk, uint32_t function, struct text *text);
+
+/* Its symbol, or NULL, and its module, or NULL. */
+void calls_names(const struct calls_walk *walk, uint32_t function, const char **ret_symbol, const char **ret_module);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr calls: which function called which, in their order, and what each call cost.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/calls_view.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/trace_input.h"
+
+#define TREE_LINES 1000u /* of the tree, and of each table, without --limit */
+#define TABLE_LINES 40u
+#define NO_LIMIT UINT64_MAX
+
+/* A trace while its calls are shown. */
+struct calls_run {
+  struct calls_options *options;
+  struct trace_input input;
+  struct report_summary *summary; /* knows the threads */
+  struct calls_walk walk;
+  union {
+    struct calls_list list;
+    struct calls_tree tree;
+    struct calls_graph graph;
+    struct calls_folded folded;
+  };
+};
+
+static bool is_list(const struct calls_options *options)
+{
+  return options->is_all || (options->is_json && !options->is_summary);
+}
+
+/* ---- the views ---- */
+
+static bool trace_has_threads(struct calls_run *run)
+{
+  bool has = lb_trace_reader_tail(run->input.reader, 1, 0) >= 0;
+
+  lb_trace_reader_rewind(run->input.reader);
+  return has;
+}
+
+static void view_begin(struct calls_run *run)
+{
+  if (is_list(run->options))
+    calls_list_begin(&run->list, &run->walk, run->options->thread == LB_TRACE_ALL && trace_has_threads(run));
+  else if (run->options->is_summary)
+    calls_graph_begin(&run->graph, &run->walk);
+  else if (run->options->is_folded)
+    calls_folded_begin(&run->folded, &run->walk);
+  else
+    calls_tree_begin(&run->tree, &run->walk);
+}
+
+static int view_end(struct calls_run *run)
+{
+  if (is_list(run->options))
+    return calls_list_end(&run->list);
+  if (run->options->is_summary)
+    return calls_graph_end(&run->graph);
+  if (run->options->is_folded)
+    return calls_folded_end(&run->folded);
+  return calls_tree_end(&run->tree, run->summary);
+}
+
+static void view_done(struct calls_run *run)
+{
+  if (is_list(run->options))
+    calls_list_done(&run->list);
+  else if (run->options->is_summary)
+    calls_graph_done(&run->graph);
+  else if (run->options->is_folded)
+    calls_folded_done(&run->folded);
+  else
+    calls_tree_done(&run->tree);
+}
+
+/* ---- the trace ---- */
+
+/* Returns 0, 1 when there is enough, or negative after a complaint. */
+static int trace_walk(struct calls_run *run)
+{
+  struct lb_trace_record record;
+  struct progress progress;
+  int r;
+
+  progress_begin(&progress, run->input.reader);
+  if (is_list(run->options) && isatty(STDOUT_FILENO)) /* what is printed shows how far it is */
+    progress.is_on = false;
+  while ((r = trace_input_next(&run->input, &record)) > 0) {
+    r = record.type == LB_TRACE_STREAM ? report_summary_record(run->summary, &record) : 0;
+    if (!r)
+      r = calls_walk_record(&run->walk, &record);
+    if (r)
+      break;
+    progress_show(&progress, run->walk.branches);
+  }
+  progress_end(&progress);
+  if (!r)
+    r = calls_walk_end(&run->walk);
+  return r;
+}
+
+static void cut_tell(const struct calls_run *run)
+{
+  if (is_list(run->options) && run->list.is_cut)
+    cli_error("cut after %llu lines, as --limit says: there are more calls", (unsigned long long)run->list.lines);
+  if (run->options->is_folded && run->folded.stacks && report_stacks_is_full(run->folded.stacks))
+    cli_error("warning: some stacks are too deep, or too many, to be kept: their ends are left out, and what they cost "
+              "is counted for what is left");
+}
+
+static bool is_anything_found(const struct calls_run *run)
+{
+  if (is_list(run->options))
+    return run->list.lines > 0;
+  if (run->options->is_summary)
+    return run->graph.edge_count > 0;
+  if (run->options->is_folded)
+    return run->folded.stacks;
+  return run->tree.lines > 0;
+}
+
+static void nothing_tell(const struct calls_run *run)
+{
+  const struct calls_options *options = run->options;
+
+  if (options->function)
+    cli_error("%s: '%s' is not called in it%s; 'lbr calls --summary' lists what is", run->input.name, options->function,
+              options->first || options->last != UINT64_MAX ? ", there" : "");
+  else
+    cli_error("%s: there are no calls%s", run->input.name,
+              options->first || options->last != UINT64_MAX ? " of these branches; 'lbr stat' tells how many there are"
+                                                            : " in it");
+}
+
+/* Returns enum cli_exit. */
+static int calls_show(struct calls_run *run)
+{
+  int r;
+
+  view_begin(run);
+  r = trace_walk(run);
+  if (r >= 0)
+    r = view_end(run) < 0 ? -ENOMEM : r;
+  if (r < 0 && !run->input.has_failed && !ferror(stdout))
+    cli_error("%s: %s", run->input.name, lb_strerror(r));
+  if (r >= 0)
+    cut_tell(run);
+  if (r >= 0 && !is_anything_found(run)) {
+    nothing_tell(run);
+    r = -ENOENT;
+  }
+  view_done(run);
+  return r < 0 ? CLI_FAILURE : CLI_OK;
+}
+
+static int stream_check(struct calls_run *run)
+{
+  uint32_t stream = run->options->thread;
+  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&run->input, stream, 0);
+
+  if (r == LB_E_NO_ENTRY)
+    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", run->input.name, stream);
+  if (r >= 0)
+    lb_trace_reader_rewind(run->input.reader);
+  return r;
+}
+
+static int calls_run(struct calls_options *options)
+{
+  struct calls_run run = {.options = options};
+  struct report_names *names = NULL;
+  struct report_code *code = NULL;
+  int r, status = CLI_FAILURE, closed;
+
+  if (trace_input_open(&run.input, options->file) < 0)
+    return CLI_FAILURE;
+  r = stream_check(&run);
+  if (r < 0)
+    goto out;
+  r = report_names_new(options->has_symbols ? &run.input.files : NULL, &names);
+  if (r >= 0 && options->is_mangled)
+    report_names_keep_mangled(names);
+  if (r >= 0)
+    r = report_code_new(names, &code);
+  if (r >= 0)
+    r = report_summary_new(names, &run.summary);
+  if (r >= 0)
+    r = calls_walk_init(&run.walk, options, names, code);
+  if (r >= 0)
+    status = calls_show(&run);
+  else
+    cli_error("%s: %s", run.input.name, lb_strerror(r));
+out:
+  calls_walk_done(&run.walk);
+  report_summary_free(run.summary);
+  report_code_free(code);
+  report_names_free(names);
+  closed = trace_input_close(&run.input);
+  return status == CLI_OK ? closed : status;
+}
+
+/* ---- the command line ---- */
+
+enum {
+  KEY_DEPTH = 0x100,
+  KEY_FUNCTION,
+  KEY_BETWEEN,
+  KEY_THREAD,
+  KEY_LIMIT,
+  KEY_ALL,
+  KEY_SUMMARY,
+  KEY_FOLDED,
+  KEY_BY,
+  KEY_NO_SYMBOLS,
+  KEY_NO_DEMANGLE,
+};
+
+static const struct argp_option options[] = {
+  {NULL, 0, NULL, 0, "What is shown:", 1},
+  {"all", KEY_ALL, NULL, 0, "Each call in a line of its own, as they come; nothing is summed up", 1},
+  {"summary", KEY_SUMMARY, NULL, 0, "Functions and who calls whom, summed up over the run", 1},
+  {"folded", KEY_FOLDED, NULL, 0, "Stacks in one line each with what they cost, for flame graphs: a;b;c COUNT", 1},
+  {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (as without) or 'branches'", 1},
+  {"json", 'j', NULL, 0, "A JSON object in each line: each call, or with --summary each function and pair", 1},
+  {NULL, 0, NULL, 0, "Of what:", 2},
+  {"depth", KEY_DEPTH, "N", 0, "Only the outermost N levels", 2},
+  {"function", KEY_FUNCTION, "NAME", 0, "Only calls of this function, with what they call", 2},
+  {"between", KEY_BETWEEN, "A..B", 0, "Only branches A to B of each thread, as 'lbr script' numbers them", 2},
+  {"thread", KEY_THREAD, "N", 0, "Only this thread, as 'lbr stat' numbers them", 2},
+  {"limit", KEY_LIMIT, "N", 0,
+   "At most N lines; 0: no limit. Without it 1000 for the tree, 40 for each table of --summary", 2},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0,
+   "The files that the trace names are not opened: no names, and of instructions only branches are counted", 2},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 2},
+  {0},
+};
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t max, struct argp_state *state)
+{
+  uint64_t value = 0;
+
+  if (*argument == '-' || number_parse(argument, &value) < 0 || value > max)
+    argp_error(state, "%s wants a number from 0 to %llu, not '%s'", name, (unsigned long long)max, argument);
+  return value;
+}
+
+/* "A..B", "A.." or "..B". */
+static void between_option(struct calls_options *calls, const char *argument, struct argp_state *state)
+{
+  const char *dots = strstr(argument, "..");
+  char first[32] = "";
+
+  if (!dots || (size_t)(dots - argument) >= sizeof(first) || (dots == argument && !dots[2]))
+    argp_error(state, "--between wants two numbers of branches, as in 1000..2000, not '%s'", argument);
+  if (!dots)
+    return;
+  memcpy(first, argument, (size_t)(dots - argument));
+  if (*first)
+    calls->first = number_option("--between", first, UINT64_MAX - 1, state);
+  if (dots[2])
+    calls->last = number_option("--between", dots + 2, UINT64_MAX - 1, state);
+  if (calls->first > calls->last)
+    argp_error(state, "--between: the first is behind the last");
+}
+
+static void by_option(struct calls_options *calls, const char *argument, struct argp_state *state)
+{
+  calls->by_branches = !strcmp(argument, "branches");
+  if (!calls->by_branches && strcmp(argument, "instructions") != 0)
+    argp_error(state, "--by wants 'instructions' or 'branches', not '%s'", argument);
+}
+
+/* What depends on several options. */
+static void options_check(struct calls_options *calls, struct argp_state *state)
+{
+  if (!calls->file)
+    argp_error(state, "a trace is wanted");
+  if (calls->is_all + calls->is_summary + calls->is_folded > 1)
+    argp_error(state, "--all, --summary and --folded exclude each other");
+  if (calls->is_json && calls->is_folded)
+    argp_error(state, "--folded has a form of its own; --json goes without it");
+  if (calls->limit)
+    return;
+  if (is_list(calls) || calls->is_folded)
+    calls->limit = NO_LIMIT;
+  else
+    calls->limit = calls->is_summary ? TABLE_LINES : TREE_LINES;
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct calls_options *calls = state->input;
+
+  switch (key) {
+  case KEY_ALL:
+    calls->is_all = true;
+    return 0;
+  case KEY_SUMMARY:
+    calls->is_summary = true;
+    return 0;
+  case KEY_FOLDED:
+    calls->is_folded = true;
+    return 0;
+  case KEY_BY:
+    by_option(calls, argument, state);
+    return 0;
+  case 'j':
+    calls->is_json = true;
+    return 0;
+  case KEY_DEPTH:
+    calls->depth = (uint32_t)number_option("--depth", argument, UINT32_MAX, state);
+    return 0;
+  case KEY_FUNCTION:
+    calls->function = argument;
+    return 0;
+  case KEY_BETWEEN:
+    between_option(calls, argument, state);
+    return 0;
+  case KEY_THREAD:
+    calls->thread = (uint32_t)number_option("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
+    return 0;
+  case KEY_LIMIT:
+    calls->limit = number_option("--limit", argument, UINT64_MAX, state);
+    calls->limit = calls->limit ? calls->limit : NO_LIMIT;
+    return 0;
+  case KEY_NO_SYMBOLS:
+    calls->has_symbols = false;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    calls->is_mangled = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (calls->file)
+      argp_error(state, "one trace at a time");
+    calls->file = argument;
+    return 0;
+  case ARGP_KEY_END:
+    options_check(calls, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp calls_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE",
+  .doc =
+    "Show which function called which in a trace, thread by thread, in their order, and how many instructions and "
+    "branches each call took, with all that it called. Tail calls, longjmp, exceptions, signals and the entries of the "
+    "PLT are understood. Calls that are alike and follow each other become one line ('x 1000'), and of a long run the "
+    "smallest are summed up, so that the whole of it fits in 1000 lines; --all shows each.\v"
+    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or there is "
+    "nothing to show, 2 for a command line that makes no sense.",
+  .children = cli_help,
+};
+
+int cmd_calls(int argc, char **argv)
+{
+  struct calls_options calls = {
+    .thread = LB_TRACE_ALL,
+    .depth = UINT32_MAX,
+    .last = UINT64_MAX,
+    .has_symbols = true,
+  };
+
+  argp_parse(&calls_argp, argc, argv, 0, NULL, &calls);
+  return calls_run(&calls);
+}
