@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr diff: the first branch where two recorded runs part, thread by thread, and the functions whose counts changed.
+ */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/diff_side.h"
+#include "cli/filter_options.h"
+
+#define DIFF_EQUAL CLI_OK
+#define DIFF_DIFFERENT CLI_FAILURE
+#define DIFF_TROUBLE CLI_USAGE
+
+/* ---- which thread belongs to which ---- */
+
+static void threads_join(struct diff_side sides[2], uint32_t one, uint32_t other)
+{
+  sides[0].threads[one].partner = other;
+  sides[1].threads[other].partner = one;
+}
+
+static bool name_is(const char *one, const char *other)
+{
+  return !strcmp(one ? one : "", other ? other : "");
+}
+
+/* The nth thread of a name belongs to the nth of that name; those that are left, to each other in their order. */
+static void threads_pair(struct diff_side sides[2])
+{
+  for (unsigned pass = 0; pass < 2; pass++) {
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < sides[0].thread_count; i++) {
+      if (sides[0].threads[i].partner != LB_TRACE_ALL)
+        continue;
+      for (uint32_t j = pass ? next : 0; j < sides[1].thread_count; j++)
+        if (sides[1].threads[j].partner == LB_TRACE_ALL &&
+            (pass || name_is(sides[0].threads[i].name, sides[1].threads[j].name))) {
+          threads_join(sides, i, j);
+          next = j + 1;
+          break;
+        }
+    }
+  }
+}
+
+/* ---- comparing ---- */
+
+static void put_alone(struct page *page, const struct diff_side *side, uint32_t number, bool is_first)
+{
+  char text[300], title[400];
+
+  diff_thread_text(text, sizeof(text), side, number);
+  snprintf(title, sizeof(title), "%s of %c alone", text, is_first ? 'A' : 'B');
+  page_section(page, NULL, title);
+  if (is_first)
+    page_put_number(page, "thread_a", number);
+  else
+    page_put_number(page, "thread_b", number);
+  page_put_number(page, "branches", side->threads[number].length);
+  page_put(page, "result", is_first ? "only in A" : "only in B");
+  page_section_end(page);
+}
+
+static int pair_compare(struct diff_side sides[2], const struct diff_arguments *arguments, const uint32_t streams[2],
+                        struct page *page)
+{
+  char title[300];
+  int r;
+
+  snprintf(title, sizeof(title), "Thread %u of A, thread %u of B", streams[0], streams[1]);
+  page_section(page, NULL, title);
+  if (page->is_json) {
+    page_put_number(page, "thread_a", streams[0]);
+    page_put_number(page, "thread_b", streams[1]);
+  }
+  page_put_number(page, "branches_a", sides[0].threads[streams[0]].length);
+  page_put_number(page, "branches_b", sides[1].threads[streams[1]].length);
+  r = diff_compare(sides, arguments, streams, page);
+  page_section_end(page);
+  return r;
+}
+
+/* All pairs; then those that have no partner. Returns as diff_compare. */
+static int threads_compare(struct diff_side sides[2], const struct diff_arguments *arguments, struct page *page)
+{
+  int result = 0;
+
+  for (uint32_t i = 0; i < sides[0].thread_count; i++) {
+    uint32_t streams[2] = {i, sides[0].threads[i].partner};
+    int r = 1;
+
+    if (streams[1] == LB_TRACE_ALL)
+      put_alone(page, &sides[0], i, true);
+    else
+      r = pair_compare(sides, arguments, streams, page);
+    if (r < 0)
+      return r;
+    result = r == 1 || result == 1 ? 1 : r > result ? r : result;
+  }
+  for (uint32_t i = 0; i < sides[1].thread_count; i++)
+    if (sides[1].threads[i].partner == LB_TRACE_ALL) {
+      put_alone(page, &sides[1], i, false);
+      result = 1;
+    }
+  return result;
+}
+
+/* A file that was built anew cannot be compared by its addresses. */
+static void put_by_symbol(struct page *page, const struct diff_side sides[2])
+{
+  for (unsigned i = 0; i < 2; i++) {
+    const char *name = sides[i].keys ? report_diff_keys_by_symbol(sides[i].keys) : NULL;
+
+    if (name && !page->is_json)
+      page_remark(page,
+                  "%s of %c is not in the other trace as it is here: such files were compared by symbol and offset",
+                  name, i ? 'B' : 'A');
+    else if (page->is_json)
+      page_put(page, i ? "by_symbol_b" : "by_symbol_a", name);
+  }
+}
+
+static int sides_compare(struct diff_side sides[2], const struct diff_arguments *arguments)
+{
+  struct page page;
+  int result, r = 0;
+
+  page_open(&page, arguments->is_json, cli_wants_color());
+  page_put(&page, "A", arguments->files[0]);
+  page_put(&page, "B", arguments->files[1]);
+  page_array(&page, "threads");
+  if (arguments->streams[0] != LB_TRACE_ALL) {
+    result = pair_compare(sides, arguments, arguments->streams, &page);
+  } else {
+    threads_pair(sides);
+    result = threads_compare(sides, arguments, &page);
+  }
+  page_array_end(&page);
+  put_by_symbol(&page, sides);
+  if (result == 1 && arguments->has_counts)
+    r = diff_counts(sides, arguments, &page);
+  page_blank(&page);
+  page_put(&page, "verdict", result == 0 ? "equal" : result == 1 ? "different" : "unknown");
+  page_close(&page);
+  return r < 0 ? r : result;
+}
+
+static int threads_check(const struct diff_side sides[2], const struct diff_arguments *arguments)
+{
+  for (unsigned i = 0; i < 2; i++)
+    if (arguments->streams[i] != LB_TRACE_ALL && arguments->streams[i] >= sides[i].thread_count) {
+      cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", sides[i].input.name, arguments->streams[i]);
+      return -1;
+    }
+  return 0;
+}
+
+static int diff_run(const struct diff_arguments *arguments)
+{
+  struct diff_side *sides = calloc(2, sizeof(*sides));
+  int r = -1, status = CLI_OK;
+
+  if (!sides) {
+    cli_error("no memory");
+    return DIFF_TROUBLE;
+  }
+  if (diff_side_open(&sides[0], arguments->files[0]) >= 0) {
+    if (diff_side_open(&sides[1], arguments->files[1]) >= 0) {
+      r = threads_check(sides, arguments) < 0 ? -1 : sides_compare(sides, arguments);
+      status = diff_side_close(&sides[1]);
+    }
+    if (diff_side_close(&sides[0]) != CLI_OK)
+      status = CLI_FAILURE;
+  }
+  free(sides);
+  return r < 0 || r == 2 || (r == 0 && status != CLI_OK) ? DIFF_TROUBLE : r == 1 ? DIFF_DIFFERENT : DIFF_EQUAL;
+}
+
+/* ---- the command line ---- */
+
+enum {
+  KEY_THREAD = 0x100,
+  KEY_BEFORE,
+  KEY_AFTER,
+  KEY_RESYNC,
+  KEY_LIMIT,
+  KEY_TOP,
+  KEY_NO_COUNTS,
+  KEY_NO_SYMBOLS,
+  KEY_NO_DEMANGLE
+};
+
+static const struct argp_option options[] = {
+  {"thread", KEY_THREAD, "N[:M]", 0, "Only thread N of A, with thread M of B (N): numbers that 'lbr stat' lists", 0},
+  {"before", KEY_BEFORE, "N", 0, "Show N branches that both took before they part (8)", 0},
+  {"after", KEY_AFTER, "N", 0, "Show N branches of each after that (8)", 0},
+  {"resync", KEY_RESYNC, NULL, 0, "Go on where they come together again", 0},
+  {"limit", KEY_LIMIT, "N", 0, "With --resync: stop after N differences of a thread (10)", 0},
+  {"top", KEY_TOP, "N", 0, "Show N functions whose counts changed most (10)", 0},
+  {"no-counts", KEY_NO_COUNTS, NULL, 0, "No counts of functions: the traces need not be read again", 0},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Files and offsets only; the files that the traces name are not opened", 0},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
+  {"json", 'j', NULL, 0, "Print JSON", 0},
+  {0},
+};
+
+static void thread_option(struct diff_arguments *arguments, char *argument, struct argp_state *state)
+{
+  char *colon = strchr(argument, ':');
+
+  if (colon)
+    *colon++ = '\0';
+  arguments->streams[0] = (uint32_t)filter_option_number("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
+  arguments->streams[1] =
+    (uint32_t)filter_option_number("--thread", colon ? colon : argument, LB_TRACE_STREAMS_MAX - 1, state);
+}
+
+static void file_add(struct diff_arguments *arguments, const char *name, struct argp_state *state)
+{
+  if (arguments->files[1])
+    argp_error(state, "two traces are compared, not more");
+  arguments->files[arguments->files[0] != NULL] = name;
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct diff_arguments *arguments = state->input;
+
+  switch (key) {
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &arguments->filter;
+    return 0;
+  case KEY_THREAD:
+    thread_option(arguments, argument, state);
+    return 0;
+  case KEY_BEFORE:
+    arguments->before = (uint32_t)filter_option_number("--before", argument, DIFF_SHOWN_MAX, state);
+    return 0;
+  case KEY_AFTER:
+    arguments->after = (uint32_t)filter_option_number("--after", argument, DIFF_SHOWN_MAX, state);
+    return 0;
+  case KEY_RESYNC:
+    arguments->is_resync = true;
+    return 0;
+  case KEY_LIMIT:
+    arguments->limit = filter_option_number("--limit", argument, UINT64_MAX, state);
+    return 0;
+  case KEY_TOP:
+    arguments->top = (uint32_t)filter_option_number("--top", argument, 10000, state);
+    return 0;
+  case KEY_NO_COUNTS:
+    arguments->has_counts = false;
+    return 0;
+  case KEY_NO_SYMBOLS:
+    arguments->has_symbols = false;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    arguments->is_mangled = true;
+    return 0;
+  case 'j':
+    arguments->is_json = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    file_add(arguments, argument, state);
+    return 0;
+  case ARGP_KEY_END:
+    if (!arguments->files[1])
+      argp_error(state, "two traces are wanted");
+    if (report_filter_needs_names(&arguments->filter.filter) && !arguments->has_symbols)
+      argp_error(state, "functions and modules cannot be looked for with --no-symbols");
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp diff_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "A B",
+  .doc =
+    "Compare two recorded runs: where they part for the first time, thread by thread, with what both did before and "
+    "each did after, and the functions whose exact counts changed most. Where the programs lay in memory does not "
+    "matter.\v"
+    "Exit status: 0 if the runs are the same, 1 if they differ, 2 for trouble: a command line that makes no sense, "
+    "a trace that cannot be read, or branches that are missing, so that nobody can tell.",
+  .children = filter_branches,
+};
+
+int cmd_diff(int argc, char **argv)
+{
+  struct diff_arguments arguments = {
+    .streams = {LB_TRACE_ALL, LB_TRACE_ALL},
+    .before = 8,
+    .after = 8,
+    .top = 10,
+    .limit = 10,
+    .has_symbols = true,
+    .has_counts = true,
+  };
+
+  int status;
+
+  filter_options_init(&arguments.filter);
+  argp_parse(&diff_argp, argc, argv, 0, NULL, &arguments);
+  status = diff_run(&arguments);
+  filter_options_done(&arguments.filter);
+  return status;
+}

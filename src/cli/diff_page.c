@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `lbr diff` prints of branches: where they come from and where they go, as function+offset and file:line.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/diff_side.h"
+#include "symbol/symbol.h"
+
+#define PLACE_MAX 1400
+
+/* file:line of a place; people get the last part of the path. */
+static void line_text(char *text, size_t size, const struct symbol_place *place, bool is_whole)
+{
+  const char *file = place->frame_count ? place->frames[0].file : NULL;
+  const char *slash = file && !is_whole ? strrchr(file, '/') : NULL;
+
+  if (file && place->frames[0].line)
+    snprintf(text, size, "%.1000s:%u", slash && slash[1] ? slash + 1 : file, place->frames[0].line);
+  else
+    *text = '\0';
+}
+
+static bool place_find(const struct diff_side *side, uint64_t address, struct report_name *ret_name,
+                       struct symbol_place *ret_place)
+{
+  struct report_location location = report_names_locate(side->names, side->space, address);
+
+  return report_names_symbol(side->names, &location, ret_name) && report_names_place(side->names, &location, ret_place);
+}
+
+/* "main+0x17 main.c:12", or an address. */
+static void place_text(char *text, size_t size, const struct diff_side *side, uint64_t address)
+{
+  struct symbol_place place;
+  struct report_name name;
+  char line[1100];
+
+  if (!place_find(side, address, &name, &place)) {
+    snprintf(text, size, "0x%llx", (unsigned long long)address);
+    return;
+  }
+  line_text(line, sizeof(line), &place, false);
+  snprintf(text, size, "%s+0x%llx%s%s", name.symbol ? name.symbol : name.module, (unsigned long long)name.offset,
+           *line ? " " : "", line);
+}
+
+static void put_end_json(struct page *page, const struct diff_side *side, const char *key, uint64_t address)
+{
+  struct symbol_place place;
+  struct report_name name;
+  char line[1100];
+
+  page_section(page, key, NULL);
+  page_put_hex(page, "address", address);
+  if (place_find(side, address, &name, &place)) {
+    line_text(line, sizeof(line), &place, true);
+    page_put(page, "symbol", name.symbol);
+    page_put(page, "module", name.module);
+    page_put_hex(page, "offset", name.offset);
+    page_put(page, "line", *line ? line : NULL);
+  }
+  page_section_end(page);
+}
+
+static void put_end(struct page *page, const struct diff_side *side, const char *key, uint64_t address)
+{
+  char text[PLACE_MAX];
+
+  if (page->is_json) {
+    put_end_json(page, side, key, address);
+    return;
+  }
+  place_text(text, sizeof(text), side, address);
+  page_put(page, key, text);
+}
+
+static void put_branches_json(struct page *page, const struct diff_side *side, const char *key,
+                              const struct report_diff_branch *branches, size_t count)
+{
+  page_array(page, key);
+  for (size_t i = 0; i < count; i++) {
+    page_section(page, NULL, NULL);
+    page_put_number(page, "number", branches[i].number);
+    put_end(page, side, "from", report_from(&branches[i].branch));
+    put_end(page, side, "to", report_to(&branches[i].branch));
+    page_put(page, "kind", lb_branch_kind_name(branches[i].branch.kind));
+    page_section_end(page);
+  }
+  page_array_end(page);
+}
+
+void diff_put_branches(struct page *page, const struct diff_side *side, const char *key, const char *title,
+                       const struct report_diff_branch *branches, size_t count)
+{
+  static const struct page_column columns[] = {{"number", 12}, {"kind", 10}, {"branch", 0}, {NULL, 0}};
+
+  if (page->is_json) {
+    put_branches_json(page, side, key, branches, count);
+    return;
+  }
+  page_heading(page, title);
+  page_table(page, key, columns);
+  for (size_t i = 0; i < count; i++) {
+    char from[PLACE_MAX], to[PLACE_MAX];
+
+    place_text(from, sizeof(from), side, report_from(&branches[i].branch));
+    place_text(to, sizeof(to), side, report_to(&branches[i].branch));
+    page_row(page, false);
+    page_put_number(page, "number", branches[i].number);
+    page_put(page, "kind", lb_branch_kind_name(branches[i].branch.kind));
+    page_putf(page, "branch", "%s -> %s", from, to);
+    page_row_end(page);
+  }
+  page_table_end(page);
+}
+
+/* "the jcc at main+0x17 main.c:12" */
+static void branch_text(char *text, size_t size, const struct diff_side *side, const struct report_diff_branch *branch)
+{
+  char from[PLACE_MAX];
+
+  place_text(from, sizeof(from), side, report_from(&branch->branch));
+  snprintf(text, size, "the %s at %s", lb_branch_kind_name(branch->branch.kind), from);
+}
+
+/* Both ran on from the same place. The branch that comes first in the code is the one that only one of them took; if it
+ * is the same, it went to different places. Among branches that were chosen nobody can tell. */
+static void parting_text(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
+                         const struct report_diff_branch *other)
+{
+  bool is_straight = one->from.id == other->from.id && !sides[0].filter;
+  bool is_same = one->from.id == other->from.id && one->from.address == other->from.address;
+  bool is_one = one->from.address <= other->from.address;
+  char what[2][PLACE_MAX + 32], to[2][PLACE_MAX];
+  bool is_event = report_kind_is_event((is_one ? one : other)->branch.kind);
+
+  branch_text(what[0], sizeof(what[0]), &sides[0], one);
+  branch_text(what[1], sizeof(what[1]), &sides[1], other);
+  place_text(to[0], sizeof(to[0]), &sides[0], report_to(&one->branch));
+  place_text(to[1], sizeof(to[1]), &sides[1], report_to(&other->branch));
+  if (is_same)
+    snprintf(text, size, "%s goes to %s in A and to %s in B", what[0], to[0], to[1]);
+  else if (is_straight)
+    snprintf(text, size, "%c %s %s; %c %s", is_one ? 'A' : 'B', is_event ? "is interrupted by" : "takes", what[!is_one],
+             is_one ? 'B' : 'A', is_event ? "is not" : "goes past it");
+  else
+    snprintf(text, size, "A takes %s to %s, B %s to %s", what[0], to[0], what[1], to[1]);
+}
+
+void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct report_diff_branch *one,
+                      const struct report_diff_branch *other)
+{
+  char text[5 * PLACE_MAX];
+
+  if (one && other)
+    parting_text(text, sizeof(text), sides, one, other);
+  else
+    snprintf(text, sizeof(text), "%c ends; %c goes on", one ? 'B' : 'A', one ? 'A' : 'B');
+  page_put(page, "why", text);
+}
+
+void diff_thread_text(char *text, size_t size, const struct diff_side *side, uint32_t number)
+{
+  struct report_stream stream;
+
+  if (side->names && report_names_stream(side->names, number, &stream) && *stream.name)
+    snprintf(text, size, "thread %u (%.200s)", number, stream.name);
+  else
+    snprintf(text, size, "thread %u", number);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One of the two traces of `lbr diff`: what is in it, and the branches of one stream, with their keys.
+ */
+#include "cli/diff_side.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+static int side_complain(const struct diff_side *side, int error)
+{
+  cli_error("%s: %s", side->input.name, lb_strerror(error));
+  return error;
+}
+
+/* ---- what is in it ---- */
+
+static int threads_add(struct diff_side *side, const struct lb_trace_stream *stream)
+{
+  while (stream->number >= side->thread_count) {
+    struct diff_thread *threads =
+      array_grow(side->threads, sizeof(*threads), side->thread_count, &side->thread_capacity);
+
+    if (!threads)
+      return -ENOMEM;
+    side->threads = threads;
+    threads[side->thread_count++] = (struct diff_thread){.partner = LB_TRACE_ALL};
+  }
+  free(side->threads[stream->number].name);
+  side->threads[stream->number].name = strdup(stream->name);
+  return side->threads[stream->number].name ? 0 : -ENOMEM;
+}
+
+static int side_describe(struct diff_side *side)
+{
+  struct lb_trace_record record;
+  int r = trace_input_tail(&side->input, LB_TRACE_ALL, 0);
+
+  while (r >= 0 && (r = trace_input_next(&side->input, &record)) > 0) {
+    r = report_diff_files_record(&side->files, &record);
+    if (r >= 0 && record.type == LB_TRACE_STREAM)
+      r = threads_add(side, &record.stream);
+    if (record.type == LB_TRACE_META && !strcmp(record.meta.key, "source"))
+      side->is_process = !strcmp(record.meta.value, "process");
+    if (r < 0)
+      return side_complain(side, r);
+  }
+  for (uint32_t i = 0; r >= 0 && i < side->thread_count; i++) {
+    r = trace_stream_length(&side->input, i, &side->threads[i].length);
+    r = r == LB_E_NO_ENTRY ? 0 : r;
+  }
+  return r;
+}
+
+int diff_side_open(struct diff_side *side, const char *name)
+{
+  int r;
+
+  *side = (struct diff_side){.is_process = true};
+  r = trace_input_open(&side->input, name);
+  if (r < 0)
+    return r;
+  r = side_describe(side);
+  if (r < 0)
+    diff_side_close(side);
+  return r;
+}
+
+int diff_side_close(struct diff_side *side)
+{
+  for (size_t i = 0; i < side->thread_count; i++)
+    free(side->threads[i].name);
+  free(side->threads);
+  free(side->queue);
+  report_diff_files_done(&side->files);
+  report_diff_keys_free(side->keys);
+  report_filter_free(side->filter);
+  report_names_free(side->names);
+  return trace_input_close(&side->input);
+}
+
+/* ---- a stream ---- */
+
+/* Names are made anew for a trace in which things move: they are right in the order of the file only. */
+static int names_begin(struct diff_side *side, const struct diff_side *other, const struct diff_arguments *arguments)
+{
+  int r = 0;
+
+  if (side->names && !side->stream.is_sequential)
+    return 0;
+  report_diff_keys_free(side->keys);
+  report_filter_free(side->filter);
+  report_names_free(side->names);
+  side->keys = NULL;
+  side->filter = NULL;
+  side->names = NULL;
+  r = report_names_new(arguments->has_symbols ? &side->input.files : NULL, &side->names);
+  if (r < 0)
+    return r;
+  if (arguments->is_mangled)
+    report_names_keep_mangled(side->names);
+  if (!report_filter_is_empty(&arguments->filter.filter))
+    r = report_filter_new(&arguments->filter.filter, side->names, &side->filter);
+  return r < 0 ? r : report_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);
+}
+
+int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_arguments *arguments,
+                    uint32_t number)
+{
+  int r = trace_stream_begin(&side->stream, &side->input, number, 0);
+
+  if (r < 0)
+    return r == LB_E_NO_ENTRY ? side_complain(side, r) : r;
+  side->batch.count = 0;
+  side->queue_at = side->queue_count = 0;
+  side->is_over = false;
+  side->gap = (struct lb_trace_gap){.reason = LB_TRACE_GAP_REASONS};
+  r = names_begin(side, other, arguments);
+  return r < 0 ? side_complain(side, r) : 0;
+}
+
+/* A batch out of a record: all of it, or what passes the filter. */
+static void batch_take(struct diff_side *side, const struct lb_trace_branches *branches)
+{
+  uint16_t places[LB_TRACE_BATCH_MAX];
+
+  side->space = report_names_space(side->names, branches->stream);
+  side->batch.branches = branches->branches;
+  side->batch.numbers = NULL;
+  side->batch.first = branches->first;
+  side->batch.count = branches->count;
+  if (!side->filter)
+    return;
+  side->batch.count = report_filter_branches(side->filter, branches, places);
+  for (size_t i = 0; i < side->batch.count; i++) {
+    side->picked[i] = branches->branches[places[i]];
+    side->numbers[i] = branches->first + places[i];
+  }
+  side->batch.branches = side->picked;
+  side->batch.numbers = side->numbers;
+}
+
+/* What a record tells of streams, modules and code. */
+static int record_learn(struct diff_side *side, const struct lb_trace_record *record)
+{
+  int r = report_names_record(side->names, record);
+
+  if (r >= 0 && side->filter)
+    r = report_filter_record(side->filter, record);
+  return r < 0 ? side_complain(side, r) : 0;
+}
+
+/* Gets a batch. Returns 1, 0 when the stream is over, or negative. */
+static int batch_get(struct diff_side *side)
+{
+  struct lb_trace_record record;
+  int r = 0;
+
+  while (!side->is_over && (r = trace_stream_next(&side->stream, &record)) > 0) {
+    if (record.type == LB_TRACE_BRANCHES) {
+      batch_take(side, &record.branches);
+      if (side->batch.count)
+        return 1;
+      continue;
+    }
+    if (record.type == LB_TRACE_GAP) {
+      side->gap = record.gap;
+      break;
+    }
+    r = record_learn(side, &record);
+    if (r < 0)
+      return r;
+  }
+  side->is_over = true;
+  return r < 0 ? r : 0;
+}
+
+/* A branch of the batch, from its start. */
+static struct report_diff_branch batch_branch(const struct diff_side *side, size_t at)
+{
+  const struct lb_branch *branch = &side->batch.branches[at];
+
+  return (struct report_diff_branch){
+    .number = side->batch.numbers ? side->batch.numbers[at] : side->batch.first + at,
+    .branch = *branch,
+    .from = report_diff_key(side->keys, side->space, report_from(branch)),
+    .to = report_diff_key(side->keys, side->space, report_to(branch)),
+  };
+}
+
+/* Passes over so many; the number may be negative, right after it was passed over. */
+static void batch_pass(struct diff_side *side, ptrdiff_t count)
+{
+  side->batch.first += (uint64_t)count;
+  side->batch.count -= (size_t)count;
+  side->batch.branches += count;
+  if (side->batch.numbers)
+    side->batch.numbers += count;
+}
+
+/* The next branch of the trace itself. */
+static int branch_get(struct diff_side *side, struct report_diff_branch *branch)
+{
+  int r = side->batch.count ? 1 : batch_get(side);
+
+  if (r <= 0)
+    return r;
+  *branch = batch_branch(side, 0);
+  batch_pass(side, 1);
+  return 1;
+}
+
+int diff_side_next(struct diff_side *side, struct report_diff_branch *ret_branch)
+{
+  side->is_from_queue = side->queue_at < side->queue_count;
+  if (!side->is_from_queue)
+    return branch_get(side, ret_branch);
+  *ret_branch = side->queue[side->queue_at++];
+  return 1;
+}
+
+void diff_side_put_back(struct diff_side *side)
+{
+  if (side->is_from_queue)
+    side->queue_at--;
+  else
+    batch_pass(side, -1);
+}
+
+static inline bool key_is(struct report_diff_key one, struct report_diff_key other)
+{
+  return one.address == other.address && one.id == other.id;
+}
+
+static inline bool branches_are_same(const struct diff_side sides[2], size_t at)
+{
+  const struct diff_side *a = &sides[0], *b = &sides[1];
+  const struct lb_branch *one = &a->batch.branches[at], *other = &b->batch.branches[at];
+
+  return one->kind == other->kind &&
+         key_is(report_diff_key(a->keys, a->space, report_from(one)),
+                report_diff_key(b->keys, b->space, report_from(other))) &&
+         key_is(report_diff_key(a->keys, a->space, report_to(one)),
+                report_diff_key(b->keys, b->space, report_to(other)));
+}
+
+size_t diff_sides_pass(struct diff_side sides[2], struct report_diff_branch *ret_last, size_t most, size_t *ret_count)
+{
+  size_t limit = sides[0].batch.count < sides[1].batch.count ? sides[0].batch.count : sides[1].batch.count, same = 0;
+
+  if (diff_side_queued(&sides[0]) || diff_side_queued(&sides[1]))
+    limit = 0;
+  while (same < limit && branches_are_same(sides, same))
+    same++;
+  *ret_count = same < most ? same : most;
+  for (size_t i = 0; i < *ret_count; i++)
+    ret_last[i] = batch_branch(&sides[0], same - *ret_count + i);
+  batch_pass(&sides[0], (ptrdiff_t)same);
+  batch_pass(&sides[1], (ptrdiff_t)same);
+  return same;
+}
+
+int diff_side_fill(struct diff_side *side)
+{
+  int r = 1;
+
+  if (!side->queue)
+    side->queue = calloc(DIFF_WINDOW, sizeof(*side->queue));
+  if (!side->queue)
+    return side_complain(side, -ENOMEM);
+  if (side->queue_at)
+    memmove(side->queue, side->queue + side->queue_at, diff_side_queued(side) * sizeof(*side->queue));
+  side->queue_count -= side->queue_at;
+  side->queue_at = 0;
+  while (side->queue_count < DIFF_WINDOW && (r = branch_get(side, &side->queue[side->queue_count])) > 0)
+    side->queue_count++;
+  return r < 0 ? r : 0;
+}
+
+void diff_side_drop(struct diff_side *side, size_t count)
+{
+  size_t queued = diff_side_queued(side);
+
+  side->queue_at += count < queued ? count : queued;
+}
