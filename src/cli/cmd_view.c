@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr view: a trace as a page for a browser.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/trace_input.h"
+#include "cli/view_output.h"
+
+#define SPAN 1000000u /* branches around a place, if nothing else is said */
+
+struct view_arguments {
+  const char *file, *output, *around;
+  uint32_t stream;
+  uint64_t from, to, span, merge, size;
+  bool has_symbols, has_source;
+};
+
+/* A trace while a page is made of it. */
+struct view_run {
+  struct trace_input input;
+  struct report_names *names;
+  struct report_code *code;
+  struct report_view *view;
+  struct progress progress;
+  uint64_t branches; /* of this reading */
+};
+
+static int run_fail(struct view_run *run, int error)
+{
+  progress_end(&run->progress);
+  cli_error("%s: %s", run->input.name, lb_strerror(error));
+  return error;
+}
+
+/* ---- reading ---- */
+
+static void run_progress(struct view_run *run, const struct lb_trace_record *record)
+{
+  if (record->type == LB_TRACE_BRANCHES)
+    run->branches += record->branches.count;
+  else if (record->type == LB_TRACE_COUNTED)
+    run->branches += record->counted.count;
+  progress_show(&run->progress, run->branches);
+}
+
+static int counts_read(struct view_run *run, struct report_counts *counts)
+{
+  struct lb_trace_record record;
+  int r;
+
+  progress_begin(&run->progress, run->input.reader);
+  lb_trace_reader_count(run->input.reader, LB_TRACE_ALL);
+  while ((r = trace_input_next(&run->input, &record)) > 0) {
+    r = report_counts_record(counts, run->input.reader, &record);
+    if (r < 0)
+      return run_fail(run, r);
+    run_progress(run, &record);
+  }
+  progress_end(&run->progress);
+  if (r >= 0)
+    r = report_counts_end(counts, run->input.reader);
+  if (r >= 0)
+    r = report_view_counts(run->view, counts);
+  return r == -ENOMEM ? run_fail(run, r) : r;
+}
+
+/* The counts are gone before the calls come: they need memory, too. */
+static int run_counts(struct view_run *run)
+{
+  struct report_counts *counts;
+  int r = report_counts_new(run->names, run->code, &counts);
+
+  if (r < 0)
+    return run_fail(run, r);
+  r = counts_read(run, counts);
+  report_counts_free(counts);
+  return r;
+}
+
+static int run_calls(struct view_run *run)
+{
+  struct lb_trace_record record;
+  int r;
+
+  run->branches = 0;
+  progress_begin(&run->progress, run->input.reader);
+  lb_trace_reader_rewind(run->input.reader);
+  while ((r = trace_input_next(&run->input, &record)) > 0) {
+    r = report_view_record(run->view, &record);
+    if (r < 0)
+      return run_fail(run, r);
+    run_progress(run, &record);
+  }
+  progress_end(&run->progress);
+  if (r < 0)
+    return r;
+  r = report_view_end(run->view);
+  return r < 0 ? run_fail(run, r) : r;
+}
+
+/* ---- --around ---- */
+
+struct finder {
+  const struct view_arguments *arguments;
+  struct report_calls *calls;
+  uint32_t function; /* the last that was looked at, */
+  bool is_wanted;    /* and whether it is the one */
+  struct report_call found;
+  bool is_found;
+};
+
+static int finder_take(void *data, const struct report_call *call)
+{
+  struct finder *finder = data;
+  struct report_called called;
+
+  if (!call->is_enter || (finder->arguments->stream != LB_TRACE_ALL && finder->arguments->stream != call->stream))
+    return 0;
+  if (call->function != finder->function) {
+    finder->function = call->function;
+    finder->is_wanted = report_calls_function(finder->calls, call->function, &called) && called.symbol &&
+                        report_symbol_is(called.symbol, NULL, finder->arguments->around);
+  }
+  if (!finder->is_wanted)
+    return 0;
+  finder->found = *call;
+  finder->is_found = true;
+  return -ECANCELED;
+}
+
+/* Reads up to the first call of the function. */
+static int finder_read(struct view_run *run, struct finder *finder)
+{
+  struct lb_trace_record record;
+  int r;
+
+  progress_begin(&run->progress, run->input.reader);
+  while ((r = trace_input_next(&run->input, &record)) > 0) {
+    r = report_calls_record(finder->calls, &record);
+    if (r < 0)
+      break;
+    run_progress(run, &record);
+  }
+  progress_end(&run->progress);
+  lb_trace_reader_rewind(run->input.reader);
+  return r == -ECANCELED ? 0 : r;
+}
+
+static int function_find(struct view_run *run, struct view_arguments *arguments, uint64_t *ret_branch)
+{
+  struct finder finder = {.arguments = arguments, .function = UINT32_MAX};
+  struct report_names *names = NULL;
+  int r = report_names_new(&run->input.files, &names);
+
+  if (r >= 0)
+    r = report_calls_new(names, NULL, finder_take, &finder, &finder.calls);
+  if (r >= 0)
+    r = finder_read(run, &finder);
+  report_calls_free(finder.calls);
+  report_names_free(names);
+  if (r < 0)
+    return r == -ENOMEM ? run_fail(run, r) : r;
+  if (!finder.is_found) {
+    cli_error("%s: no call of '%s'; 'lbr stat' lists functions", run->input.name, arguments->around);
+    return LB_E_NO_ENTRY;
+  }
+  arguments->stream = finder.found.stream;
+  *ret_branch = finder.found.branch;
+  return 0;
+}
+
+static int around_find(struct view_run *run, struct view_arguments *arguments)
+{
+  uint64_t branch, half = arguments->span / 2;
+
+  if (!arguments->around)
+    return 0;
+  if (number_parse(arguments->around, &branch) < 0) {
+    int r = function_find(run, arguments, &branch);
+
+    if (r < 0)
+      return r;
+  }
+  arguments->from = branch > half ? branch - half : 0;
+  arguments->to = branch < UINT64_MAX - half ? branch + half : UINT64_MAX;
+  return 0;
+}
+
+/* ---- the command ---- */
+
+static int run_begin(struct view_run *run, struct view_arguments *arguments)
+{
+  struct report_view_options options = {
+    .files = arguments->has_source ? &run->input.files : NULL,
+    .file = run->input.name,
+    .merge = arguments->merge,
+    .size = arguments->size,
+  };
+  int r = around_find(run, arguments);
+
+  if (r < 0)
+    return r;
+  r = report_names_new(arguments->has_symbols ? &run->input.files : NULL, &run->names);
+  if (r >= 0)
+    r = report_code_new(run->names, &run->code);
+  options.names = run->names;
+  options.code = run->code;
+  options.stream = arguments->stream;
+  options.from = arguments->from;
+  options.to = arguments->to;
+  if (r >= 0)
+    r = report_view_new(&options, &run->view);
+  return r < 0 ? run_fail(run, r) : r;
+}
+
+static int stream_check(struct view_run *run, uint32_t stream)
+{
+  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&run->input, stream, 0);
+
+  if (r == LB_E_NO_ENTRY)
+    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", run->input.name, stream);
+  if (r >= 0)
+    lb_trace_reader_rewind(run->input.reader);
+  return r;
+}
+
+static int view_run(struct view_arguments *arguments)
+{
+  struct view_run run = {0};
+  int r, status;
+
+  if (trace_input_open(&run.input, arguments->file) < 0)
+    return CLI_FAILURE;
+  r = stream_check(&run, arguments->stream);
+  if (r >= 0)
+    r = run_begin(&run, arguments);
+  if (r >= 0)
+    r = run_counts(&run);
+  if (r >= 0)
+    r = run_calls(&run);
+  if (r >= 0)
+    r = view_output_write(run.view, run.input.name, arguments->output);
+  report_view_free(run.view);
+  report_code_free(run.code);
+  report_names_free(run.names);
+  status = trace_input_close(&run.input);
+  return r < 0 ? CLI_FAILURE : status;
+}
+
+/* ---- the command line ---- */
+
+enum {
+  KEY_THREAD = 0x100,
+  KEY_FROM,
+  KEY_TO,
+  KEY_AROUND,
+  KEY_SPAN,
+  KEY_DETAIL,
+  KEY_SIZE,
+  KEY_NO_SYMBOLS,
+  KEY_NO_SOURCE
+};
+
+static const struct argp_option options[] = {
+  {"output", 'o', "FILE", 0, "The page (default: the trace's name with .html, in this folder); - for stdout", 0},
+  {"from", KEY_FROM, "N", 0, "Timeline from this branch on, by its number in its thread", 0},
+  {"to", KEY_TO, "N", 0, "Timeline up to this branch", 0},
+  {"around", KEY_AROUND, "WHERE", 0, "Timeline around a branch, or around the first call of a function", 0},
+  {"span", KEY_SPAN, "N", 0, "How many branches --around shows (default 1000000)", 0},
+  {"thread", KEY_THREAD, "N", 0, "Timeline of this thread only; 'lbr stat' lists them", 0},
+  {"detail", KEY_DETAIL, "N", 0, "Merge calls of fewer than N branches, for a smaller page", 0},
+  {"size", KEY_SIZE, "MB", 0, "So many megabytes at most (default 20); short calls are merged until it fits", 0},
+  {"no-source", KEY_NO_SOURCE, NULL, 0, "Leave out source files", 0},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 0},
+  {0},
+};
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t min, uint64_t max,
+                              struct argp_state *state)
+{
+  uint64_t value = 0;
+
+  if (*argument == '-' || number_parse(argument, &value) < 0 || value < min || value > max)
+    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)min,
+               (unsigned long long)max, argument);
+  return value;
+}
+
+static void arguments_check(const struct view_arguments *arguments, struct argp_state *state)
+{
+  if (!arguments->file)
+    argp_error(state, "a trace is wanted");
+  if (arguments->around && (arguments->from || arguments->to != UINT64_MAX))
+    argp_error(state, "--around or --from and --to, not both");
+  if (arguments->from >= arguments->to)
+    argp_error(state, "--from must be less than --to");
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct view_arguments *arguments = state->input;
+
+  switch (key) {
+  case 'o':
+    arguments->output = argument;
+    return 0;
+  case KEY_THREAD:
+    arguments->stream = (uint32_t)number_option("--thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
+    return 0;
+  case KEY_FROM:
+    arguments->from = number_option("--from", argument, 0, UINT64_MAX - 1, state);
+    return 0;
+  case KEY_TO:
+    arguments->to = number_option("--to", argument, 1, UINT64_MAX - 1, state);
+    return 0;
+  case KEY_AROUND:
+    arguments->around = argument;
+    return 0;
+  case KEY_SPAN:
+    arguments->span = number_option("--span", argument, 2, UINT64_MAX - 1, state);
+    return 0;
+  case KEY_DETAIL:
+    arguments->merge = number_option("--detail", argument, 0, UINT32_MAX, state);
+    return 0;
+  case KEY_SIZE:
+    arguments->size = number_option("--size", argument, REPORT_VIEW_SIZE_MIN >> 20, REPORT_VIEW_SIZE_MAX >> 20, state)
+                      << 20;
+    return 0;
+  case KEY_NO_SOURCE:
+    arguments->has_source = false;
+    return 0;
+  case KEY_NO_SYMBOLS:
+    arguments->has_symbols = false;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (arguments->file)
+      argp_error(state, "one trace at a time");
+    arguments->file = argument;
+    return 0;
+  case ARGP_KEY_END:
+    arguments_check(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp view_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE",
+  .doc =
+    "Make one page for a browser out of a trace: a timeline of all calls that can be zoomed, functions and edges with "
+    "exact counts, source with execution counts, and where the program died. The page needs no network.\v"
+    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was written, 2 for a "
+    "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
+  .children = cli_help,
+};
+
+int cmd_view(int argc, char **argv)
+{
+  struct view_arguments arguments = {
+    .stream = LB_TRACE_ALL,
+    .to = UINT64_MAX,
+    .span = SPAN,
+    .size = REPORT_VIEW_SIZE,
+    .has_symbols = true,
+    .has_source = true,
+  };
+
+  argp_parse(&view_argp, argc, argv, 0, NULL, &arguments);
+  return view_run(&arguments);
+}
