@@ -29,6 +29,14 @@ bench-process: build ## what lbr run and lbr record cost, beside valgrind and QE
 	@tools/install-deps bench || true
 	@bench/process --lbr $(BUILD)/lbr
 
+bench-read: build ## how fast the commands that read a trace are; ten minutes
+	@tools/install-deps bench || true
+	@bench/read --lbr $(BUILD)/lbr
+
+bench-bolt: build ## what BOLT gains from our profile; five minutes
+	@tools/install-deps bench || true
+	@bench/bolt --lbr $(BUILD)/lbr
+
 tidy: deps ## clang-tidy with the analysis that make test leaves out, on the build of the tests
 	@TIDY_DEEP=1 tests/tools/check-tidy $(BUILD)/test-clang
 
@@ -46,4 +54,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test demo bench bench-process tidy fuzz install format clean
+.PHONY: help deps build test demo bench bench-process bench-read bench-bolt tidy fuzz install format clean

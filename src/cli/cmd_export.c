@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr export: a trace as a file that other tools read. The formats are those of src/export.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/filter_options.h"
+#include "cli/new_file.h"
+#include "cli/progress.h"
+#include "cli/trace_input.h"
+#include "export/export.h"
+
+#define GREAT (UINT64_C(1) << 30) /* bytes: a file of that size is worth a word before it is written */
+
+struct export_arguments {
+  const char *file, *output, *format;
+  bool is_quiet, is_mangled;
+  struct filter_options filter;
+  struct export_options options;
+};
+
+struct export_session {
+  struct trace_input input;
+  struct progress progress;
+};
+
+/* ---- its size ---- */
+
+/* Says what is great before it is written. Returns negative if there is no room for it. */
+static int size_check(const struct export_arguments *arguments, struct export_session *session,
+                      const struct new_file *output)
+{
+  uint64_t size = progress_branches(session->input.reader, arguments->options.stream);
+  struct statvfs room;
+
+  size *= arguments->options.format->bytes_per_branch;
+  if (!report_filter_is_empty(&arguments->filter.filter) || size < GREAT)
+    return 0;
+  if (output->temporary && fstatvfs(output->fd, &room) == 0 && size / room.f_frsize > room.f_bavail) {
+    cli_error(
+      "%s: this will take about %.1f GB, and there is no room for it; --thread, --function and the like make it "
+      "smaller",
+      output->name, (double)size / 1e9);
+    return -1;
+  }
+  if (!arguments->is_quiet)
+    cli_error("%s will take about %.1f GB; --thread, --function and the like make it smaller",
+              output->name ? output->name : "the export", (double)size / 1e9);
+  return 0;
+}
+
+static void size_tell(const struct new_file *output)
+{
+  if (output->size < 1000000)
+    fprintf(stderr, "lbr: wrote %s, %llu bytes\n", output->name, (unsigned long long)output->size);
+  else
+    fprintf(stderr, "lbr: wrote %s, %.1f MB\n", output->name, (double)output->size / 1e6);
+}
+
+/* ---- the command ---- */
+
+static int session_next(void *data, struct lb_trace_record *ret_record)
+{
+  struct export_session *session = data;
+
+  return trace_input_next(&session->input, ret_record);
+}
+
+static void session_progress(void *data, uint64_t branches)
+{
+  struct export_session *session = data;
+
+  progress_show(&session->progress, branches);
+}
+
+static void export_complain(const struct export_session *session, const struct new_file *output, int error,
+                            const char *message)
+{
+  if (error == LB_E_NO_ENTRY && *message)
+    cli_error("%s: %s", session->input.name, message);
+  else if (!session->input.has_failed)
+    cli_error("%s: %s", output->name ? output->name : "standard output", lb_strerror(error));
+}
+
+static int export_write(const struct export_arguments *arguments, struct export_session *session,
+                        struct report_names *names)
+{
+  struct export_input input = {session->input.reader, session_next, session_progress, session, names};
+  char message[EXPORT_MESSAGE] = "";
+  struct new_file output;
+  int r = new_file_open(&output, arguments->file, arguments->output, arguments->options.format->suffix);
+
+  if (r >= 0)
+    r = size_check(arguments, session, &output);
+  if (r >= 0) {
+    progress_begin(&session->progress, session->input.reader);
+    r = export_run(&arguments->options, &input, &(struct export_sink){&output, new_file_write, new_file_rewrite},
+                   message);
+    progress_end(&session->progress);
+    r = new_file_close(&output, r);
+    if (r < 0)
+      export_complain(session, &output, r, message);
+    else if (*message)
+      cli_error("warning: %s", message);
+    if (r >= 0 && output.name && !arguments->is_quiet)
+      size_tell(&output);
+  } else {
+    new_file_close(&output, r);
+  }
+  new_file_done(&output);
+  return r;
+}
+
+static int export_command(const struct export_arguments *arguments)
+{
+  struct export_session session = {0};
+  struct report_names *names = NULL;
+  int r, status;
+
+  if (trace_input_open(&session.input, arguments->file) < 0)
+    return CLI_FAILURE;
+  r = report_names_new(&session.input.files, &names);
+  if (r < 0)
+    cli_error("%s: %s", session.input.name, lb_strerror(r));
+  if (r >= 0 && arguments->is_mangled)
+    report_names_keep_mangled(names);
+  if (r >= 0)
+    r = export_write(arguments, &session, names);
+  report_names_free(names);
+  status = trace_input_close(&session.input);
+  return r < 0 ? CLI_FAILURE : status;
+}
+
+/* ---- the command line ---- */
+
+enum { KEY_TO = 0x100, KEY_NO_DEMANGLE, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION };
+
+#define WINDOW_MAX 127u /* perf takes longer chains of branches for damaged ones */
+
+static const struct argp_option options[] = {
+  {"to", KEY_TO, "FORMAT", 0, "What to write; 'list' lists the formats", 0},
+  {"output", 'o', "FILE", 0, "Write to FILE, - for standard output (default: the trace's name with another ending)", 0},
+  {"window", KEY_WINDOW, "N", 0, "Branches in a sample, for perf and brstack (default 32)", 0},
+  {"all-sources", KEY_ALL_SOURCES, NULL, 0, "lcov: sources of the system, too", 0},
+  {"format-version", KEY_FORMAT_VERSION, "V", 0, "Of a format that has several", 0},
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Names of C++ as their files have them", 0},
+  {"quiet", 'q', NULL, 0, "Do not say what was written", 0},
+  {0},
+};
+
+static void formats_list(void)
+{
+  const struct export_format *format;
+
+  for (size_t i = 0; (format = export_format_get(i)); i++)
+    printf("%-12s %s\n", format->name, format->what);
+}
+
+static const struct export_format *format_option(const char *word, struct argp_state *state)
+{
+  const struct export_format *format = export_format_find(word);
+
+  if (!format)
+    argp_error(state, "no format '%s'; '--to list' lists the formats", word);
+  return format;
+}
+
+/* What is made of counts is about a whole binary, or all of them, and calls make sense only together: there is nothing
+ * that a filter could look at. */
+static void filter_check(const struct export_arguments *arguments, struct argp_state *state)
+{
+  const struct export_format *format = arguments->options.format;
+  const struct report_filter_options *filter = &arguments->filter.filter;
+
+  if (format->needs & EXPORT_COUNTS &&
+      (filter->kinds || filter->function_count || filter->from_count || filter->to_count || filter->module_count > 1))
+    argp_error(state, "--to %s takes --thread and one --module, and no other choice of branches", format->name);
+  if (!(format->needs & (EXPORT_COUNTS | EXPORT_BRANCHES)) && !report_filter_is_empty(filter))
+    argp_error(state, "--to %s takes --thread, and no other choice of branches", format->name);
+}
+
+static void arguments_finish(struct export_arguments *arguments, struct argp_state *state)
+{
+  if (!arguments->format)
+    argp_error(state, "--to FORMAT is wanted; '--to list' lists the formats");
+  if (!arguments->file)
+    argp_error(state, "a trace is wanted");
+  filter_check(arguments, state);
+  arguments->options.stream = arguments->filter.stream;
+  arguments->options.filter = &arguments->filter.filter;
+  if (arguments->filter.filter.module_count)
+    arguments->options.module = arguments->filter.filter.modules[0];
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct export_arguments *arguments = state->input;
+
+  switch (key) {
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &arguments->filter;
+    return 0;
+  case KEY_TO:
+    arguments->format = argument;
+    if (!strcmp(argument, "list")) {
+      formats_list();
+      exit(CLI_OK);
+    }
+    arguments->options.format = format_option(argument, state);
+    return 0;
+  case 'o':
+    arguments->output = argument;
+    return 0;
+  case KEY_WINDOW:
+    arguments->options.window = (unsigned)filter_option_number("--window", argument, WINDOW_MAX, state);
+    return 0;
+  case KEY_ALL_SOURCES:
+    arguments->options.has_all_sources = true;
+    return 0;
+  case KEY_FORMAT_VERSION:
+    arguments->options.version = argument;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    arguments->is_mangled = true;
+    return 0;
+  case 'q':
+    arguments->is_quiet = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (arguments->file)
+      argp_error(state, "one trace at a time");
+    arguments->file = argument;
+    return 0;
+  case ARGP_KEY_END:
+    arguments_finish(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp export_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "FILE",
+  .doc =
+    "Write a trace as a file that other tools read: perf, BOLT, AutoFDO, gcc, lcov, Perfetto, pprof and others.\v"
+    "Exit status: 0 if it was written, 1 if it was not, or if the trace is damaged or cut, 2 for a command line that "
+    "makes no sense. A file is written whole or not at all.",
+  .children = filter_export,
+};
+
+int cmd_export(int argc, char **argv)
+{
+  struct export_arguments arguments = {0};
+  int status;
+
+  filter_options_init(&arguments.filter);
+  argp_parse(&export_argp, argc, argv, 0, NULL, &arguments);
+  status = export_command(&arguments);
+  filter_options_done(&arguments.filter);
+  return status;
+}

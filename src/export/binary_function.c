@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions as BOLT sees them. Any symbol in code makes one, unless it lies within another: then it is only one more
+ * way in. A function reaches up to the next one. Names of local symbols are numbered in the order of addresses, all
+ * symbols counted, data too: "cmp/1", "cmp/2".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/binary.h"
+#include "symbol/symbol.h"
+
+/* ---- the symbols ---- */
+
+struct entries {
+  struct symbol_entry *list;
+  size_t count, capacity;
+};
+
+static int entry_take(void *data, const struct symbol_entry *entry)
+{
+  struct entries *entries = data;
+  struct symbol_entry *list;
+
+  if (!entry->name)
+    return 0;
+  list = array_grow(entries->list, sizeof(*list), entries->count, &entries->capacity);
+  if (!list)
+    return -ENOMEM;
+  entries->list = list;
+  list[entries->count++] = *entry;
+  return 0;
+}
+
+/* By address; functions first, then in the order of the file, which is the order of the names' places here: the names
+ * themselves need not be in that order, so the sort must be stable. */
+static int entry_compare(const struct symbol_entry *one, const struct symbol_entry *other)
+{
+  if (one->address != other->address)
+    return one->address < other->address ? -1 : 1;
+  return (int)other->is_function - (int)one->is_function;
+}
+
+static void entries_merge(struct symbol_entry *list, size_t count, struct symbol_entry *room)
+{
+  size_t half = count / 2, left = 0, right = half;
+
+  if (count < 2)
+    return;
+  entries_merge(list, half, room);
+  entries_merge(list + half, count - half, room);
+  for (size_t i = 0; i < count; i++)
+    if (right == count || (left < half && entry_compare(&list[left], &list[right]) <= 0))
+      room[i] = list[left++];
+    else
+      room[i] = list[right++];
+  memcpy(list, room, count * sizeof(*list));
+}
+
+/* ---- names ---- */
+
+/* How often a local name was met so far: a hash of the names, by their first symbol. */
+struct counter {
+  const char *name;
+  unsigned count;
+};
+
+static unsigned name_count(struct counter *counters, size_t size, const char *name)
+{
+  size_t hash = 5381;
+
+  for (const char *c = name; *c; c++)
+    hash = hash * 33 + (unsigned char)*c;
+  for (size_t i = hash % size;; i = (i + 1) % size) {
+    if (!counters[i].name)
+      counters[i].name = name;
+    if (!strcmp(counters[i].name, name))
+      return ++counters[i].count;
+  }
+}
+
+/* As BOLT has it. Blanks would end a name in its files, and a backslash escapes. */
+static char *name_make(const struct symbol_entry *entry, unsigned number)
+{
+  char *name = malloc(2 * strlen(entry->name) + 16), *end = name;
+
+  if (!name)
+    return NULL;
+  for (const char *c = entry->name; *c; c++) {
+    if (*c == ' ' || *c == '\\')
+      *end++ = '\\';
+    *end++ = *c;
+  }
+  *end = '\0';
+  if (entry->is_local)
+    sprintf(end, "/%u", number);
+  return name;
+}
+
+/* ---- functions ---- */
+
+/* Is this symbol inside the function before it, or a label in one whose size is not known? */
+static bool entry_is_inside(const struct binary_function *last, const struct symbol_entry *entry)
+{
+  if (!last || entry->address >= last->limit)
+    return false;
+  if (entry->address == last->start || entry->address < last->end)
+    return true;
+  return last->end == last->start && !entry->is_function && entry->is_local;
+}
+
+static int function_add(struct binary_functions *functions, const struct symbol_entry *entry, unsigned number)
+{
+  struct binary_function *last = functions->count ? &functions->functions[functions->count - 1] : NULL;
+  struct binary_function *list;
+
+  if (!entry->is_code || entry->address >= entry->limit)
+    return 0;
+  if (entry_is_inside(last, entry))
+    return entry->is_local && !entry->is_function ? 0 : tally_add(&functions->entries, entry->address, 0, 1);
+  list = array_grow(functions->functions, sizeof(*list), functions->count, &functions->capacity);
+  if (!list)
+    return -ENOMEM;
+  functions->functions = list;
+  if (functions->count && list[functions->count - 1].limit > entry->address)
+    list[functions->count - 1].limit = entry->address;
+  list[functions->count] = (struct binary_function){
+    .start = entry->address,
+    .end = entry->address + (entry->size < entry->limit - entry->address ? entry->size : entry->limit - entry->address),
+    .limit = entry->limit,
+    .name = name_make(entry, number),
+  };
+  return list[functions->count++].name ? 0 : -ENOMEM;
+}
+
+static int functions_make(struct binary_functions *functions, struct entries *entries)
+{
+  struct symbol_entry *room = calloc(entries->count + 1, sizeof(*room));
+  size_t size = 2 * entries->count + 1;
+  struct counter *counters = calloc(size, sizeof(*counters));
+  int r = room && counters ? 0 : -ENOMEM;
+
+  if (r >= 0)
+    entries_merge(entries->list, entries->count, room);
+  for (size_t i = 0; i < entries->count && r >= 0; i++) {
+    const struct symbol_entry *entry = &entries->list[i];
+    unsigned number = entry->is_local ? name_count(counters, size, entry->name) : 0;
+
+    r = function_add(functions, entry, number);
+  }
+  free(counters);
+  free(room);
+  return r;
+}
+
+int binary_functions_read(struct export_job *job, struct binary_functions *functions)
+{
+  struct symbol_module *module = NULL;
+  struct entries entries = {0};
+  uint32_t file;
+  int r = binary_open(job, &file, &module);
+
+  if (r < 0)
+    return r;
+  r = symbol_module_entries(module, entry_take, &entries);
+  if (r >= 0)
+    r = functions_make(functions, &entries);
+  if (r == LB_E_TOO_BIG)
+    r = export_fail(job, "%s has too many symbols", binary_name(job, file));
+  else if (r == LB_E_NO_SYMBOLS || (r >= 0 && !functions->count))
+    r = export_fail(job,
+                    "%s has no symbol table: BOLT needs one, and relocations, in the file itself; link it with "
+                    "-Wl,-q and do not strip it",
+                    binary_name(job, file));
+  free(entries.list);
+  symbol_module_close(module);
+  return r;
+}
+
+void binary_functions_done(struct binary_functions *functions)
+{
+  for (size_t i = 0; i < functions->count; i++)
+    free(functions->functions[i].name);
+  free(functions->functions);
+  tally_done(&functions->entries);
+  *functions = (struct binary_functions){0};
+}
+
+const struct binary_function *binary_functions_find(const struct binary_functions *functions, uint64_t address)
+{
+  size_t low = 0, high = functions->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (functions->functions[middle].start <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low && address < functions->functions[low - 1].limit ? &functions->functions[low - 1] : NULL;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums by pairs of addresses: items are added as they come, and put together when they are many. Then how often each
+ * instruction ran, which is one of those sums.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "export/binary.h"
+
+#define LOOSE_MAX (1u << 20) /* items before they are put together for the first time */
+
+static int item_compare(const void *one, const void *other)
+{
+  const struct tally_item *a = one, *b = other;
+
+  if (a->from != b->from)
+    return a->from < b->from ? -1 : 1;
+  return a->to < b->to ? -1 : a->to > b->to;
+}
+
+void tally_finish(struct tally *tally)
+{
+  size_t kept = 0;
+
+  if (tally->count)
+    qsort(tally->items, tally->count, sizeof(*tally->items), item_compare);
+  for (size_t i = 0; i < tally->count; i++)
+    if (kept && !item_compare(&tally->items[kept - 1], &tally->items[i]))
+      tally->items[kept - 1].count += tally->items[i].count;
+    else
+      tally->items[kept++] = tally->items[i];
+  tally->count = kept;
+}
+
+/* Makes room. What did not become less than half by being put together gets more of it: else it would be sorted again
+ * and again. */
+static int tally_grow(struct tally *tally)
+{
+  size_t full = tally->capacity;
+  struct tally_item *items;
+
+  if (tally->count >= LOOSE_MAX)
+    tally_finish(tally);
+  if (full && tally->count <= full / 2)
+    return 0;
+  items = array_grow(tally->items, sizeof(*items), full, &tally->capacity);
+  if (!items)
+    return -ENOMEM;
+  tally->items = items;
+  return 0;
+}
+
+int tally_add(struct tally *tally, uint64_t from, uint64_t to, uint64_t count)
+{
+  if (tally->count == tally->capacity && tally_grow(tally) < 0)
+    return -ENOMEM;
+  tally->items[tally->count++] = (struct tally_item){from, to, count};
+  return 0;
+}
+
+size_t tally_seek(const struct tally *tally, uint64_t from)
+{
+  size_t low = 0, high = tally->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (tally->items[middle].from < from)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void tally_done(struct tally *tally)
+{
+  free(tally->items);
+  *tally = (struct tally){0};
+}
+
+/* ---- instructions ---- */
+
+static int block_add(struct export_job *job, const struct report_block *block, struct tally *tally)
+{
+  struct report_location location = block->first;
+  struct report_instruction instruction;
+  int r = tally_add(tally, location.address, 0, block->executed);
+
+  while (r >= 0 && location.address < block->last && report_code_instruction(job->code, &location, &instruction) &&
+         instruction.length <= block->last - location.address) {
+    location.address += instruction.length;
+    r = tally_add(tally, location.address, 0, block->executed);
+  }
+  return r;
+}
+
+int binary_instructions(struct export_job *job, struct tally *tally)
+{
+  size_t count;
+  const struct report_block *blocks = report_counts_blocks(job->counts, &count);
+  uint32_t file;
+  int r = export_file(job, &file);
+
+  for (size_t i = 0; i < count && r >= 0; i++)
+    if (blocks[i].first.file == file)
+      r = block_add(job, &blocks[i], tally);
+  tally_finish(tally);
+  if (r >= 0 && !tally->count)
+    return export_fail(job, "nothing of %s ran in this trace: there is nothing to say about it",
+                       binary_name(job, file));
+  return r;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What timelines and profiles of calls say about a function.
+ */
+#ifndef EXPORT_CALLED_H
+#define EXPORT_CALLED_H
+
+#include "export/export.h"
+
+struct called {
+  const char *symbol; /* as it is shown: also of one without a symbol; good until the next question */
+  const char *source; /* the file that it is declared in; NULL: not known */
+  const char *module; /* NULL: it is in none */
+  unsigned line;      /* 0: not known */
+  struct report_location location;
+};
+
+/* The function with a number of report_calls; `name` is the caller's, for the symbol. Returns 0; LB_E_NO_ENTRY past the
+ * last; -ENOMEM. */
+int called_get(const struct export_job *job, uint32_t function, struct text *name, struct called *ret_called);
+
+/* At the end: warns if instructions were not counted, or (`stacks` not NULL) stacks are not whole. */
+void called_warn(struct export_job *job, const struct report_stacks *stacks);
+
+/* The name of a thread in words: "sh (thread 0)". Empties `text` first. Returns 0, or -ENOMEM. */
+int called_thread(const struct export_job *job, uint32_t stream, struct text *text);
+
+#endif

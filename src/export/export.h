@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Traces for other tools. One loop reads the trace (export.c); a format is a row of export.def and a file with a struct
+ * export_format: functions that are called as the trace is read. A format asks for what it needs: branches in their
+ * order, calls, or exact counts by location.
+ */
+#ifndef EXPORT_EXPORT_H
+#define EXPORT_EXPORT_H
+
+#include "base/base.h"
+#include "report/report.h"
+
+enum export_need {
+  EXPORT_BRANCHES = 1u << 0, /* `branches` is called, with what passes the filter */
+  EXPORT_CALLS = 1u << 1,    /* `call` is called */
+  EXPORT_COUNTS = 1u << 2,   /* `end` finds counts */
+};
+
+struct export_job;
+
+/* A format. Functions that it does not need are NULL. They return 0, or negative to stop; whatever is wrong with the
+ * trace, and not with the world, is said by export_fail. */
+struct export_format {
+  const char *name;
+  const char *what;          /* in a few words, for the list of formats */
+  const char *suffix;        /* of the file: ".fdata" */
+  unsigned needs;            /* enum export_need; BRANCHES and CALLS may go together, COUNTS goes alone */
+  bool wants_instructions;   /* calls come with numbers of instructions */
+  unsigned bytes_per_branch; /* in the file, about; 0: its size does not grow with the trace */
+  size_t state_size;         /* of job->state, which is zero at first */
+  int (*begin)(struct export_job *job);
+  /* Every record that describes the trace or is a gap, after names know it. */
+  int (*record)(struct export_job *job, const struct lb_trace_record *record);
+  int (*branches)(struct export_job *job, const struct lb_trace_branches *branches);
+  int (*call)(struct export_job *job, const struct report_call *call);
+  int (*end)(struct export_job *job);
+  void (*done)(struct export_job *job); /* frees what the state holds; also after a failure */
+};
+
+struct export_options {
+  const struct export_format *format;
+  const char *module; /* for profiles of one binary: as report_module_is. NULL: the program that was recorded first */
+  uint32_t stream;    /* this one only, or LB_TRACE_ALL */
+  const struct report_filter_options *filter; /* NULL: all */
+  bool has_all_sources;                       /* lcov: those of the system too */
+  unsigned window;                            /* branches in a sample; 0: what the format likes */
+  const char *version;                        /* of a format that has several; NULL: the usual */
+};
+
+/* Where it goes. */
+struct export_sink {
+  void *data;
+  int (*write)(void *data, const void *bytes, size_t size); /* all of it: 0, or -errno */
+  /* Writes over what was written before, which ends behind it. Returns as above; -ESPIPE: that cannot be done, as in a
+   * pipe. May be NULL. */
+  int (*rewrite)(void *data, uint64_t offset, const void *bytes, size_t size);
+};
+
+#define EXPORT_MESSAGE 256u
+
+struct export_job {
+  struct export_options options;
+  struct export_sink sink;
+  struct report_names *names;
+  struct report_code *code;
+  struct report_counts *counts; /* with EXPORT_COUNTS, in `end` */
+  struct report_calls *calls;   /* with EXPORT_CALLS */
+  void *state;                  /* of the format */
+  uint64_t branches;            /* that were read so far */
+  char message[EXPORT_MESSAGE]; /* why it failed, if it is not what the error says; or a warning */
+  struct text text;             /* the rest is export.c's: what has not been written yet */
+  struct report_filter *filter;
+  int error;
+};
+
+/* The formats, from 0 on; NULL past the last. The one with this name; NULL if there is none. */
+const struct export_format *export_format_get(size_t number);
+const struct export_format *export_format_find(const char *name);
+
+/* How far it is: is called now and then with the number of branches that were read. */
+typedef void export_progress(void *data, uint64_t branches);
+
+/* Gives the next record: as lb_trace_reader_next. */
+typedef int export_next(void *data, struct lb_trace_record *ret_record);
+
+struct export_input {
+  struct lb_trace_reader *reader;
+  export_next *next; /* reads from the reader; NULL: lb_trace_reader_next */
+  export_progress *progress;
+  void *data; /* handed to both */
+  struct report_names *names;
+};
+
+/* Reads the trace and writes the export. Returns 0; LB_E_NO_ENTRY, with a message: there is nothing in the trace that
+ * this format could say (no file is to be kept then); the error of the sink; an error of reading; -ENOMEM. The message
+ * is "" if the error says it all; after success it is a warning, or "". */
+int export_run(const struct export_options *options, const struct export_input *input, const struct export_sink *sink,
+               char ret_message[EXPORT_MESSAGE]);
+
+/* ---- for formats ---- */
+
+/* Write. An error is kept, and export_run returns it: nobody needs to look at it after each piece. */
+void export_put(struct export_job *job, const void *bytes, size_t size);
+void export_print(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void export_u8(struct export_job *job, unsigned value);
+void export_u16(struct export_job *job, unsigned value);
+void export_u32(struct export_job *job, uint32_t value);
+void export_u64(struct export_job *job, uint64_t value);
+void export_json(struct export_job *job, const char *string); /* quoted; "null" for NULL */
+
+/* Writes over what was written before, for a head that is known last; with a size of 0, asks if that can be done.
+ * Returns 0, -ESPIPE if it cannot, or another error, which is kept. */
+int export_rewrite(struct export_job *job, uint64_t offset, const void *bytes, size_t size);
+
+/* There is nothing to say. Returns LB_E_NO_ENTRY; the message is kept. */
+int export_fail(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* It is written, but whoever asked for it should know this: the last one is kept. */
+void export_warn(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The file that a profile of one binary is about. Returns its number, or LB_E_NO_ENTRY after export_fail: no module of
+ * that name ran. */
+int export_file(struct export_job *job, uint32_t *ret_file);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stacks in one line each, "a;b;c COUNT", for programs that draw flame graphs: what `lbr calls --folded` prints. The
+ * count is of instructions.
+ */
+#include "export/called.h"
+
+struct folded {
+  struct report_stacks *stacks;
+};
+
+static int folded_begin(struct export_job *job)
+{
+  struct folded *folded = job->state;
+
+  return report_stacks_new(&folded->stacks);
+}
+
+static int folded_call(struct export_job *job, const struct report_call *call)
+{
+  struct folded *folded = job->state;
+
+  return report_stacks_call(folded->stacks, call);
+}
+
+static int folded_end(struct export_job *job)
+{
+  struct folded *folded = job->state;
+  const struct report_stack *stack;
+  struct text line = {0};
+  size_t lines = 0;
+  int r = 0;
+
+  for (size_t i = 0; r >= 0 && (stack = report_stacks_get(folded->stacks, i)); i++) {
+    if (!stack->instructions)
+      continue;
+    line.length = 0;
+    r = report_stacks_fold(folded->stacks, (uint32_t)i, job->calls, &line);
+    export_put(job, line.data, line.length);
+    export_print(job, " %llu\n", (unsigned long long)stack->instructions);
+    lines++;
+  }
+  text_done(&line);
+  if (r >= 0 && !lines)
+    return export_fail(job, "there are no calls in it");
+  called_warn(job, folded->stacks);
+  return r;
+}
+
+static void folded_done(struct export_job *job)
+{
+  struct folded *folded = job->state;
+
+  report_stacks_free(folded->stacks);
+}
+
+const struct export_format export_format_folded = {
+  .name = "folded",
+  .what = "stacks with their instructions in one line each, for flame graphs",
+  .suffix = ".folded",
+  .needs = EXPORT_CALLS,
+  .wants_instructions = true,
+  .state_size = sizeof(struct folded),
+  .begin = folded_begin,
+  .call = folded_call,
+  .end = folded_end,
+  .done = folded_done,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a gcov profile is made of, while it is put together: functions, what is inlined into them where, and counts of
+ * their lines.
+ */
+#ifndef EXPORT_GCOV_TABLE_H
+#define EXPORT_GCOV_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gcov_kind {
+  GCOV_LINE,   /* of a function: its count is the greatest of its instructions' */
+  GCOV_TARGET, /* of an indirect call in a line: where it led, and how often */
+  GCOV_CALL,   /* what is inlined there; of the root, a function, with how often it was entered */
+};
+
+/* Something of an instance of a function. */
+struct gcov_item {
+  uint32_t parent; /* instance; 0: the root of all */
+  uint8_t kind;
+  uint32_t offset;   /* lines behind the function's own */
+  uint32_t name;     /* string; of a line 0 */
+  uint32_t instance; /* of what is inlined; else 0 */
+  uint64_t count;
+};
+
+struct gcov_table {
+  struct gcov_item *items;
+  size_t count, capacity;
+  uint32_t *places; /* a hash: number of an item + 1 */
+  size_t place_count;
+  uint32_t instances;
+  char **strings;
+  size_t string_count, string_capacity;
+  uint32_t *string_places; /* the same for strings */
+  size_t string_place_count;
+};
+
+/* The number of a string, which is kept. Returns 0, or -ENOMEM. */
+int gcov_string(struct gcov_table *table, const char *string, uint32_t *ret_number);
+
+/* The item like `key`, whose parent, kind, offset and name count; there is one afterwards. It is good until the next
+ * call. Returns NULL without memory. */
+struct gcov_item *gcov_item(struct gcov_table *table, const struct gcov_item *key);
+
+/* Sorts: by parent, lines with their targets before calls, by offset. Nothing can be added afterwards. */
+void gcov_table_finish(struct gcov_table *table);
+
+/* The items of an instance, of a table that is finished. */
+const struct gcov_item *gcov_items(const struct gcov_table *table, uint32_t parent, size_t *ret_count);
+
+void gcov_table_done(struct gcov_table *table);
+
+#endif
