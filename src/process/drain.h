@@ -121,12 +121,12 @@ struct process_drain {
 
   struct drain_slot slots[PROCESS_THREADS];
   uint32_t high;     /* pages below this are looked at */
-  uint32_t *entries; /* one part, copied: in shared memory it could change */
+  uint32_t *entries; /* one part, copied to look at it twice: in shared memory it could change */
   struct drain_exec execs[DRAIN_EXECS];
 
   uint64_t note_offset;
   uint64_t notes_given; /* up to there their memory was given back */
-  double note_stuck; /* since when the next note is not there although later ones are; 0: it is not so */
+  double note_stuck;    /* since when the next note is not there although later ones are; 0: it is not so */
   struct drain_space *spaces;
   size_t space_count;
   struct drain_code code;
