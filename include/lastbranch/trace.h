@@ -183,8 +183,9 @@ void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup 
 /* Entries of a stream, in their order; where they are divided between calls does not matter. They are not checked
  * here: whatever makes no sense (no such step, a path that is not whole, a step of another path than the running one)
  * is read as a gap, LB_TRACE_DAMAGED, and reading goes on behind it. After a gap (lb_trace_writer_gap), and at first,
- * any entry may come; a gap drops an event whose words have not all come. Made for great batches: some 100,000
- * entries. -EINVAL: no such stream, or nobody to ask for steps. */
+ * any entry may come; a gap drops an event whose words have not all come. They may lie in memory that someone writes to
+ * meanwhile: what is read first is what counts. Made for great batches: some 100,000 entries. -EINVAL: no such stream,
+ * or nobody to ask for steps. */
 int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, const uint32_t *entries, size_t count);
 
 /* ---- what is in the file so far ---- */

@@ -2,8 +2,8 @@
  *
  * Reads the logs that programs fill in shared memory, part after part, while they run: what makes `lbr record`. Each
  * round looks how far all logs are, takes the notes that are there by then, and then the entries: so a module is in the
- * trace before what ran in it. The programs can write to the shared memory: sizes are ours, everything else is checked
- * after it was copied.
+ * trace before what ran in it. The programs can write to the shared memory: sizes are ours, everything else is read
+ * once, then checked.
  */
 #include <errno.h>
 #include <linux/futex.h>

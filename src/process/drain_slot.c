@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread of a drain: how far its log is, and its entries into the trace. Each part is copied before it is looked
- * at, and given back to the thread when it was taken whole.
+ * One thread of a drain: how far its log is, and its entries into the trace. A part is given back to the
+ * thread when it was taken whole.
  */
 #include <linux/futex.h>
 #include <string.h>
@@ -156,24 +156,27 @@ static uint32_t entries_before(const uint32_t *entries, uint32_t count, uint32_t
   return count;
 }
 
-/* Gives the entries of one part up to `end`. `step` as in drain_settle, 0: all. Returns 1; 0: it got to `step`; or
- * negative. */
+/* Gives the entries of one part up to `end`. `step` as in drain_settle, 0: all. The writer reads each entry once, from
+ * where it lies. Returns 1; 0: it got to `step`; or negative. */
 static int part_give(struct process_drain *drain, uint32_t number, uint32_t end, uint32_t step)
 {
   struct drain_slot *slot = &drain->slots[number];
   const uint8_t *log =
     drain->process->memory + slot_log(drain, number) + slot->read % PROCESS_PARTS * (size_t)drain->process->part_size;
+  const uint32_t *entries = (const uint32_t *)log + slot->taken;
   uint32_t count = end - slot->taken, wanted = count;
   int r;
 
-  memcpy(drain->entries, log + (size_t)slot->taken * sizeof(uint32_t), (size_t)count * sizeof(uint32_t));
-  if (step)
-    wanted = entries_before(drain->entries, count, step);
+  if (step) {
+    memcpy(drain->entries, entries, (size_t)count * sizeof(uint32_t));
+    entries = drain->entries;
+    wanted = entries_before(entries, count, step);
+  }
   slot->taken += wanted;
   slot->moved = drain->moved = drain->now;
   drain->is_flushed = false;
   drain->entry_count += wanted;
-  r = lb_trace_writer_entries(drain->writer, slot->stream, drain->entries, wanted);
+  r = lb_trace_writer_entries(drain->writer, slot->stream, entries, wanted);
   if (r >= 0 && drain->limit && lb_trace_writer_size(drain->writer).bytes >= drain->limit)
     r = drain_limit_reached(drain);
   return r < 0 ? r : wanted == count;

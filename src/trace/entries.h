@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The contents of a chunk of entries (path.h): encoder and decoder, which guess what comes next by the same rule. Three
- * strings of bytes: runs, symbols, events.
+ * The contents of a chunk of entries (path.h): encoder and decoder. Four strings of bytes: pieces, misses, symbols,
+ * events.
  *
- * At first the guess is what came last in the same context, a hash of the last few entries. When that was right often
- * enough in a row, and the chunk has been here before, it is what followed there, entry by entry, until it is wrong
- * once: what repeats itself costs next to nothing, for it is compared, or copied, many entries at a time.
+ * A chunk is a row of pieces: so many plain entries, then so many that repeat what stood some way before in the chunk.
+ * What programs do over and over is compared, or copied, many entries at a time, and costs next to nothing.
  *
- * A byte of the runs says how often the guess was right in a row, and what then came instead: another guess (the second
- * in the context; or, if the entries were followed, the first), or what the next of the symbols says. Symbols guess
- * again, from what followed the last entry alone. Events carry their words in a string of their own, and are never
- * guessed.
+ * Plain entries are guessed: by the two that came last in the same context, a hash of the last few. The misses have two
+ * bits for each: the first guess was wrong; but the second was right. If both were wrong, a symbol says what came
+ * instead. The encoder does this for many entries at a time without asking how each guess went: in programs that are
+ * hard to guess, the processor would guess wrong as often as we do, and that costs more than all the rest.
+ *
+ * Events carry their words in a string of their own, and are never guessed or repeated.
  */
 #ifndef TRACE_ENTRIES_H
 #define TRACE_ENTRIES_H
@@ -25,21 +26,10 @@
 
 #define CHUNK_ENTRIES_MAX (1u << 20) /* an event is one */
 
-#define ENTRIES_BITS 16 /* of a context */
+#define ENTRIES_BITS 15 /* of a context */
 #define ENTRIES_CONTEXTS (1u << ENTRIES_BITS)
-#define ENTRIES_ORDER 4u /* entries that make a context; so many are 0 before the first */
-#define ENTRIES_SURE 24u /* right guesses before entries are followed */
-#define PLACES_BITS 12   /* of the hash of a place where that was tried */
-
-/* A byte of the runs. */
-enum {
-  RUN_OTHER = 1,     /* bit 0: what came is in the symbols; not set: it is the other guess */
-  RUN_MOST = 127,    /* so many in a row, and nothing behind them, are */
-  RUN_ON = 255,      /* this byte; otherwise bits 7:1 count */
-  SYMBOL_FIRST = 0,  /* what followed the last entry most recently, as far as symbols told */
-  SYMBOL_SECOND = 1, /* the one before that */
-  SYMBOL_OTHER = 2,  /* plus the difference to SYMBOL_FIRST, or to the last entry if there is none */
-};
+#define ENTRIES_ORDER 4u  /* entries that make a context; so many are 0 before the first */
+#define ENTRIES_BLOCK 64u /* plain entries that are encoded at a time, and that share two words of the misses */
 
 /* What stands before the first entry of a chunk in its stream. */
 enum {
@@ -51,86 +41,84 @@ enum {
 /* An entry that stands for whatever made no sense when it was written: nothing that a walker could take. */
 #define ENTRY_BAD PATH_ENTER
 
-/* Two guesses, 0: none. */
-struct entry_pair {
-  uint32_t first, second;
-};
-
-/* What encoder and decoder both know. `words` are the chunk's so far, from ENTRIES_ORDER on; places count likewise. */
+/* What encoder and decoder both know. */
 struct entry_model {
-  uint32_t *words;
-  uint32_t count;    /* the place of the next entry */
-  uint32_t guess;    /* the place that is followed, 0: none */
-  uint32_t context;  /* if none is */
-  uint32_t right;    /* guesses in a row since the last that was wrong, or since following was tried */
   uint64_t from, to; /* of the last event */
-  struct entry_pair contexts[ENTRIES_CONTEXTS];
-  struct entry_pair symbols[ENTRIES_CONTEXTS];
-  uint32_t places[1u << PLACES_BITS];
+  struct entry_guesses {
+    uint32_t first, second; /* 0: none */
+  } guesses[ENTRIES_CONTEXTS];
 };
 
-void entry_model_begin(struct entry_model *model);
-
-static inline uint32_t entry_hash(uint32_t entry, unsigned bits)
-{
-  return entry * 0x9E3779B1u >> (32 - bits);
-}
-
+/* The context behind an entry. Bits above ENTRIES_BITS do not count. */
 static inline uint32_t entry_context(uint32_t context, uint32_t entry)
 {
-  return (context << 4 ^ entry_hash(entry, ENTRIES_BITS)) & (ENTRIES_CONTEXTS - 1);
+  return context << 4 ^ entry * 0x9E3779B1u >> (32 - ENTRIES_BITS);
 }
 
-/* Entries were followed, and the guess was wrong: the context again. */
-static inline void entry_model_leave(struct entry_model *model)
+static inline struct entry_guesses *entry_guesses(struct entry_model *model, uint32_t context)
 {
-  model->guess = 0;
-  model->right = 0;
-  model->context = 0;
+  return &model->guesses[context & (ENTRIES_CONTEXTS - 1)];
+}
+
+/* That of the entries up to, not including, this one. */
+static inline uint32_t entry_context_at(const uint32_t *words)
+{
+  uint32_t context = 0;
+
   for (unsigned i = ENTRIES_ORDER; i > 0; i--)
-    model->context = entry_context(model->context, model->words[model->count - i]);
-}
-
-/* The entry at the end of the words has come, in the context. */
-static inline void entry_model_step(struct entry_model *model)
-{
-  model->context = entry_context(model->context, model->words[model->count++]);
-}
-
-/* The guess was right for long. Were we here before? */
-static inline void entry_model_follow(struct entry_model *model)
-{
-  const uint32_t *words = model->words;
-  uint32_t *slot = &model->places[entry_hash(words[model->count - 1] + words[model->count - 2] * 5, PLACES_BITS)];
-  uint32_t place = *slot;
-
-  *slot = model->count;
-  model->right = 0;
-  if (place && words[place - 1] == words[model->count - 1] && words[place - 2] == words[model->count - 2])
-    model->guess = place;
+    context = entry_context(context, words[-(int)i]);
+  return context;
 }
 
 /* ---- encoder ---- */
 
-/* Makes the strings of a chunk, one entry after another. */
-struct entry_encoder {
-  struct entry_model model;
-  uint32_t run; /* guessed right so far */
-  struct buffer runs, symbols, events;
+/* A piece: so many plain entries, then so many that repeat what stood so far before. */
+struct entry_piece {
+  uint32_t plain, repeated, distance;
 };
 
-/* The model's words must be there. */
+/* Makes the strings of a chunk. */
+struct entry_encoder {
+  struct entry_model model;
+  uint32_t words[ENTRIES_ORDER + ENTRIES_BLOCK]; /* the last ones, and room for those that come */
+  uint32_t guesses[ENTRIES_BLOCK];               /* of each in the last block, the first, */
+  uint32_t contexts[1 + ENTRIES_BLOCK];          /* the context before it, and the one behind all */
+  uint32_t count;                                /* entries so far */
+  struct entry_piece piece;                      /* that is being made */
+  uint64_t missed, seconds;                      /* of the misses, what is not yet a block of them */
+  unsigned bit_count;
+  struct buffer pieces, misses, symbols, events;
+};
+
+/* Starts as all zero. */
 void entry_encoder_begin(struct entry_encoder *encoder);
 void entry_encoder_done(struct entry_encoder *encoder);
 
 /* Makes room for so many further entries. Returns 0 or -ENOMEM. */
 int entry_encoder_reserve(struct entry_encoder *encoder, size_t count);
 
-/* Entries are followed, and so many were right; they are in the model's words. */
-void entry_encoder_run(struct entry_encoder *encoder, size_t count);
+/* Where the next entries are to be put, at most ENTRIES_BLOCK. */
+static inline uint32_t *entry_encoder_room(struct entry_encoder *encoder)
+{
+  return encoder->words + ENTRIES_ORDER;
+}
 
-/* The next is this one; an event's words are behind it. */
-void entry_encoder_add(struct entry_encoder *encoder, const uint32_t *word);
+/* So many were put there, at least one, and none is an event. Returns which the first guess did not tell: bit 0 is the
+ * first. */
+uint64_t entry_encoder_plain(struct entry_encoder *encoder, unsigned count);
+
+/* The contexts behind each of those that were encoded last; the lower ENTRIES_BITS count. */
+static inline const uint32_t *entry_encoder_contexts(const struct entry_encoder *encoder)
+{
+  return encoder->contexts + 1;
+}
+
+/* An event; these are the words behind it. */
+void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[PATH_EVENT_WORDS]);
+
+/* The next ones are as those that stood `distance` before, none is an event, and the last of all are then these. */
+void entry_encoder_repeat(struct entry_encoder *encoder, uint32_t count, uint32_t distance,
+                          const uint32_t last[ENTRIES_ORDER]);
 
 /* Appends the contents of the chunk. Returns 0 or -ENOMEM. */
 int entry_encoder_end(struct entry_encoder *encoder, uint64_t before, struct buffer *raw);
@@ -139,10 +127,13 @@ int entry_encoder_end(struct entry_encoder *encoder, uint64_t before, struct buf
 
 struct entry_decoder {
   struct entry_model model;
-  struct cursor runs, symbols, events;
-  uint32_t run;  /* how often the guess is right yet */
-  int what;      /* and what comes then: RUN_ON nothing, else bit 0 of the byte */
-  uint32_t left; /* entries; an event is one */
+  uint32_t *words; /* the chunk's so far, from ENTRIES_ORDER on */
+  uint32_t count;  /* the place of the next among them */
+  uint32_t context;
+  struct cursor pieces, misses, symbols, events;
+  uint64_t bit;             /* plain entries so far: the place in the misses */
+  struct entry_piece piece; /* what is left of it */
+  uint32_t left;            /* entries; an event is one */
   uint64_t before;
 };
 

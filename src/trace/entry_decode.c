@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bytes to entries: entry_encode.c the other way. The bytes come from a stranger: every number is checked. What comes
- * out is a list of any words but 0; whether it makes sense is for the walker to say (path.c).
+ * out is a list of any words but 0, with whole events in it; whether it makes sense is for the walker to say (path.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,14 +10,20 @@
 #include "base/base.h"
 #include "trace/entries.h"
 
+#define COPY_BLOCK 8u                    /* words that are copied at once, also behind the last */
+#define MISSES_BLOCK (ENTRIES_BLOCK / 4) /* bytes of the misses of so many entries */
+#define HALVES UINT64_C(0x0F0F0F0F0F0F0F0F)
+
+/* ---- begin ---- */
+
 static int strings_find(struct entry_decoder *decoder, struct cursor *cursor)
 {
-  struct cursor *strings[] = {&decoder->runs, &decoder->symbols, &decoder->events};
-  uint64_t sizes[3];
+  struct cursor *strings[] = {&decoder->pieces, &decoder->misses, &decoder->symbols, &decoder->events};
+  uint64_t sizes[4];
 
-  for (unsigned i = 0; i < 3; i++)
+  for (unsigned i = 0; i < 4; i++)
     sizes[i] = cursor_varint(cursor);
-  for (unsigned i = 0; i < 3; i++) {
+  for (unsigned i = 0; i < 4; i++) {
     const uint8_t *string = cursor_bytes(cursor, sizes[i]);
 
     if (!string)
@@ -37,89 +43,108 @@ int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, siz
   count = cursor_varint(&cursor);
   if (strings_find(decoder, &cursor) < 0 || !count || count > CHUNK_ENTRIES_MAX)
     return LB_E_DAMAGED;
-  if (!decoder->model.words)
-    decoder->model.words = malloc((ENTRIES_ORDER + CHUNK_ENTRIES_MAX) * sizeof(*decoder->model.words));
-  if (!decoder->model.words)
+  if (!decoder->words)
+    decoder->words = malloc((ENTRIES_ORDER + CHUNK_ENTRIES_MAX + COPY_BLOCK) * sizeof(*decoder->words));
+  if (!decoder->words)
     return -ENOMEM;
-  entry_model_begin(&decoder->model);
-  decoder->run = 0;
-  decoder->what = RUN_ON;
+  memset(&decoder->model, 0, sizeof(decoder->model));
+  memset(decoder->words, 0, ENTRIES_ORDER * sizeof(*decoder->words));
+  decoder->count = ENTRIES_ORDER;
+  decoder->context = 0;
+  decoder->bit = 0;
+  decoder->piece = (struct entry_piece){0};
   decoder->left = (uint32_t)count;
   return 0;
 }
 
 void entry_decoder_done(struct entry_decoder *decoder)
 {
-  free(decoder->model.words);
-  decoder->model.words = NULL;
+  free(decoder->words);
+  decoder->words = NULL;
 }
 
-/* The next byte of the runs. */
-static bool run_read(struct entry_decoder *decoder)
+/* The next piece, checked: there are bits for what is plain, and what is repeated is there. */
+static bool piece_read(struct entry_decoder *decoder)
 {
-  unsigned byte = cursor_u8(&decoder->runs);
+  uint64_t plain = cursor_varint(&decoder->pieces), repeated = 0, distance = 0;
 
-  decoder->what = byte == RUN_ON ? RUN_ON : (int)(byte & RUN_OTHER);
-  decoder->run = byte >> 1;
-  return !decoder->runs.is_short && byte != RUN_ON - 1;
+  if (plain > decoder->left ||
+      plain > cursor_left(&decoder->misses) / MISSES_BLOCK * (uint64_t)ENTRIES_BLOCK - decoder->bit)
+    return false;
+  if (plain < decoder->left) {
+    repeated = cursor_varint(&decoder->pieces);
+    distance = cursor_varint(&decoder->pieces);
+    if (!repeated || repeated > decoder->left - plain || !distance || distance > decoder->count - ENTRIES_ORDER + plain)
+      return false;
+  }
+  decoder->piece = (struct entry_piece){(uint32_t)plain, (uint32_t)repeated, (uint32_t)distance};
+  return !decoder->pieces.is_short;
 }
 
-/* Copies within the words: what is copied may be what was copied just now. Returns how many. */
-static size_t follow_take(struct entry_decoder *decoder, size_t most)
-{
-  enum { BLOCK = 16 };
-  struct entry_model *model = &decoder->model;
-  const uint32_t *from = model->words + model->guess;
-  uint32_t *to = model->words + model->count;
-  size_t count = decoder->run < most ? decoder->run : most, done = 0;
+/* ---- repeated ones ---- */
 
-  if (model->count - model->guess >= BLOCK)
-    for (; done + BLOCK <= count; done += BLOCK)
-      memcpy(to + done, from + done, BLOCK * sizeof(*to));
-  for (; done < count; done++)
-    to[done] = from[done];
-  model->guess += (uint32_t)count;
-  model->count += (uint32_t)count;
+/* Copies entries forward; what is copied may be what was copied just now. Returns false if there is an event. */
+static bool words_copy(uint32_t *to, uint32_t distance, size_t count)
+{
+  const uint32_t *from = to - distance;
+  uint32_t has_event = 0;
+
+  if (distance >= COPY_BLOCK) {
+    for (size_t i = 0; i < count; i += COPY_BLOCK)
+      memcpy(to + i, from + i, COPY_BLOCK * sizeof(*to));
+  } else {
+    for (size_t i = 0; i < count; i++)
+      to[i] = from[i];
+  }
+  for (size_t i = 0; i < count; i++)
+    has_event |= to[i] == PATH_EVENT;
+  return !has_event;
+}
+
+/* Returns how many, 0 if that cannot be. */
+static size_t repeated_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
+{
+  struct entry_piece *piece = &decoder->piece;
+  size_t count = piece->repeated < room ? piece->repeated : room;
+  uint32_t *at = decoder->words + decoder->count;
+
+  if (!words_copy(at, piece->distance, count))
+    return 0;
+  memcpy(words, at, count * sizeof(*words));
+  decoder->count += (uint32_t)count;
+  decoder->left -= (uint32_t)count;
+  piece->repeated -= (uint32_t)count;
+  if (!piece->repeated)
+    decoder->context = entry_context_at(at + count);
   return count;
 }
 
-/* By context, until entries are followed. Returns how many. */
-static size_t context_take(struct entry_decoder *decoder, size_t most)
+/* ---- plain ones ---- */
+
+/* The misses of the entries up to the end of a block of them, the next one first, and those whose second guess was
+ * right. There is such a block: piece_read. */
+static uint64_t misses_read(const struct entry_decoder *decoder, uint64_t *ret_seconds)
 {
-  struct entry_model *model = &decoder->model;
-  size_t count = decoder->run < most ? decoder->run : most, done = 0;
+  const uint8_t *at = decoder->misses.at + decoder->bit / ENTRIES_BLOCK * MISSES_BLOCK;
+  uint64_t low = bytes_get_u64(at), high = bytes_get_u64(at + 8);
 
-  while (done < count && !model->guess) {
-    uint32_t guess = model->contexts[model->context].first;
-
-    if (!guess)
-      break;
-    model->words[model->count] = guess;
-    entry_model_step(model);
-    done++;
-    if (++model->right == ENTRIES_SURE)
-      entry_model_follow(model);
-  }
-  return done;
+  *ret_seconds = ((low >> 4 & HALVES) | (high & ~HALVES)) >> decoder->bit % ENTRIES_BLOCK;
+  return ((low & HALVES) | (high & HALVES) << 4) >> decoder->bit % ENTRIES_BLOCK;
 }
 
 /* What the next symbol says, 0 if nothing. */
-static uint32_t symbol_read(struct entry_decoder *decoder)
+static inline uint32_t symbol_read(struct entry_decoder *decoder, uint32_t last)
 {
-  struct entry_model *model = &decoder->model;
-  uint64_t symbol = cursor_varint(&decoder->symbols);
-  uint32_t last = model->words[model->count - 1];
-  struct entry_pair *pair = &model->symbols[entry_hash(last, ENTRIES_BITS)];
-  uint32_t first = pair->first, entry = pair->second;
+  struct cursor *symbols = &decoder->symbols;
+  uint64_t symbol;
 
-  if (decoder->symbols.is_short || symbol > (uint64_t)SYMBOL_OTHER + UINT32_MAX)
+  if (symbols->at < symbols->end && *symbols->at < 0x80)
+    symbol = *symbols->at++;
+  else
+    symbol = cursor_varint(symbols);
+  if (symbols->is_short || symbol > UINT32_MAX)
     return 0;
-  if (symbol == SYMBOL_FIRST)
-    return first;
-  if (symbol != SYMBOL_SECOND)
-    entry = (first ? first : last) + (uint32_t)zagzig(symbol - SYMBOL_OTHER);
-  *pair = (struct entry_pair){entry, first};
-  return entry;
+  return last + (uint32_t)zagzig(symbol);
 }
 
 /* The words of an event. */
@@ -140,68 +165,98 @@ static bool event_read(struct entry_decoder *decoder, uint32_t words[PATH_EVENT_
   return !events->is_short && passed < 1u << 24;
 }
 
-/* What came in place of the guess. Returns its words, or 0. */
-static size_t other_take(struct entry_decoder *decoder, uint32_t *words)
+/* Is this nothing, or an event? Such are not guessed. */
+static inline uint32_t guess_is_wrong(uint32_t guess)
 {
-  struct entry_model *model = &decoder->model;
-  bool was_followed = model->guess;
-  struct entry_pair *pair, before;
-  uint32_t entry;
-
-  if (was_followed)
-    entry_model_leave(model);
-  pair = &model->contexts[model->context];
-  before = *pair;
-  entry = decoder->what == RUN_OTHER ? symbol_read(decoder) : was_followed ? before.first : before.second;
-  decoder->what = RUN_ON;
-  if (!entry || (entry == PATH_EVENT && !event_read(decoder, words + 1)))
-    return 0;
-  words[0] = entry;
-  model->right = 0;
-  if (before.first != entry)
-    *pair = (struct entry_pair){entry, before.first};
-  model->words[model->count] = entry;
-  entry_model_step(model);
-  return entry == PATH_EVENT ? 1 + PATH_EVENT_WORDS : 1;
+  return guess + 1 < 2;
 }
 
-/* At the end nothing may be left over. The last run has nothing behind it. */
+/* The entry that came, which is not the first guess, unless it is an event. */
+static inline void guesses_change(struct entry_guesses *guesses, uint32_t entry)
+{
+  guesses->second = guesses->first != entry ? guesses->first : guesses->second;
+  guesses->first = entry;
+}
+
+/* Entries up to and with an event, if one comes. Returns how many, 0 if one cannot be. */
+static inline unsigned words_read(struct entry_decoder *decoder, unsigned count)
+{
+  uint32_t *words = decoder->words + decoder->count, context = decoder->context, wrong = 0;
+  uint64_t seconds, missed = misses_read(decoder, &seconds);
+  unsigned done = 0;
+
+  for (;;) {
+    struct entry_guesses *guesses;
+    unsigned stop = missed ? (unsigned)__builtin_ctzll(missed) : count;
+
+    for (stop = stop < count ? stop : count; done < stop; done++) {
+      words[done] = entry_guesses(&decoder->model, context)->first;
+      wrong |= guess_is_wrong(words[done]);
+      context = entry_context(context, words[done]);
+    }
+    if (done == count)
+      break;
+    missed &= missed - 1;
+    guesses = entry_guesses(&decoder->model, context);
+    if (seconds >> done & 1) {
+      words[done] = guesses->second;
+      wrong |= guess_is_wrong(words[done]);
+    } else {
+      words[done] = symbol_read(decoder, words[(int)done - 1]);
+      wrong |= !words[done];
+    }
+    guesses_change(guesses, words[done]);
+    context = entry_context(context, words[done]);
+    if (words[done++] == PATH_EVENT)
+      break;
+  }
+  decoder->context = context;
+  return wrong ? 0 : done;
+}
+
+/* Returns how many words, 0 if they cannot be. */
+static size_t plain_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
+{
+  size_t block = ENTRIES_BLOCK - decoder->bit % ENTRIES_BLOCK;
+  size_t most = room - PATH_EVENT_WORDS < block ? room - PATH_EVENT_WORDS : block;
+  unsigned count = words_read(decoder, decoder->piece.plain < most ? decoder->piece.plain : (unsigned)most);
+
+  if (!count)
+    return 0;
+  memcpy(words, decoder->words + decoder->count, count * sizeof(*words));
+  decoder->bit += count;
+  decoder->count += count;
+  decoder->left -= count;
+  decoder->piece.plain -= count;
+  if (words[count - 1] != PATH_EVENT)
+    return count;
+  return event_read(decoder, words + count) ? count + PATH_EVENT_WORDS : 0;
+}
+
+/* ---- all ---- */
+
+/* At the end nothing may be left over. */
 static bool end_is_good(const struct entry_decoder *decoder)
 {
-  return !decoder->run && decoder->what != RUN_OTHER && !cursor_left(&decoder->runs) &&
+  return !cursor_left(&decoder->pieces) &&
+         (decoder->bit + ENTRIES_BLOCK - 1) / ENTRIES_BLOCK * MISSES_BLOCK == cursor_left(&decoder->misses) &&
          !cursor_left(&decoder->symbols) && !cursor_left(&decoder->events);
-}
-
-/* As guessed. Returns how many, 0 if that cannot be. */
-static size_t run_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
-{
-  struct entry_model *model = &decoder->model;
-  size_t most = decoder->left < room ? decoder->left : room;
-  size_t more = model->guess ? follow_take(decoder, most) : context_take(decoder, most);
-
-  memcpy(words, model->words + model->count - more, more * sizeof(*words));
-  decoder->run -= (uint32_t)more;
-  decoder->left -= (uint32_t)more;
-  return more;
 }
 
 int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_t room)
 {
+  const struct entry_piece *piece = &decoder->piece;
   size_t done = 0;
 
   while (decoder->left && room - done >= 1 + PATH_EVENT_WORDS) {
     size_t more;
 
-    if (!decoder->run && decoder->what == RUN_ON && !run_read(decoder))
+    if (!piece->plain && !piece->repeated && !piece_read(decoder))
       goto damaged;
-    if (decoder->run) {
-      more = run_take(decoder, ret_words + done, room - done);
-    } else if (decoder->what == RUN_ON) {
-      continue;
-    } else {
-      more = other_take(decoder, ret_words + done);
-      decoder->left--;
-    }
+    if (piece->plain)
+      more = plain_take(decoder, ret_words + done, room - done);
+    else
+      more = repeated_take(decoder, ret_words + done, room - done);
     if (!more)
       goto damaged;
     done += more;

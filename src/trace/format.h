@@ -15,8 +15,9 @@
 #define TRACE_MAGIC "\x89LBR\r\n\x1a\n" /* as PNG's: shows a file that was treated as text */
 #define TRACE_MAGIC_SIZE 8u
 #define TRACE_HEAD_SIZE 16u /* magic, version u16, least version of a reader u16, checksum of these 12 bytes u32 */
-#define TRACE_VERSION 2u    /* of what is written here, and the greatest that is understood here */
-#define TRACE_LEAST 2u      /* an older reader would pass over entries and not see that branches are missing */
+#define TRACE_VERSION 3u    /* of what is written here, and the greatest that is understood here */
+#define TRACE_LEAST 3u      /* an older reader does not know entries as they are now */
+#define TRACE_EARLY 2u      /* had entries that are not read any more */
 
 /* ---- the frame of a chunk ---- */
 

@@ -465,6 +465,7 @@ void lb_trace_reader_rewind(struct lb_trace_reader *reader)
 static int head_check(struct lb_trace_reader *reader)
 {
   uint8_t bytes[TRACE_HEAD_SIZE];
+  uint32_t version;
   int r = reader_read(reader, 0, bytes, sizeof(bytes));
 
   if (r == LB_E_TRUNCATED)
@@ -473,7 +474,8 @@ static int head_check(struct lb_trace_reader *reader)
     return r;
   if (memcmp(bytes, TRACE_MAGIC, TRACE_MAGIC_SIZE) != 0 || bytes_get_u32(bytes + 12) != checksum_add(0, bytes, 12))
     return LB_E_NOT_TRACE;
-  if (bytes_get_u32(bytes + TRACE_MAGIC_SIZE) >> 16 > TRACE_VERSION) /* the least that a reader must understand */
+  version = bytes_get_u32(bytes + TRACE_MAGIC_SIZE);
+  if (version >> 16 > TRACE_VERSION || (version & 0xFFFF) == TRACE_EARLY) /* above: what a reader must know at least */
     return LB_E_TRACE_VERSION;
   return 0;
 }

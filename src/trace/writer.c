@@ -9,11 +9,25 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/base.h"
 #include "trace/writer.h"
 
 #define CODE_PIECE (1u << 20) /* bytes of code in one chunk */
+#define HUGE_PAGE (2u << 20)
+
+void *table_new(size_t size)
+{
+  void *table;
+
+  if (size < HUGE_PAGE)
+    return malloc(size);
+  table = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+  if (table)
+    madvise(table, size, MADV_HUGEPAGE);
+  return table;
+}
 
 int writer_fail(struct lb_trace_writer *writer, int error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a writer: streams with their chunks that are being filled (writer.c), of branches or of entries
- * (writer_entries.c); the paths that entries name (writer_paths.c); chunks on their way to the file (chunk.c); the
- * index.
+ * (writer_entries.c); what entries repeat (writer_history.c); the paths that they name (writer_paths.c); chunks on
+ * their way to the file (chunk.c); the index.
  */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
@@ -31,14 +31,28 @@ struct writer_stream {
   uint32_t event[1 + PATH_EVENT_WORDS];
 };
 
-/* Entries that will be a chunk, in the producer's numbers, from ENTRIES_ORDER on. */
+#define HISTORY_FIRST ENTRIES_ORDER /* place of a chunk's first entry: so many before it are 0 */
+#define HISTORY_PLACES_BITS ENTRIES_BITS
+
+#define HISTORY_SIZE (HISTORY_FIRST + CHUNK_ENTRIES_MAX)
+
+/* Entries that will be a chunk, in the producer's numbers: what those that come are compared with. */
+struct writer_history {
+  uint32_t count;   /* the place of the next */
+  uint32_t follow;  /* the last ones were as those before this place; 0: they were like none */
+  bool is_followed; /* by repeating them: then every one that is as well counts */
+  uint32_t places[1u << HISTORY_PLACES_BITS]; /* behind those that were not guessed, by the context there */
+  uint8_t
+    counts[HISTORY_SIZE]; /* branches that each makes, those counted that are open at the end; not those of events */
+  uint32_t entries[HISTORY_SIZE];
+};
+
 struct writer_entries {
-  struct entry_encoder encoder;
-  uint32_t *entries;
-  uint16_t *counts;  /* branches that each makes, those counted that are open at the end */
   uint64_t branches; /* of all */
   uint64_t before;   /* what stands before them, as in the file */
   bool is_open;      /* a branch was open then */
+  struct entry_encoder encoder;
+  struct writer_history history;
 };
 
 /* Holds branches or entries, while it is used. */
@@ -101,6 +115,10 @@ struct lb_trace_writer {
 /* Remembers a failure that leaves the trace without something it should have. Returns the first one. */
 int writer_fail(struct lb_trace_writer *writer, int error);
 
+/* Memory for tables that are read and written in no order: in huge pages, if it is large and the system likes. It is
+ * not cleared; free gives it back. Returns NULL if there is none. */
+void *table_new(size_t size);
+
 /* The slot that this stream is filling, with branches or with entries. Returns NULL after writer_fail. */
 struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream, bool has_entries);
 
@@ -119,6 +137,30 @@ int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot);
 void entries_interrupt(struct writer_stream *stream);
 
 void entries_done(struct writer_entries *entries);
+
+/* ---- writer_history.c ---- */
+
+void history_begin(struct writer_history *history);
+
+/* What comes now is not as before. */
+static inline void history_leave(struct writer_history *history)
+{
+  history->follow = 0;
+  history->is_followed = false;
+}
+
+/* The next entries and their counts are there already: appends them. Returns how many branches they make. */
+uint64_t history_add(struct writer_history *history, unsigned count);
+
+/* The last `count` entries were encoded; these of them were not guessed, and behind each is such a context. Looks
+ * whether the chunk has been here before. */
+void history_look(struct writer_history *history, unsigned count, uint64_t missed, const uint32_t *contexts);
+
+/* How many of the entries that come are as those behind `follow`, and appends them, with what they make in `*ret_made`;
+ * 0: too few to be worth while, and none is followed any more. `*ret_distance` is how far before they stand. The
+ * entries that come are only compared: it does no harm if they change meanwhile. */
+size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint32_t *ret_distance,
+                      uint64_t *ret_made);
 
 /* ---- writer_paths.c ---- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entries on their way into chunks. Those that come again as they came before (entries.h) are compared, many at a time,
- * and nothing else is done with them. The others are turned from the producer's numbers into those of the file, which
- * are given out in the order of first use, and their branches counted. Whether they make sense together is not looked
- * at: the reader finds out.
+ * Entries on their way into chunks. Those that come again as they came before (writer_history.c) are compared, many at
+ * a time, and nothing else is done with them. The others are turned from the producer's numbers into those of the file,
+ * which are given out in the order of first use, and their branches counted, a block at a time. Whether they make sense
+ * together is not looked at: the reader finds out.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@
 
 #define EVENT_SIZE (1 + PATH_EVENT_WORDS)
 #define ENTRY_MOST 2u /* entries that one can become */
-#define CHUNK_FULL (ENTRIES_ORDER + CHUNK_ENTRIES_MAX - ENTRY_MOST)
+#define CHUNK_FULL (HISTORY_FIRST + CHUNK_ENTRIES_MAX - ENTRY_MOST)
+#define STRINGS_FULL (3u << 18)    /* bytes of symbols and events */
+#define BLOCK_SHORT 8u             /* entries of the first block behind repeated ones */
+#define FILL_MOST 16384u           /* entries that room is made for at a time */
 #define RAW_EVENT (PATH_EVENT - 1) /* an event among those of the chunk: like none that comes */
 
 /* ---- one entry that is not as it was before ---- */
@@ -144,89 +147,144 @@ static uint32_t word_of(const struct lb_trace_writer *writer, uint32_t entry)
   return number ? writer->paths.infos[number].number | (entry & PATH_ENTER) : entry;
 }
 
+/* Encodes the entries that were put into the encoder's room, and are the last of the history. */
+static void chunk_look(struct writer_entries *chunk, unsigned count)
+{
+  uint64_t missed = entry_encoder_plain(&chunk->encoder, count);
+
+  history_look(&chunk->history, count, missed, entry_encoder_contexts(&chunk->encoder));
+}
+
+/* One entry, in the history and encoded. */
 static void chunk_put(const struct lb_trace_writer *writer, struct writer_entries *chunk,
                       const struct writer_stream *stream, uint32_t entry, uint64_t branches)
 {
-  uint32_t at = chunk->encoder.model.count, words[EVENT_SIZE] = {word_of(writer, entry)};
+  struct writer_history *history = &chunk->history;
 
-  chunk->entries[at] = entry;
-  chunk->counts[at] = (uint16_t)branches;
-  if (entry == RAW_EVENT)
-    memcpy(words + 1, stream->event + 1, sizeof(words) - sizeof(*words));
-  entry_encoder_add(&chunk->encoder, words);
+  history->entries[history->count] = entry;
+  history->counts[history->count++] = (uint8_t)branches;
+  chunk->branches += branches;
+  if (entry == RAW_EVENT) {
+    entry_encoder_event(&chunk->encoder, stream->event + 1);
+    history_leave(history);
+    return;
+  }
+  *entry_encoder_room(&chunk->encoder) = word_of(writer, entry);
+  chunk_look(chunk, 1);
 }
 
 /* ---- many ---- */
 
-#define BLOCK 16u
-
-/* Entries that are as guessed. What comes again may be what came just now. Returns how many. */
-static size_t run_take(struct writer_entries *chunk, const uint32_t *entries, size_t most)
+/* Entries that come again. Returns how many. */
+static size_t repeat_take(const struct lb_trace_writer *writer, struct writer_entries *chunk, const uint32_t *entries,
+                          size_t most)
 {
-  uint32_t at = chunk->encoder.model.count, from = chunk->encoder.model.guess;
-  uint32_t *words = chunk->encoder.model.words;
-  size_t done = 0;
+  struct writer_history *history = &chunk->history;
+  uint32_t distance, last[ENTRIES_ORDER];
+  uint64_t made;
+  size_t count = history_repeat(history, entries, most, &distance, &made);
 
-  if (chunk->entries[from - 1] != chunk->entries[at - 1]) /* what the first makes is not the same then */
+  if (!count)
     return 0;
-  if (at - from >= BLOCK)
-    for (; done + BLOCK <= most; done += BLOCK) {
-      if (memcmp(entries + done, chunk->entries + from + done, BLOCK * sizeof(*entries)) != 0)
-        break;
-      memcpy(chunk->entries + at + done, entries + done, BLOCK * sizeof(*entries));
-      memcpy(words + at + done, words + from + done, BLOCK * sizeof(*entries));
-      memcpy(chunk->counts + at + done, chunk->counts + from + done, BLOCK * sizeof(*chunk->counts));
-    }
-  for (; done < most && entries[done] == chunk->entries[from + done]; done++) {
-    chunk->entries[at + done] = entries[done];
-    words[at + done] = words[from + done];
-    chunk->counts[at + done] = chunk->counts[from + done];
-  }
-  entry_encoder_run(&chunk->encoder, done);
-  return done;
+  for (unsigned i = 0; i < ENTRIES_ORDER; i++)
+    last[i] = word_of(writer, history->entries[history->count - ENTRIES_ORDER + i]);
+  entry_encoder_repeat(&chunk->encoder, (uint32_t)count, distance, last);
+  chunk->branches += made;
+  return count;
 }
 
-/* Steps and heads that are known, as long as they come and none are followed. Returns how many. */
-static inline size_t known_take(const struct writer_paths *paths, struct writer_entries *chunk,
-                                struct writer_stream *stream, const uint32_t *entries, size_t count)
+/* Entries may lie in memory that someone writes to: they are read once, and what was read is what counts. */
+static inline void words_copy(uint32_t *to, const uint32_t *from, unsigned count)
 {
-  struct path_info before =
-    last_is_path(stream) ? paths->infos[stream->last] : (struct path_info){.flags = PATH_LINKED};
-  const struct entry_model *model = &chunk->encoder.model;
-  size_t i = 0;
+  if (likely(count == ENTRIES_BLOCK)) /* as a size that is known, without a call */
+    memcpy(to, from, ENTRIES_BLOCK * sizeof(*to));
+  else
+    for (unsigned i = 0; i < count; i++)
+      to[i] = from[i];
+  __asm__ volatile("" ::: "memory");
+}
 
-  for (; i < count && !stream->event_size; i++) {
-    struct path_info info;
+/* What is known of a number, as one word, the first field lowest. */
+static inline uint64_t info_word(const struct path_info *info)
+{
+  return bytes_get_u64((const uint8_t *)info);
+}
 
-    if (entries[i] >= paths->capacity)
-      break;
-    info = paths->infos[entries[i]];
-    if (!info.number || ((info.flags & PATH_HEAD) && !(before.flags & PATH_LINKED)))
-      break;
-    chunk->entries[model->count] = entries[i];
-    chunk->counts[model->count] = info.flags & PATH_HEAD ? before.after : info.branches;
-    entry_encoder_add(&chunk->encoder, &info.number);
-    before = info;
-    if (model->guess) {
-      i++;
-      break;
-    }
+/* What a head behind this step makes is asked for: who runs it, if the step is tied, made so many. Returns false if
+ * that takes more than a number. */
+static bool link_find(struct lb_trace_writer *writer, uint32_t step, uint64_t *info)
+{
+  uint32_t next = path_next(writer, step);
+  struct path_info found = writer->paths.infos[step];
+
+  if (!(found.flags & PATH_LINKED)) {
+    found.flags |= PATH_LINKED; /* as it is now: it may be tied later */
+    found.after = 0;
+    if (next)
+      return false;
   }
-  if (i)
-    stream->last = entries[i - 1];
+  *info = info_word(&found);
+  return true;
+}
+
+/* Steps and heads that are known, at most a block, to the file's numbers and what they make. Asks nothing that depends
+ * on what comes, but for what is rare: a wrong guess of the processor would cost more than all of it. Returns how many,
+ * behind `last`. */
+static inline unsigned known_read(struct lb_trace_writer *writer, uint32_t last, const uint32_t *restrict entries,
+                                  unsigned most, uint32_t *restrict words, uint8_t *restrict counts)
+{
+  const struct path_info *infos = writer->paths.infos;
+  const size_t capacity = writer->paths.capacity;
+  uint64_t before = last - 1 < PATH_STEPS_MAX ? info_word(&infos[last]) : (uint64_t)PATH_LINKED << 56;
+  unsigned i = 0;
+
+  for (; i < most && entries[i] < capacity; i++) {
+    uint64_t info = info_word(&infos[entries[i]]), is_head = 0 - (info >> 56 & PATH_HEAD);
+
+    if (!(uint32_t)info)
+      break;
+    if (is_head & ~before & (uint64_t)PATH_LINKED << 56) {
+      if (!link_find(writer, i ? entries[i - 1] : last, &before))
+        break;
+      infos = writer->paths.infos; /* it may have grown */
+    }
+    words[i] = (uint32_t)info;
+    counts[i] = (uint8_t)((info >> 32) + (before >> 48 & is_head));
+    before = info;
+  }
   return i;
 }
 
-/* Branches of the entries from this place on. */
-static uint64_t counts_sum(const struct writer_entries *chunk, uint32_t place)
+/* Entries of the next block: behind some that were repeated a few, for what comes then may soon be as before again;
+ * then as many as there were since. */
+static unsigned block_size(const struct entry_piece *piece)
 {
-  uint64_t sum = 0;
-
-  for (uint32_t i = place; i < chunk->encoder.model.count; i++)
-    sum += chunk->counts[i];
-  return sum;
+  if (piece->repeated || piece->plain < BLOCK_SHORT)
+    return BLOCK_SHORT;
+  return piece->plain < ENTRIES_BLOCK ? piece->plain : ENTRIES_BLOCK;
 }
 
+/* A block of plain entries. Returns how many. */
+static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
+                         const uint32_t *entries, size_t most)
+{
+  struct writer_history *history = &chunk->history;
+  uint32_t *copy = history->entries + history->count;
+  unsigned count = block_size(&chunk->encoder.piece);
+
+  count = most < count ? (unsigned)most : count;
+  words_copy(copy, entries, count);
+  count = known_read(writer, stream->last, copy, count, entry_encoder_room(&chunk->encoder),
+                     history->counts + history->count);
+  if (!count)
+    return 0;
+  stream->last = copy[count - 1];
+  chunk->branches += history_add(history, count);
+  chunk_look(chunk, count);
+  return count;
+}
+
+/* Of an entry that was taken. */
 static uint32_t last_of(uint32_t entry)
 {
   uint32_t number = entry & ~PATH_ENTER;
@@ -234,44 +292,60 @@ static uint32_t last_of(uint32_t entry)
   return number ? number : LAST_BAD;
 }
 
+/* What comes next, of at most `most` entries. Returns how many were taken. */
+static size_t entries_take(struct lb_trace_writer *writer, struct writer_encoder *slot, const uint32_t *entries,
+                           size_t most)
+{
+  struct writer_stream *stream = &writer->streams[slot->stream];
+  struct writer_entries *chunk = slot->entries;
+  uint32_t entry, taken[ENTRY_MOST];
+  uint64_t branches = 0;
+  size_t more;
+
+  if (!stream->event_size) {
+    more = chunk->history.follow ? repeat_take(writer, chunk, entries, most) : 0;
+    if (more) {
+      stream->last = last_of(chunk->history.entries[chunk->history.count - 1]);
+      return more;
+    }
+    more = block_take(writer, chunk, stream, entries, most);
+    if (more)
+      return more;
+  }
+  words_copy(&entry, entries, 1);
+  more = entry_take(writer, stream, entry, taken, &branches);
+  for (size_t i = 0; i < more; i++)
+    chunk_put(writer, chunk, stream, taken[i], i + 1 == more ? branches : 0);
+  return 1;
+}
+
 /* Fills a chunk. Returns how many entries were taken. */
 static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder *slot, const uint32_t *entries,
                            size_t count)
 {
-  struct writer_stream *stream = &writer->streams[slot->stream];
   struct writer_entries *chunk = slot->entries;
-  const struct entry_model *model = &chunk->encoder.model;
-  uint32_t start = model->count;
-  uint64_t made;
+  const struct writer_history *history = &chunk->history;
+  uint64_t before = chunk->branches;
   size_t done = 0;
 
+  count = count < FILL_MOST ? count : FILL_MOST;
   if (entry_encoder_reserve(&chunk->encoder, count * ENTRY_MOST) < 0) {
     writer_fail(writer, -ENOMEM);
     return 0;
   }
-  while (done < count && model->count < CHUNK_FULL && likely(writer->error >= 0)) {
-    uint32_t taken[ENTRY_MOST];
-    uint64_t branches = 0;
-    size_t most = count - done < CHUNK_FULL - model->count ? count - done : CHUNK_FULL - model->count;
-    size_t more = model->guess && !stream->event_size ? run_take(chunk, entries + done, most) : 0;
+  while (done < count && history->count < CHUNK_FULL && likely(writer->error >= 0)) {
+    size_t most = count - done < CHUNK_FULL - history->count ? count - done : CHUNK_FULL - history->count;
 
-    done += more;
-    if (more)
-      stream->last = last_of(entries[done - 1]);
-    if (more == most)
-      continue;
-    more = known_take(&writer->paths, chunk, stream, entries + done, most - more);
-    done += more;
-    if (more)
-      continue;
-    more = entry_take(writer, stream, entries[done++], taken, &branches);
-    for (size_t i = 0; i < more; i++)
-      chunk_put(writer, chunk, stream, taken[i], i + 1 == more ? branches : 0);
+    done += entries_take(writer, slot, entries + done, most);
   }
-  made = counts_sum(chunk, start);
-  chunk->branches += made;
-  writer->branches += made;
+  writer->branches += chunk->branches - before;
   return done;
+}
+
+/* What it holds is bounded: 4 MiB of entries, one of counts, and strings. */
+static bool chunk_is_full(const struct writer_entries *chunk)
+{
+  return chunk->history.count >= CHUNK_FULL || chunk->encoder.symbols.size + chunk->encoder.events.size >= STRINGS_FULL;
 }
 
 int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, const uint32_t *entries, size_t count)
@@ -286,7 +360,7 @@ int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, con
 
     entries += done;
     count -= done;
-    if (slot && slot->entries->encoder.model.count >= CHUNK_FULL)
+    if (slot && chunk_is_full(slot->entries))
       encoder_close(writer, slot);
   }
   return writer->error;
@@ -294,30 +368,18 @@ int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, con
 
 /* ---- chunks ---- */
 
-static struct writer_entries *entries_new(void)
-{
-  struct writer_entries *entries = calloc(1, sizeof(*entries));
-
-  if (!entries)
-    return NULL;
-  entries->entries = calloc(ENTRIES_ORDER + CHUNK_ENTRIES_MAX, sizeof(*entries->entries));
-  entries->encoder.model.words = calloc(ENTRIES_ORDER + CHUNK_ENTRIES_MAX, sizeof(*entries->entries));
-  entries->counts = calloc(ENTRIES_ORDER + CHUNK_ENTRIES_MAX, sizeof(*entries->counts));
-  if (entries->entries && entries->encoder.model.words && entries->counts)
-    return entries;
-  entries_done(entries);
-  return NULL;
-}
-
 int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, uint32_t number)
 {
   const struct writer_stream *stream = &writer->streams[number];
   struct writer_entries *entries = slot->entries;
 
-  if (!entries)
-    entries = slot->entries = entries_new();
-  if (!entries)
-    return -ENOMEM;
+  if (!entries) {
+    entries = slot->entries = table_new(sizeof(*entries));
+    if (!entries)
+      return -ENOMEM;
+    memset(entries, 0, offsetof(struct writer_entries, history));
+  }
+  history_begin(&entries->history);
   entry_encoder_begin(&entries->encoder);
   entries->branches = 0;
   entries->is_open = stream_is_open(writer, stream);
@@ -332,12 +394,11 @@ int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot)
 {
   struct writer_stream *stream = &writer->streams[slot->stream];
   struct writer_entries *entries = slot->entries;
-  uint32_t count = entries->encoder.model.count;
   uint64_t branches = entries->branches + entries->is_open - stream_is_open(writer, stream);
   struct chunk_position position = {
     .first = stream->next, .previous = stream->previous, .stream = slot->stream, .count = (uint32_t)branches};
 
-  if (count == ENTRIES_ORDER || paths_write(writer) < 0)
+  if (!entries->encoder.count || paths_write(writer) < 0)
     return writer->error;
   writer->raw.size = 0;
   if (entry_encoder_end(&entries->encoder, entries->before, &writer->raw) < 0)
@@ -357,9 +418,6 @@ void entries_done(struct writer_entries *entries)
 {
   if (!entries)
     return;
-  free(entries->entries);
-  free(entries->encoder.model.words);
-  free(entries->counts);
   entry_encoder_done(&entries->encoder);
   free(entries);
 }

@@ -56,9 +56,13 @@ static int infos_reserve(struct writer_paths *paths, uint32_t number)
     return 0;
   while (capacity <= number)
     capacity *= 2;
-  infos = realloc(paths->infos, capacity * sizeof(*infos));
-  if (infos)
+  infos = table_new(capacity * sizeof(*infos)); /* read for each entry */
+  if (infos) {
+    if (paths->infos)
+      memcpy(infos, paths->infos, paths->capacity * sizeof(*infos));
+    free(paths->infos);
     paths->infos = infos;
+  }
   nexts = realloc(paths->nexts, capacity * sizeof(*nexts));
   if (nexts)
     paths->nexts = nexts;

@@ -291,7 +291,7 @@ reads 1 'the trace is cut' 0 script --tail 5 head
 reads 0 'warning: finished.incomplete: the trace was not finished' 5 script finished.incomplete
 reads 0 'warning: finished.incomplete: the trace was not finished' 5 script finished
 reads 1 'No such file' 0 script nothing
-reads 1 'a newer format' 0 script newer
+reads 1 'a format that this program does not read' 0 script newer
 : >empty
 echo 'some text that is no trace' >words
 mkdir folder

@@ -605,7 +605,7 @@ static void hand_number(size_t at, uint64_t value, unsigned size)
 static void hand_begin(void)
 {
   memset(hand, 0, sizeof(hand));
-  memcpy(hand, "\x89LBR\r\n\x1a\n\2\0\2\0", 12);
+  memcpy(hand, "\x89LBR\r\n\x1a\n\3\0\3\0", 12);
   hand_number(12, crc(0, hand, 12), 4);
   hand_size = 16;
 }
@@ -664,15 +664,14 @@ static void test_bytes(void **state)
   (void)state;
   hand_begin();
   hand_paths();
-  /* Entries: ENTER|1, 2, 2, 2, 2, 5, 6, EVENT; nine branches. Contexts c0 = 0, then the hash of the entries before.
-   * Runs: each of the first three is new: 0 in a row and a symbol (1). The second and third 2 come in contexts that are
-   * new, too. Symbols of entries that are new behind their last: 2 + zigzag difference.
-   *   ENTER|1 behind nothing: 0x80000001 - 0 = -0x7FFFFFFF: zigzag 0xFFFFFFFD, plus 2 is 0xFFFFFFFF
-   *   2 behind ENTER|1: 2 - 0x80000001 = 0x80000001: again 0xFFFFFFFF
-   *   2 behind 2: 0, so 2; and then what followed 2 before: symbol 0, twice, as the contexts are new each time
-   *   5 behind 2: 3 more than the guess 2: 6 + 2; 6 behind 5: 1: 2 + 2; EVENT behind 6: -1 - 6 = -7: 13 + 2 */
-  HAND(11, 9, 0, 8, 8, 16, 4, /**/ 1, 1, 1, 1, 1, 1, 1, 1, /**/ 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0xFF, 0xFF, 0xFF, 0xFF,
-       0x0F, 2, 0, 0, 8, 4, 15, /**/ LB_BRANCH_INTERRUPT, 2, 14, 18);
+  /* Entries: ENTER|1, 2, 2, 2, 2, 5, 6, EVENT; nine branches. One piece, all plain. Contexts begin with 0 and are made
+   * of the last four entries: here each is new, so there are no guesses: eight times the lower bit, four in a byte, the
+   * odd fours in the second half of the block. Symbols, the zigzag difference to the entry before:
+   *   ENTER|1 behind nothing: 0x80000001 - 0 = -0x7FFFFFFF: zigzag 0xFFFFFFFD
+   *   2 behind ENTER|1: 2 - 0x80000001 = 0x80000001: again 0xFFFFFFFD
+   *   2 behind 2: 0, three times; 5 behind 2: 6; 6 behind 5: 2; EVENT behind 6: -1 - 6 = -7: 13 */
+  HAND(11, 9, 0, 8, 1, 16, 16, 4, /**/ 8, /**/ 0x0F, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, /**/ 0xFD, 0xFF,
+       0xFF, 0xFF, 0x0F, 0xFD, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0, 0, 6, 2, 13, /**/ LB_BRANCH_INTERRUPT, 2, 14, 18);
   contents = hand_read();
   assert_int_equal(contents.gaps[LB_TRACE_CUT], 1);
   assert_int_equal(gaps_of(&contents), 1);
@@ -685,6 +684,66 @@ static void test_bytes(void **state)
   contents_done(&contents);
 }
 
+/* Entries: ENTER|1, seven plain with six times 2, of which the last is guessed, since it came in the same context
+ * before; 2 three times more, repeated from one before; and, plain again, 5, which is not what is guessed, 6, and five
+ * times 2, of which the last is the second guess behind four of them, where 5 came last. */
+static const uint8_t repeat[] = {
+  0,    17,   4,    16,   20,   0,             /* */
+  7,    3,    1,    7,                         /* pieces: 7 plain, 3 repeated from 1 before; 7 plain, and that is all */
+  0x0F, 0x0F, 0,    0,    0,    0,    0,    0, /* misses: 1111, 1111 */
+  0x0B, 0x23, 0,    0,    0,    0,    0,    0, /* 1101, 11 and a second */
+  0xFD, 0xFF, 0xFF, 0xFF, 0x0F, 0xFD, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0, 0, 0, 6, 2, 7, 0, 0, 0, /* symbols, as above */
+};
+
+static void test_bytes_repeat(void **state)
+{
+  struct contents contents;
+
+  (void)state;
+  hand_begin();
+  hand_paths();
+  hand_chunk(11, 17, repeat, sizeof(repeat));
+  contents = hand_read();
+  assert_int_equal(gaps_of(&contents), 1); /* it is cut */
+  assert_int_equal(contents.count, 17);
+  for (unsigned i = 0; i < 9; i++)
+    assert_int_equal(contents.branches[i].from, 0x1004);
+  assert_int_equal(contents.branches[9].from, 0x1008);
+  assert_int_equal(contents.branches[10].to, 0x1010);
+  assert_int_equal(contents.branches[11].from, 0x1012);
+  for (unsigned i = 12; i < 17; i++)
+    assert_int_equal(contents.branches[i].from, 0x1004);
+  contents_done(&contents);
+}
+
+/* One byte is another: pieces that do not fit, guesses where there are none, strings that end too early or too late. */
+static void test_bytes_bad(void **state)
+{
+  static const uint8_t bad[][2] = {{1, 18},    {1, 16},    {3, 15},    {6, 18},    {6, 8},    {7, 0},
+                                   {7, 4},     {7, 6},     {8, 0},     {8, 8},     {9, 1},    {9, 8},
+                                   {10, 0x0E}, {10, 0x1F}, {18, 0x0A}, {19, 0x03}, {45, 0x80}};
+  static const uint8_t event[] = {
+    0, 2,  3, 16, 1, 4, /**/ 1, 1, 1, /**/ 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, /**/ LB_BRANCH_INTERRUPT,
+    0, 14, 18};
+  uint8_t bytes[sizeof(repeat)];
+
+  (void)state;
+  for (unsigned i = 0; i <= sizeof(bad) / sizeof(*bad); i++) {
+    bool is_event = i == sizeof(bad) / sizeof(*bad); /* which cannot be repeated */
+    struct contents contents;
+
+    memcpy(bytes, repeat, sizeof(bytes));
+    if (!is_event)
+      bytes[bad[i][0]] = bad[i][1];
+    hand_begin();
+    hand_paths();
+    hand_chunk(11, 17, is_event ? event : bytes, is_event ? sizeof(event) : sizeof(bytes));
+    contents = hand_read();
+    assert_int_equal(contents.gaps[LB_TRACE_DAMAGED], 1);
+    contents_done(&contents);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -693,7 +752,8 @@ int main(void)
     cmocka_unit_test(test_nonsense),        cmocka_unit_test(test_wrong_step),
     cmocka_unit_test(test_random_nonsense), cmocka_unit_test(test_branches_between),
     cmocka_unit_test(test_cut_anywhere),    cmocka_unit_test(test_damage_anywhere),
-    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_bytes),           cmocka_unit_test(test_bytes_repeat),
+    cmocka_unit_test(test_bytes_bad),
   };
 
   return cmocka_run_group_tests(tests, group_begin, group_end);
