@@ -33,26 +33,34 @@ struct export_session {
 
 /* ---- its size ---- */
 
-/* Says what is great before it is written. Returns negative if there is no room for it. */
+/* Says what is great before it is written. Returns negative if there is no room for it. How many of the branches are
+ * calls is not known before: what is made of calls is never refused. */
 static int size_check(const struct export_arguments *arguments, struct export_session *session,
                       const struct new_file *output)
 {
-  uint64_t size = progress_branches(session->input.reader, arguments->options.stream);
+  const struct export_format *format = arguments->options.format;
+  uint64_t size = progress_branches(session->input.reader, arguments->options.stream) * format->bytes_per_branch;
+  const char *name = output->name ? output->name : "the export";
+  bool is_known = format->needs & EXPORT_BRANCHES;
   struct statvfs room;
 
-  size *= arguments->options.format->bytes_per_branch;
   if (!report_filter_is_empty(&arguments->filter.filter) || size < GREAT)
     return 0;
-  if (output->temporary && fstatvfs(output->fd, &room) == 0 && size / room.f_frsize > room.f_bavail) {
+  if (is_known && output->temporary && fstatvfs(output->fd, &room) == 0 && size / room.f_frsize > room.f_bavail) {
     cli_error(
       "%s: this will take about %.1f GB, and there is no room for it; --thread, --function and the like make it "
       "smaller",
-      output->name, (double)size / 1e9);
+      name, (double)size / 1e9);
     return -1;
   }
-  if (!arguments->is_quiet)
-    cli_error("%s will take about %.1f GB; --thread, --function and the like make it smaller",
-              output->name ? output->name : "the export", (double)size / 1e9);
+  if (!arguments->is_quiet && is_known)
+    cli_error("%s will take about %.1f GB; --thread, --function and the like make it smaller", name,
+              (double)size / 1e9);
+  else if (!arguments->is_quiet)
+    cli_error(
+      "%s may take about %.1f GB, much less if functions are seldom called, and up to three times that if there is "
+      "little else; --thread, --function and --module make it smaller",
+      name, (double)size / 1e9);
   return 0;
 }
 
@@ -172,18 +180,17 @@ static const struct export_format *format_option(const char *word, struct argp_s
   return format;
 }
 
-/* What is made of counts is about a whole binary, or all of them, and calls make sense only together: there is nothing
- * that a filter could look at. */
+/* Calls are made of all branches: there is no single one that could be looked at. */
 static void filter_check(const struct export_arguments *arguments, struct argp_state *state)
 {
   const struct export_format *format = arguments->options.format;
   const struct report_filter_options *filter = &arguments->filter.filter;
 
-  if (format->needs & EXPORT_COUNTS &&
-      (filter->kinds || filter->function_count || filter->from_count || filter->to_count || filter->module_count > 1))
-    argp_error(state, "--to %s takes --thread and one --module, and no other choice of branches", format->name);
-  if (!(format->needs & (EXPORT_COUNTS | EXPORT_BRANCHES)) && !report_filter_is_empty(filter))
-    argp_error(state, "--to %s takes --thread, and no other choice of branches", format->name);
+  if (format->needs & EXPORT_CALLS && (filter->kinds || filter->from_count || filter->to_count))
+    argp_error(state,
+               "--to %s is about calls, not single branches: it takes --thread, --function and --module, not --kind, "
+               "--from and --into",
+               format->name);
 }
 
 static void arguments_finish(struct export_arguments *arguments, struct argp_state *state)
@@ -195,8 +202,6 @@ static void arguments_finish(struct export_arguments *arguments, struct argp_sta
   filter_check(arguments, state);
   arguments->options.stream = arguments->filter.stream;
   arguments->options.filter = &arguments->filter.filter;
-  if (arguments->filter.filter.module_count)
-    arguments->options.module = arguments->filter.filter.modules[0];
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)

@@ -51,6 +51,19 @@ static int binary_check(struct export_job *job, uint32_t number)
   return 0;
 }
 
+/* Several may have been asked for. */
+static void others_warn(struct export_job *job, uint32_t number)
+{
+  struct report_file file;
+
+  for (uint32_t i = number + 1; export_module(job) && report_names_file(job->names, i, &file); i++)
+    if (export_has_file(job, i)) {
+      export_warn(job, "the profile is about %s; %s, which was asked for, too, needs one of its own",
+                  binary_name(job, number), file.name);
+      return;
+    }
+}
+
 int binary_open(struct export_job *job, uint32_t *ret_file, struct symbol_module **ret_module)
 {
   int r = export_file(job, ret_file);
@@ -58,6 +71,7 @@ int binary_open(struct export_job *job, uint32_t *ret_file, struct symbol_module
   if (r >= 0)
     r = binary_check(job, *ret_file);
   if (r >= 0) {
+    others_warn(job, *ret_file);
     r = symbol_module_open(binary_name(job, *ret_file), NULL, ret_module);
     if (r < 0 && r != -ENOMEM)
       r = export_fail(job, "%s: %s; this format needs the file", binary_name(job, *ret_file), lb_strerror(r));
@@ -77,15 +91,21 @@ bool binary_offset(const struct export_job *job, uint32_t file, uint64_t address
   return false;
 }
 
+int binary_fail(struct export_job *job, uint32_t file)
+{
+  return export_fail(job, "nothing of %s%s ran in this trace: there is nothing to say about it", binary_name(job, file),
+                     job->filter ? " that was asked for" : "");
+}
+
 /* ---- what ran straight ---- */
 
 static int passed_visit(struct export_job *job, const struct binary_visitor *visitor, uint32_t file)
 {
   size_t count;
-  const struct report_jump *jumps = report_counts_jumps(job->counts, &count);
+  const struct report_jump *jumps = report_counts_all_jumps(job->counts, &count);
 
   for (size_t i = 0; i < count; i++) {
-    int r = jumps[i].is_passed && jumps[i].from.file == file
+    int r = jumps[i].is_passed && jumps[i].from.file == file && export_has_location(job, &jumps[i].from)
               ? visitor->passed(job, jumps[i].from.address, jumps[i].to.address, jumps[i].count)
               : 0;
 
@@ -111,8 +131,7 @@ int binary_straights(struct export_job *job, const struct binary_visitor *visito
     r = visitor->straight(job, blocks[i].first.address, blocks[i].last, blocks[i].executed);
   }
   if (r >= 0 && !seen)
-    return export_fail(job, "nothing of %s ran in this trace: there is nothing to say about it",
-                       binary_name(job, file));
+    return binary_fail(job, file);
   return r < 0 || !visitor->passed ? r : passed_visit(job, visitor, file);
 }
 
@@ -122,7 +141,7 @@ int binary_straights(struct export_job *job, const struct binary_visitor *visito
 static int calls_list(struct export_job *job, uint32_t file, struct tally *calls)
 {
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(job->counts, &count);
+  const struct report_block *blocks = report_counts_all_blocks(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++)
@@ -140,11 +159,21 @@ static uint64_t call_before(const struct tally *calls, uint64_t next)
   return i < calls->count && calls->items[i].from == next ? calls->items[i].to : 0;
 }
 
+static int return_visit(struct export_job *job, const struct binary_visitor *visitor, uint32_t file,
+                        const struct binary_branch *branch)
+{
+  const struct report_location call = {.file = file, .address = branch->call};
+
+  if (!branch->call || !visitor->returned || !export_has_location(job, &call))
+    return 0;
+  return visitor->returned(job, branch->call, branch->to, branch->count);
+}
+
 static int jumps_visit(struct export_job *job, const struct binary_visitor *visitor, uint32_t file,
                        const struct tally *calls)
 {
   size_t count;
-  const struct report_jump *jumps = report_counts_jumps(job->counts, &count);
+  const struct report_jump *jumps = report_counts_all_jumps(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
@@ -162,7 +191,9 @@ static int jumps_visit(struct export_job *job, const struct binary_visitor *visi
       continue;
     if (branch.kind == LB_BRANCH_NEAR_RET && branch.has_to)
       branch.call = call_before(calls, branch.to);
-    r = visitor->branch(job, &branch);
+    r = return_visit(job, visitor, file, &branch);
+    if (r >= 0 && (!job->filter || report_filter_jump(job->filter, jump)))
+      r = visitor->branch(job, &branch);
   }
   return r;
 }

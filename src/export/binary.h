@@ -28,10 +28,14 @@ struct binary_visitor {
   int (*straight)(struct export_job *job, uint64_t first, uint64_t last, uint64_t count);
   /* A conditional branch at `from` that was not taken: `next` is behind it. May be NULL. */
   int (*passed)(struct export_job *job, uint64_t from, uint64_t next, uint64_t count);
+  /* The call at `from` was returned from, to `next` behind it: from there, as it were, one runs on. May be NULL. */
+  int (*returned)(struct export_job *job, uint64_t from, uint64_t next, uint64_t count);
   int (*branch)(struct export_job *job, const struct binary_branch *branch);
 };
 
-/* Straight pieces and branches that were passed, of the job's binary, which must have run; then its branches. Return 0,
+/* Straight pieces and branches that were passed, of the job's binary, which must have run; then its branches, and calls
+ * that were returned from. Branches are those that pass the job's filter; all others are pieces of straight code: they
+ * are wanted if the place where they begin is. Return 0,
  * LB_E_NO_ENTRY after export_fail, or what a visitor returned. */
 int binary_straights(struct export_job *job, const struct binary_visitor *visitor);
 int binary_branches(struct export_job *job, const struct binary_visitor *visitor);
@@ -39,6 +43,9 @@ int binary_branches(struct export_job *job, const struct binary_visitor *visitor
 /* The job's binary and its file, opened: symbols, lines. It must be the one that ran. Returns 0, with a module that is
  * to be closed; LB_E_NO_ENTRY after export_fail; -ENOMEM. */
 int binary_open(struct export_job *job, uint32_t *ret_file, struct symbol_module **ret_module);
+
+/* Nothing of it ran, or nothing that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
+int binary_fail(struct export_job *job, uint32_t file);
 
 /* Its path, to be printed. */
 const char *binary_name(const struct export_job *job, uint32_t file);

@@ -108,7 +108,6 @@ int binary_instructions(struct export_job *job, struct tally *tally)
       r = block_add(job, &blocks[i], tally);
   tally_finish(tally);
   if (r >= 0 && !tally->count)
-    return export_fail(job, "nothing of %s ran in this trace: there is nothing to say about it",
-                       binary_name(job, file));
+    return binary_fail(job, file);
   return r;
 }

@@ -74,8 +74,6 @@ static int put_branch(struct export_job *job, const struct binary_branch *branch
 {
   const struct bolt *bolt = job->state;
 
-  if (branch->call)
-    put_passed(job, branch->call, branch->to, branch->count);
   if ((branch->call && !branch->has_from) ||
       (branch->has_from && !binary_functions_find(&bolt->functions, branch->from)))
     return 0;
@@ -88,7 +86,7 @@ static int put_branch(struct export_job *job, const struct binary_branch *branch
 
 static int bolt_end(struct export_job *job)
 {
-  static const struct binary_visitor visitor = {put_straight, put_passed, put_branch};
+  static const struct binary_visitor visitor = {put_straight, put_passed, put_passed, put_branch};
   struct bolt *bolt = job->state;
   int r = export_file(job, &bolt->file);
 

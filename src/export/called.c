@@ -38,6 +38,11 @@ void called_warn(struct export_job *job, const struct report_stacks *stacks)
     export_warn(job, "there are too many different stacks, or too deep ones: some are shorter than they were");
 }
 
+int called_fail(struct export_job *job)
+{
+  return export_fail(job, job->filter ? "there are no calls in it that were asked for" : "there are no calls in it");
+}
+
 int called_thread(const struct export_job *job, uint32_t stream, struct text *text)
 {
   struct report_stream found = {.name = ""};

@@ -22,6 +22,9 @@ int called_get(const struct export_job *job, uint32_t function, struct text *nam
 /* At the end: warns if instructions were not counted, or (`stacks` not NULL) stacks are not whole. */
 void called_warn(struct export_job *job, const struct report_stacks *stacks);
 
+/* There is no call, or none that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
+int called_fail(struct export_job *job);
+
 /* The name of a thread in words: "sh (thread 0)". Empties `text` first. Returns 0, or -ENOMEM. */
 int called_thread(const struct export_job *job, uint32_t stream, struct text *text);
 

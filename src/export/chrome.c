@@ -95,7 +95,7 @@ static int chrome_end(struct export_job *job)
   struct chrome *chrome = job->state;
 
   if (!chrome->events)
-    return export_fail(job, "there are no calls in it");
+    return called_fail(job);
   export_print(job, "\n]}\n");
   called_warn(job, NULL);
   return 0;

@@ -53,7 +53,7 @@ static int drcov_record(struct export_job *job, const struct lb_trace_record *re
   location = report_names_locate(job->names, module->space, module->address);
   row = (struct drcov_row){location.file, module->address, module->size, module->offset, location.address, 0};
   if (location.file == REPORT_NO_FILE || drcov->count >= ROWS_MAX || row_is_known(drcov, &row) ||
-      (job->options.module && !report_module_is(job->names, location.file, job->options.module)))
+      !export_has_file(job, location.file))
     return 0;
   rows = array_grow(drcov->rows, sizeof(*rows), drcov->count, &drcov->capacity);
   if (!rows)
@@ -166,8 +166,11 @@ static int drcov_end(struct export_job *job)
   if (drcov->count)
     qsort(drcov->rows, drcov->count, sizeof(*drcov->rows), row_order);
   put_blocks(job, true);
-  if (!drcov->block_count && job->options.module)
-    return export_fail(job, "nothing of a module '%s' ran; 'lbr stat' lists modules", job->options.module);
+  if (!drcov->block_count && export_module(job))
+    return export_fail(job, "nothing of a module '%s'%s ran; 'lbr stat' lists modules", export_module(job),
+                       job->options.filter->function_count ? " that was asked for" : "");
+  if (!drcov->block_count && job->filter)
+    return export_fail(job, "nothing that was asked for ran");
   if (!drcov->block_count)
     return export_fail(job, "no block is known that ran and is in a file; of code that is not 64-bit code none is");
   put_modules(job);

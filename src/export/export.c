@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/calls_filter.h"
+
 #define FLUSH_SIZE (256u << 10) /* bytes that are written at once */
 
 #define EXPORT_FORMAT(name) extern const struct export_format export_format_##name;
@@ -148,10 +150,27 @@ void export_warn(struct export_job *job, const char *format, ...)
   va_end(list);
 }
 
+bool export_has_file(const struct export_job *job, uint32_t file)
+{
+  return !job->filter || report_filter_file(job->filter, file);
+}
+
+bool export_has_location(const struct export_job *job, const struct report_location *location)
+{
+  return !job->filter || report_filter_location(job->filter, location);
+}
+
+const char *export_module(const struct export_job *job)
+{
+  const struct report_filter_options *filter = job->options.filter;
+
+  return filter && filter->module_count ? filter->modules[0] : NULL;
+}
+
 /* "[vdso]" and the like are no files. */
 static bool file_is_wanted(const struct export_job *job, uint32_t number, const struct report_file *file)
 {
-  return job->options.module ? report_module_is(job->names, number, job->options.module) : file->name[0] == '/';
+  return export_module(job) ? export_has_file(job, number) : file->name[0] == '/';
 }
 
 int export_file(struct export_job *job, uint32_t *ret_file)
@@ -163,8 +182,8 @@ int export_file(struct export_job *job, uint32_t *ret_file)
       *ret_file = i;
       return 0;
     }
-  if (job->options.module)
-    return export_fail(job, "no module '%s' in the trace; 'lbr stat' lists its modules", job->options.module);
+  if (export_module(job))
+    return export_fail(job, "no module '%s' in the trace; 'lbr stat' lists its modules", export_module(job));
   return export_fail(job, "the trace names no program: this format needs one");
 }
 
@@ -173,10 +192,15 @@ int export_file(struct export_job *job, uint32_t *ret_file)
 static int job_call(void *data, const struct report_call *call)
 {
   struct export_job *job = data;
+  struct report_call given = *call;
+  int r;
 
   if (job->options.stream != LB_TRACE_ALL && call->stream != job->options.stream)
     return 0;
-  return job->error < 0 ? job->error : job->options.format->call(job, call);
+  r = job->calls_filter ? calls_filter_take(job->calls_filter, job->calls, &given) : 1;
+  if (r <= 0)
+    return r;
+  return job->error < 0 ? job->error : job->options.format->call(job, &given);
 }
 
 static int job_new(struct export_job *job)
@@ -194,6 +218,8 @@ static int job_new(struct export_job *job)
     r = report_calls_new(job->names, format->wants_instructions ? job->code : NULL, job_call, job, &job->calls);
   if (r >= 0 && job->options.filter && !report_filter_is_empty(job->options.filter))
     r = report_filter_new(job->options.filter, job->names, &job->filter);
+  if (r >= 0 && job->filter && format->needs & EXPORT_CALLS)
+    r = calls_filter_new(job->filter, &job->calls_filter);
   return r;
 }
 
@@ -202,6 +228,7 @@ static void job_done(struct export_job *job)
   if (job->options.format->done && job->state)
     job->options.format->done(job);
   free(job->state);
+  calls_filter_free(job->calls_filter);
   report_filter_free(job->filter);
   report_calls_free(job->calls);
   report_counts_free(job->counts);
@@ -292,6 +319,8 @@ static int job_read(struct export_job *job, const struct export_input *input)
   }
   if (r >= 0 && job->counts)
     r = report_counts_end(job->counts, input->reader);
+  if (r >= 0 && job->counts)
+    r = report_counts_filter(job->counts, job->filter);
   if (r >= 0 && job->calls)
     r = report_calls_end(job->calls);
   return r;

@@ -22,12 +22,13 @@ struct export_job;
  * trace, and not with the world, is said by export_fail. */
 struct export_format {
   const char *name;
-  const char *what;          /* in a few words, for the list of formats */
-  const char *suffix;        /* of the file: ".fdata" */
-  unsigned needs;            /* enum export_need; BRANCHES and CALLS may go together, COUNTS goes alone */
-  bool wants_instructions;   /* calls come with numbers of instructions */
-  unsigned bytes_per_branch; /* in the file, about; 0: its size does not grow with the trace */
-  size_t state_size;         /* of job->state, which is zero at first */
+  const char *what;        /* in a few words, for the list of formats */
+  const char *suffix;      /* of the file: ".fdata" */
+  unsigned needs;          /* enum export_need; BRANCHES and CALLS may go together, COUNTS goes alone */
+  bool wants_instructions; /* calls come with numbers of instructions */
+  /* In the file, about; of what is made of calls, for a usual program. 0: its size does not grow with the trace. */
+  unsigned bytes_per_branch;
+  size_t state_size; /* of job->state, which is zero at first */
   int (*begin)(struct export_job *job);
   /* Every record that describes the trace or is a gap, after names know it. */
   int (*record)(struct export_job *job, const struct lb_trace_record *record);
@@ -39,12 +40,14 @@ struct export_format {
 
 struct export_options {
   const struct export_format *format;
-  const char *module; /* for profiles of one binary: as report_module_is. NULL: the program that was recorded first */
-  uint32_t stream;    /* this one only, or LB_TRACE_ALL */
-  const struct report_filter_options *filter; /* NULL: all */
-  bool has_all_sources;                       /* lcov: those of the system too */
-  unsigned window;                            /* branches in a sample; 0: what the format likes */
-  const char *version;                        /* of a format that has several; NULL: the usual */
+  uint32_t stream; /* this one only, or LB_TRACE_ALL */
+  /* NULL: all. Its modules also say which binary a profile of one is about; without any, it is the program that was
+   * recorded first. Calls are chosen by functions (what happens in them) and modules (frames of others are left out)
+   * only. */
+  const struct report_filter_options *filter;
+  bool has_all_sources; /* lcov: those of the system too */
+  unsigned window;      /* branches in a sample; 0: what the format likes */
+  const char *version;  /* of a format that has several; NULL: the usual */
 };
 
 /* Where it goes. */
@@ -68,8 +71,9 @@ struct export_job {
   void *state;                  /* of the format */
   uint64_t branches;            /* that were read so far */
   char message[EXPORT_MESSAGE]; /* why it failed, if it is not what the error says; or a warning */
+  struct report_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
   struct text text;             /* the rest is export.c's: what has not been written yet */
-  struct report_filter *filter;
+  struct calls_filter *calls_filter;
   int error;
 };
 
@@ -117,6 +121,13 @@ int export_fail(struct export_job *job, const char *format, ...) __attribute__((
 
 /* It is written, but whoever asked for it should know this: the last one is kept. */
 void export_warn(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Is something of this file, or at this location, wanted? */
+bool export_has_file(const struct export_job *job, uint32_t file);
+bool export_has_location(const struct export_job *job, const struct report_location *location);
+
+/* The name of a module that was asked for; NULL: none was. */
+const char *export_module(const struct export_job *job);
 
 /* The file that a profile of one binary is about. Returns its number, or LB_E_NO_ENTRY after export_fail: no module of
  * that name ran. */

@@ -49,7 +49,7 @@ static int functions_sweep(struct export_job *job)
   const struct fdata *fdata = job->state;
   const struct binary_function *last = NULL;
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(job->counts, &count);
+  const struct report_block *blocks = report_counts_all_blocks(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
@@ -71,7 +71,7 @@ static int starts_find(struct export_job *job)
 {
   struct fdata *fdata = job->state;
   size_t count;
-  const struct report_jump *jumps = report_counts_jumps(job->counts, &count);
+  const struct report_jump *jumps = report_counts_all_jumps(job->counts, &count);
   int r = functions_sweep(job);
 
   for (size_t i = 0; i < fdata->functions.entries.count && r >= 0; i++)
@@ -135,14 +135,19 @@ static int take_straight(struct export_job *job, uint64_t first, uint64_t last, 
   return r;
 }
 
+static int take_returned(struct export_job *job, uint64_t from, uint64_t next, uint64_t count)
+{
+  const struct fdata *fdata = job->state;
+
+  return is_start(fdata, next) ? take_edge(job, from, next, count) : 0;
+}
+
 static int take_branch(struct export_job *job, const struct binary_branch *branch)
 {
   struct fdata *fdata = job->state;
 
-  if (branch->call)
-    return is_start(fdata, branch->to) ? take_edge(job, branch->call, branch->to, branch->count) : 0;
-  if (branch->has_from &&
-      (branch->kind == LB_BRANCH_NEAR_RET || !binary_functions_find(&fdata->functions, branch->from)))
+  if (branch->call || (branch->has_from &&
+                       (branch->kind == LB_BRANCH_NEAR_RET || !binary_functions_find(&fdata->functions, branch->from))))
     return 0;
   return tally_add(&fdata->edges, branch->has_from ? branch->from : ELSEWHERE, branch->has_to ? branch->to : ELSEWHERE,
                    branch->count);
@@ -183,7 +188,7 @@ static void put_end(struct export_job *job, uint64_t address)
 
 static int fdata_end(struct export_job *job)
 {
-  static const struct binary_visitor visitor = {take_straight, take_passed, take_branch};
+  static const struct binary_visitor visitor = {take_straight, take_passed, take_returned, take_branch};
   struct fdata *fdata = job->state;
   int r = export_file(job, &fdata->file);
 

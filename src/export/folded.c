@@ -42,7 +42,7 @@ static int folded_end(struct export_job *job)
   }
   text_done(&line);
   if (r >= 0 && !lines)
-    return export_fail(job, "there are no calls in it");
+    return called_fail(job);
   called_warn(job, folded->stacks);
   return r;
 }

@@ -162,9 +162,10 @@ static int jumps_count(struct export_job *job)
   for (size_t i = 0; i < count && r >= 0; i++) {
     if (jumps[i].is_passed || jumps[i].kind == LB_BRANCH_NEAR_RET || !binary_kind_is_near(jumps[i].kind))
       continue;
-    if (jumps[i].to.file == gcov->file)
+    if (jumps[i].to.file == gcov->file && export_has_location(job, &jumps[i].to))
       r = entry_count(job, &jumps[i]);
-    if (r >= 0 && jumps[i].from.file == gcov->file && jumps[i].kind == LB_BRANCH_NEAR_IND_CALL)
+    if (r >= 0 && jumps[i].from.file == gcov->file && jumps[i].kind == LB_BRANCH_NEAR_IND_CALL &&
+        export_has_location(job, &jumps[i].from))
       r = target_count(job, &jumps[i]);
   }
   return r;

@@ -138,6 +138,9 @@ static void put_files(struct export_job *job, struct lcov_rest *rest)
 
 static int lcov_verdict(struct export_job *job, const struct lcov_rest *rest)
 {
+  if (!rest->written && !rest->system && !rest->unreadable && job->filter)
+    return export_fail(job, "no line of source is known for what was asked for: it needs debug information (-g), or "
+                            "its debug file");
   if (!rest->written && !rest->system && !rest->unreadable)
     return export_fail(job, "no line of source is known for what ran of the program: it needs debug information (-g), "
                             "or its debug file; the system's programs are left out without --all-sources");

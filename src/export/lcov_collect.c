@@ -30,8 +30,8 @@ static int line_add(struct lcov *lcov, const struct lcov_line *line)
 {
   struct lcov_line *lines = lcov->lines;
 
-  if (!line->executed && lcov->line_count && lines[lcov->line_count - 1].line == line->line &&
-      lines[lcov->line_count - 1].file == line->file)
+  if (!line->executed && lcov->line_count && lines[lcov->line_count - 1].is_wanted &&
+      lines[lcov->line_count - 1].line == line->line && lines[lcov->line_count - 1].file == line->file)
     return 0;
   lines = array_grow(lines, sizeof(*lines), lcov->line_count, &lcov->line_capacity);
   if (!lines)
@@ -151,7 +151,7 @@ static int sweep_instruction(struct sweep *sweep, const struct report_location *
   unsigned line;
   int r;
 
-  if (!report_names_line(sweep->job->names, location, &file, &line))
+  if (!report_names_line(sweep->job->names, location, &file, &line) || !export_has_location(sweep->job, location))
     return 0;
   r = line_add(sweep->lcov, &(struct lcov_line){file, line, 0, true});
   if (r >= 0 && report_names_symbol(sweep->job->names, location, &name) && name.symbol && !name.offset &&
@@ -216,13 +216,13 @@ static int sweep_file(struct sweep *sweep)
   return r;
 }
 
-/* The module that was asked for; else all but the system's, unless these are wanted, too. */
+/* The modules that were asked for; else all but the system's, unless these are wanted, too. */
 static bool module_is_wanted(const struct export_job *job, uint32_t number)
 {
   struct report_file file;
 
-  if (job->options.module)
-    return report_module_is(job->names, number, job->options.module);
+  if (export_module(job))
+    return export_has_file(job, number);
   return job->options.has_all_sources || (report_names_file(job->names, number, &file) && !lcov_is_system(file.name) &&
                                           strncmp(file.name, "/lib", 4) != 0);
 }
@@ -231,7 +231,7 @@ static bool module_is_wanted(const struct export_job *job, uint32_t number)
 static int sweep_files(struct sweep *sweep)
 {
   size_t blocks, jumps;
-  const struct report_block *block = report_counts_blocks(sweep->job->counts, &blocks);
+  const struct report_block *block = report_counts_all_blocks(sweep->job->counts, &blocks);
   const struct report_jump *jump = report_counts_jumps(sweep->job->counts, &jumps);
   int r = 0;
 
@@ -291,13 +291,12 @@ static int hot_collect(struct export_job *job, struct lcov *lcov, struct report_
 
 int lcov_collect(struct export_job *job, struct lcov *lcov)
 {
-  struct report_hot_filter filter = {.module = job->options.module};
   struct report_hot *hot = NULL;
   uint32_t file;
-  int r = job->options.module ? export_file(job, &file) : 0;
+  int r = export_module(job) ? export_file(job, &file) : 0;
 
   if (r >= 0)
-    r = report_hot_new(job->names, job->code, job->counts, &filter, &hot);
+    r = report_hot_new(job->names, job->code, job->counts, NULL, &hot);
   if (r >= 0)
     r = hot_collect(job, lcov, hot);
   report_hot_free(hot);

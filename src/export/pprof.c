@@ -231,7 +231,7 @@ static int samples_put(struct export_job *job)
       samples++;
     }
   if (r >= 0 && !samples)
-    return export_fail(job, "there are no calls in it");
+    return called_fail(job);
   return r;
 }
 

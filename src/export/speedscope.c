@@ -210,7 +210,7 @@ static int scope_end(struct export_job *job)
   int r = 0;
 
   if (!scope->has_first)
-    return export_fail(job, "there are no calls in it");
+    return called_fail(job);
   put_profile_end(job, &scope->streams[scope->first]);
   for (uint32_t i = 0; i < scope->count && r >= 0; i++)
     if (scope->streams[i].events.length)

@@ -29,6 +29,9 @@ struct report_counts {
   struct report_block *block_list;
   struct report_jump *jump_list;
   size_t block_count, jump_count;
+  struct report_block *chosen_blocks; /* those that pass a filter; NULL: there is none */
+  struct report_jump *chosen_jumps;
+  size_t chosen_block_count, chosen_jump_count;
   struct report_count_totals totals;
 };
 
@@ -59,6 +62,8 @@ void report_counts_free(struct report_counts *counts)
   count_table_done(&counts->jumps);
   free(counts->block_list);
   free(counts->jump_list);
+  free(counts->chosen_blocks);
+  free(counts->chosen_jumps);
   free(counts);
 }
 
@@ -460,16 +465,51 @@ int report_counts_end(struct report_counts *counts, struct lb_trace_reader *read
   return r < 0 ? r : jumps_list(counts);
 }
 
-const struct report_block *report_counts_blocks(const struct report_counts *counts, size_t *ret_count)
+/* ---- then ---- */
+
+int report_counts_filter(struct report_counts *counts, struct report_filter *filter)
+{
+  if (!filter)
+    return 0;
+  counts->chosen_blocks = calloc(counts->block_count + 1, sizeof(*counts->chosen_blocks));
+  counts->chosen_jumps = calloc(counts->jump_count + 1, sizeof(*counts->chosen_jumps));
+  if (!counts->chosen_blocks || !counts->chosen_jumps)
+    return -ENOMEM;
+  for (size_t i = 0; i < counts->block_count; i++)
+    if (report_filter_block(filter, &counts->block_list[i]))
+      counts->chosen_blocks[counts->chosen_block_count++] = counts->block_list[i];
+  for (size_t i = 0; i < counts->jump_count; i++)
+    if (report_filter_jump(filter, &counts->jump_list[i]))
+      counts->chosen_jumps[counts->chosen_jump_count++] = counts->jump_list[i];
+  return 0;
+}
+
+const struct report_block *report_counts_all_blocks(const struct report_counts *counts, size_t *ret_count)
 {
   *ret_count = counts->block_count;
   return counts->block_list;
 }
 
-const struct report_jump *report_counts_jumps(const struct report_counts *counts, size_t *ret_count)
+const struct report_jump *report_counts_all_jumps(const struct report_counts *counts, size_t *ret_count)
 {
   *ret_count = counts->jump_count;
   return counts->jump_list;
+}
+
+const struct report_block *report_counts_blocks(const struct report_counts *counts, size_t *ret_count)
+{
+  if (!counts->chosen_blocks)
+    return report_counts_all_blocks(counts, ret_count);
+  *ret_count = counts->chosen_block_count;
+  return counts->chosen_blocks;
+}
+
+const struct report_jump *report_counts_jumps(const struct report_counts *counts, size_t *ret_count)
+{
+  if (!counts->chosen_jumps)
+    return report_counts_all_jumps(counts, ret_count);
+  *ret_count = counts->chosen_jump_count;
+  return counts->chosen_jumps;
 }
 
 const struct report_count_totals *report_counts_totals(const struct report_counts *counts)

@@ -46,9 +46,19 @@ struct report_jump {
   uint64_t count;
 };
 
-/* All of them, sorted by file, space and address. Good until report_counts_free. */
+struct report_filter;
+
+/* Leaves out of the lists below what does not pass; `filter` NULL: nothing. Once, behind report_counts_end. Returns 0,
+ * or -ENOMEM. */
+int report_counts_filter(struct report_counts *counts, struct report_filter *filter);
+
+/* Those that are not left out, sorted by file, space and address. Good until report_counts_free. */
 const struct report_block *report_counts_blocks(const struct report_counts *counts, size_t *ret_count);
 const struct report_jump *report_counts_jumps(const struct report_counts *counts, size_t *ret_count);
+
+/* The same with what is left out: for who asks what code there is, and not how often it ran. */
+const struct report_block *report_counts_all_blocks(const struct report_counts *counts, size_t *ret_count);
+const struct report_jump *report_counts_all_jumps(const struct report_counts *counts, size_t *ret_count);
 
 struct report_count_totals {
   uint64_t taken, passed; /* branches; conditional ones not taken */

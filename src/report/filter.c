@@ -203,36 +203,54 @@ static bool is_in_targets(const struct report_target *targets, size_t count, con
 
 /* ---- addresses ---- */
 
-static uint32_t address_judge(struct report_filter *filter, uint32_t space, uint64_t address)
+/* `name` NULL: nothing is known. */
+static uint32_t place_judge(const struct report_filter *filter, const struct report_name *name, uint64_t address)
 {
   const struct report_filter_options *options = &filter->options;
-  struct report_name name;
-  bool has_name = filter->names && report_names_find(filter->names, space, address, &name);
   uint32_t bits = 0;
 
-  if (has_name && is_in_module(filter, &name))
+  if (name && is_in_module(filter, name))
     bits |= IN_MODULE;
-  if (has_name && is_in_function(filter, &name))
+  if (name && is_in_function(filter, name))
     bits |= IN_FUNCTION;
-  if (is_in_targets(options->from, options->from_count, has_name ? &name : NULL, address))
+  if (is_in_targets(options->from, options->from_count, name, address))
     bits |= IN_FROM;
-  if (is_in_targets(options->to, options->to_count, has_name ? &name : NULL, address))
+  if (is_in_targets(options->to, options->to_count, name, address))
     bits |= IN_TO;
   return bits;
 }
 
+static uint32_t address_judge(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  struct report_name name;
+  bool has_name = filter->names && report_names_find(filter->names, space, address, &name);
+
+  return place_judge(filter, has_name ? &name : NULL, address);
+}
+
+static inline struct answer *answer_of(struct report_filter *filter, uint64_t address)
+{
+  return &filter->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
+}
+
 static inline uint32_t address_bits(struct report_filter *filter, uint32_t space, uint64_t address)
 {
-  struct answer *answer = &filter->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
+  struct answer *answer = answer_of(filter, address);
 
   if (answer->address != address || answer->space != space || answer->generation != filter->generation)
     *answer = (struct answer){address, space, filter->generation, address_judge(filter, space, address)};
   return answer->bits;
 }
 
+static inline bool ends_are_wanted(const struct report_filter *filter, uint32_t from, uint32_t to)
+{
+  return (!filter->options.from_count || (from & IN_FROM)) && (!filter->options.to_count || (to & IN_TO)) &&
+         ((from | to) & filter->either) == filter->either;
+}
+
 static inline bool branch_is_wanted(struct report_filter *filter, uint32_t space, const struct lb_branch *branch)
 {
-  uint32_t from, to;
+  uint32_t from;
 
   if (!(filter->kinds >> branch->kind & 1))
     return false;
@@ -241,8 +259,7 @@ static inline bool branch_is_wanted(struct report_filter *filter, uint32_t space
   from = address_bits(filter, space, report_from(branch));
   if (filter->options.from_count && !(from & IN_FROM))
     return false;
-  to = address_bits(filter, space, report_to(branch));
-  return (!filter->options.to_count || (to & IN_TO)) && ((from | to) & filter->either) == filter->either;
+  return ends_are_wanted(filter, from, address_bits(filter, space, report_to(branch)));
 }
 
 size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
@@ -257,4 +274,65 @@ size_t report_filter_branches(struct report_filter *filter, const struct lb_trac
     count += branch_is_wanted(filter, space, &branches->branches[i]);
   }
   return count;
+}
+
+/* ---- locations ---- */
+
+static uint32_t location_judge(struct report_filter *filter, const struct report_location *location)
+{
+  struct report_name name;
+  bool has_name = filter->names && report_names_symbol(filter->names, location, &name);
+
+  return place_judge(filter, has_name ? &name : NULL, location->address);
+}
+
+/* Answers are kept by the number of the file, in the place of the address space. */
+static uint32_t location_bits(struct report_filter *filter, const struct report_location *location)
+{
+  struct answer *answer = answer_of(filter, location->address);
+
+  if (location->file == REPORT_NO_FILE)
+    return location_judge(filter, location);
+  if (answer->address != location->address || answer->space != location->file ||
+      answer->generation != filter->generation)
+    *answer = (struct answer){location->address, location->file, filter->generation, location_judge(filter, location)};
+  return answer->bits;
+}
+
+bool report_filter_file(const struct report_filter *filter, uint32_t file)
+{
+  struct report_file named;
+  struct report_name name = {.file = file};
+  const char *slash;
+
+  if (!filter->options.module_count)
+    return true;
+  if (!filter->names || !report_names_file(filter->names, file, &named))
+    return false;
+  slash = strrchr(named.name, '/');
+  name.module = slash ? slash + 1 : named.name;
+  return is_in_module(filter, &name);
+}
+
+bool report_filter_function(struct report_filter *filter, const struct report_location *location)
+{
+  return !filter->options.function_count || location_bits(filter, location) & IN_FUNCTION;
+}
+
+bool report_filter_location(struct report_filter *filter, const struct report_location *location)
+{
+  return !filter->either || (location_bits(filter, location) & filter->either) == filter->either;
+}
+
+bool report_filter_block(struct report_filter *filter, const struct report_block *block)
+{
+  return report_filter_location(filter, &block->first);
+}
+
+bool report_filter_jump(struct report_filter *filter, const struct report_jump *jump)
+{
+  if (!(filter->kinds >> jump->kind & 1))
+    return false;
+  return !filter->wants_addresses ||
+         ends_are_wanted(filter, location_bits(filter, &jump->from), location_bits(filter, &jump->to));
 }

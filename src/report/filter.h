@@ -12,6 +12,9 @@
 
 #include "lastbranch/trace.h"
 
+struct report_block;
+struct report_jump;
+struct report_location;
 struct report_names;
 
 /* A piece of code: of a function, or of linear addresses. */
@@ -54,6 +57,16 @@ int report_filter_record(struct report_filter *filter, const struct lb_trace_rec
  * many. */
 size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
                               uint16_t places[LB_TRACE_BATCH_MAX]);
+
+/* The same for what was counted by location, with a filter that is used for nothing else: addresses of `from` and `to`
+ * are then those of the locations. Is the file one of the modules, or are there none? Is a location in one of the
+ * functions, or are there none? A block is wanted if the place where it begins is both: it is no branch, and the rest
+ * of the filter is not about it. */
+bool report_filter_file(const struct report_filter *filter, uint32_t file);
+bool report_filter_function(struct report_filter *filter, const struct report_location *location);
+bool report_filter_block(struct report_filter *filter, const struct report_block *block);
+bool report_filter_location(struct report_filter *filter, const struct report_location *location); /* likewise */
+bool report_filter_jump(struct report_filter *filter, const struct report_jump *jump);
 
 /* Is this linear address in the target, as things lie now? */
 bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space,

@@ -18,7 +18,7 @@ record() { "$lbr" record --quiet -o "$1.lbr" "${@:2}" >"$1.native" 2>&1; }
 export_to() { "$lbr" export --quiet --to "$1" -o "$2.$1" "${@:3}" "$2.lbr" 2>err; }
 
 # python EXPRESSION: must be true. Functions that read the files are in profiles.py.
-python() { python3 -c "import sys; sys.path.insert(0, '.'); from profiles import *; sys.exit(0 if ($1) else 1)"; }
+python() { python3 -B -c "import sys; sys.path.insert(0, '.'); from profiles import *; sys.exit(0 if ($1) else 1)"; }
 
 cat >profiles.py <<'END'
 import re, struct, subprocess, sys
@@ -455,6 +455,71 @@ verdict "profgen: the same for a program at a fixed address, with DWARF 5" $?
 export_to autofdo lines && grep -q 'warning: .*lines has DWARF 5: AutoFDO' err
 verdict "autofdo: DWARF 5 is warned about" $?
 
+# ---- a part of it ----
+
+cat >>profiles.py <<'END'
+def bounds(program, function):
+    out = subprocess.run(["nm", "-S", program], capture_output=True, text=True).stdout
+    (start, size), = ((int(w[0], 16), int(w[1], 16)) for w in map(str.split, out.splitlines()) if w[-1] == function)
+    return range(start, start + size)
+def kinds(program, pattern):
+    """Where an instruction of this kind is, by objdump."""
+    out = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True).stdout
+    return {int(m[1], 16) for m in re.finditer(r"^ *([0-9a-f]+):\t(?:bnd |notrack )*(\w+)", out, re.M) if re.fullmatch(pattern, m[2])}
+def part_is(branch, straight=lambda first: True):
+    """The part of the profile: branches by both ends, straight pieces by where they begin."""
+    whole, part = bolt("whole.bolt"), bolt("part.bolt")
+    wanted = {(t, a, b): n for (t, a, b), n in whole.items() if (branch(a, b) if t == "B" else straight(a))}
+    return 0 < len(wanted) < len(whole) and (wanted == part or print(set(wanted.items()) ^ set(part.items())))
+def listed(name):
+    """The two lists of a profile for AutoFDO or llvm-profgen: kind, from, to, count."""
+    return {(kind, int(a, 16), int(b, 16), int(n)) for a, kind, b, n in
+            re.findall(r"^(\w+)(->|-)(\w+):(\d+)$", open(name).read(), re.M)}
+def list_is(format, inside):
+    whole, part = listed("whole." + format), listed("part." + format)
+    wanted = {l for l in whole if l[1] in inside or l[0] == "->" and l[2] in inside}
+    return 0 < len(wanted) < len(whole) and wanted == part
+END
+gcc -O1 -gdwarf-4 -Wl,-q -o whole work.c && record whole ./whole && cp whole.lbr part.lbr && export_to bolt whole && export_to fdata whole &&
+  export_to gcov whole && export_to autofdo whole && export_to profgen whole
+verdict "a profile of which parts are taken" $?
+
+# part WORDS EXPRESSION OPTION...: that part of the bolt profile is what the expression keeps of the whole; BOLT makes of it what the
+# fdata profile of the same part is.
+part()
+{
+  export_to bolt part "${@:3}" && python "$2"
+  verdict "bolt: $1" $?
+  export_to fdata part "${@:3}" && "$llvm/perf2bolt" -pa -p part.bolt -o part.theirs ./whole >log 2>&1 &&
+    python "fdata('part.theirs') == fdata('part.fdata') and len(fdata('part.fdata')) > 1"
+  verdict "fdata: $1" $?
+}
+inside() { echo "(lambda f: part_is(lambda a, b: a in f or b in f, lambda a: a in f))($1)"; }
+for function in work choose main; do
+  part "--function $function" "$(inside "bounds('whole', '$function')")" --function $function
+done
+part "any of two functions" "$(inside "{*bounds('whole', 'plus'), *bounds('whole', 'choose')}")" --function plus --function choose
+part "--kind jcc" "part_is(lambda a, b: a in kinds('whole', 'j(?!mp).*'))" --kind jcc
+part "--from, by name" "part_is(lambda a, b: a in bounds('whole', 'choose'))" --from choose
+range=$(python3 -c 'from profiles import *; at = bounds("whole", "choose"); print(f"{at[0]:#x}..{at[-1]:#x}")')
+part "--from, by addresses as they are linked" "part_is(lambda a, b: a in bounds('whole', 'choose'))" --from "$range"
+part "--into a place in a function" "part_is(lambda a, b: b == bounds('whole', 'work')[0])" --into work+0
+part "--from and --function" \
+  "part_is(lambda a, b: a in bounds('whole', 'main') and b in bounds('whole', 'work'), lambda a: a in bounds('whole', 'work'))" \
+  --from main --function work
+for format in autofdo profgen; do
+  # Offsets in the file, which here are the addresses; and addresses behind the first page of code.
+  base=$([ $format = autofdo ] && echo 0 || echo 0x1000)
+  export_to $format part --function work && python "list_is('$format', {a - $base for a in bounds('whole', 'work')})"
+  verdict "$format: --function" $?
+done
+export_to gcov part --function work &&
+  python "(lambda w, p: set(p) == {'work'} and p['work'] == w['work'] and len(w) > 5)(Gcov('whole.gcov').functions, Gcov('part.gcov').functions)"
+verdict "gcov: --function" $?
+gcc -O2 -g -fPIC -shared -o libwork.so library.c && record both ./user && export_to gcov both --module libwork.so --module 'libc.so*' &&
+  grep -q 'the profile is about .*libwork.so; .*libc.so.*needs one of its own' err
+verdict "two modules: the profile is about one, and it is said" $?
+
 # ---- what cannot be ----
 
 # refused STATUS WORDS ARGUMENT...: an export is refused with these words, and leaves no file.
@@ -492,7 +557,9 @@ for format in bolt fdata autofdo gcov profgen; do
 done
 refused 1 "no module 'libnone.so' in the trace" --to bolt --module libnone.so user.lbr
 verdict "a module that did not run is refused" $?
-refused 2 'takes --thread and one --module' --to fdata --kind jcc user.lbr
-verdict "a filter that a profile cannot take is refused" $?
+for format in bolt fdata autofdo gcov profgen; do
+  refused 1 'that was asked for ran in this trace' --to $format --function nosuch whole.lbr
+  verdict "$format: a function that is none is refused" $?
+done
 
 exit $((failures > 0))

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_export_calls.py NAME BRANCHES: checks NAME.chrome, .speedscope, .folded and .pprof by the rules of their
 readers, and that they tell the same.
-test_export_calls.py NAME - FUNCTION: prints how often it is called, and how deep in itself."""
+test_export_calls.py NAME - FUNCTION: prints how often it is called, and how deep in itself.
+test_export_calls.py NAME within WHOLE FUNCTION, or NAME module WHOLE MODULE: checks that the files of NAME are those of
+WHOLE without what is not in calls of the function, or without frames that are not "MODULE+0xADDRESS"."""
 import gzip
 import json
 import sys
@@ -149,8 +151,34 @@ def read_pprof(path):
     return stacks, branches, strings[mappings[dict(fields(profile[3][0]))[1]][5]]
 
 
+def choose(stacks, how, word):
+    """Stacks from the function on, or their frames of the module only; what has none of them is left out."""
+    chosen = {}
+    for stack, count in stacks.items():
+        frames = stack.split(";")
+        if how == "within":
+            frames = frames[frames.index(word):] if word in frames else []
+        else:
+            frames = [frame for frame in frames if frame.startswith(word + "+0x")]
+        if frames:
+            folded(chosen, frames, count)
+    return chosen
+
+
+def check_chosen(name, how, whole, word):
+    wanted = choose(read_folded(whole + ".folded"), how, word)
+    assert wanted and len(wanted) < len(read_folded(whole + ".folded"))
+    for what, stacks in (("folded", read_folded(name + ".folded")), ("chrome", read_chrome(name + ".chrome")[0]),
+                         ("speedscope", read_speedscope(name + ".speedscope")[0]),
+                         ("pprof", read_pprof(name + ".pprof")[0])):
+        assert stacks == wanted, (what, set(stacks.items()) ^ set(wanted.items()))
+
+
 def main():
     name = sys.argv[1]
+    if sys.argv[2] in ("within", "module"):
+        check_chosen(name, *sys.argv[2:5])
+        return
     chrome, events = read_chrome(name + ".chrome")
     speedscope, others = read_speedscope(name + ".speedscope")
     if sys.argv[2] == "-":

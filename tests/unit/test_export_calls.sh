@@ -81,9 +81,41 @@ count threads fib $((8361 + 4 * 3193)) 18
 "$lbr" export -q --to speedscope --thread 1 -o one.speedscope threads.lbr &&
   python3 -c 'import json,sys; sys.exit(len(json.load(open("one.speedscope"))["profiles"]) != 1)'
 verdict "one thread" $?
-run export --to chrome --kind ret -o kind.chrome tree.lbr
-[ $status -eq 2 ] && [ ! -e kind.chrome ]
-verdict "calls without some of their branches are refused" $?
+for choice in '--kind ret' '--from main' '--into main'; do
+  run export --to chrome $choice -o kind.chrome tree.lbr
+  [ $status -eq 2 ] && complained 'about calls, not single branches' && [ ! -e kind.chrome ]
+  verdict "calls without some of their branches are refused: $choice" $?
+done
+
+# chosen NAME HOW WORD OPTION...: all formats of a part of the calls.
+chosen()
+{
+  for format in chrome speedscope folded pprof; do
+    "$lbr" export -q --to $format -o part.$format "${@:4}" "$1.lbr" || return 1
+  done
+  python3 "$check" part "$2" "$1" "$3"
+}
+chosen tree within fib --function fib
+verdict "--function: what happens in calls of it, which call it again" $?
+chosen tree within dig --function dig
+verdict "--function: the same of one that longjmp leaves" $?
+chosen threads within work --function work
+verdict "--function: the same in several threads" $?
+chosen tree within main --function main
+verdict "--function: the same with calls of other modules" $?
+chosen stripped module stripped --module stripped
+verdict "--module: frames of others are left out, and count for those that are kept" $?
+chosen tree within main --function main --module '*'
+verdict "--function and --module go together" $?
+"$lbr" export -q --to folded --function main --module tree -o both.folded tree.lbr && grep -q '^main;dig;dig' both.folded &&
+  ! grep -vq '^main[; ]' both.folded && ! grep -q 'raise\|longjmp' both.folded && grep -q 'main;.*raise' tree.folded
+verdict "--function and --module: frames of neither are there" $?
+"$lbr" export -q --to folded --function dig --function last -o two.folded tree.lbr && grep -q '^dig' two.folded &&
+  grep -q '^last' two.folded && ! grep -vq '^dig\|^last' two.folded
+verdict "--function: any of several" $?
+run export --to folded --function nosuch -o none.folded tree.lbr
+[ $status -eq 1 ] && complained 'no calls in it that were asked for' && [ ! -e none.folded ]
+verdict "a function that is none: no file" $?
 run export --to pprof --thread 7 -o none.pprof tree.lbr
 [ $status -ne 0 ] && [ ! -e none.pprof ]
 verdict "a thread that is none: no file" $?

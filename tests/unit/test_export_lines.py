@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_export_lines.py lcov OWN FILE: compares two coverage files of one program, gcc's own and ours.
 test_export_lines.py drcov OWN FILE PROGRAM [SYMBOLS]: reads drcov field by field and compares the lines of its blocks,
-as objdump and addr2line know them (those of SYMBOLS, if the program has none), with those that gcc says ran."""
+as objdump and addr2line know them (those of SYMBOLS, if the program has none), with those that gcc says ran.
+test_export_lines.py lcov-function OWN FILE FUNCTION: the file must be that part of gcc's own which is about the function.
+test_export_lines.py drcov-function WHOLE FILE PROGRAM FUNCTION: the same of the blocks of a whole file, by nm."""
 import os
 import re
 import struct
@@ -70,6 +72,20 @@ def is_brace(path, line):
     return open(path).read().splitlines()[line - 1].strip() == "}"
 
 
+def compare_lcov_function():
+    (path, wanted), = ((path, found) for path, found in read_info(sys.argv[2]).items() if sys.argv[4] in found["FN"])
+    (other, found), = read_info(sys.argv[3]).items()
+    first = wanted["FN"][sys.argv[4]]
+    end = min((line for line in wanted["FN"].values() if line > first), default=1 << 30)
+    lines = {line: n for line, n in wanted["DA"].items() if first <= line < end}
+    assert other == path and set(found["FN"].items()) == {(sys.argv[4], first)}, found["FN"]
+    assert found["FNDA"] == {sys.argv[4]: wanted["FNDA"][sys.argv[4]]}, found["FNDA"]
+    found["DA"] = {line: n for line, n in found["DA"].items() if line in lines or not is_brace(path, line)}
+    assert found["DA"] == lines, set(found["DA"].items()) ^ set(lines.items())
+    for line in {line for line in wanted["BRDA"] if first <= line < end} | set(found["BRDA"]):
+        assert sorted(wanted["BRDA"].get(line, [])) == sorted(found["BRDA"].get(line, [])), line
+
+
 def read_drcov(path):
     data = open(path, "rb").read()
     head, rest = data.split(b"\nBB Table: ", 1)
@@ -101,6 +117,23 @@ def segment_address(path, offset):
     raise AssertionError(f"nothing at {offset:#x} of {path}")
 
 
+def drcov_places(path):
+    """Blocks with the file and the address as it is linked."""
+    modules, blocks = read_drcov(path)
+    linked = [segment_address(name, offset) if os.path.exists(name) else None for _, _, offset, _, name in modules]
+    return {(modules[module][4], linked[module] + start, size) for start, size, module in blocks
+            if linked[module] is not None}
+
+
+def compare_drcov_function():
+    symbols = subprocess.run(["nm", "-S", sys.argv[4]], capture_output=True, text=True, check=True).stdout
+    (first, size), = ((int(words[0], 16), int(words[1], 16)) for words in map(str.split, symbols.splitlines())
+                      if words[-1] == sys.argv[5])
+    wanted = {block for block in drcov_places(sys.argv[2])
+              if block[0].endswith("/" + sys.argv[4]) and first <= block[1] < first + size}
+    assert wanted and wanted == drcov_places(sys.argv[3])
+
+
 def compare_drcov():
     wanted = {(path, line) for path, found in read_info(sys.argv[2]).items() for line, n in found["DA"].items() if n}
     known = {(path, line) for path, found in read_info(sys.argv[2]).items() for line in found["DA"]}
@@ -129,4 +162,9 @@ def compare_drcov():
     assert wanted == covered & known, wanted ^ (covered & known)
 
 
-{"lcov": compare_lcov, "drcov": compare_drcov}[sys.argv[1]]()
+{
+    "lcov": compare_lcov,
+    "drcov": compare_drcov,
+    "lcov-function": compare_lcov_function,
+    "drcov-function": compare_drcov_function,
+}[sys.argv[1]]()

@@ -152,4 +152,33 @@ verdict "drcov of a stripped program" $?
   [ "$(strings part.drcov | grep -c '^ *[0-9]*, .*/')" = 1 ]
 verdict "drcov of one module" $?
 
+# ---- a part of it ----
+
+for function in walk deep never; do
+  "$lbr" export -q --to lcov --function $function -o part.info pie.lbr &&
+    python3 "$compare" lcov-function own.info part.info $function
+  verdict "lcov --function $function: its lines and branches, as gcc counts them, and no others" $?
+done
+for function in walk deep; do
+  "$lbr" export -q --to drcov --function $function -o part.drcov four.lbr &&
+    python3 "$compare" drcov-function four.drcov part.drcov four $function
+  verdict "drcov --function $function: the blocks in it" $?
+done
+"$lbr" export -q --to lcov --module shared --module libpart.so -o part.info shared.lbr &&
+  python3 "$compare" lcov own.info part.info && "$lbr" export -q --to drcov --module shared --module libpart.so -o part.drcov shared.lbr &&
+  strings part.drcov | sed -n 's/^ *[0-9]*, .*\///p' | sort -u | tr '\n' ' ' | grep -qx 'libpart.so shared '
+verdict "several modules" $?
+"$lbr" export -q --to lcov --kind call -o part.info pie.lbr && cmp -s <(grep '^DA' part.info) <(grep '^DA' pie.info) &&
+  grep -q '^BRDA.*,[1-9][0-9]*$' pie.info && ! grep -q '^BRDA.*,[1-9][0-9]*$' part.info
+verdict "lcov --kind is about branches, not lines" $?
+printf 'static int one(int i) { return i + 1; }\nint main(void) { return one(1) + one(2) - 5; }\n' >short.c
+gcc -O0 -g -o short short.c && record short ./short && "$lbr" export -q --to lcov --function one -o short.info short.lbr &&
+  [ "$(grep '^DA\|^FNDA' short.info | tr '\n' ' ')" = 'FNDA:2,one DA:1,2 ' ]
+verdict "lcov --function: a function of one line" $?
+for format in lcov drcov; do
+  run export --to $format --function nosuch -o none.$format pie.lbr
+  [ $status -eq 1 ] && complained 'asked for' && [ ! -e none.$format ]
+  verdict "$format: a function that is none" $?
+done
+
 [ $failures -eq 0 ]

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which calls are wanted. For each stream there is a stack of what was decided when a function was entered: it is left
+ * in the same way.
+ */
+#include "export/calls_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Of a function: of one that was entered, GIVEN: it is wanted. */
+enum { IS_JUDGED = 1 << 0, IS_FUNCTION = 1 << 1, IS_MODULE = 1 << 2, IS_GIVEN = 1 << 3 };
+
+struct bytes {
+  uint8_t *list;
+  size_t count, capacity;
+};
+
+struct filter_stream {
+  struct bytes open;
+  uint32_t functions; /* that are open and were asked for */
+  uint32_t given;     /* that are open and were given */
+};
+
+struct calls_filter {
+  struct report_filter *filter;
+  struct bytes functions; /* by number: what is known of them */
+  struct filter_stream *streams;
+  size_t count, capacity;
+};
+
+int calls_filter_new(struct report_filter *filter, struct calls_filter **ret_calls)
+{
+  struct calls_filter *calls = calloc(1, sizeof(*calls));
+
+  if (!calls)
+    return -ENOMEM;
+  calls->filter = filter;
+  *ret_calls = calls;
+  return 0;
+}
+
+void calls_filter_free(struct calls_filter *calls)
+{
+  if (!calls)
+    return;
+  for (size_t i = 0; i < calls->count; i++)
+    free(calls->streams[i].open.list);
+  free(calls->streams);
+  free(calls->functions.list);
+  free(calls);
+}
+
+static int bytes_push(struct bytes *bytes, unsigned value)
+{
+  uint8_t *list = array_grow(bytes->list, sizeof(*list), bytes->count, &bytes->capacity);
+
+  if (!list)
+    return -ENOMEM;
+  bytes->list = list;
+  list[bytes->count++] = (uint8_t)value;
+  return 0;
+}
+
+static struct filter_stream *stream_get(struct calls_filter *calls, uint32_t number)
+{
+  while (number >= calls->count) {
+    struct filter_stream *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
+
+    if (!streams)
+      return NULL;
+    calls->streams = streams;
+    streams[calls->count++] = (struct filter_stream){0};
+  }
+  return &calls->streams[number];
+}
+
+/* What is known of a function, or -ENOMEM. */
+static int function_judge(struct calls_filter *calls, const struct report_calls *from, uint32_t number)
+{
+  struct report_called called;
+  unsigned bits = IS_JUDGED;
+
+  while (number >= calls->functions.count)
+    if (bytes_push(&calls->functions, 0) < 0)
+      return -ENOMEM;
+  if (calls->functions.list[number])
+    return calls->functions.list[number];
+  if (report_calls_function(from, number, &called)) {
+    bits |= report_filter_function(calls->filter, &called.location) ? IS_FUNCTION : 0;
+    bits |= report_filter_file(calls->filter, called.location.file) ? IS_MODULE : 0;
+  }
+  calls->functions.list[number] = (uint8_t)bits;
+  return (int)bits;
+}
+
+static int call_enter(struct filter_stream *stream, struct report_call *call, int bits)
+{
+  stream->functions += (bits & IS_FUNCTION) != 0;
+  if (stream->functions && bits & IS_MODULE)
+    bits |= IS_GIVEN;
+  call->depth = stream->given;
+  stream->given += (bits & IS_GIVEN) != 0;
+  return bytes_push(&stream->open, (unsigned)bits) < 0 ? -ENOMEM : (bits & IS_GIVEN) != 0;
+}
+
+static int call_leave(struct filter_stream *stream, struct report_call *call)
+{
+  unsigned bits = stream->open.count ? stream->open.list[--stream->open.count] : 0;
+
+  stream->functions -= (bits & IS_FUNCTION) != 0;
+  stream->given -= (bits & IS_GIVEN) != 0;
+  call->depth = stream->given;
+  return (bits & IS_GIVEN) != 0;
+}
+
+int calls_filter_take(struct calls_filter *calls, const struct report_calls *from, struct report_call *call)
+{
+  struct filter_stream *stream = stream_get(calls, call->stream);
+  int bits = call->is_enter ? function_judge(calls, from, call->function) : 0;
+
+  if (!stream || bits < 0)
+    return -ENOMEM;
+  return call->is_enter ? call_enter(stream, call, bits) : call_leave(stream, call);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which calls of a trace are wanted: those in a function, and of some modules. What is left still nests.
+ */
+#ifndef EXPORT_CALLS_FILTER_H
+#define EXPORT_CALLS_FILTER_H
+
+#include "report/report.h"
+
+struct calls_filter;
+
+/* `filter`, of which functions and modules are looked at, must stay good. Returns 0, or -ENOMEM. */
+int calls_filter_new(struct report_filter *filter, struct calls_filter **ret_calls);
+void calls_filter_free(struct calls_filter *calls); /* takes NULL */
+
+/* Takes each call that `from` gives, one after the other. Returns 1: it is wanted, and its depth has been set to that
+ * among the wanted ones; 0: it is not; or -ENOMEM. */
+int calls_filter_take(struct calls_filter *calls, const struct report_calls *from, struct report_call *call);
+
+#endif
