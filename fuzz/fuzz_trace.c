@@ -170,6 +170,39 @@ static void counts_read(struct lb_trace_reader *reader, uint32_t stream)
   report_names_free(names);
 }
 
+/* Functions are left in the order in which they were entered, all of them. */
+static int call_check(void *data, const struct report_call *call)
+{
+  int64_t *open = data;
+
+  *open += call->is_enter ? 1 : -1;
+  if (*open < 0 || call->how > REPORT_CALL_LOST)
+    abort();
+  return 0;
+}
+
+static void calls_read(struct lb_trace_reader *reader)
+{
+  struct report_names *names;
+  struct report_code *code;
+  struct report_calls *calls;
+  struct lb_trace_record record;
+  int64_t open = 0;
+
+  if (report_names_new(NULL, &names) < 0 || report_code_new(names, &code) < 0 ||
+      report_calls_new(names, code, call_check, &open, &calls) < 0)
+    abort();
+  lb_trace_reader_rewind(reader);
+  for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++)
+    if (report_calls_record(calls, &record) < 0)
+      abort();
+  if (report_calls_end(calls) < 0 || open)
+    abort();
+  report_calls_free(calls);
+  report_code_free(code);
+  report_names_free(names);
+}
+
 static void trace_read(const uint8_t *bytes, size_t size)
 {
   struct lb_trace_reader *reader;
@@ -188,6 +221,7 @@ static void trace_read(const uint8_t *bytes, size_t size)
   lb_trace_reader_rewind(reader);
   records_read(reader, NULL);
   counts_read(reader, size & 2 ? LB_TRACE_ALL : 0);
+  calls_read(reader);
   lb_trace_reader_close(reader);
 }
 
