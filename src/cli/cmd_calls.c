@@ -340,9 +340,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     calls->is_mangled = true;
     return 0;
   case ARGP_KEY_ARG:
-    if (calls->file)
-      argp_error(state, "one trace at a time");
-    calls->file = argument;
+    trace_input_argument(&calls->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     options_check(calls, state);

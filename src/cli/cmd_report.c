@@ -297,9 +297,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->is_json = true;
     return 0;
   case ARGP_KEY_ARG:
-    if (arguments->file)
-      argp_error(state, "one trace at a time");
-    arguments->file = argument;
+    trace_input_argument(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     arguments_check(arguments, state);

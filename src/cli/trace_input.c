@@ -75,6 +75,13 @@ static int file_module(void *data, const char *name, struct symbol_module **ret_
 
 /* ---- the trace ---- */
 
+void trace_input_argument(const char **file, char *argument, struct argp_state *state)
+{
+  if (*file)
+    argp_error(state, "one trace at a time");
+  *file = argument;
+}
+
 static const char *open_reason(const char *name, int error)
 {
   struct stat status;

@@ -5,6 +5,7 @@
 #ifndef CLI_TRACE_INPUT_H
 #define CLI_TRACE_INPUT_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ struct trace_input {
   bool has_failed;           /* it could not be read any further */
   struct report_files files; /* for report_names_new */
 };
+
+/* ARGP_KEY_ARG of a command that takes one trace: its name. A second one is an error of argp's. */
+void trace_input_argument(const char **file, char *argument, struct argp_state *state);
 
 /* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a complaint. */
 int trace_input_open(struct trace_input *input, const char *name);

@@ -378,19 +378,10 @@ int report_counts_record(struct report_counts *counts, struct lb_trace_reader *r
 
 /* ---- the end ---- */
 
-static int location_compare(const struct report_location *one, const struct report_location *other)
-{
-  if (one->file != other->file)
-    return one->file < other->file ? -1 : 1;
-  if (one->space != other->space)
-    return one->space < other->space ? -1 : 1;
-  return one->address < other->address ? -1 : one->address > other->address;
-}
-
 static int block_compare(const void *one, const void *other)
 {
   const struct report_block *a = one, *b = other;
-  int r = location_compare(&a->first, &b->first);
+  int r = report_location_compare(&a->first, &b->first);
 
   return r ? r : a->last < b->last ? -1 : a->last > b->last;
 }
@@ -398,10 +389,10 @@ static int block_compare(const void *one, const void *other)
 static int jump_compare(const void *one, const void *other)
 {
   const struct report_jump *a = one, *b = other;
-  int r = location_compare(&a->from, &b->from);
+  int r = report_location_compare(&a->from, &b->from);
 
   if (!r)
-    r = location_compare(&a->to, &b->to);
+    r = report_location_compare(&a->to, &b->to);
   if (!r)
     r = (int)a->kind - (int)b->kind;
   return r ? r : (int)a->is_passed - (int)b->is_passed;

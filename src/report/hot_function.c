@@ -91,15 +91,9 @@ static uint32_t function_add(struct report_hot *hot, const struct report_hot_fun
 
 /* ---- code without symbols ---- */
 
-static int location_compare(const void *one, const void *other)
+static int start_compare(const void *one, const void *other)
 {
-  const struct report_location *a = one, *b = other;
-
-  if (a->file != b->file)
-    return a->file < b->file ? -1 : 1;
-  if (a->space != b->space)
-    return a->space < b->space ? -1 : 1;
-  return a->address < b->address ? -1 : a->address > b->address;
+  return report_location_compare(one, other);
 }
 
 /* The last place before a location where code without symbols begins; 0: none is known. */
@@ -110,7 +104,7 @@ static uint64_t start_before(const struct report_hot *hot, const struct report_l
   while (low < high) {
     size_t middle = low + (high - low) / 2;
 
-    if (location_compare(&hot->starts[middle], location) <= 0)
+    if (report_location_compare(&hot->starts[middle], location) <= 0)
       low = middle + 1;
     else
       high = middle;
@@ -176,7 +170,7 @@ int hot_starts_find(struct report_hot *hot)
     if (jump_starts(&jumps[i]) && !(report_names_symbol(hot->names, &jumps[i].to, &name) && name.symbol))
       r = start_add(hot, &jumps[i].to);
   if (r >= 0 && hot->start_count)
-    qsort(hot->starts, hot->start_count, sizeof(*hot->starts), location_compare);
+    qsort(hot->starts, hot->start_count, sizeof(*hot->starts), start_compare);
   return r;
 }
 

@@ -135,15 +135,6 @@ static int number_compare(uint64_t one, uint64_t other)
   return one < other ? -1 : one > other;
 }
 
-static int location_compare(const struct report_location *one, const struct report_location *other)
-{
-  int r = number_compare(one->file, other->file);
-
-  if (!r)
-    r = number_compare(one->space, other->space);
-  return r ? r : number_compare(one->address, other->address);
-}
-
 static int function_compare(const void *one, const void *other, void *data)
 {
   const struct report_hot_function *a = one, *b = other;
@@ -190,8 +181,8 @@ static int edge_compare(const void *one, const void *other, void *data)
   int r = order == REPORT_HOT_BY_COUNT ? number_compare(b->count, a->count) : 0;
 
   if (!r)
-    r = location_compare(&a->from, &b->from);
-  return r ? r : location_compare(&a->to, &b->to);
+    r = report_location_compare(&a->from, &b->from);
+  return r ? r : report_location_compare(&a->to, &b->to);
 }
 
 static int branch_compare(const void *one, const void *other, void *data)
@@ -200,7 +191,7 @@ static int branch_compare(const void *one, const void *other, void *data)
   enum report_hot_order order = *(enum report_hot_order *)data;
   int r = key_compare(branch_key(a, order), branch_key(b, order));
 
-  return r ? r : location_compare(&a->from, &b->from);
+  return r ? r : report_location_compare(&a->from, &b->from);
 }
 
 static int indirect_compare(const void *one, const void *other, void *data)
@@ -209,7 +200,7 @@ static int indirect_compare(const void *one, const void *other, void *data)
   enum report_hot_order order = *(enum report_hot_order *)data;
   int r = key_compare(indirect_key(a, order), indirect_key(b, order));
 
-  return r ? r : location_compare(&a->from, &b->from);
+  return r ? r : report_location_compare(&a->from, &b->from);
 }
 
 void report_hot_sort(struct report_hot *hot, enum report_hot_table table, enum report_hot_order order)

@@ -31,6 +31,16 @@ static inline bool report_location_is(const struct report_location *one, const s
   return one->address == other->address && one->file == other->file && one->space == other->space;
 }
 
+/* The order of locations: by file, space and address. */
+static inline int report_location_compare(const struct report_location *one, const struct report_location *other)
+{
+  if (one->file != other->file)
+    return one->file < other->file ? -1 : 1;
+  if (one->space != other->space)
+    return one->space < other->space ? -1 : 1;
+  return one->address < other->address ? -1 : one->address > other->address;
+}
+
 /* Takes the modules and code of a trace; other records do nothing. Returns 0, or -ENOMEM. */
 int report_names_record(struct report_names *names, const struct lb_trace_record *record);
 

@@ -21,15 +21,6 @@
 
 /* ---- edges ---- */
 
-static int location_compare(const struct report_location *one, const struct report_location *other)
-{
-  if (one->file != other->file)
-    return one->file < other->file ? -1 : 1;
-  if (one->space != other->space)
-    return one->space < other->space ? -1 : 1;
-  return one->address < other->address ? -1 : one->address > other->address;
-}
-
 /* How often the conditional branch at `from` was not taken. */
 static uint64_t jump_passed(const struct report_counts *counts, const struct report_location *from)
 {
@@ -40,7 +31,7 @@ static uint64_t jump_passed(const struct report_counts *counts, const struct rep
   for (size_t high = count; low < high;) {
     size_t middle = low + (high - low) / 2;
 
-    if (location_compare(&jumps[middle].from, from) < 0)
+    if (report_location_compare(&jumps[middle].from, from) < 0)
       low = middle + 1;
     else
       high = middle;
@@ -126,7 +117,7 @@ static size_t block_find(const struct report_block *blocks, size_t count, uint32
   for (size_t high = count; low < high;) {
     size_t middle = low + (high - low) / 2;
 
-    if (location_compare(&blocks[middle].first, &wanted) < 0)
+    if (report_location_compare(&blocks[middle].first, &wanted) < 0)
       low = middle + 1;
     else
       high = middle;
