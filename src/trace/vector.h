@@ -56,9 +56,12 @@ static inline uint32_t bytes_copy_sum(uint8_t *to, const uint8_t *from)
 
 static inline bool words_copy_same(uint32_t *to, const uint32_t *from, const uint32_t *other)
 {
-  if (memcmp(from, other, VECTOR_WORDS * sizeof(*to)) != 0)
+  uint32_t words[VECTOR_WORDS];
+
+  memcpy(words, from, sizeof(words)); /* read once: `from` may be memory of a stranger */
+  if (memcmp(words, other, sizeof(words)) != 0)
     return false;
-  memcpy(to, from, VECTOR_WORDS * sizeof(*to));
+  memcpy(to, words, sizeof(words));
   return true;
 }
 
