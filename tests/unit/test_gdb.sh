@@ -235,7 +235,7 @@ printf 'reverse-stepi\nbt\n' >commands
 (ulimit -c 0 && timeout 60 "$lbr" run --gdb ./smash <commands >out 2>err) 2>/dev/null
 [ $? -eq 139 ] && grep -qE '^(\(gdb\) )*#0 .*inner \(' out && grep -qE '^#1 .*middle \(' out && grep -qE '^#2 .*main \(' out
 verdict 'run --gdb starts gdb' $?
-(ulimit -c 0 && cp list "held$$" && timeout 5 "$lbr" run --gdb=unix:socket "./held$$" >out 2>err) 2>/dev/null
+(ulimit -c 0 && cp list "held$$" && timeout 3 "$lbr" run --gdb=unix:socket "./held$$" >out 2>err) 2>/dev/null
 [ $? -ge 124 ] && complained 'waiting for gdb' && complained 'gdb did not connect' && ! pgrep -x "held$$" >/dev/null
 verdict 'run --gdb: nobody comes' $?
 run run --gdb=unix:socket true

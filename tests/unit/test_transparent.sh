@@ -83,14 +83,14 @@ if wanted small; then
   for size in 20000 200000; do
     clean=("${plain[@]}" "LBR_CACHE_SIZE=$size")
     for name in alone signals threads children; do
-      same "small cache: fresh $name, $size" ./fresh "$name" 60
+      same "small cache: fresh $name, $size" ./fresh "$name" 30
     done
-    same "small cache: memory locked, $size" ./memory locked
     for words in 'code protect' 'code in-place' 'code two-mappings' 'code trampolines' 'fault memory' 'process vfork' \
       'process deep-forks' 'signal nested' 'thread fork' 'thread many-at-once' 'filter usual' 'storm threads'; do
       same "small cache: $words, $size" ./$words # two words
     done
   done
+  same 'small cache: memory locked' ./memory locked # with the last size
   clean=("${plain[@]}")
 fi
 
