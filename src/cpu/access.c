@@ -9,6 +9,7 @@
 #include "cpu/fault.h"
 #include "cpu/flags.h"
 #include "cpu/paging.h"
+#include "cpu/point.h"
 #include "cpu/segment.h"
 #include "cpu/system.h"
 
@@ -218,6 +219,8 @@ void access_store_system(struct cpu *cpu, uint64_t linear, unsigned size, uint64
 {
   linear &= cpu->efer & EFER_LMA ? UINT64_MAX : 0xFFFFFFFF;
   struct pieces pieces = translate_pieces(cpu, DS, linear, size, PAGING_IMPLICIT | PAGING_WRITE);
+  if (cpu->dr_access & DR_ACCESS_POINTS)
+    point_access(cpu, linear, size, ACCESS_WRITE);
   store_pieces(cpu, &pieces, size, value);
 }
 

@@ -11,6 +11,7 @@
 
 #include "cpu/decode.h"
 #include "cpu/paging.h"
+#include "cpu/point.h"
 #include "cpu/transfer.h"
 #include "isa/isa.h"
 
@@ -348,6 +349,16 @@ static unsigned inside_limit(const struct cpu *cpu, uint64_t rip, unsigned size)
   return behind < size ? (unsigned)behind + 1 : size;
 }
 
+/* At a code point the block ends; or is what ends the run. */
+static unsigned build_point(struct block *block, bool *ret_ends)
+{
+  *ret_ends = true;
+  if (block->count)
+    return 0;
+  block->insns[0] = (struct insn){.run = point_run, .rip = block->rip};
+  return 1;
+}
+
 /* Decodes one instruction at `offset` bytes behind the block's start. Returns its length; 0 when the block must end
  * before it: what it needs may fault, which is the business of a block that begins there. */
 static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset, bool *ret_ends)
@@ -361,6 +372,8 @@ static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset,
   uint64_t second;
   if (rip > cpu->code_limit)
     return 0;
+  if (__builtin_expect(cpu->code_points && !(block->mode & MODE_STEP), 0) && point_is_at(cpu, linear))
+    return build_point(block, ret_ends);
   unsigned size = fetch_bytes(cpu, linear, physical, bytes, false, &second);
   int length = decode_insn(cpu, rip, bytes, inside_limit(cpu, rip, size), is_rom, insn, ret_ends);
   if (length < 0 && block->count)

@@ -144,6 +144,7 @@ void cpu_free(struct cpu *cpu)
   if (!cpu)
     return;
   block_cache_free(cpu->blocks);
+  free(cpu->points);
   for (unsigned i = 0; i < 3; i++)
     free(cpu->tlbs[i]);
   free(cpu);
@@ -189,6 +190,13 @@ void cpu_listen(struct cpu *cpu, cpu_listener *listener, void *data)
 {
   cpu->listener = listener;
   cpu->listener_data = data;
+  transfer_watch(cpu);
+}
+
+void cpu_follow(struct cpu *cpu, cpu_listener *follower, void *data)
+{
+  cpu->follower = follower;
+  cpu->follower_data = data;
   transfer_watch(cpu);
 }
 

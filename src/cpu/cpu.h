@@ -136,6 +136,7 @@ enum {
   DR7_FIXED = 0x400u,
   DR7_GD = 1u << 13,
 };
+#define DR_ACCESS_POINTS 0x80u
 #define DR6_FIXED 0xFFFF0FF0u /* bits that read as 1 */
 
 /* Arithmetic flags, not yet worked out. flags.h alone reads and writes it. */
@@ -185,7 +186,7 @@ typedef void cpu_listener(void *data, const struct lb_branch *branch);
 enum cpu_activity { CPU_RUNNING, CPU_HALTED, CPU_SHUTDOWN, CPU_WAIT_SIPI };
 
 /* In `watch`: somebody wants to hear of branches. */
-enum { WATCH_RECORDER = 1, WATCH_LISTENER = 2, WATCH_COUNTERS = 4 };
+enum { WATCH_RECORDER = 1, WATCH_LISTENER = 2, WATCH_COUNTERS = 4, WATCH_FOLLOWER = 8 };
 
 /* Bits of `mode`, which is part of a block's identity: what decoding and handlers rely on. */
 enum {
@@ -197,6 +198,29 @@ enum {
   MODE_LONG = 1 << 3, /* EFER.LMA */
   MODE_USER = 1 << 4, /* CPL 3 */
   MODE_ONE = 1 << 5,  /* blocks of one instruction: something must be looked at after each */
+  MODE_STEP = 1 << 6, /* the same, for a single step: past points */
+};
+
+/* ---- where a debugger outside the guest wants it to stop ---- */
+
+/* A run ends before the instruction at `address` (ACCESS_EXECUTE; `size` is of no meaning), or after one that read or
+ * wrote any of `size` bytes there (ACCESS_READ, ACCESS_WRITE, or both). Addresses are linear. */
+struct cpu_point {
+  uint64_t address, size;
+  uint8_t access;
+};
+
+enum cpu_hit_kind { CPU_HIT_NONE, CPU_HIT_CODE, CPU_HIT_DATA, CPU_HIT_EXCEPTION, CPU_HIT_STEP };
+
+/* Why a run ended with CPU_STOP_POINT. */
+struct cpu_hit {
+  uint8_t kind;
+  uint8_t access;    /* of CODE and DATA */
+  uint8_t vector;    /* of EXCEPTION */
+  bool is_delivered; /* EXCEPTION: rip is at its handler; else at what raises it, and will when it runs on */
+  uint32_t error;    /* EXCEPTION: its error code */
+  size_t point;      /* DATA: which one */
+  uint64_t address;  /* CODE, DATA: linear; DATA: the first byte that is watched */
 };
 
 #define TLB_ENTRIES 1024
@@ -256,9 +280,17 @@ struct cpu {
   bool was_event;   /* the instruction ended in an interrupt handler: no single-step trap */
   bool is_kicked;
   uint32_t debug_due;  /* bits of DR6 for a #DB after this instruction */
-  uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register */
+  uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register; DR_ACCESS_POINTS: data points */
   uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */
   bool progress_is_on; /* counters are programmed: tell the recorder after each instruction */
+
+  /* a debugger outside the guest: point.c */
+  struct cpu_point *points;
+  size_t point_count, code_points;
+  uint32_t catches; /* exceptions: 1 << vector */
+  uint32_t held;    /* what the run loop has taken away for the instruction: shadow, RF */
+  bool is_stepping;
+  struct cpu_hit hit;
 
   /* an exception on its way */
   struct {
@@ -276,6 +308,8 @@ struct cpu {
   struct lb_recorder recorder;
   cpu_listener *listener;
   void *listener_data;
+  cpu_listener *follower;
+  void *follower_data;
   struct predictor predictor;
   struct cpu_bus bus;
   struct memory *memory;
@@ -308,6 +342,7 @@ enum cpu_stop {
   CPU_STOP_SPINNING,      /* jumps to itself: waits for an interrupt */
   CPU_STOP_SHUTDOWN,      /* triple fault; `reason` says how it came */
   CPU_STOP_UNIMPLEMENTED, /* an instruction that this interpreter lacks; `reason` names it; rip is at it */
+  CPU_STOP_POINT,         /* a debugger wanted it: `hit` says why */
 };
 
 /* Makes a processor of the catalogue, reset. `memory` and the bus' data must live as long. Returns 0, -ENOMEM, or
@@ -321,6 +356,16 @@ void cpu_reset(struct cpu *cpu, bool is_warm);
 
 /* Runs until about `instructions` have retired or something else ends it. */
 enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions);
+
+/* Runs one instruction, past a code point, one element of a string instruction that repeats; or, if an interrupt or
+ * exception comes instead, up to its handler. Then CPU_STOP_POINT with CPU_HIT_STEP or what else it met; HALTED: it
+ * waits. */
+enum cpu_stop cpu_step(struct cpu *cpu);
+
+/* Sets the points, instead of those before, and the exceptions (1 << vector) before whose delivery a run ends. Between
+ * runs. Returns 0 or -ENOMEM. */
+int cpu_set_points(struct cpu *cpu, const struct cpu_point *points, size_t count);
+void cpu_catch(struct cpu *cpu, uint32_t vectors);
 
 /* From callbacks: end the run soon, because the host's plans have changed. */
 void cpu_kick(struct cpu *cpu);
@@ -349,6 +394,16 @@ void cpu_set_flags(struct cpu *cpu, uint64_t flags);
 
 /* Hear of every branch; NULL ends it. */
 void cpu_listen(struct cpu *cpu, cpu_listener *listener, void *data);
+/* The same beside it, for who wants to know where the processor was: hears of #DB, too. */
+void cpu_follow(struct cpu *cpu, cpu_listener *follower, void *data);
+
+/* What MOV to CR0, CR2, CR3, CR4 and CR8, loads of ES, SS, DS, FS and GS (of CS in real mode), RDMSR and WRMSR at CPL 0
+ * do; for a debugger, between runs. Return 0 or true; -EINVAL or false where the instruction would fault: nothing has
+ * changed. */
+int cpu_set_control(struct cpu *cpu, unsigned number, uint64_t value);
+int cpu_load_segment(struct cpu *cpu, unsigned number, uint16_t selector);
+bool cpu_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
+bool cpu_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value);
 
 /* Guest memory by linear address as a debugger sees it: no faults, no accessed bits. Returns bytes done. */
 size_t cpu_peek(struct cpu *cpu, uint64_t linear, void *bytes, size_t size);

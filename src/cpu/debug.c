@@ -5,6 +5,7 @@
  */
 #include "cpu/control.h"
 #include "cpu/instruction.h"
+#include "cpu/point.h"
 #include "cpu/transfer.h"
 
 #define DR6_WRITABLE (DR6_B | DR6_BD | DR6_BS | DR6_BT)
@@ -68,7 +69,8 @@ static void counting_begins(struct cpu *cpu)
 
 void system_update_debug(struct cpu *cpu)
 {
-  cpu->dr_code = cpu->dr_access = 0;
+  cpu->dr_code = 0;
+  cpu->dr_access = cpu->point_count > cpu->code_points ? DR_ACCESS_POINTS : 0;
   for (unsigned i = 0; i < 4; i++) {
     unsigned type = break_type(cpu, i);
     if (!break_is_on(cpu, i) || (type == BREAK_IO && !(cpu->cr4 & CR4_DE)))
@@ -118,6 +120,8 @@ void system_data_breakpoints(struct cpu *cpu, uint64_t linear, unsigned size, un
     if ((cpu->dr_access >> i & 1) && is_wanted && break_overlaps(cpu, i, linear, size, cpu->linear_mask))
       cpu->debug_due |= break_hit(cpu, i);
   }
+  if (cpu->dr_access & DR_ACCESS_POINTS)
+    point_access(cpu, linear, size, access);
 }
 
 void system_io_breakpoints(struct cpu *cpu, uint16_t port, unsigned size)

@@ -8,6 +8,7 @@
 #include "cpu/far.h"
 #include "cpu/flags.h"
 #include "cpu/instruction.h"
+#include "cpu/point.h"
 #include "cpu/system.h"
 #include "cpu/transfer.h"
 
@@ -35,7 +36,7 @@ static uint32_t gate_error(const struct event *event)
 static void finish(struct cpu *cpu, const struct event *event, const struct transfer *transfer, uint64_t target)
 {
   if (event->is_debug)
-    transfer_debug(cpu, target);
+    transfer_debug(cpu, transfer, target);
   else
     transfer_event(cpu, transfer, event->saved, target, event->kind);
 }
@@ -381,11 +382,15 @@ const struct insn *interrupt_int(struct cpu *cpu, const struct insn *insn)
 
 const struct insn *interrupt_int3(struct cpu *cpu, const struct insn *insn)
 {
+  if (point_catches(cpu, EXCEPTION_BP))
+    return insn_before(cpu, insn);
   return interrupt_software(cpu, insn, EXCEPTION_BP, LB_BRANCH_INT3);
 }
 
 const struct insn *interrupt_into(struct cpu *cpu, const struct insn *insn)
 {
+  if (flags_of(cpu) && point_catches(cpu, EXCEPTION_OF))
+    return insn_before(cpu, insn);
   return flags_of(cpu) ? interrupt_software(cpu, insn, EXCEPTION_OF, LB_BRANCH_INTO) : insn + 1;
 }
 
@@ -393,6 +398,8 @@ const struct insn *interrupt_into(struct cpu *cpu, const struct insn *insn)
 const struct insn *interrupt_int1(struct cpu *cpu, const struct insn *insn)
 {
   struct event event = {.vector = EXCEPTION_DB, .kind = LB_BRANCH_TRAP, .is_debug = true};
+  if (point_catches(cpu, EXCEPTION_DB))
+    return insn_before(cpu, insn);
   event.saved = insn_next_rip(insn);
   event.flags = flags_get(cpu) & ~(uint32_t)FLAG_RF;
   note_debug(cpu, cpu->dr[6] & DR6_B);

@@ -178,7 +178,7 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
   }
 }
 
-static bool msr_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
+bool system_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 {
   enum lb_msr_answer answer = lb_recorder_rdmsr(&cpu->recorder, msr, ret_value);
   if (answer != LB_MSR_FOREIGN)
@@ -192,7 +192,7 @@ const struct insn *control_rdmsr(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = 0;
   control_check_privilege(cpu);
-  if (!msr_read(cpu, (uint32_t)cpu->r[RCX], &value))
+  if (!system_read_msr(cpu, (uint32_t)cpu->r[RCX], &value))
     fault_gp(cpu, 0);
   cpu->r[RAX] = (uint32_t)value;
   cpu->r[RDX] = value >> 32;
@@ -247,7 +247,7 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
   }
 }
 
-static bool msr_write(struct cpu *cpu, uint32_t msr, uint64_t value)
+bool system_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value)
 {
   enum lb_msr_answer answer = lb_recorder_wrmsr(&cpu->recorder, msr, value);
   if (answer != LB_MSR_FOREIGN)
@@ -261,7 +261,7 @@ const struct insn *control_wrmsr(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = (uint64_t)(uint32_t)cpu->r[RDX] << 32 | (uint32_t)cpu->r[RAX];
   control_check_privilege(cpu);
-  if (!msr_write(cpu, (uint32_t)cpu->r[RCX], value))
+  if (!system_write_msr(cpu, (uint32_t)cpu->r[RCX], value))
     fault_gp(cpu, 0);
   system_update_debug(cpu);
   return insn_leave(cpu, insn);

@@ -114,7 +114,8 @@ static void element_out(struct cpu *cpu, const struct insn *insn, unsigned size)
 /* Something waits between two elements: an interrupt, a trap, the host. */
 static bool must_look(const struct cpu *cpu)
 {
-  return cpu->had_tf || cpu->debug_due || cpu->signals || cpu->lines || cpu->is_kicked;
+  return cpu->had_tf || cpu->debug_due || cpu->signals || cpu->lines || cpu->is_kicked || cpu->is_stepping ||
+         cpu->hit.kind;
 }
 
 /* Registers are up to date after each element, so a fault or an interrupt in the middle starts again where it was. */

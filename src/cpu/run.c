@@ -13,6 +13,7 @@
 #include "cpu/fault.h"
 #include "cpu/flags.h"
 #include "cpu/interrupt.h"
+#include "cpu/point.h"
 #include "cpu/segment.h"
 #include "cpu/system.h"
 #include "cpu/transfer.h"
@@ -135,6 +136,7 @@ static void wake(struct cpu *cpu)
   pass_cycle(cpu);
   cpu->activity = CPU_RUNNING;
   cpu->is_spinning = false;
+  point_step(cpu);
 }
 
 /* Delivers what waits. Returns true when something was delivered: look again. A trap that is due (MOV SS holds it) must
@@ -171,7 +173,7 @@ static bool take_signals(struct cpu *cpu, uint8_t shadow)
 
 static bool take_debug_trap(struct cpu *cpu, uint8_t shadow)
 {
-  if (!cpu->debug_due || (shadow & SHADOW_MOV_SS))
+  if (!cpu->debug_due || (shadow & SHADOW_MOV_SS) || point_catches(cpu, EXCEPTION_DB))
     return false;
   uint32_t bits = cpu->debug_due;
   cpu->debug_due = 0;
@@ -201,9 +203,10 @@ static void choose_tlb(struct cpu *cpu)
 
 static void choose_mode(struct cpu *cpu, uint8_t shadow)
 {
-  bool is_one = shadow || cpu->had_tf || cpu->dr_code || cpu->dr_access || cpu->progress_is_on || cpu->debug_due ||
-                cpu->budget < BLOCK_MAX;
-  cpu->mode = is_one ? cpu->mode | MODE_ONE : cpu->mode & ~(uint32_t)MODE_ONE;
+  bool is_one = shadow || cpu->is_stepping || cpu->had_tf || cpu->dr_code || cpu->dr_access || cpu->progress_is_on ||
+                cpu->debug_due || cpu->budget < BLOCK_MAX;
+  cpu->mode =
+    (cpu->mode & ~(uint32_t)(MODE_ONE | MODE_STEP)) | (is_one ? MODE_ONE : 0) | (cpu->is_stepping ? MODE_STEP : 0);
 }
 
 /* Looks at the world. Returns false when the run ends. */
@@ -212,8 +215,11 @@ static bool prepare(struct cpu *cpu, enum cpu_stop *ret_stop)
   cpu->at = NULL;
   restore_budget(cpu);
   uint8_t shadow = cpu->shadow;
-  if (take_debug_trap(cpu, shadow) || take_signals(cpu, shadow))
+  if (!cpu->hit.kind && (take_debug_trap(cpu, shadow) || (!cpu->hit.kind && take_signals(cpu, shadow))))
     shadow = cpu->shadow = 0;
+  *ret_stop = CPU_STOP_POINT;
+  if (cpu->hit.kind)
+    return false;
   *ret_stop = cpu->activity == CPU_RUNNING    ? cpu->is_spinning ? CPU_STOP_SPINNING : CPU_STOP_BUDGET
               : cpu->activity == CPU_SHUTDOWN ? CPU_STOP_SHUTDOWN
                                               : CPU_STOP_HALTED;
@@ -221,6 +227,7 @@ static bool prepare(struct cpu *cpu, enum cpu_stop *ret_stop)
   if (ends)
     return false;
   cpu->shadow = 0;
+  cpu->held = shadow | (cpu->eflags & FLAG_RF);
   check_code_breakpoints(cpu, shadow);
   cpu->eflags &= ~(uint32_t)FLAG_RF;
   cpu->had_tf = cpu->eflags & FLAG_TF;
@@ -288,6 +295,7 @@ static void after_instruction(struct cpu *cpu)
     cpu->debug_due |= DR6_BS;
   if (cpu->progress_is_on)
     report_progress(cpu);
+  point_step(cpu);
 }
 
 /* ---- the loop ---- */
@@ -322,12 +330,14 @@ static void give_back(struct cpu *cpu)
 /* A fault came through the door. */
 static bool deliver_fault(struct cpu *cpu)
 {
-  give_back(cpu);
+  bool is_restartable = point_is_restartable(cpu);
   wake(cpu);
   if (cpu->fault.vector != EXCEPTION_DB)
     cpu->debug_due = 0; /* the instruction will access its data again */
-  if (interrupt_exception(cpu))
+  if (interrupt_exception(cpu)) {
+    point_delivered(cpu, is_restartable);
     return true;
+  }
   cpu->fault.is_delivering = false; /* INIT or RESET# may follow */
   cpu->activity = CPU_SHUTDOWN;
   snprintf(cpu->reason, sizeof(cpu->reason), "triple fault: exception %u while a double fault was delivered",
@@ -347,8 +357,13 @@ enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions)
   give_budget(cpu, instructions);
   cpu->is_kicked = false;
   cpu->is_spinning = false;
+  cpu->hit = (struct cpu_hit){.kind = CPU_HIT_NONE};
   switch (setjmp(cpu->door)) {
   case DOOR_FAULT:
+    give_back(cpu);
+    cpu->hit = (struct cpu_hit){.kind = CPU_HIT_NONE}; /* whatever was accessed is so again */
+    if (point_catches_fault(cpu))
+      return CPU_STOP_POINT;
     if (!deliver_fault(cpu))
       return CPU_STOP_SHUTDOWN;
     break;

@@ -154,7 +154,8 @@ ALWAYS_INLINE bool string_is_over(const struct cpu *cpu, const struct insn *insn
 ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct insn *insn, unsigned size,
                                                enum string_operation operation)
 {
-  unsigned left = cpu->eflags & FLAG_TF ? 1 : STRING_MOST; /* a single step is one element */
+  bool is_step = (cpu->eflags & FLAG_TF) || cpu->is_stepping; /* a single step is one element */
+  unsigned left = is_step ? 1 : STRING_MOST;
   uint64_t count = cpu->r[RCX] & insn->address_mask;
   while (count && left) {
     unsigned done = string_some(cpu, insn, size, operation, count < left ? (unsigned)count : left);
@@ -163,7 +164,8 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
     reg_set_masked(cpu, RCX, insn->address_mask, count);
     if (string_is_over(cpu, insn, operation))
       return insn + 1;
-    bool is_cut = cpu->debug_due || block_is_forgotten(insn); /* a data breakpoint; or it wrote over itself */
+    /* a data breakpoint; or it wrote over itself */
+    bool is_cut = cpu->debug_due || cpu->hit.kind || block_is_forgotten(insn);
     if (is_cut)
       break;
   }

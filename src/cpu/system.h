@@ -48,6 +48,10 @@ void system_set_cr0(struct cpu *cpu, uint64_t value);
 void system_set_cr3(struct cpu *cpu, uint64_t value);
 void system_set_cr4(struct cpu *cpu, uint64_t value);
 
+/* RDMSR and WRMSR of CPL 0. False: #GP(0). After a write: system_update_debug. */
+bool system_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
+bool system_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value);
+
 /* After DR7 or the recorder's registers changed: which debug registers watch code and data, whether counters run,
  * whether the recorder is armed (cpu->watch). */
 void system_update_debug(struct cpu *cpu);

@@ -282,7 +282,7 @@ const struct insn *task_switch(struct cpu *cpu, uint16_t selector, struct descri
   if (kind == LB_BRANCH_TASK_SWITCH)
     transfer_far(cpu, &transfer, state.ip, kind);
   else
-    transfer_debug(cpu, state.ip);
+    transfer_debug(cpu, &transfer, state.ip);
   cpu->was_event = true; /* TF traps no task switch: SDM vol. 3, 17.3.1.4 */
   cpu->at = NULL;        /* faults are the new task's from here on */
   load_segments(cpu, &state);

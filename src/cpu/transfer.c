@@ -13,7 +13,7 @@
 void transfer_watch(struct cpu *cpu)
 {
   cpu->watch = (cpu->recorder.armed ? WATCH_RECORDER : 0) | (cpu->listener ? WATCH_LISTENER : 0) |
-               (cpu->progress_is_on ? WATCH_COUNTERS : 0);
+               (cpu->follower ? WATCH_FOLLOWER : 0) | (cpu->progress_is_on ? WATCH_COUNTERS : 0);
 }
 
 /* ---- near branches ---- */
@@ -98,6 +98,14 @@ static void count_branch(struct cpu *cpu, bool is_taken, bool is_wrong)
   cpu->extra_cycles += is_wrong ? MISPREDICT_CYCLES : 0;
 }
 
+static void tell(struct cpu *cpu, const struct lb_branch *branch, bool is_debug)
+{
+  if ((cpu->watch & WATCH_LISTENER) && !is_debug)
+    cpu->listener(cpu->listener_data, branch);
+  if (cpu->watch & WATCH_FOLLOWER)
+    cpu->follower(cpu->follower_data, branch);
+}
+
 static void report(struct cpu *cpu, const struct lb_branch *branch)
 {
   if (cpu->watch & WATCH_RECORDER) {
@@ -105,8 +113,8 @@ static void report(struct cpu *cpu, const struct lb_branch *branch)
       clock_recorder(cpu);
     lb_recorder_branch(&cpu->recorder, branch);
   }
-  if (cpu->watch & WATCH_LISTENER)
-    cpu->listener(cpu->listener_data, branch);
+  if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
+    tell(cpu, branch, false);
 }
 
 void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
@@ -176,7 +184,7 @@ const struct insn *transfer_far(struct cpu *cpu, const struct transfer *transfer
   return NULL;
 }
 
-static void listen_event(struct cpu *cpu, const struct lb_event *event)
+static void tell_event(struct cpu *cpu, const struct lb_event *event, bool is_debug)
 {
   struct lb_branch branch = {
     .from = event->kind == LB_BRANCH_INTERRUPT || event->kind == LB_BRANCH_NMI || event->kind == LB_BRANCH_TRAP
@@ -190,7 +198,7 @@ static void listen_event(struct cpu *cpu, const struct lb_event *event)
     .to_cpl = event->to_cpl,
     .flags = event->flags,
   };
-  cpu->listener(cpu->listener_data, &branch);
+  tell(cpu, &branch, is_debug);
 }
 
 void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t saved, uint64_t target,
@@ -217,14 +225,28 @@ void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t s
       clock_recorder(cpu);
     lb_recorder_event(&cpu->recorder, &event);
   }
-  if (cpu->watch & WATCH_LISTENER)
-    listen_event(cpu, &event);
+  if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
+    tell_event(cpu, &event, false);
 }
 
-void transfer_debug(struct cpu *cpu, uint64_t target)
+void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t target)
 {
+  bool is_64 = insn_is_64(cpu);
+  struct lb_event event = {
+    .current = transfer->from,
+    .next = transfer->next,
+    .handler = target,
+    .from_base = transfer->from_base,
+    .to_base = is_64 ? 0 : cpu->segment[CS].base,
+    .kind = cpu->at ? LB_BRANCH_INT : LB_BRANCH_TRAP, /* INT1 is an instruction of its own */
+    .from_cpl = transfer->from_cpl,
+    .to_cpl = cpu->cpl,
+    .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),
+  };
   cpu->rip = target;
   cpu->was_event = true;
   lb_recorder_debug_exception(&cpu->recorder);
+  if (cpu->watch & WATCH_FOLLOWER)
+    tell_event(cpu, &event, true);
   transfer_watch(cpu);
 }

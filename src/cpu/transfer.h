@@ -98,8 +98,8 @@ const struct insn *transfer_far(struct cpu *cpu, const struct transfer *transfer
 void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t saved, uint64_t target,
                     enum lb_branch_kind kind);
 
-/* #DB enters its handler: nothing is recorded, LBR and BTF go off. */
-void transfer_debug(struct cpu *cpu, uint64_t target);
+/* #DB enters its handler: nothing is recorded, LBR and BTF go off. Only who follows hears of it. */
+void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t target);
 
 /* Who watches: after the recorder's registers, the listener or the counters changed. */
 void transfer_watch(struct cpu *cpu);
