@@ -71,6 +71,7 @@ enum machine_stop {
   MACHINE_STOP_UNIMPLEMENTED,
   MACHINE_STOP_REQUESTED, /* machine_stop was called */
   MACHINE_STOP_TIME,      /* as much time of the guest as was asked for */
+  MACHINE_STOP_POINT,     /* a debugger wanted it, or a step is done: machine_cpu()->hit */
 };
 
 struct machine_limit {
@@ -78,13 +79,18 @@ struct machine_limit {
   bool until_idle;
   bool until_halt;
   uint64_t nanoseconds; /* at most about so much of the guest's time in this call; 0: no limit */
+  bool is_step;         /* one instruction, as cpu_step; HLT is waited behind */
 };
 
-/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, HALTED and REQUESTED. Time that the guest waits for is
- * skipped: a host that wants the guest's clock to go like its own asks for slices of `nanoseconds` and sleeps between
- * them. Without `until_idle` IDLE is returned only when nothing inside the machine will ever wake the guest: a key may.
+/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, HALTED, REQUESTED and POINT. Time that the guest waits
+ * for is skipped: a host that wants the guest's clock to go like its own asks for slices of `nanoseconds` and sleeps
+ * between them. Without `until_idle` IDLE is returned only when nothing inside the machine will ever wake the guest: a
+ * key may.
  */
 enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit);
+/* Without running, has it stand before its first instruction; or there again, after a reset. */
+void machine_start(struct machine *machine);
+void machine_reset(struct machine *machine);
 /* From a callback, a signal handler or another thread: the run ends soon. */
 void machine_stop(struct machine *machine);
 uint64_t machine_time(const struct machine *machine); /* of the guest, in nanoseconds since power-on */

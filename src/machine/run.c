@@ -42,12 +42,13 @@ static bool run_ends(struct run *run, enum machine_stop stop)
 
 /* ---- before the processor runs ---- */
 
-/* What a service or a device asked for while the processor was in the middle of something. */
-static void run_requests(struct machine *m)
+/* What a service or a device asked for while the processor was in the middle of something. False: nothing. */
+static bool run_requests(struct machine *m)
 {
+  bool is_any = m->wants_reset || !m->is_started || m->wants_boot;
   if (m->wants_reset) {
     if (boot_resume(m))
-      return;
+      return true;
     machine_power_on(m, true);
     start_apply(m);
   } else if (!m->is_started)
@@ -56,6 +57,7 @@ static void run_requests(struct machine *m)
     m->wants_boot = false;
     boot_drives(m);
   }
+  return is_any;
 }
 
 static bool run_is_over(struct machine *m, struct run *run)
@@ -125,7 +127,7 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
 /* True when the run is over. */
 static bool run_step(struct machine *m, struct run *run)
 {
-  enum cpu_stop stop = cpu_run(m->cpu, run_slice(m, run));
+  enum cpu_stop stop = run->limit->is_step ? cpu_step(m->cpu) : cpu_run(m->cpu, run_slice(m, run));
   bool is_asked = m->wants_reset || m->wants_boot || m->has_exit;
   switch (stop) {
   case CPU_STOP_HALTED:
@@ -135,27 +137,50 @@ static bool run_step(struct machine *m, struct run *run)
     return run_ends(run, MACHINE_STOP_SHUTDOWN);
   case CPU_STOP_UNIMPLEMENTED:
     return run_ends(run, MACHINE_STOP_UNIMPLEMENTED);
+  case CPU_STOP_POINT:
+    return run_ends(run, MACHINE_STOP_POINT);
   default:
     return false;
   }
 }
 
+/* A reset or boot instead of an instruction is a step. */
+static bool run_is_stepped(struct machine *m, struct run *run)
+{
+  if (!run->limit->is_step)
+    return false;
+  m->cpu->hit = (struct cpu_hit){.kind = CPU_HIT_STEP};
+  return run_ends(run, MACHINE_STOP_POINT);
+}
+
 enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit)
 {
-  if (!machine->is_started)
-    start_apply(machine);
+  machine_start(machine);
   uint64_t now = cpu_cycles(machine->cpu);
   struct run run = {.limit = limit, .retired = cpu_retired(machine->cpu), .last_time = UINT64_MAX};
   if (limit->nanoseconds && limit->nanoseconds < UINT64_MAX - now)
     run.last_time = now + limit->nanoseconds;
   run.was_halted = machine->cpu->activity == CPU_HALTED;
   do {
-    run_requests(machine);
+    if (run_requests(machine) && run_is_stepped(machine, &run))
+      break;
     run_advance(machine);
   } while (!run_is_over(machine, &run) && !run_step(machine, &run));
   if (run.stop == MACHINE_STOP_IDLE)
     machine->idle = (struct idle){0}; /* whoever runs it on has changed something */
   return run.stop;
+}
+
+void machine_start(struct machine *machine)
+{
+  if (!machine->is_started)
+    start_apply(machine);
+}
+
+void machine_reset(struct machine *machine)
+{
+  machine_power_on(machine, false);
+  start_apply(machine);
 }
 
 void machine_stop(struct machine *machine)
