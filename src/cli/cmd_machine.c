@@ -161,9 +161,9 @@ static int kernel_load(struct machine_session *session, const struct files *file
 
   for (size_t i = 0; i < arguments->module_count; i++)
     modules[i] = image_of(&files->modules[i]);
-  text_add(&command, files->kernel.name);
-  if (arguments->append)
-    text_addf(&command, " %s", arguments->append);
+  if (!machine_is_linux(&kernel))
+    text_addf(&command, "%s%s", files->kernel.name, arguments->append ? " " : "");
+  text_add(&command, arguments->append ? arguments->append : "");
   r = machine_load_kernel(session->machine, &kernel, text_string(&command), modules, arguments->modules,
                           arguments->module_count, &why);
   text_done(&command);

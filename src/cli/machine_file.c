@@ -79,6 +79,8 @@ enum image_sort machine_file_sort(const struct machine_file *file)
   for (size_t i = 0; i < sizeof(floppies) / sizeof(*floppies); i++)
     if (file->size == floppies[i])
       return IMAGE_FLOPPY;
+  if (machine_is_linux(&(struct machine_image){file->bytes, file->size}))
+    return IMAGE_KERNEL;
   return !is_boot_sector && has_multiboot_header(file) ? IMAGE_KERNEL : IMAGE_DISK;
 }
 

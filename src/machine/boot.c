@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the machine starts with: boot sectors, flat bytes, kernels (multiboot.c); INT 18h, INT 19h and resets. Nothing
- * here runs while the processor does: services ask for it, the run loop does it.
+ * What the machine starts with: boot sectors, flat bytes, kernels (multiboot.c, linux.c); INT 18h, INT 19h and resets.
+ * Nothing here runs while the processor does: services ask for it, the run loop does it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -139,12 +139,17 @@ void start_done(struct start *start)
   *start = (struct start){0};
 }
 
+static int kernel_load(struct machine *m, const struct start *start, const char **ret_why)
+{
+  return machine_is_linux(&start->image) ? linux_load(m, start, ret_why) : multiboot_load(m, start, ret_why);
+}
+
 void start_apply(struct machine *machine)
 {
   machine->is_started = true;
   switch (machine->start.kind) {
   case START_KERNEL:
-    if (multiboot_load(machine, &machine->start, NULL) < 0)
+    if (kernel_load(machine, &machine->start, NULL) < 0)
       boot_drives(machine); /* it was loaded once; only memory for its list of modules can be missing now */
     break;
   case START_FLAT:
@@ -195,7 +200,7 @@ int machine_load_kernel(struct machine *machine, const struct machine_image *ker
   int r = -ENOMEM;
   machine_refresh(machine);
   if (start_init_kernel(&start, kernel, command_line, modules, module_names, count))
-    r = multiboot_load(machine, &start, ret_why);
+    r = kernel_load(machine, &start, ret_why);
   if (r < 0) {
     start_done(&start);
     return r;

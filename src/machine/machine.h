@@ -48,10 +48,12 @@ void machine_free(struct machine *machine);
 
 /* ---- what it starts with: the last call decides; without one it boots from floppy, then disk ---- */
 
-/* A multiboot 1 kernel (ELF or with address fields), with command line and modules; a Linux bzImage comes later. The
- * command line is handed over as it is: by custom its first word is the kernel's name. NULL stands for none. Returns 0;
- * LB_E_BAD_IMAGE when it cannot be started, LB_E_TOO_BIG without room for it, both with a static sentence in ret_why
- * (may be NULL); or -ENOMEM. */
+/* Is it a Linux kernel (bzImage or zImage), by its setup header? */
+bool machine_is_linux(const struct machine_image *image);
+/* A multiboot 1 kernel (ELF or with address fields) with command line and modules, or a Linux bzImage, whose modules
+ * make one initrd. The command line is handed over as it is: by custom its first word is the kernel's name, but for
+ * Linux, where there is none. NULL stands for no command line. Returns 0; LB_E_BAD_IMAGE when it cannot be started,
+ * LB_E_TOO_BIG without room for it, both with a static sentence in ret_why (may be NULL); or -ENOMEM. */
 int machine_load_kernel(struct machine *machine, const struct machine_image *kernel, const char *command_line,
                         const struct machine_image *modules, const char *const *module_names, size_t count,
                         const char **ret_why);

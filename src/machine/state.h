@@ -114,6 +114,11 @@ bool boot_resume(struct machine *machine);
 /* Puts the kernel of machine->start into memory and the processor at its entry. Returns as machine_load_kernel. */
 int multiboot_load(struct machine *machine, const struct start *start, const char **ret_why);
 
+/* ---- linux.c ---- */
+
+/* The same for a bzImage: machine_is_linux says what is one. */
+int linux_load(struct machine *machine, const struct start *start, const char **ret_why);
+
 /* ---- idle.c ---- */
 
 /* The processor takes an interrupt with this vector; something that is not an interrupt comes in. */
