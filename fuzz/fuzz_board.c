@@ -114,6 +114,11 @@ static void host_exit(void *data, uint32_t value)
   tell(data, value);
 }
 
+static void host_power_off(void *data)
+{
+  tell(data, 9);
+}
+
 static void host_pmi_delivered(void *data)
 {
   tell(data, 8);
@@ -123,9 +128,9 @@ static void host_pmi_delivered(void *data)
 
 static bool guest_start(struct guest *guest, uint8_t flags)
 {
-  struct board_host host = {guest,     host_now,     host_intr, host_nmi,   host_smi,
-                            host_init, host_startup, host_a20,  host_reset, host_replan,
-                            host_byte, host_byte,    host_byte, host_exit,  host_pmi_delivered};
+  struct board_host host = {guest,        host_now,  host_intr,      host_nmi,          host_smi,  host_init,
+                            host_startup, host_a20,  host_reset,     host_replan,       host_byte, host_byte,
+                            host_byte,    host_exit, host_power_off, host_pmi_delivered};
   struct board_config config = {
     .ram = UINT64_C(64) << 20,
     .wall_clock = 1700000000,

@@ -32,6 +32,7 @@ struct board_host {
   void (*debug)(void *data, uint8_t byte);  /* port 0xE9 */
   void (*post)(void *data, uint8_t code);   /* port 0x80 */
   void (*exit)(void *data, uint32_t value); /* port 0xF4 */
+  void (*power_off)(void *data);            /* ACPI's S5 */
   void (*pmi_delivered)(void *data);        /* the LVT entry took, or dropped, a performance interrupt */
 };
 

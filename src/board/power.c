@@ -159,7 +159,7 @@ static void power_set_control(struct board *board, uint16_t value)
   struct power *power = &board->power;
   power->control = (uint16_t)((value & 0x1C02) | PM_SCI_ENABLED); /* there is no mode without ACPI to go back to */
   if ((value & PM_SLEEP_ENABLE) && PM_SLEEP_TYPE(value) == PM_S5)
-    board->host.exit(board->host.data, 0);
+    board->host.power_off(board->host.data);
 }
 
 /* The block as 12 bytes. */

@@ -318,7 +318,7 @@ static int session_run_and_show(struct machine_session *session)
   int status;
 
   signals_catch(session);
-  if (session->screen == SCREEN_LIVE)
+  if (session->screen == SCREEN_LIVE || session->is_serial_live)
     session_run_live(session);
   else
     session_run(session);
@@ -351,8 +351,10 @@ static int session_begin(struct machine_session *session, struct machine_argumen
     if (arguments->format == REPORT_JSON && !arguments->is_json)
       session->screen = SCREEN_NONE; /* standard output is for the objects */
   }
+  session->is_serial_live = is_terminal && arguments->serial && !strcmp(arguments->serial, "stdio");
   /* Where there is nobody to type, neither text nor HLT comes from a guest that does nothing any more. */
-  if (session->screen != SCREEN_LIVE && (!has_until || arguments->until_text || arguments->until_halt))
+  if (session->screen != SCREEN_LIVE && !session->is_serial_live &&
+      (!has_until || arguments->until_text || arguments->until_halt))
     arguments->until_idle = true;
   return CLI_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a guest with its screen in the terminal and the terminal's keys as its keyboard. The guest's clock goes like
- * the user's, or slower. The terminal is put back into order however the program ends, as far as it is told.
+ * Running a guest with its screen in the terminal and the terminal's keys as its keyboard, or with the terminal at its
+ * serial line. The guest's clock goes like the user's, or slower. The terminal is put back into order however the
+ * program ends, as far as it is told.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,12 +20,13 @@
 #define FRAME_SECONDS 0.03
 #define WAIT_MILLISECONDS 50
 #define STATUS_SECONDS 0.5
+#define KEY_LEAVE 0x1D /* Ctrl-] */
 
 #define TERMINAL_ENTER "\033[?1049h\033[2J" /* the other screen, so that what was there comes back */
 #define TERMINAL_LEAVE "\033[0m\033[?25h\033[?1049l"
 
 static struct termios terminal_before;
-static volatile sig_atomic_t terminal_is_ours, terminal_has_changed;
+static volatile sig_atomic_t terminal_is_ours, terminal_has_changed, terminal_is_serial;
 
 /* ---- the terminal ---- */
 
@@ -47,8 +49,11 @@ static void terminal_enter(void)
   struct termios raw = terminal_before;
 
   cfmakeraw(&raw);
+  if (terminal_is_serial)
+    raw.c_oflag = terminal_before.c_oflag; /* a guest may end its lines with \n alone */
   tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-  terminal_write(TERMINAL_ENTER, strlen(TERMINAL_ENTER));
+  if (!terminal_is_serial)
+    terminal_write(TERMINAL_ENTER, strlen(TERMINAL_ENTER));
   terminal_is_ours = 1;
   terminal_has_changed = 1;
 }
@@ -59,7 +64,8 @@ static void terminal_leave(void)
   if (!terminal_is_ours)
     return;
   terminal_is_ours = 0;
-  terminal_write(TERMINAL_LEAVE, strlen(TERMINAL_LEAVE));
+  if (!terminal_is_serial)
+    terminal_write(TERMINAL_LEAVE, strlen(TERMINAL_LEAVE));
   tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal_before);
 }
 
@@ -148,6 +154,10 @@ static void frame_put(struct live *live, double now)
   struct machine_screen screen = machine_screen(live->session->machine);
   struct text text = {0};
 
+  if (terminal_is_serial) {
+    fflush(stdout);
+    return;
+  }
   if (now < live->next_frame && !terminal_has_changed)
     return;
   if (terminal_has_changed) {
@@ -164,6 +174,20 @@ static void frame_put(struct live *live, double now)
 
 /* ---- keys and time ---- */
 
+/* Sends keys over the serial line, as many as it takes. Returns true when Ctrl-] was among them. */
+static bool keys_send(struct machine_keys *keys, struct machine *machine)
+{
+  size_t sent = 0;
+
+  if (memchr(keys->bytes, KEY_LEAVE, keys->count))
+    return true;
+  while (sent < keys->count && machine_serial_receive(machine, keys->bytes[sent]))
+    sent++;
+  keys->count -= sent;
+  memmove(keys->bytes, keys->bytes + sent, keys->count);
+  return false;
+}
+
 /* Waits for keys at most so long, and presses them. Returns false when the user wants to leave. */
 static bool keys_take(struct live *live, int milliseconds)
 {
@@ -177,7 +201,8 @@ static bool keys_take(struct live *live, int milliseconds)
       return false;
     keys->count += size > 0 ? (size_t)size : 0;
   }
-  return !machine_keys_press(keys, live->session->machine);
+  return terminal_is_serial ? !keys_send(keys, live->session->machine)
+                            : !machine_keys_press(keys, live->session->machine);
 }
 
 /* How long the guest's clock is ahead, in milliseconds. One that has fallen behind does not catch up. */
@@ -209,8 +234,9 @@ static bool slice_ends(struct live *live, enum machine_stop stop, double elapsed
     session->end = END_INTERRUPTED;
   else if (session->has_text)
     session->end = END_TEXT;
-  else if (stop == MACHINE_STOP_EXIT || stop == MACHINE_STOP_SHUTDOWN || stop == MACHINE_STOP_UNIMPLEMENTED ||
-           stop == MACHINE_STOP_HALTED || (stop == MACHINE_STOP_IDLE && arguments->until_idle))
+  else if (stop == MACHINE_STOP_EXIT || stop == MACHINE_STOP_OFF || stop == MACHINE_STOP_SHUTDOWN ||
+           stop == MACHINE_STOP_UNIMPLEMENTED || stop == MACHINE_STOP_HALTED ||
+           (stop == MACHINE_STOP_IDLE && arguments->until_idle))
     session->end = session_end_of(stop);
   else if (arguments->until_instructions && cpu_retired(machine_cpu(session->machine)) >= arguments->until_instructions)
     session->end = END_INSTRUCTIONS;
@@ -253,6 +279,9 @@ void session_run_live(struct machine_session *session)
   struct live live = {.session = session};
 
   tcgetattr(STDIN_FILENO, &terminal_before);
+  terminal_is_serial = session->screen != SCREEN_LIVE;
+  if (terminal_is_serial)
+    cli_error("the terminal is at the serial line; Ctrl-] ends");
   signals_catch();
   terminal_enter();
   live_loop(&live);

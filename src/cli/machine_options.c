@@ -42,9 +42,9 @@ static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "What it starts:", 2},
   {"fda", KEY_FDA, "IMAGE", 0, "A floppy", 0},
   {"hda", KEY_HDA, "IMAGE", 0, "A hard disk", 0},
-  {"kernel", KEY_KERNEL, "FILE", 0, "A multiboot kernel", 0},
+  {"kernel", KEY_KERNEL, "FILE", 0, "A multiboot or Linux kernel", 0},
   {"append", KEY_APPEND, "STRING", 0, "The kernel's command line", 0},
-  {"initrd", KEY_INITRD, "FILE", 0, "A module for the kernel; may be given several times", 0},
+  {"initrd", KEY_INITRD, "FILE", 0, "A module for the kernel, Linux's initrd; may be given several times", 0},
   {"flat", KEY_FLAT, "FILE@ADDRESS", 0, "Bytes at an address, started there", 0},
   {NULL, 0, NULL, 0, "What it is joined to:", 3},
   {"serial", KEY_SERIAL, "WHERE", 0, "Its serial line: stdio, none or a file", 0},
@@ -284,7 +284,7 @@ static const struct argp machine_argp = {
   .args_doc = "[IMAGE]",
   .doc =
     "Boot a PC whose processor really records branches. IMAGE is a floppy if it has a floppy's size, a kernel if it is an "
-    "ELF file or has a multiboot header, else a hard disk; what the guest writes to it is not kept.\v"
+    "ELF file or a Linux bzImage or has a multiboot header, else a hard disk; what the guest writes to it is not kept.\v"
     "Without --until the guest runs until it can make no more progress (until Ctrl-] with a live screen). Exit status: 0, "
     "or 2*V+1 for a guest that wrote V to port 0xF4; 1 failure; 2 a command line that makes no sense; 3 a triple fault or "
     "an instruction that is not implemented.",

@@ -16,6 +16,7 @@
 
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
 #define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
+#define WAIT_MILLISECONDS 10 /* for input, when a second of the guest has passed and it has done next to nothing */
 #define PROGRESS_SECONDS 0.5
 
 /* ---- ends ---- */
@@ -29,6 +30,8 @@ enum session_end session_end_of(enum machine_stop stop)
     return END_HALTED;
   case MACHINE_STOP_EXIT:
     return END_EXIT;
+  case MACHINE_STOP_OFF:
+    return END_OFF;
   case MACHINE_STOP_SHUTDOWN:
     return END_SHUTDOWN;
   case MACHINE_STOP_UNIMPLEMENTED:
@@ -44,6 +47,7 @@ const char *session_end_name(enum session_end end)
     [END_IDLE] = "idle",
     [END_HALTED] = "halted",
     [END_EXIT] = "exit",
+    [END_OFF] = "power off",
     [END_SHUTDOWN] = "shutdown",
     [END_UNIMPLEMENTED] = "unimplemented",
     [END_INSTRUCTIONS] = "instructions",
@@ -196,7 +200,7 @@ void session_run(struct machine_session *session)
         break;
       input_feed(session, &input, 200);
     }
-    input_feed(session, &input, 0);
+    input_feed(session, &input, stop == MACHINE_STOP_TIME ? WAIT_MILLISECONDS : 0);
     progress_show(session, &progress, now);
   }
   progress_end(&progress);

@@ -23,6 +23,7 @@ enum session_end {
   END_IDLE,
   END_HALTED,
   END_EXIT,
+  END_OFF, /* the guest switched the machine off */
   END_SHUTDOWN,
   END_UNIMPLEMENTED,
   END_INSTRUCTIONS,
@@ -53,6 +54,7 @@ struct machine_trace {
 struct machine_session {
   const struct machine_arguments *arguments;
   enum screen_mode screen;
+  bool is_serial_live; /* somebody types at the serial line */
   struct machine *machine;
   struct symbol_table *symbols;
   struct report_symbols report_symbols;
@@ -110,7 +112,7 @@ const char *session_end_name(enum session_end end);
 
 /* ---- machine_live.c ---- */
 
-/* The same with the screen in the terminal. */
+/* The same with a user at the terminal: the guest's screen and keyboard, or its serial line (is_serial_live). */
 void session_run_live(struct machine_session *session);
 
 /* ---- machine_screen.c ---- */

@@ -213,6 +213,13 @@ static void host_exit(void *data, uint32_t value)
   cpu_kick(m->cpu);
 }
 
+static void host_power_off(void *data)
+{
+  struct machine *m = data;
+  m->is_off = true;
+  cpu_kick(m->cpu);
+}
+
 static void host_pmi_delivered(void *data)
 {
   struct machine *m = data;
@@ -236,6 +243,7 @@ struct board_host board_host_of_machine(struct machine *machine)
     .debug = host_debug,
     .post = host_post,
     .exit = host_exit,
+    .power_off = host_power_off,
     .pmi_delivered = host_pmi_delivered,
   };
 }

@@ -69,6 +69,7 @@ enum machine_stop {
   MACHINE_STOP_IDLE,         /* the guest can make no more progress */
   MACHINE_STOP_HALTED,       /* HLT, if asked to stop there */
   MACHINE_STOP_EXIT,         /* port 0xF4; machine_exit_value */
+  MACHINE_STOP_OFF,          /* ACPI's S5 */
   MACHINE_STOP_SHUTDOWN,     /* triple fault */
   MACHINE_STOP_UNIMPLEMENTED,
   MACHINE_STOP_REQUESTED, /* machine_stop was called */

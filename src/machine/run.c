@@ -67,6 +67,10 @@ static bool run_is_over(struct machine *m, struct run *run)
     m->has_exit = false;
     return run_ends(run, MACHINE_STOP_EXIT);
   }
+  if (m->is_off) {
+    m->is_off = false;
+    return run_ends(run, MACHINE_STOP_OFF);
+  }
   if (atomic_exchange(&m->is_stopping, false))
     return run_ends(run, MACHINE_STOP_REQUESTED);
   if (limit->instructions && cpu_retired(m->cpu) - run->retired >= limit->instructions)
@@ -128,7 +132,7 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
 static bool run_step(struct machine *m, struct run *run)
 {
   enum cpu_stop stop = run->limit->is_step ? cpu_step(m->cpu) : cpu_run(m->cpu, run_slice(m, run));
-  bool is_asked = m->wants_reset || m->wants_boot || m->has_exit;
+  bool is_asked = m->wants_reset || m->wants_boot || m->has_exit || m->is_off;
   switch (stop) {
   case CPU_STOP_HALTED:
   case CPU_STOP_SPINNING:

@@ -30,7 +30,7 @@ struct rig {
   struct board_config config;
   uint64_t now;
   bool intr, a20;
-  unsigned nmi, smi, init, startup, reset, replan, exits, pmi;
+  unsigned nmi, smi, init, startup, reset, replan, exits, power_offs, pmi;
   uint8_t startup_vector, post;
   uint32_t exit_value;
   char serial[64], debug[64];
@@ -108,6 +108,12 @@ static inline void rig_post(void *data, uint8_t code)
   ((struct rig *)data)->post = code;
 }
 
+static inline void rig_power_off(void *data)
+{
+  struct rig *rig = data;
+  rig->power_offs++;
+}
+
 static inline void rig_exit(void *data, uint32_t value)
 {
   struct rig *rig = data;
@@ -139,6 +145,7 @@ static inline int rig_start(struct rig *rig)
     .debug = rig_debug,
     .post = rig_post,
     .exit = rig_exit,
+    .power_off = rig_power_off,
     .pmi_delivered = rig_pmi_delivered,
   };
   rig->a20 = true;

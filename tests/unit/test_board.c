@@ -645,10 +645,10 @@ static void acpi_timer_and_power_off(void **state)
   board_out(rig->board, 0x600, 2, 1);
   assert_int_equal(board_in(rig->board, 0x600, 2), 0);
   board_out(rig->board, 0x604, 2, 0x2000 | 1 << 10);
-  assert_int_equal(rig->exits, 0);
+  assert_int_equal(rig->power_offs, 0);
   board_out(rig->board, 0x604, 2, 0x2000 | 5 << 10);
-  assert_int_equal(rig->exits, 1);
-  assert_int_equal(rig->exit_value, 0);
+  assert_int_equal(rig->power_offs, 1);
+  assert_int_equal(rig->exits, 0);
 }
 
 int main(void)
