@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever a machine is started with: the input is tried as a multiboot kernel, as a floppy, as a disk and as flat
- * bytes. Checked: a kernel that is refused comes with a sentence and a code of ours, one that is accepted starts in
- * RAM; and what was loaded runs for a few thousand instructions without harm to the host.
+ * Whatever a machine is started with: the input is tried as a kernel (multiboot or Linux), as a floppy, as a disk and
+ * as flat bytes. Checked: a kernel that is refused comes with a sentence and a code of ours, one that is accepted
+ * starts in RAM; and what was loaded runs for a few thousand instructions without harm to the host.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +56,10 @@ static void try_kernel(const struct machine_image *image)
   int r = machine_load_kernel(machine, image, "kernel", modules, NULL, 2, &why);
   check(r >= 0 || (why && *why), "a kernel that is refused comes with a sentence");
   check(r >= 0 || r == LB_E_BAD_IMAGE || r == LB_E_TOO_BIG, "it comes with a code of ours");
-  check(r < 0 || machine_cpu(machine)->r[RAX] == 0x2BADB002, "a kernel that is accepted is entered");
+  bool is_linux = machine_is_linux(image);
+  const struct cpu *cpu = machine_cpu(machine);
+  check(r < 0 || is_linux || cpu->r[RAX] == 0x2BADB002, "a kernel that is accepted is entered");
+  check(r < 0 || !is_linux || (cpu->rip == 0x100000 && cpu->r[RSI]), "a Linux kernel is entered at 1 MiB");
   run(machine);
   machine_free(machine);
 }
