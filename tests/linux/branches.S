@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program for the guest of tools/linux-guest, whose branches are known: a loop with a call, a return, an indirect jump and a
+ * conditional jump that is taken every second time. Each branch that can be recorded has a name that begins with from_, and each
+ * place where one can go begins with to_; tests/linux/brstack.py compares what perf shows with these names.
+ */
+  .globl _start
+  .text
+_start:
+  mov $200000, %ecx
+  lea to_middle(%rip), %rdx
+to_loop:
+from_call:
+  call to_function
+to_return:
+  test $1, %cl
+from_skip:
+  jz to_skip
+  nop
+  nop
+to_skip:
+from_indirect:
+  jmp *%rdx
+  ud2
+to_middle:
+  dec %ecx
+from_loop:
+  jnz to_loop
+  mov $60, %eax
+  xor %edi, %edi
+  syscall
+  ud2
+
+to_function:
+  nop
+from_return:
+  ret
