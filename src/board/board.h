@@ -51,6 +51,7 @@ struct board_config {
   bool has_x2apic;       /* the CPU has x2APIC mode */
   bool has_apic;         /* the CPU has a local APIC */
   bool has_tsc_deadline;
+  bool keeps_lvt_perf;     /* AMD: the LVT performance entry does not mask itself */
   bool has_test_device;    /* testdevice.c */
   uint64_t tsc_per_second; /* TSC ticks in 1e9 ns */
   uint8_t apic_version;    /* of register 0x30: 0x14 */
@@ -81,7 +82,8 @@ int board_apic_write(struct board *board, uint32_t msr, uint64_t value);
 uint8_t board_task_priority(const struct board *board);
 void board_set_task_priority(struct board *board, uint8_t value);
 /* The recording unit requests its interrupt at LVT 0x340: fixed, NMI or SMI by the entry; the entry then masks itself
- * (SDM vol. 3, 10.5.1 and 18). A masked entry or a disabled APIC drops it: host.pmi_delivered is called either way. */
+ * (SDM vol. 3, 10.5.1 and 18), but for keeps_lvt_perf. A masked entry or a disabled APIC drops it: host.pmi_delivered
+ * is called either way. */
 void board_pmi(struct board *board);
 /* LVT performance entry as it stands, and whether the APIC is enabled (for lb_ds_check). */
 uint32_t board_lvt_perf(const struct board *board);

@@ -134,14 +134,16 @@ void lapic_raise_lvt(struct board *board, enum lvt entry)
     lapic_accept(board, has_mode ? APIC_MODE(value) : MODE_FIXED, (uint8_t)value, false);
 }
 
-/* The entry masks itself when it takes the interrupt (10.5.1). */
+/* The entry masks itself when it takes the interrupt (10.5.1). AMD's does not: Linux, which finds out which
+ * counters overflowed from a status register there, never unmasks it (arch/x86/events/amd/core.c). */
 void board_pmi(struct board *board)
 {
   struct lapic *lapic = &board->lapic;
   uint32_t value = lapic->lvt[LVT_PERF];
   board_catch_up(board);
   if (lapic_is_on(board) && !(value & LVT_MASKED)) {
-    lapic->lvt[LVT_PERF] |= LVT_MASKED;
+    if (!board->config.keeps_lvt_perf)
+      lapic->lvt[LVT_PERF] |= LVT_MASKED;
     lapic_accept(board, APIC_MODE(value), (uint8_t)value, false);
   }
   board->host.pmi_delivered(board->host.data);

@@ -54,6 +54,7 @@ static int machine_init_board(struct machine *m)
     .has_apic = true, /* what its model lacks of these the processor itself refuses */
     .has_x2apic = true,
     .has_tsc_deadline = true,
+    .keeps_lvt_perf = m->cpu->model->vendor == LB_VENDOR_AMD || m->cpu->model->vendor == LB_VENDOR_HYGON,
     .has_test_device = m->config.has_test_device,
     .tsc_per_second = UINT64_C(1000000000),
     .apic_version = 0x14,

@@ -481,6 +481,20 @@ static void pmi_fixed(void **state)
   assert_true(rig->intr);
 }
 
+static void pmi_of_amd(void **state)
+{
+  struct rig *rig = *state;
+  board_free(rig->board);
+  rig->config.keeps_lvt_perf = true;
+  assert_int_equal(rig_start(rig), 0);
+  enable(rig);
+  apic_put(rig, PERF, 0x400);
+  board_pmi(rig->board);
+  board_pmi(rig->board);
+  assert_int_equal(rig->nmi, 2);
+  assert_int_equal(apic_get(rig, PERF), 0x400);
+}
+
 static void pmi_nmi_and_smi(void **state)
 {
   struct rig *rig = *state;
@@ -904,6 +918,7 @@ int main(void)
     TEST(timer_divides),
     TEST(timer_tsc_deadline),
     TEST(pmi_fixed),
+    TEST(pmi_of_amd),
     TEST(pmi_nmi_and_smi),
     TEST(pmi_in_a_disabled_apic),
     TEST(pmi_in_x2apic_mode),
