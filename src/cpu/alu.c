@@ -50,7 +50,7 @@ ALWAYS_INLINE const struct insn *alu_run(struct cpu *cpu, const struct insn *ins
   if (is_written)
     operand_write(cpu, insn, form, size, &place, result);
   alu_flags(cpu, operation, a, b, result, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, ALU_ADD));
@@ -78,7 +78,7 @@ ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *in
   cpu->lazy.result = flags_extend(result, size);
   cpu->lazy.fix = (uint32_t)((a ^ 1 ^ result) & FLAG_AF);
   flags_set_cf_of(cpu, cf, of);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
@@ -87,7 +87,7 @@ ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   operand_write(cpu, insn, form, size, &place, 0 - a);
   flags_sub(cpu, 0, a, 0 - a, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *alu_complement(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
@@ -95,7 +95,7 @@ ALWAYS_INLINE const struct insn *alu_complement(struct cpu *cpu, const struct in
   struct place place;
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   operand_write(cpu, insn, form, size, &place, ~a);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_ONE(alu_inc, alu_step(cpu, insn, form, size, true));
@@ -114,7 +114,7 @@ ALWAYS_INLINE const struct insn *alu_chain(struct cpu *cpu, const struct insn *i
   bool carry = sign_bit((a & b) | ((a | b) & ~result), size);
   reg_set(cpu, insn->op[0], size, result);
   flags_set_cf_of(cpu, is_of ? flags_cf(cpu) : carry, is_of ? carry : flags_of(cpu));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_TO_REG(alu_adcx, alu_chain(cpu, insn, form, size, false));

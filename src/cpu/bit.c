@@ -53,7 +53,7 @@ ALWAYS_INLINE const struct insn *bit_run(struct cpu *cpu, const struct insn *ins
   if (operation != BIT_TEST)
     operand_write(cpu, insn, form, size, &place, bit_change(operation, value, bit));
   flags_set_cf(cpu, value & bit);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_MODIFY(bit_bt, bit_run(cpu, insn, form, size, BIT_TEST));
@@ -82,7 +82,7 @@ ALWAYS_INLINE const struct insn *bit_scan(struct cpu *cpu, const struct insn *in
   if (value)
     reg_set(cpu, insn->op[0], size, is_forward ? bit_lowest(value) : bit_highest(value));
   flags_logic(cpu, value, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *bit_count_zeros(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
@@ -93,7 +93,7 @@ ALWAYS_INLINE const struct insn *bit_count_zeros(struct cpu *cpu, const struct i
   unsigned zeros = !value ? bits : is_trailing ? bit_lowest(value) : bits - 1 - bit_highest(value);
   reg_set(cpu, insn->op[0], size, zeros);
   flags_result(cpu, zeros, size, !value, false, false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *bit_count_ones(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
@@ -101,7 +101,7 @@ ALWAYS_INLINE const struct insn *bit_count_ones(struct cpu *cpu, const struct in
   uint64_t value = operand_second(cpu, insn, form, size);
   reg_set(cpu, insn->op[0], size, (uint64_t)__builtin_popcountll(value));
   flags_set_arithmetic(cpu, value ? 0 : FLAG_ZF); /* all others are cleared, PF too */
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_TO_REG(bit_bsf, bit_scan(cpu, insn, form, size, true));
@@ -123,7 +123,7 @@ ALWAYS_INLINE const struct insn *bit_lowest_run(struct cpu *cpu, const struct in
                                                 : value & (value - 1);
   reg_set(cpu, insn->op[0], size, result);
   flags_result(cpu, result, size, operation == LOWEST_ISOLATE ? value != 0 : value == 0, false, false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *bit_and_not(struct cpu *cpu, const struct insn *insn, unsigned size)
@@ -131,7 +131,7 @@ ALWAYS_INLINE const struct insn *bit_and_not(struct cpu *cpu, const struct insn 
   uint64_t result = ~reg_get(cpu, insn->op[1], size) & operand_third(cpu, insn, size);
   reg_set(cpu, insn->op[0], size, result);
   flags_logic(cpu, result, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* `count` bits from `start` on; the control word holds start in 7:0 and count in 15:8. */
@@ -145,7 +145,7 @@ ALWAYS_INLINE const struct insn *bit_extract(struct cpu *cpu, const struct insn 
     result &= (UINT64_C(1) << count) - 1;
   reg_set(cpu, insn->op[0], size, result);
   flags_logic(cpu, result, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *bit_zero_high(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
@@ -156,7 +156,7 @@ ALWAYS_INLINE const struct insn *bit_zero_high(struct cpu *cpu, const struct ins
   uint64_t result = is_beyond ? value : value & ((UINT64_C(1) << from) - 1);
   reg_set(cpu, insn->op[0], size, result);
   flags_result(cpu, result, size, is_beyond, false, false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* Between the low bits and the places that the mask names. */
@@ -169,7 +169,7 @@ ALWAYS_INLINE const struct insn *bit_spread(struct cpu *cpu, const struct insn *
       result |= is_deposit ? place : low;
   }
   reg_set(cpu, insn->op[0], size, result);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_TO_REG(bit_blsi, bit_lowest_run(cpu, insn, form, size, LOWEST_ISOLATE));
@@ -189,7 +189,7 @@ ALWAYS_INLINE const struct insn *bit_swap(struct cpu *cpu, const struct insn *in
   uint64_t value = reg_get(cpu, insn->op[0], size);
   uint64_t swapped = size < 4 ? 0 : size == 4 ? __builtin_bswap32((uint32_t)value) : __builtin_bswap64(value);
   reg_set(cpu, insn->op[0], size, swapped);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 SIZES(bit_bswap, bit_swap(cpu, insn, size));
@@ -213,5 +213,5 @@ const struct insn *bit_crc32(struct cpu *cpu, const struct insn *insn)
   uint64_t value = insn->form == FORM_REG_MEM ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
   uint32_t crc = (uint32_t)reg_get(cpu, insn->op[0], 4);
   reg_set(cpu, insn->op[0], 4, crc_add(crc, value, size));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }

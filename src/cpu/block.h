@@ -60,7 +60,7 @@ static inline const struct insn *block_enter(struct cpu *cpu, const struct block
   if (__builtin_expect(left < 0, 0))
     return NULL;
   cpu->budget = left;
-  return block->insns;
+  return insn_go(cpu, block->insns);
 }
 
 #endif

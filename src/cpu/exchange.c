@@ -14,7 +14,7 @@ ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn
   uint64_t second = reg_get(cpu, insn->op[1], size);
   operand_write(cpu, insn, form, size, &place, second);
   reg_set(cpu, insn->op[1], size, first);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* The register first: when both are one register, the sum stays. */
@@ -26,7 +26,7 @@ ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn
   reg_set(cpu, insn->op[1], size, first);
   operand_write(cpu, insn, form, size, &place, first + second);
   flags_add(cpu, first, second, first + second, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* The destination is written in either case, if only with what it held. The accumulator changes when they differ. */
@@ -41,7 +41,7 @@ ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct 
   if (!is_equal)
     reg_set(cpu, 8 * RAX, size, value);
   flags_sub(cpu, accumulator, value, accumulator - value, size);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_BY_REG(exchange_xchg, exchange_run(cpu, insn, form, size));
@@ -67,7 +67,7 @@ ALWAYS_INLINE const struct insn *exchange_compare_pair(struct cpu *cpu, const st
     reg_set(cpu, 8 * RDX, size, high_value);
   }
   flags_set_zf(cpu, is_equal);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *exchange_cmpxchg8b(struct cpu *cpu, const struct insn *insn)

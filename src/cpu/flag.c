@@ -10,37 +10,37 @@
 const struct insn *flag_clc(struct cpu *cpu, const struct insn *insn)
 {
   flags_set_cf(cpu, false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *flag_stc(struct cpu *cpu, const struct insn *insn)
 {
   flags_set_cf(cpu, true);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *flag_cmc(struct cpu *cpu, const struct insn *insn)
 {
   flags_set_cf(cpu, !flags_cf(cpu));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *flag_cld(struct cpu *cpu, const struct insn *insn)
 {
   cpu->eflags &= ~(uint32_t)FLAG_DF;
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *flag_std(struct cpu *cpu, const struct insn *insn)
 {
   cpu->eflags |= FLAG_DF;
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *flag_lahf(struct cpu *cpu, const struct insn *insn)
 {
   reg_set(cpu, 8 * RAX + 1, 1, flags_get(cpu) & 0xFF);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* OF stays. */
@@ -49,14 +49,14 @@ const struct insn *flag_sahf(struct cpu *cpu, const struct insn *insn)
   uint32_t kept = flags_of(cpu) ? FLAG_OF : 0;
   uint32_t taken = FLAG_SF | FLAG_ZF | FLAG_AF | FLAG_PF | FLAG_CF;
   flags_set_arithmetic(cpu, kept | ((uint32_t)reg_get(cpu, 8 * RAX + 1, 1) & taken));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* SALC, which no manual has and every processor: AL gets CF in all bits. */
 const struct insn *flag_salc(struct cpu *cpu, const struct insn *insn)
 {
   reg_set(cpu, 8 * RAX, 1, flags_cf(cpu) ? 0xFF : 0);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* ---- nothing ---- */
@@ -65,14 +65,14 @@ const struct insn *flag_salc(struct cpu *cpu, const struct insn *insn)
 const struct insn *flag_nop(struct cpu *cpu, const struct insn *insn)
 {
   (void)cpu;
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* CLFLUSH and its kin: no cache is modelled, but the address is checked as that of a load. */
 const struct insn *flag_clflush(struct cpu *cpu, const struct insn *insn)
 {
   insn_load(cpu, insn, 1);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *flag_ud(struct cpu *cpu, const struct insn *insn)
@@ -92,5 +92,5 @@ const struct insn *flag_bound(struct cpu *cpu, const struct insn *insn)
   int64_t high = (int64_t)flags_extend(access_load(cpu, insn->segment, second, size), size);
   if (index < low || index > high)
     fault_raise(cpu, EXCEPTION_BR, 0);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }

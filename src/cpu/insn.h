@@ -2,10 +2,10 @@
  *
  * A decoded instruction, and how its handler gets at its operands. decode.c fills it from Zydis; handlers only read it.
  *
- * A handler does all of one instruction and returns what comes next: insn + 1 when it goes straight on, what transfer.h
- * returns when it jumps, insn_leave() when the run loop must look at the world (interrupt flag, mode, translation or
- * debug registers, devices). Faults leave through fault.h and never return: a handler commits its results last, so that
- * the instruction can start again.
+ * A handler does all of one instruction and returns what comes next: insn_next() when it goes straight on, what
+ * transfer.h returns when it jumps, insn_leave() when the run loop must look at the world (interrupt flag, mode,
+ * translation or debug registers, devices). Faults leave through fault.h and never return: a handler commits its
+ * results last, so that the instruction can start again.
  */
 #ifndef CPU_INSN_H
 #define CPU_INSN_H
@@ -88,6 +88,25 @@ typedef insn_handler *insn_chooser(const struct insn *insn);
 static inline uint64_t insn_next_rip(const struct insn *insn)
 {
   return insn->rip + insn->length;
+}
+
+/* On to an instruction of a block. Optimised builds jump from handler to handler (LB_THREADED, meson.build): the call
+ * below is a sibling call, for which the stack does not grow; tests/tools/check-threads looks at the object files. All
+ * others give the instruction back to the run loop. Handlers that are seldom in the way may return it too: insn + 1. */
+static inline __attribute__((always_inline)) const struct insn *insn_go(struct cpu *cpu, const struct insn *insn)
+{
+#ifdef LB_THREADED
+  cpu->at = insn;
+  return insn->run(cpu, insn);
+#else
+  (void)cpu;
+  return insn;
+#endif
+}
+
+static inline __attribute__((always_inline)) const struct insn *insn_next(struct cpu *cpu, const struct insn *insn)
+{
+  return insn_go(cpu, insn + 1);
 }
 
 /* Done, and the run loop must look before the next instruction. */

@@ -21,7 +21,7 @@ ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *in
     insn_store(cpu, insn, size, value);
   else
     reg_set(cpu, insn->op[0], size, value);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 static insn_chooser move_general;
@@ -35,7 +35,7 @@ static const struct insn *move_to_segment(struct cpu *cpu, const struct insn *in
   uint64_t value = operand_second(cpu, insn, insn->form, 2);
   segment_load(cpu, insn->op[0], (uint16_t)value);
   if (insn->op[0] != SS)
-    return insn + 1;
+    return insn_next(cpu, insn);
   cpu->shadow = SHADOW_MOV_SS;
   return insn_leave(cpu, insn);
 }
@@ -50,7 +50,7 @@ static const struct insn *move_from_segment(struct cpu *cpu, const struct insn *
     insn_store(cpu, insn, 2, selector);
   else
     reg_set(cpu, insn->op[0], insn->size, selector);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 insn_handler *move_mov(const struct insn *insn)
@@ -74,7 +74,7 @@ ALWAYS_INLINE const struct insn *move_extend(struct cpu *cpu, const struct insn 
 {
   uint64_t value = operand_second(cpu, insn, form, from);
   reg_set(cpu, insn->op[0], size, is_signed ? flags_extend(value, from) : value);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 static insn_chooser move_zero_1, move_zero_2, move_sign_1, move_sign_2, move_sign_4;
@@ -99,14 +99,14 @@ insn_handler *move_movsx(const struct insn *insn)
 ALWAYS_INLINE const struct insn *move_widen(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   reg_set(cpu, 8 * RAX, size, flags_extend(reg_get(cpu, 8 * RAX, size / 2), size / 2));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* CWD, CDQ, CQO: its sign all over rDX. */
 ALWAYS_INLINE const struct insn *move_sign(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   reg_set(cpu, 8 * RDX, size, sign_bit(reg_get(cpu, 8 * RAX, size), size) ? UINT64_MAX : 0);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *move_cbw(struct cpu *cpu, const struct insn *insn)
@@ -148,7 +148,7 @@ ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *ins
   uint64_t value = operand_second(cpu, insn, form, size);
   uint64_t old = reg_get(cpu, insn->op[0], size);
   reg_set(cpu, insn->op[0], size, flags_condition(cpu, code) ? value : old);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned code)
@@ -158,7 +158,7 @@ ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct in
     insn_store(cpu, insn, 1, value);
   else
     reg_set(cpu, insn->op[0], 1, value);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 #define CONDITION(code, upper, name)                                                                                   \
@@ -178,7 +178,7 @@ ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct in
 ALWAYS_INLINE const struct insn *move_address(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   reg_set(cpu, insn->op[0], size, insn_address(cpu, insn));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 SIZES(move_lea, move_address(cpu, insn, size));
@@ -193,7 +193,7 @@ ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn
     reg_set(cpu, insn->op[0], size, swapped);
   else
     insn_store(cpu, insn, size, swapped);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 SIZES(move_movbe, move_swapped(cpu, insn, size));
@@ -203,5 +203,5 @@ const struct insn *move_xlat(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t offset = (cpu->r[RBX] + reg_get(cpu, 8 * RAX, 1)) & insn->address_mask;
   reg_set(cpu, 8 * RAX, 1, access_load(cpu, insn->segment, offset, 1));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }

@@ -60,7 +60,7 @@ ALWAYS_INLINE const struct insn *multiply_pair(struct cpu *cpu, const struct ins
   bool is_over = multiply_overflows(product, size, is_signed);
   pair_set(cpu, size, product.high, product.low);
   flags_result(cpu, product.low, size, is_over, is_over, false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* IMUL r, r/m and IMUL r, r/m, imm. */
@@ -72,7 +72,7 @@ ALWAYS_INLINE const struct insn *multiply_to_reg(struct cpu *cpu, const struct i
   bool is_over = multiply_overflows(product, size, true);
   reg_set(cpu, insn->op[0], size, product.low);
   flags_result(cpu, product.low, size, is_over, is_over, false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_ONE(multiply_mul, multiply_pair(cpu, insn, form, size, false));
@@ -91,7 +91,7 @@ ALWAYS_INLINE const struct insn *multiply_flagless(struct cpu *cpu, const struct
   struct wide product = multiply(reg_get(cpu, 8 * RDX, size), operand_third(cpu, insn, size), size, false);
   reg_set(cpu, insn->op[1], size, product.low);
   reg_set(cpu, insn->op[0], size, product.high);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 SIZES(multiply_mulx, multiply_flagless(cpu, insn, size));
@@ -147,7 +147,7 @@ ALWAYS_INLINE const struct insn *divide_pair(struct cpu *cpu, const struct insn 
   struct quotient result =
     is_signed ? divide_signed(cpu, dividend, divisor, size) : divide(cpu, dividend, divisor, size);
   pair_set(cpu, size, result.remainder, result.quotient);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_ONE(multiply_div, divide_pair(cpu, insn, form, size, false));

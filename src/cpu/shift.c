@@ -107,7 +107,7 @@ ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *i
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   if (!count) { /* a 32-bit register is written all the same: its upper half is cleared */
     operand_write(cpu, insn, form, size, &place, a);
-    return insn + 1;
+    return insn_next(cpu, insn);
   }
   struct shifted shifted = shift_apply(operation, a, count, size, flags_cf(cpu));
   operand_write(cpu, insn, form, size, &place, shifted.value);
@@ -117,7 +117,7 @@ ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *i
     flags_result(cpu, shifted.value, size, shifted.cf, of, false);
   else if (shifted.is_changed)
     flags_set_cf_of(cpu, shifted.cf, of);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_MODIFY(shift_shl, shift_run(cpu, insn, form, size, SHIFT_SHL));
@@ -156,12 +156,12 @@ ALWAYS_INLINE const struct insn *shift_double_run(struct cpu *cpu, const struct 
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   if (!count) {
     operand_write(cpu, insn, form, size, &place, a);
-    return insn + 1;
+    return insn_next(cpu, insn);
   }
   struct shifted shifted = shift_double(a, b, count, size, is_left);
   operand_write(cpu, insn, form, size, &place, shifted.value);
   flags_result(cpu, shifted.value, size, shifted.cf, shift_overflows(is_left, shifted.value, shifted.cf, size), false);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_BY_REG(shift_shld, shift_double_run(cpu, insn, form, size, true));
@@ -182,7 +182,7 @@ ALWAYS_INLINE const struct insn *shift_flagless(struct cpu *cpu, const struct in
   else
     a = operation == SHIFT_SHL ? a << count : a >> count;
   reg_set(cpu, insn->op[0], size, a);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 FORMS_TO_REG(shift_rorx, shift_flagless(cpu, insn, form, size, SHIFT_ROR));

@@ -16,7 +16,7 @@ enum { STACK_SEGMENT = 0xFC }; /* mark of decode.c in size2 */
 ALWAYS_INLINE const struct insn *stack_push_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
   stack_push(cpu, size, form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size));
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 static insn_chooser stack_push_general;
@@ -29,7 +29,7 @@ static const struct insn *stack_push_segment(struct cpu *cpu, const struct insn 
   uint64_t pointer = (cpu->r[RSP] - insn->size) & cpu->stack_mask;
   access_store(cpu, SS, pointer, insn->size == 8 ? 8 : 2, cpu->segment[insn->op[0] % LDTR].selector);
   stack_set_pointer(cpu, pointer);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 insn_handler *stack_push_choose(const struct insn *insn)
@@ -45,7 +45,7 @@ ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct ins
   uint64_t value = stack_peek(cpu, 0, size);
   stack_set_pointer(cpu, cpu->r[RSP] + size);
   reg_set(cpu, insn->op[0], size, value);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* An address that rSP is part of is that of after the pop (SDM, POP). */
@@ -59,7 +59,7 @@ ALWAYS_INLINE const struct insn *stack_pop_mem(struct cpu *cpu, const struct ins
   cpu->r[RSP] = old;
   access_store(cpu, insn->segment, address, size, value);
   cpu->r[RSP] = popped;
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *stack_pop_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
@@ -79,7 +79,7 @@ static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *
   segment_load(cpu, insn->op[0], (uint16_t)stack_peek(cpu, 0, 2));
   reg_set_masked(cpu, RSP, mask, pointer);
   if (insn->op[0] != SS)
-    return insn + 1;
+    return insn_next(cpu, insn);
   cpu->shadow = SHADOW_MOV_SS;
   return insn_leave(cpu, insn);
 }
@@ -99,7 +99,7 @@ static const struct insn *stack_push_all(struct cpu *cpu, const struct insn *ins
     access_store(cpu, SS, pointer, size, reg_get(cpu, 8 * number, size));
   }
   stack_set_pointer(cpu, pointer);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 static const struct insn *stack_pop_all(struct cpu *cpu, const struct insn *insn, unsigned size)
@@ -111,7 +111,7 @@ static const struct insn *stack_pop_all(struct cpu *cpu, const struct insn *insn
   for (unsigned number = RAX; number <= RDI; number++)
     if (number != RSP)
       reg_set(cpu, 8 * number, size, values[number]);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 const struct insn *stack_pusha(struct cpu *cpu, const struct insn *insn)
@@ -154,7 +154,7 @@ ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct i
   access_check_write(cpu, SS, pointer, size);
   stack_set_pointer(cpu, pointer);
   reg_set(cpu, 8 * RBP, size, frame);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *stack_leave_run(struct cpu *cpu, const struct insn *insn, unsigned size)
@@ -163,7 +163,7 @@ ALWAYS_INLINE const struct insn *stack_leave_run(struct cpu *cpu, const struct i
   uint64_t value = access_load(cpu, SS, pointer, size);
   stack_set_pointer(cpu, pointer + size);
   reg_set(cpu, 8 * RBP, size, value);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 SIZES(stack_enter, stack_enter_run(cpu, insn, size));
@@ -201,7 +201,7 @@ static const struct insn *stack_push_flags(struct cpu *cpu, const struct insn *i
     flags |= flags & FLAG_VIF ? FLAG_IF : 0;
   }
   stack_push(cpu, size, flags);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* The bits that POPF may change here. RF is cleared by all, VM, VIF and VIP stay. */
@@ -242,7 +242,7 @@ static const struct insn *stack_pop_flags(struct cpu *cpu, const struct insn *in
   stack_set_pointer(cpu, cpu->r[RSP] + size);
   flags_set(cpu, flags & ~(uint32_t)FLAG_RF);
   bool is_seen = (old ^ flags) & ~(uint32_t)(FLAGS_ARITHMETIC | FLAG_DF);
-  return is_seen ? insn_leave(cpu, insn) : insn + 1;
+  return is_seen ? insn_leave(cpu, insn) : insn_next(cpu, insn);
 }
 
 const struct insn *stack_pushf(struct cpu *cpu, const struct insn *insn)

@@ -56,7 +56,7 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
   }
   if (__builtin_expect(cpu->watch, 0))
     transfer_report_untaken(cpu, insn);
-  return insn + 1;
+  return insn_next(cpu, insn);
 }
 
 /* Near indirect jump or call, near return: to `target`, which was checked. */
