@@ -44,6 +44,26 @@ static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const str
   return true;
 }
 
+/* Pushes the record of a plain branch: one that `fast` has a value for, not in a transaction, not a call of the next
+ * instruction, and without a base if records hold linear addresses. */
+static inline void lb_recorder_push(struct lb_recorder *recorder, uint64_t from, uint64_t to, uint32_t flags,
+                                    uint16_t fast)
+{
+  struct lb_recorder *r = recorder;
+  const uint64_t *keep = r->keep[flags / LB_BRANCH_FROM_32 & 3];
+  const struct lb_slot *set = &r->set[flags & LB_BRANCH_MISPREDICTED];
+  struct lb_slot *entry = (struct lb_slot *)(void *)((unsigned char *)r->entries + r->next);
+  entry->from = (from & keep[0]) | set->from;
+  entry->to = (to & keep[1]) | set->to;
+  entry->info = set->info | (uint64_t)fast << 48;
+  r->next = (r->next + sizeof(*entry)) & r->wrap;
+  if (__builtin_expect(r->cycles != 0, 0)) {
+    entry->to |= r->cycles << 48 & r->to_cycles;
+    entry->info |= r->cycles & r->info_cycles;
+    r->cycles = 0;
+  }
+}
+
 static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct lb_branch *branch)
 {
   struct lb_recorder *r = recorder;
@@ -59,18 +79,7 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
       lb_recorder_record(r, branch);
     return;
   }
-  const uint64_t *keep = r->keep[traits >> 19 & 3];
-  const struct lb_slot *set = &r->set[traits >> 16 & LB_BRANCH_MISPREDICTED];
-  struct lb_slot *entry = (struct lb_slot *)(void *)((unsigned char *)r->entries + r->next);
-  entry->from = (branch->from & keep[0]) | set->from;
-  entry->to = (branch->to & keep[1]) | set->to;
-  entry->info = set->info | (uint64_t)fast << 48;
-  r->next = (r->next + sizeof(*entry)) & r->wrap;
-  if (__builtin_expect(r->cycles != 0, 0)) {
-    entry->to |= r->cycles << 48 & r->to_cycles;
-    entry->info |= r->cycles & r->info_cycles;
-    r->cycles = 0;
-  }
+  lb_recorder_push(r, branch->from, branch->to, traits >> 16, fast);
 }
 
 /* Saturates as the field of a record does. */

@@ -295,7 +295,7 @@ void access_flush(struct cpu *cpu, bool with_global)
   (void)with_global; /* a processor may forget global pages too */
   for (unsigned which = 0; which < 2; which++)
     for (unsigned i = 0; i < TLB_ENTRIES; i++)
-      cpu->tlbs[which][i] = (struct cpu_tlb_entry){NO_TAG, NO_TAG, 0};
+      cpu->tlbs[which][i] = (struct cpu_tlb_entry){.read = NO_TAG, .write = NO_TAG};
   cpu->tlb_shift = 0;
   block_flush_fetches(cpu);
   lb_recorder_flush(&cpu->recorder);
@@ -307,10 +307,10 @@ void access_flush_page(struct cpu *cpu, uint64_t linear)
 {
   unsigned shift = cpu->tlb_shift;
   for (unsigned which = 0; which < 2; which++) {
-    cpu->tlbs[which][linear / PAGE_SIZE % TLB_ENTRIES] = (struct cpu_tlb_entry){NO_TAG, NO_TAG, 0};
+    cpu->tlbs[which][linear / PAGE_SIZE % TLB_ENTRIES] = (struct cpu_tlb_entry){.read = NO_TAG, .write = NO_TAG};
     for (unsigned i = 0; shift > 12 && i < TLB_ENTRIES; i++)
       if (cpu->tlbs[which][i].read >> shift == linear >> shift)
-        cpu->tlbs[which][i] = (struct cpu_tlb_entry){NO_TAG, NO_TAG, 0};
+        cpu->tlbs[which][i] = (struct cpu_tlb_entry){.read = NO_TAG, .write = NO_TAG};
   }
   block_flush_fetches(cpu);
   lb_recorder_flush(&cpu->recorder);

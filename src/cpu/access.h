@@ -39,6 +39,13 @@ static inline struct cpu_tlb_entry *access_entry(struct cpu *cpu, uint64_t linea
   return &cpu->tlb[linear / PAGE_SIZE % TLB_ENTRIES];
 }
 
+/* The tag of an entry that serves all of [linear, linear + size): of a piece that crosses into the next page it is that
+ * page's, which no entry of this one has. */
+static inline uint64_t access_tag(uint64_t linear, unsigned size)
+{
+  return (linear + size - 1) & ~PAGE_MASK;
+}
+
 static inline uint64_t access_fetch(const void *at, unsigned size)
 {
   uint64_t value = 0;
@@ -50,7 +57,7 @@ static inline uint64_t access_fetch(const void *at, unsigned size)
 static inline uint64_t access_load_linear(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
-  if (__builtin_expect(entry->read == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
+  if (__builtin_expect(entry->read == access_tag(linear, size), 1))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
   return access_load_slow(cpu, segment, linear, size, false);
 }
@@ -59,7 +66,7 @@ static inline void access_store_linear(struct cpu *cpu, unsigned segment, uint64
                                        uint64_t value)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
-  if (__builtin_expect(entry->write == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
+  if (__builtin_expect(entry->write == access_tag(linear, size), 1))
     memcpy((void *)(uintptr_t)(linear + entry->host), &value, size);
   else
     access_store_slow(cpu, segment, linear, size, value);
@@ -80,7 +87,7 @@ static inline uint64_t access_load_to_modify(struct cpu *cpu, unsigned segment, 
 {
   uint64_t linear = access_linear(cpu, segment, offset, size, ACCESS_WRITE);
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
-  if (__builtin_expect(entry->write == (linear & ~PAGE_MASK) && access_is_whole(linear, size), 1))
+  if (__builtin_expect(entry->write == access_tag(linear, size), 1))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
   return access_load_slow(cpu, segment, linear, size, true);
 }

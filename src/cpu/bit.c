@@ -38,7 +38,7 @@ ALWAYS_INLINE const struct insn *bit_run(struct cpu *cpu, const struct insn *ins
                                          enum bit_operation operation)
 {
   struct place place = {NULL, 0};
-  uint64_t offset = operand_second(cpu, insn, form, size);
+  uint64_t offset = operand_second(cpu, insn, form, size, NULL);
   uint64_t bit = UINT64_C(1) << (offset % (8 * size));
   uint64_t value;
   if (form_is_memory(form)) {
@@ -78,7 +78,7 @@ ALWAYS_INLINE unsigned bit_highest(uint64_t value)
 ALWAYS_INLINE const struct insn *bit_scan(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                           bool is_forward)
 {
-  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t value = operand_second(cpu, insn, form, size, NULL);
   if (value)
     reg_set(cpu, insn->op[0], size, is_forward ? bit_lowest(value) : bit_highest(value));
   flags_logic(cpu, value, size);
@@ -88,7 +88,7 @@ ALWAYS_INLINE const struct insn *bit_scan(struct cpu *cpu, const struct insn *in
 ALWAYS_INLINE const struct insn *bit_count_zeros(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                                  bool is_trailing)
 {
-  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t value = operand_second(cpu, insn, form, size, NULL);
   unsigned bits = 8 * size;
   unsigned zeros = !value ? bits : is_trailing ? bit_lowest(value) : bits - 1 - bit_highest(value);
   reg_set(cpu, insn->op[0], size, zeros);
@@ -98,7 +98,7 @@ ALWAYS_INLINE const struct insn *bit_count_zeros(struct cpu *cpu, const struct i
 
 ALWAYS_INLINE const struct insn *bit_count_ones(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
-  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t value = operand_second(cpu, insn, form, size, NULL);
   reg_set(cpu, insn->op[0], size, (uint64_t)__builtin_popcountll(value));
   flags_set_arithmetic(cpu, value ? 0 : FLAG_ZF); /* all others are cleared, PF too */
   return insn_next(cpu, insn);
@@ -117,7 +117,7 @@ enum bit_lowest_operation { LOWEST_ISOLATE, LOWEST_MASK, LOWEST_RESET };
 ALWAYS_INLINE const struct insn *bit_lowest_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                                 enum bit_lowest_operation operation)
 {
-  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t value = operand_second(cpu, insn, form, size, NULL);
   uint64_t result = operation == LOWEST_ISOLATE ? value & (0 - value)
                     : operation == LOWEST_MASK  ? value ^ (value - 1)
                                                 : value & (value - 1);
@@ -137,7 +137,7 @@ ALWAYS_INLINE const struct insn *bit_and_not(struct cpu *cpu, const struct insn 
 /* `count` bits from `start` on; the control word holds start in 7:0 and count in 15:8. */
 ALWAYS_INLINE const struct insn *bit_extract(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
-  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t value = operand_second(cpu, insn, form, size, NULL);
   uint64_t control = reg_get(cpu, insn->op[2], size);
   unsigned start = control & 0xFF, count = control >> 8 & 0xFF;
   uint64_t result = start < 8 * size ? value >> start : 0;
@@ -150,7 +150,7 @@ ALWAYS_INLINE const struct insn *bit_extract(struct cpu *cpu, const struct insn 
 
 ALWAYS_INLINE const struct insn *bit_zero_high(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
-  uint64_t value = operand_second(cpu, insn, form, size);
+  uint64_t value = operand_second(cpu, insn, form, size, NULL);
   unsigned from = reg_get(cpu, insn->op[2], size) & 0xFF;
   bool is_beyond = from >= 8 * size;
   uint64_t result = is_beyond ? value : value & ((UINT64_C(1) << from) - 1);

@@ -18,7 +18,6 @@
 #define ARENA_SIZE (UINT64_C(96) << 20)
 #define HASH_SIZE 65536u
 #define FETCH_SIZE 256u
-#define JUMP_SIZE 4096u
 #define NO_PAGE UINT64_MAX
 
 /* Where a linear page of code lies. */
@@ -27,18 +26,13 @@ struct fetch {
   uint64_t physical;
 };
 
-struct jump {
-  struct block *block;
-  uint32_t generation;
-};
-
 struct block_cache {
   uint8_t *arena;
   size_t used;
   struct block **pages; /* per page of RAM: blocks with code in it */
   struct block *hash[HASH_SIZE];
   struct fetch fetches[FETCH_SIZE];
-  struct jump jumps[JUMP_SIZE];
+  struct block_jump jumps[BLOCK_JUMPS];
 };
 
 int block_cache_new(const struct memory *memory, struct block_cache **ret_cache)
@@ -57,6 +51,11 @@ int block_cache_new(const struct memory *memory, struct block_cache **ret_cache)
     cache->fetches[i].linear = 2;
   *ret_cache = cache;
   return 0;
+}
+
+struct block_jump *block_cache_jumps(struct block_cache *cache)
+{
+  return cache->jumps;
 }
 
 void block_cache_free(struct block_cache *cache)
@@ -104,7 +103,7 @@ static void forget_links(struct cpu *cpu)
   if (++cpu->generation)
     return;
   cpu->generation = 1;
-  for (unsigned i = 0; i < JUMP_SIZE; i++)
+  for (unsigned i = 0; i < BLOCK_JUMPS; i++)
     cache->jumps[i].block = NULL;
   for (unsigned i = 0; i < HASH_SIZE; i++)
     for (struct block *block = cache->hash[i]; block; block = block->next_in_hash)
@@ -142,17 +141,12 @@ static bool second_page_matches(struct cpu *cpu, const struct block *block, bool
   return entry->physical == block->physical[1];
 }
 
-static bool is_here(const struct cpu *cpu, const struct block *block)
-{
-  return block->rip == cpu->rip && block->mode == cpu->mode && block->cs_base == code_base(cpu) &&
-         block->code_limit == cpu->code_limit;
-}
-
 static struct block *block_find(struct cpu *cpu, uint64_t linear, uint64_t physical, bool may_fault)
 {
   struct block *block = cpu->blocks->hash[hash_of(linear, cpu->mode)];
   for (; block; block = block->next_in_hash)
-    if (is_here(cpu, block) && block->physical[0] == physical && second_page_matches(cpu, block, may_fault))
+    if (block_is_at(cpu, block, cpu->rip) && block->physical[0] == physical &&
+        second_page_matches(cpu, block, may_fault))
       return block;
   return NULL;
 }
@@ -165,20 +159,6 @@ struct block *block_peek(struct cpu *cpu)
   if (entry->linear != fetch_tag(cpu, page))
     return NULL;
   return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK), false);
-}
-
-struct block *block_peek_indirect(struct cpu *cpu)
-{
-  struct jump *jump = &cpu->blocks->jumps[(cpu->rip ^ cpu->rip >> 12) % JUMP_SIZE];
-  struct block *block = jump->block;
-  if (block && jump->generation == cpu->generation && is_here(cpu, block))
-    return block;
-  if (cpu->mode & MODE_ONE)
-    return NULL;
-  block = block_peek(cpu);
-  if (block)
-    *jump = (struct jump){block, cpu->generation};
-  return block;
 }
 
 /* ---- forgetting ---- */
@@ -309,7 +289,7 @@ void block_flush(struct cpu *cpu)
     cache->pages[i] = NULL;
     cpu->memory->code[i] = 0;
   }
-  for (unsigned i = 0; i < JUMP_SIZE; i++)
+  for (unsigned i = 0; i < BLOCK_JUMPS; i++)
     cache->jumps[i].block = NULL;
   cache->used = 0;
   block_flush_fetches(cpu);

@@ -32,14 +32,34 @@ struct block {
 int block_cache_new(const struct memory *memory, struct block_cache **ret_cache);
 void block_cache_free(struct block_cache *cache);
 
+/* For cpu->jumps. */
+struct block_jump *block_cache_jumps(struct block_cache *cache);
+
 /* The block at cpu->rip, decoded now if need be. Faults of fetching are raised. */
 struct block *block_get(struct cpu *cpu);
 
 /* The same if it is there, else NULL; raises nothing. */
 struct block *block_peek(struct cpu *cpu);
 
-/* By a small table, for indirect branches. */
-struct block *block_peek_indirect(struct cpu *cpu);
+/* A small table for indirect branches: the block that was at an offset when it was looked for last. */
+#define BLOCK_JUMPS 4096u
+struct block_jump {
+  struct block *block; /* NULL for none */
+  uint32_t generation;
+};
+
+/* What the table has for an offset, which may be something else. */
+static inline struct block_jump *block_jump_at(const struct cpu *cpu, uint64_t rip)
+{
+  return &cpu->jumps[(rip ^ rip >> 12) % BLOCK_JUMPS];
+}
+
+/* Is it the block at this offset, in the current code segment and mode? */
+static inline bool block_is_at(const struct cpu *cpu, const struct block *block, uint64_t rip)
+{
+  return block->rip == rip && block->mode == cpu->mode && block->cs_base == cpu->segment[CS].linear_base &&
+         block->code_limit == cpu->code_limit;
+}
 
 /* Physical [address, address + size) within a page was or will be written. */
 void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size);
@@ -52,15 +72,5 @@ void block_flush_fetches(struct cpu *cpu);
 
 /* True when the instruction's block was forgotten while it runs: its own bytes may be others now. */
 bool block_is_forgotten(const struct insn *insn);
-
-/* Next block, if the budget allows. */
-static inline const struct insn *block_enter(struct cpu *cpu, const struct block *block)
-{
-  int64_t left = cpu->budget - block->count;
-  if (__builtin_expect(left < 0, 0))
-    return NULL;
-  cpu->budget = left;
-  return insn_go(cpu, block->insns);
-}
 
 #endif

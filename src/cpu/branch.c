@@ -63,36 +63,51 @@ const struct insn *branch_loopne(struct cpu *cpu, const struct insn *insn)
 
 /* ---- JMP, CALL, RET ---- */
 
-ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                             insn_handler *long_way)
 {
-  uint64_t target = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size);
+  struct place place;
+  if (!operand_find(cpu, insn, form, size, ACCESS_READ, long_way, &place))
+    return long_way(cpu, insn);
+  uint64_t target = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size, &place);
   transfer_check(cpu, target);
-  return form == FORM_IMM ? transfer_relative(cpu, insn, LB_BRANCH_NEAR_REL_JMP)
-                          : transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_IND_JMP);
+  return form == FORM_IMM ? transfer_jump(cpu, insn) : transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_IND_JMP);
 }
 
-ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                             insn_handler *long_way)
 {
-  uint64_t target = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size);
+  struct place source, place;
+  if (!operand_find(cpu, insn, form, size, ACCESS_READ, long_way, &source))
+    return long_way(cpu, insn);
+  if (long_way && !stack_find_push(cpu, size, &place))
+    return long_way(cpu, insn);
+  uint64_t target = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size, &source);
   transfer_check(cpu, target);
-  stack_push(cpu, size, insn_next_rip(insn));
-  return form == FORM_IMM ? transfer_relative(cpu, insn, LB_BRANCH_NEAR_REL_CALL)
-                          : transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_IND_CALL);
+  if (long_way)
+    stack_push_at(cpu, &place, size, insn_next_rip(insn));
+  else
+    stack_push(cpu, size, insn_next_rip(insn));
+  return form == FORM_IMM ? transfer_call(cpu, insn) : transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_IND_CALL);
 }
 
 /* The immediate, if there is one, is what the caller pushed. */
-ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, unsigned size)
+ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                               insn_handler *long_way)
 {
-  uint64_t target = stack_peek(cpu, 0, size);
+  struct place place;
+  if (long_way && !stack_find_top(cpu, size, &place))
+    return long_way(cpu, insn);
+  uint64_t target = long_way ? access_fetch(place.host, size) : stack_peek(cpu, 0, size);
   transfer_check(cpu, target);
   stack_set_pointer(cpu, cpu->r[RSP] + size + (insn->imm & 0xFFFF));
   return transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_RET);
 }
 
 static insn_chooser branch_jmp_near, branch_call_near, branch_ret_near;
-FORMS_ONE_OR_IMM(branch_jmp_near, branch_jump(cpu, insn, form, size));
-FORMS_ONE_OR_IMM(branch_call_near, branch_call(cpu, insn, form, size));
-SIZES(branch_ret_near, branch_return(cpu, insn, size));
+FORMS_ONE_OR_IMM(branch_jmp_near, branch_jump(cpu, insn, form, size, long_way));
+FORMS_ONE_OR_IMM(branch_call_near, branch_call(cpu, insn, form, size, long_way));
+SIZES(branch_ret_near, branch_return(cpu, insn, size, long_way));
 
 insn_handler *branch_jmp(const struct insn *insn)
 {

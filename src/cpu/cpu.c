@@ -99,10 +99,13 @@ static int allocate(struct cpu *cpu, struct memory *memory)
     if (!cpu->tlbs[i])
       return -ENOMEM;
     for (unsigned k = 0; k < TLB_ENTRIES; k++)
-      cpu->tlbs[i][k] = (struct cpu_tlb_entry){1, 1, 0};
+      cpu->tlbs[i][k] = (struct cpu_tlb_entry){.read = 1, .write = 1};
   }
   cpu->tlb = cpu->tlbs[0];
-  return block_cache_new(memory, &cpu->blocks);
+  int r = block_cache_new(memory, &cpu->blocks);
+  if (r >= 0)
+    cpu->jumps = block_cache_jumps(cpu->blocks);
+  return r;
 }
 
 int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_bus *bus, uint32_t recorder_options,

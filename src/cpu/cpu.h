@@ -22,6 +22,7 @@
 
 struct insn;
 struct block_cache;
+struct block_jump;
 
 /* ---- registers ---- */
 
@@ -228,7 +229,8 @@ struct cpu_hit {
 /* A page that the guest may access without further questions. Tags are linear page addresses; bit 0 set: none. */
 struct cpu_tlb_entry {
   uint64_t read, write;
-  uintptr_t host; /* host address = linear + host */
+  uintptr_t host;  /* host address = linear + host */
+  uint64_t unused; /* a power of two is found by a shift */
 };
 
 struct cpu {
@@ -314,6 +316,7 @@ struct cpu {
   struct cpu_bus bus;
   struct memory *memory;
   struct block_cache *blocks;
+  struct block_jump *jumps;      /* the block cache's */
   struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access goes the long way */
   uint8_t tlb_shift;             /* of the largest page that they have a part of, 0 for none: see access_flush_page */
 

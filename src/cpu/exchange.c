@@ -9,7 +9,7 @@
 
 ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
-  struct place place;
+  struct place place = {NULL, 0};
   uint64_t first = operand_modify(cpu, insn, form, size, &place);
   uint64_t second = reg_get(cpu, insn->op[1], size);
   operand_write(cpu, insn, form, size, &place, second);
@@ -20,7 +20,7 @@ ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn
 /* The register first: when both are one register, the sum stays. */
 ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
-  struct place place;
+  struct place place = {NULL, 0};
   uint64_t first = operand_modify(cpu, insn, form, size, &place);
   uint64_t second = reg_get(cpu, insn->op[1], size);
   reg_set(cpu, insn->op[1], size, first);
@@ -33,7 +33,7 @@ ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn
 ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct insn *insn, unsigned form,
                                                   unsigned size)
 {
-  struct place place;
+  struct place place = {NULL, 0};
   uint64_t value = operand_modify(cpu, insn, form, size, &place);
   uint64_t accumulator = reg_get(cpu, 8 * RAX, size);
   bool is_equal = value == accumulator;

@@ -53,7 +53,7 @@ ALWAYS_INLINE struct wide pair_get(const struct cpu *cpu, unsigned size)
 ALWAYS_INLINE const struct insn *multiply_pair(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                                bool is_signed)
 {
-  uint64_t b = operand_first(cpu, insn, form, size);
+  uint64_t b = operand_first(cpu, insn, form, size, NULL);
   uint64_t a = reg_get(cpu, 8 * RAX, size);
   struct wide product =
     is_signed ? multiply(flags_extend(a, size), flags_extend(b, size), size, true) : multiply(a, b, size, false);
@@ -66,7 +66,7 @@ ALWAYS_INLINE const struct insn *multiply_pair(struct cpu *cpu, const struct ins
 /* IMUL r, r/m and IMUL r, r/m, imm. */
 ALWAYS_INLINE const struct insn *multiply_to_reg(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
-  uint64_t b = operand_second(cpu, insn, form, size);
+  uint64_t b = operand_second(cpu, insn, form, size, NULL);
   uint64_t a = insn->operands == 3 ? insn->imm : flags_extend(reg_get(cpu, insn->op[0], size), size);
   struct wide product = multiply(a, flags_extend(b, size), size, true);
   bool is_over = multiply_overflows(product, size, true);
@@ -142,7 +142,7 @@ ALWAYS_INLINE struct quotient divide_signed(struct cpu *cpu, struct wide dividen
 ALWAYS_INLINE const struct insn *divide_pair(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                              bool is_signed)
 {
-  uint64_t divisor = operand_first(cpu, insn, form, size);
+  uint64_t divisor = operand_first(cpu, insn, form, size, NULL);
   struct wide dividend = pair_get(cpu, size);
   struct quotient result =
     is_signed ? divide_signed(cpu, dividend, divisor, size) : divide(cpu, dividend, divisor, size);

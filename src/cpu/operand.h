@@ -11,9 +11,9 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* A memory operand that was read and will be written back: looked up once. */
+/* A memory operand, looked up once. */
 struct place {
-  uint8_t *host; /* NULL: it goes the long way */
+  uint8_t *host; /* NULL: not looked up, or it goes the long way */
   uint64_t linear;
 };
 
@@ -32,18 +32,69 @@ ALWAYS_INLINE bool sign_bit(uint64_t value, unsigned size)
   return value >> (8 * size - 1) & 1;
 }
 
-/* Operand 0, only to be read. */
-ALWAYS_INLINE uint64_t operand_first(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE bool form_has_memory(unsigned form) /* operand 0 or 1 is */
 {
-  return form_is_memory(form) ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[0], size);
+  return form_is_memory(form) || form == FORM_REG_MEM;
+}
+
+/* ---- the short way ----
+ *
+ * A handler with a memory operand comes as two functions of one text (variant.h). The first looks whether the operand
+ * may be accessed without further questions, and jumps to the second, the long way, if not. So the first one can
+ * neither fault nor call anything, and needs no stack frame.
+ */
+
+/* [offset, offset + size) of a segment. False when the long way must go there. */
+ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned segment, uint64_t offset, unsigned size,
+                              unsigned access)
+{
+  const struct cpu_segment *s = &cpu->segment[segment];
+  place->host = NULL;
+  if (__builtin_expect(!(s->ease & access), 0))
+    return false;
+  uint64_t linear = (s->linear_base + offset) & cpu->linear_mask;
+  const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+  uint64_t tag = access & ACCESS_WRITE ? entry->write : entry->read;
+  if (__builtin_expect(tag != access_tag(linear, size), 0))
+    return false;
+  place->host = (uint8_t *)(uintptr_t)(linear + entry->host);
+  if (!place->host)
+    __builtin_unreachable();
+  return true;
+}
+
+/* The memory operand, if the form has one. On the long way (`long_way` is NULL) nothing is looked up: the functions
+ * below do. */
+ALWAYS_INLINE bool operand_find(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size, unsigned access,
+                                insn_handler *long_way, struct place *place)
+{
+  place->host = NULL;
+  if (!long_way || !form_has_memory(form))
+    return true;
+  return place_find(cpu, place, insn->segment, insn_address(cpu, insn), size, access);
+}
+
+/* ---- operands: where no place is given, by the long way ---- */
+
+ALWAYS_INLINE uint64_t operand_load(struct cpu *cpu, const struct insn *insn, unsigned size, const struct place *place)
+{
+  return place && place->host ? access_fetch(place->host, size) : insn_load(cpu, insn, size);
+}
+
+/* Operand 0, only to be read. */
+ALWAYS_INLINE uint64_t operand_first(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                     const struct place *place)
+{
+  return form_is_memory(form) ? operand_load(cpu, insn, size, place) : reg_get(cpu, insn->op[0], size);
 }
 
 /* Operand 1. An immediate is sign-extended beyond its size, everything else zero-extended. */
-ALWAYS_INLINE uint64_t operand_second(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE uint64_t operand_second(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                                      const struct place *place)
 {
   if (form == FORM_REG_IMM || form == FORM_MEM_IMM)
     return insn->imm;
-  return form == FORM_REG_MEM ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
+  return form == FORM_REG_MEM ? operand_load(cpu, insn, size, place) : reg_get(cpu, insn->op[1], size);
 }
 
 ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, unsigned segment, uint64_t linear,
@@ -52,7 +103,7 @@ ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, unsigned
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   place->linear = linear;
   place->host = NULL;
-  if (__builtin_expect(entry->write != (linear & ~PAGE_MASK) || !access_is_whole(linear, size), 0))
+  if (__builtin_expect(entry->write != access_tag(linear, size), 0))
     return access_load_slow(cpu, segment, linear, size, true);
   place->host = (uint8_t *)(uintptr_t)(linear + entry->host);
   return access_fetch(place->host, size);
@@ -73,6 +124,8 @@ ALWAYS_INLINE uint64_t operand_modify(struct cpu *cpu, const struct insn *insn, 
 {
   if (!form_is_memory(form))
     return reg_get(cpu, insn->op[0], size);
+  if (place->host)
+    return access_fetch(place->host, size);
   uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), size, ACCESS_WRITE);
   return place_load(cpu, place, insn->segment, linear, size);
 }
@@ -84,6 +137,18 @@ ALWAYS_INLINE void operand_write(struct cpu *cpu, const struct insn *insn, unsig
     place_store(cpu, place, size, value);
   else
     reg_set(cpu, insn->op[0], size, value);
+}
+
+/* Operand 0, written without being read before. */
+ALWAYS_INLINE void operand_put(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+                               const struct place *place, uint64_t value)
+{
+  if (!form_is_memory(form))
+    reg_set(cpu, insn->op[0], size, value);
+  else if (place->host)
+    memcpy(place->host, &value, size);
+  else
+    insn_store(cpu, insn, size, value);
 }
 
 /* An operand of a register or memory that stands third. */

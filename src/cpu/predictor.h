@@ -43,8 +43,29 @@ static inline bool predictor_conditional(struct predictor *p, uint64_t from, boo
 }
 
 /* A call, a return and an indirect jump or call, likewise. */
-void predictor_call(struct predictor *predictor, uint64_t return_address);
-bool predictor_return(struct predictor *predictor, uint64_t to);
-bool predictor_indirect(struct predictor *predictor, uint64_t from, uint64_t to);
+static inline void predictor_call(struct predictor *p, uint64_t return_address)
+{
+  p->stack_top = (uint8_t)((p->stack_top + 1) % 16);
+  p->stack[p->stack_top] = return_address;
+}
+
+static inline bool predictor_return(struct predictor *p, uint64_t to)
+{
+  if (p->kind == PREDICTOR_NONE)
+    return false;
+  bool is_wrong = p->stack[p->stack_top] != to;
+  p->stack_top = (uint8_t)((p->stack_top + 15) % 16);
+  return is_wrong;
+}
+
+static inline bool predictor_indirect(struct predictor *p, uint64_t from, uint64_t to)
+{
+  if (p->kind == PREDICTOR_NONE)
+    return false;
+  uint64_t *target = &p->targets[(from ^ from >> 10) & 1023];
+  bool is_wrong = *target != to;
+  *target = to;
+  return is_wrong;
+}
 
 #endif

@@ -100,10 +100,12 @@ ALWAYS_INLINE bool shift_overflows(bool is_left, uint64_t result, bool cf, unsig
 }
 
 ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                           enum shift_operation operation)
+                                           insn_handler *long_way, enum shift_operation operation)
 {
   struct place place;
-  unsigned count = shift_count(operand_second(cpu, insn, form, 1), size);
+  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, long_way, &place))
+    return long_way(cpu, insn);
+  unsigned count = shift_count(operand_second(cpu, insn, form, 1, NULL), size);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   if (!count) { /* a 32-bit register is written all the same: its upper half is cleared */
     operand_write(cpu, insn, form, size, &place, a);
@@ -120,13 +122,13 @@ ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *i
   return insn_next(cpu, insn);
 }
 
-FORMS_MODIFY(shift_shl, shift_run(cpu, insn, form, size, SHIFT_SHL));
-FORMS_MODIFY(shift_shr, shift_run(cpu, insn, form, size, SHIFT_SHR));
-FORMS_MODIFY(shift_sar, shift_run(cpu, insn, form, size, SHIFT_SAR));
-FORMS_MODIFY(shift_rol, shift_run(cpu, insn, form, size, SHIFT_ROL));
-FORMS_MODIFY(shift_ror, shift_run(cpu, insn, form, size, SHIFT_ROR));
-FORMS_MODIFY(shift_rcl, shift_run(cpu, insn, form, size, SHIFT_RCL));
-FORMS_MODIFY(shift_rcr, shift_run(cpu, insn, form, size, SHIFT_RCR));
+FORMS_MODIFY(shift_shl, shift_run(cpu, insn, form, size, long_way, SHIFT_SHL));
+FORMS_MODIFY(shift_shr, shift_run(cpu, insn, form, size, long_way, SHIFT_SHR));
+FORMS_MODIFY(shift_sar, shift_run(cpu, insn, form, size, long_way, SHIFT_SAR));
+FORMS_MODIFY(shift_rol, shift_run(cpu, insn, form, size, long_way, SHIFT_ROL));
+FORMS_MODIFY(shift_ror, shift_run(cpu, insn, form, size, long_way, SHIFT_ROR));
+FORMS_MODIFY(shift_rcl, shift_run(cpu, insn, form, size, long_way, SHIFT_RCL));
+FORMS_MODIFY(shift_rcr, shift_run(cpu, insn, form, size, long_way, SHIFT_RCR));
 
 /* ---- SHLD, SHRD ---- */
 
@@ -149,7 +151,7 @@ ALWAYS_INLINE struct shifted shift_double(uint64_t a, uint64_t b, unsigned count
 ALWAYS_INLINE const struct insn *shift_double_run(struct cpu *cpu, const struct insn *insn, unsigned form,
                                                   unsigned size, bool is_left)
 {
-  struct place place;
+  struct place place = {NULL, 0};
   bool is_immediate = insn->op_class[2] == CLASS_IMMEDIATE;
   unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], 1), size);
   uint64_t b = reg_get(cpu, insn->op[1], size);
@@ -174,7 +176,7 @@ ALWAYS_INLINE const struct insn *shift_flagless(struct cpu *cpu, const struct in
 {
   bool is_immediate = operation == SHIFT_ROR;
   unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], size), size);
-  uint64_t a = operand_second(cpu, insn, form, size);
+  uint64_t a = operand_second(cpu, insn, form, size, NULL);
   if (operation == SHIFT_ROR)
     a = rotate_left(a, 64 - count, size);
   else if (operation == SHIFT_SAR)

@@ -27,4 +27,24 @@ ALWAYS_INLINE uint64_t stack_peek(struct cpu *cpu, uint64_t offset, unsigned siz
   return access_load(cpu, SS, (cpu->r[RSP] + offset) & cpu->stack_mask, size);
 }
 
+/* ---- the short way: see operand.h ---- */
+
+/* Where a push of `size` bytes would go, or what lies on top. False when the long way must look. */
+ALWAYS_INLINE bool stack_find_push(struct cpu *cpu, unsigned size, struct place *place)
+{
+  return place_find(cpu, place, SS, (cpu->r[RSP] - size) & cpu->stack_mask, size, ACCESS_WRITE);
+}
+
+ALWAYS_INLINE bool stack_find_top(struct cpu *cpu, unsigned size, struct place *place)
+{
+  return place_find(cpu, place, SS, cpu->r[RSP] & cpu->stack_mask, size, ACCESS_READ);
+}
+
+/* Afterwards. */
+ALWAYS_INLINE void stack_push_at(struct cpu *cpu, const struct place *place, unsigned size, uint64_t value)
+{
+  memcpy(place->host, &value, size);
+  stack_set_pointer(cpu, cpu->r[RSP] - size);
+}
+
 #endif

@@ -38,9 +38,10 @@ static bool is_endless(const struct insn *insn)
          insn->mnemonic != ZYDIS_MNEMONIC_LOOPE && insn->mnemonic != ZYDIS_MNEMONIC_LOOPNE;
 }
 
-const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn)
+const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint64_t target)
 {
-  if (cpu->rip == insn->rip && is_endless(insn)) {
+  cpu->rip = target;
+  if (target == insn->rip && is_endless(insn)) {
     transfer_spin(cpu);
     return NULL;
   }
@@ -52,16 +53,22 @@ const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn)
   struct insn *own = (struct insn *)insn; /* the block cache's storage */
   own->link = block;
   own->link_generation = cpu->generation;
-  return block_enter(cpu, block);
+  return transfer_enter(cpu, block);
 }
 
-const struct insn *transfer_lookup(struct cpu *cpu)
+const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
 {
-  const struct block *block = block_peek_indirect(cpu);
-  return block ? block_enter(cpu, block) : NULL;
+  cpu->rip = target;
+  if (cpu->mode & MODE_ONE)
+    return NULL;
+  struct block *block = block_peek(cpu);
+  if (!block)
+    return NULL;
+  *block_jump_at(cpu, target) = (struct block_jump){block, cpu->generation};
+  return transfer_enter(cpu, block);
 }
 
-static bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
+static inline bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
 {
   struct predictor *predictor = &cpu->predictor;
   switch (kind) {
@@ -83,9 +90,8 @@ static bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uint64_t t
 }
 
 /* The recorder's clock runs up to the branch. While counters run, the run loop tells it instead. */
-static void clock_recorder(struct cpu *cpu)
+static inline void clock_recorder(struct cpu *cpu, uint64_t now)
 {
-  uint64_t now = cpu_cycles(cpu);
   lb_recorder_clock(&cpu->recorder, now - cpu->reported);
   cpu->reported = now;
 }
@@ -110,14 +116,15 @@ static void report(struct cpu *cpu, const struct lb_branch *branch)
 {
   if (cpu->watch & WATCH_RECORDER) {
     if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
-      clock_recorder(cpu);
+      clock_recorder(cpu, cpu_cycles(cpu));
     lb_recorder_branch(&cpu->recorder, branch);
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
     tell(cpu, branch, false);
 }
 
-void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
+/* The long way: whoever watches, whatever the branch. */
+static void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
 {
   bool is_64 = insn_is_64(cpu);
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
@@ -138,9 +145,74 @@ void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, 
   count_branch(cpu, true, is_wrong);
 }
 
-void transfer_report_untaken(struct cpu *cpu, const struct insn *insn)
+/* ---- near branches that somebody watches ---- */
+
+/* cpu_cycles while this instruction runs. */
+static inline uint64_t cycles_at(const struct cpu *cpu, const struct insn *insn)
+{
+  return cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
+}
+
+/* The short way, where only the recorder listens and takes the branch as a plain one. Returns false, and nothing is
+ * done, when it does not. What stands in `progress` while no counter runs, nobody looks at. */
+static inline __attribute__((always_inline)) bool record_plain(struct cpu *cpu, const struct insn *insn,
+                                                               uint64_t target, enum lb_branch_kind kind)
+{
+  struct lb_recorder *recorder = &cpu->recorder;
+  uint16_t fast = recorder->fast[cpu->cpl][kind];
+  bool is_call_of_next = kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn);
+  bool has_base = recorder->linear & cpu->segment[CS].linear_base;
+  if (__builtin_expect(cpu->watch != WATCH_RECORDER || fast == LB_LONG_WAY || is_call_of_next || has_base, 0))
+    return false;
+  bool is_wrong = is_mispredicted(cpu, insn, target, kind);
+  if (recorder->info_cycles | recorder->to_cycles)
+    clock_recorder(cpu, cycles_at(cpu, insn));
+  cpu->extra_cycles += is_wrong ? MISPREDICT_CYCLES : 0;
+  uint32_t flags = insn_is_64(cpu) ? 0 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32;
+  lb_recorder_push(recorder, insn->rip, target, flags | is_wrong, fast);
+  return true;
+}
+
+static __attribute__((noinline)) const struct insn *relative_reported(struct cpu *cpu, const struct insn *insn,
+                                                                      enum lb_branch_kind kind)
+{
+  transfer_report(cpu, insn, insn->imm, kind);
+  return transfer_to_linked(cpu, insn, insn->imm);
+}
+
+static __attribute__((noinline)) const struct insn *indirect_reported(struct cpu *cpu, const struct insn *insn,
+                                                                      uint64_t target, enum lb_branch_kind kind)
+{
+  transfer_report(cpu, insn, target, kind);
+  return transfer_lookup(cpu, target);
+}
+
+#define WATCHED_RELATIVE(name, kind)                                                                                   \
+  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
+  {                                                                                                                    \
+    if (!record_plain(cpu, insn, insn->imm, kind))                                                                     \
+      return relative_reported(cpu, insn, kind);                                                                       \
+    return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
+  }
+WATCHED_RELATIVE(transfer_watched_jcc, LB_BRANCH_JCC)
+WATCHED_RELATIVE(transfer_watched_jump, LB_BRANCH_NEAR_REL_JMP)
+WATCHED_RELATIVE(transfer_watched_call, LB_BRANCH_NEAR_REL_CALL)
+
+#define WATCHED_INDIRECT(name, kind)                                                                                   \
+  const struct insn *name(struct cpu *cpu, const struct insn *insn, uint64_t target)                                   \
+  {                                                                                                                    \
+    if (!record_plain(cpu, insn, target, kind))                                                                        \
+      return indirect_reported(cpu, insn, target, kind);                                                               \
+    return transfer_lookup(cpu, target);                                                                               \
+  }
+WATCHED_INDIRECT(transfer_watched_indirect_jump, LB_BRANCH_NEAR_IND_JMP)
+WATCHED_INDIRECT(transfer_watched_indirect_call, LB_BRANCH_NEAR_IND_CALL)
+WATCHED_INDIRECT(transfer_watched_return, LB_BRANCH_NEAR_RET)
+
+const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn)
 {
   count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
+  return insn_next(cpu, insn);
 }
 
 /* ---- far transfers and events ---- */
@@ -222,7 +294,7 @@ void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t s
   };
   if (cpu->watch & WATCH_RECORDER) {
     if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
-      clock_recorder(cpu);
+      clock_recorder(cpu, cpu_cycles(cpu));
     lb_recorder_event(&cpu->recorder, &event);
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))

@@ -22,27 +22,54 @@ static inline void transfer_check(struct cpu *cpu, uint64_t target)
   }
 }
 
-/* The long ways of the functions below: somebody watches; or the next block is not linked yet. */
-void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind);
-void transfer_report_untaken(struct cpu *cpu, const struct insn *insn);
-const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn);
-const struct insn *transfer_lookup(struct cpu *cpu);
+/* The other ways of the functions below. Somebody watches, who is told before control goes on: */
+const struct insn *transfer_watched_jcc(struct cpu *cpu, const struct insn *insn);
+const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn);
+const struct insn *transfer_watched_jump(struct cpu *cpu, const struct insn *insn);
+const struct insn *transfer_watched_call(struct cpu *cpu, const struct insn *insn);
+const struct insn *transfer_watched_indirect_jump(struct cpu *cpu, const struct insn *insn, uint64_t target);
+const struct insn *transfer_watched_indirect_call(struct cpu *cpu, const struct insn *insn, uint64_t target);
+const struct insn *transfer_watched_return(struct cpu *cpu, const struct insn *insn, uint64_t target);
+/* or the next block is not linked yet; nothing was checked. */
+const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint64_t target);
+const struct insn *transfer_find(struct cpu *cpu, uint64_t target);
 
-/* On to the block at cpu->rip, which is always the same after this instruction. */
-static inline const struct insn *transfer_to_linked(struct cpu *cpu, const struct insn *insn)
+/* On to a block, if the budget allows. */
+static inline __attribute__((always_inline)) const struct insn *transfer_enter(struct cpu *cpu,
+                                                                               const struct block *block)
 {
-  if (__builtin_expect(insn->link_generation == cpu->generation, 1))
-    return block_enter(cpu, insn->link);
-  return transfer_link(cpu, insn);
+  int64_t left = cpu->budget - block->count;
+  if (__builtin_expect(left < 0, 0)) {
+    cpu->rip = block->rip;
+    return NULL;
+  }
+  cpu->budget = left;
+  return insn_go(cpu, block->insns);
 }
 
-/* Near relative branch, taken: to insn->imm, which was checked. Returns what runs next. */
-static inline const struct insn *transfer_relative(struct cpu *cpu, const struct insn *insn, enum lb_branch_kind kind)
+/* On to the block at `target`, which is always the same after this instruction, and inside the limit of CS when it is
+ * linked. */
+static inline __attribute__((always_inline)) const struct insn *
+transfer_to_linked(struct cpu *cpu, const struct insn *insn, uint64_t target)
+{
+  if (__builtin_expect(insn->link_generation == cpu->generation, 1))
+    return transfer_enter(cpu, insn->link);
+  return transfer_link(cpu, insn, target);
+}
+
+/* Near relative jump and call, to insn->imm, which was checked. Return what runs next. */
+static inline const struct insn *transfer_jump(struct cpu *cpu, const struct insn *insn)
 {
   if (__builtin_expect(cpu->watch, 0))
-    transfer_report(cpu, insn, insn->imm, kind);
-  cpu->rip = insn->imm;
-  return transfer_to_linked(cpu, insn);
+    return transfer_watched_jump(cpu, insn);
+  return transfer_to_linked(cpu, insn, insn->imm);
+}
+
+static inline const struct insn *transfer_call(struct cpu *cpu, const struct insn *insn)
+{
+  if (__builtin_expect(cpu->watch, 0))
+    return transfer_watched_call(cpu, insn);
+  return transfer_to_linked(cpu, insn, insn->imm);
 }
 
 /* Conditional branch: both outcomes. The target is checked inside, if taken. */
@@ -52,28 +79,40 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
     bool is_linked = insn->link_generation == cpu->generation; /* then it was checked */
     if (__builtin_expect(!is_linked, 0))
       transfer_check(cpu, insn->imm);
-    return transfer_relative(cpu, insn, LB_BRANCH_JCC);
+    if (__builtin_expect(cpu->watch, 0))
+      return transfer_watched_jcc(cpu, insn);
+    return transfer_to_linked(cpu, insn, insn->imm);
   }
   if (__builtin_expect(cpu->watch, 0))
-    transfer_report_untaken(cpu, insn);
+    return transfer_watched_untaken(cpu, insn);
   return insn_next(cpu, insn);
+}
+
+/* On to the block at `target`, which may be another one each time. */
+static inline const struct insn *transfer_lookup(struct cpu *cpu, uint64_t target)
+{
+  const struct block_jump *jump = block_jump_at(cpu, target);
+  const struct block *block = jump->block;
+  if (__builtin_expect(block && jump->generation == cpu->generation && block_is_at(cpu, block, target), 1))
+    return transfer_enter(cpu, block);
+  return transfer_find(cpu, target);
 }
 
 /* Near indirect jump or call, near return: to `target`, which was checked. */
 static inline const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
                                                    enum lb_branch_kind kind)
 {
-  if (__builtin_expect(cpu->watch, 0))
-    transfer_report(cpu, insn, target, kind);
-  cpu->rip = target;
-  return transfer_lookup(cpu);
+  if (__builtin_expect(!cpu->watch, 1))
+    return transfer_lookup(cpu, target);
+  return kind == LB_BRANCH_NEAR_RET        ? transfer_watched_return(cpu, insn, target)
+         : kind == LB_BRANCH_NEAR_IND_CALL ? transfer_watched_indirect_call(cpu, insn, target)
+                                           : transfer_watched_indirect_jump(cpu, insn, target);
 }
 
 /* The end of a block that did not jump; `insn` is the mark behind its last instruction. */
 static inline const struct insn *transfer_sequential(struct cpu *cpu, const struct insn *insn)
 {
-  cpu->rip = insn->rip;
-  return transfer_to_linked(cpu, insn);
+  return transfer_to_linked(cpu, insn, insn->rip);
 }
 
 /* ---- far transfers and events: CS, CPL or mode change in between ---- */

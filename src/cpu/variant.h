@@ -3,9 +3,12 @@
  * Handlers per form and size, made of one always-inline function. `call` is an expression in which `cpu` and `insn` are
  * the handler's parameters and `form` and `size` are constants:
  *
- *   FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, ALU_ADD));
+ *   FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, long_way, ALU_ADD));
  *
  * makes twenty handlers and the chooser alu_add for them. A form that is not in the set has no handler.
+ *
+ * `long_way` is for functions that take a short way where they can (operand.h): the handler to go to where they cannot,
+ * which is made of the same call with a `long_way` of NULL.
  */
 #ifndef CPU_VARIANT_H
 #define CPU_VARIANT_H
@@ -19,9 +22,18 @@ static inline unsigned size_column(unsigned size)
 }
 
 #define VARIANT(name, the_form, the_size, call)                                                                        \
+  static __attribute__((noinline)) const struct insn *name##_long(struct cpu *cpu, const struct insn *insn)            \
+  {                                                                                                                    \
+    enum { form = the_form, size = the_size };                                                                         \
+    insn_handler *const long_way = NULL;                                                                               \
+    (void)long_way;                                                                                                    \
+    return call;                                                                                                       \
+  }                                                                                                                    \
   static const struct insn *name(struct cpu *cpu, const struct insn *insn)                                             \
   {                                                                                                                    \
     enum { form = the_form, size = the_size };                                                                         \
+    insn_handler *const long_way = name##_long;                                                                        \
+    (void)long_way;                                                                                                    \
     return call;                                                                                                       \
   }
 
