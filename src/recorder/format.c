@@ -92,11 +92,13 @@ static void decode_arch(const struct lb_cpu *cpu, struct lb_record *record)
   record->type = record->raw.info >> 56 & 0xF;
 }
 
-static void decode_amd_v2(struct lb_record *record)
+/* Not a record: neither retired nor speculative, or, by erratum 1452, one with TO[61]. Linux events/amd/lbr.c. */
+static void decode_amd_v2(const struct lb_cpu *cpu, struct lb_record *record)
 {
   decode_from_flags(record, 6);
   record->to = sign_extend(record->raw.to, 58);
-  record->is_empty = !(record->raw.to >> 62);
+  record->is_empty =
+    !(record->raw.to >> 62) || (lb_cpu_quirk(cpu, LB_QUIRK_ERRATUM_1452) && is_bit(record->raw.to, 61));
 }
 
 struct lb_record format_decode(const struct lb_cpu *cpu, unsigned format, const struct lb_raw *raw)
@@ -130,7 +132,7 @@ struct lb_record format_decode(const struct lb_cpu *cpu, unsigned format, const 
     record.to = sign_extend(raw->to, 61);
     break;
   case LB_FORMAT_AMD_V2:
-    decode_amd_v2(&record);
+    decode_amd_v2(cpu, &record);
     break;
   default:
     break;
