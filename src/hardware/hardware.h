@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What this host is and what of its real branch-recording machinery can be used from here: as CPUID, the kernel's
- * files, perf_event_open and ptrace tell. Nothing is switched on and no register is written. All access to the system
- * goes through struct hardware_system, so that a test can make up any machine.
+ * files, perf_event_open and ptrace tell. For that nothing is switched on and no register is written. Using it is
+ * live.h's: reading the LBR stack by way of the msr device, and switching it on. All access to the system goes through
+ * struct hardware_system, so that a test can make up any machine.
  */
 #ifndef HARDWARE_HARDWARE_H
 #define HARDWARE_HARDWARE_H
@@ -11,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hardware/device.h"    /* IWYU pragma: export */
+#include "hardware/live.h"      /* IWYU pragma: export */
+#include "hardware/registers.h" /* IWYU pragma: export */
 #include "lastbranch/cpudb.h"
 
 /* ---- the way to the system ---- */
@@ -38,6 +42,12 @@ struct hardware_system {
   int (*file_read)(void *data, const char *path, char *buffer, size_t size);
   /* RDMSR on processor 0 by way of the msr device. Returns 0, or -errno: that of open, or -EIO when the read faults. */
   int (*msr_read)(void *data, uint32_t msr, uint64_t *ret_value);
+  /* The msr device of a processor: open it, and RDMSR and WRMSR by it. Return a descriptor or 0, or -errno: -EIO when
+   * RDMSR or WRMSR faults. Only live.h's functions use these. */
+  int (*msr_open)(void *data, unsigned number, bool for_writing);
+  int (*msr_pread)(void *data, int fd, uint32_t msr, uint64_t *ret_value);
+  int (*msr_pwrite)(void *data, int fd, uint32_t msr, uint64_t value);
+  void (*msr_close)(void *data, int fd);
   /* Opens a counter for the calling thread and closes it again. Returns 0, or -errno. */
   int (*perf_open)(void *data, enum hardware_event event, uint32_t pmu);
   /* Steps a child through the trial loop with PTRACE_SINGLEBLOCK. Returns 0, or -errno. */
@@ -113,6 +123,9 @@ struct hardware_host {
 
 /* Finds all this out. Takes a few milliseconds, needs no privilege and cannot fail: what is missing is a finding. */
 void hardware_probe(const struct hardware_system *system, struct hardware_host *ret_host);
+
+/* Only who the processor is: no findings, nothing of the kernel. */
+void hardware_identify(const struct hardware_system *system, struct hardware_host *ret_host);
 
 /* Only the row of the catalogue that this host is, NULL if it has none. */
 const struct lb_cpu *hardware_cpu(const struct hardware_system *system);

@@ -94,10 +94,18 @@ void hardware_probe(const struct hardware_system *system, struct hardware_host *
   *ret_host = host;
 }
 
-const struct lb_cpu *hardware_cpu(const struct hardware_system *system)
+void hardware_identify(const struct hardware_system *system, struct hardware_host *ret_host)
 {
   struct hardware_host host = {.vendor = -1};
 
   host_identify(system, &host);
+  *ret_host = host;
+}
+
+const struct lb_cpu *hardware_cpu(const struct hardware_system *system)
+{
+  struct hardware_host host;
+
+  hardware_identify(system, &host);
   return host.cpu;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real host: CPUID, small files of /proc and /sys, the msr device (read only), perf_event_open. No verdicts here;
- * those are usable.c's.
+ * The real host: CPUID, small files of /proc and /sys, the msr device, perf_event_open. No verdicts here; those are
+ * usable.c's. Writing registers is live.c's alone.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,6 +69,51 @@ static int real_msr_read(void *data, uint32_t msr, uint64_t *ret_value)
   return 0;
 }
 
+static int real_msr_open(void *data, unsigned number, bool for_writing)
+{
+  char path[32];
+  int fd;
+
+  (void)data;
+  snprintf(path, sizeof(path), "/dev/cpu/%u/msr", number);
+  fd = open(path, (for_writing ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  return fd < 0 ? -errno : fd;
+}
+
+/* Also from signal handlers: errno stays as it was. */
+static int real_msr_pread(void *data, int fd, uint32_t msr, uint64_t *ret_value)
+{
+  int before = errno, r = 0;
+  uint64_t value = 0;
+  ssize_t got = pread(fd, &value, sizeof(value), (off_t)msr);
+
+  (void)data;
+  if (got != sizeof(value))
+    r = got < 0 ? -errno : -EIO;
+  else
+    *ret_value = value;
+  errno = before;
+  return r;
+}
+
+static int real_msr_pwrite(void *data, int fd, uint32_t msr, uint64_t value)
+{
+  int before = errno, r = 0;
+  ssize_t done = pwrite(fd, &value, sizeof(value), (off_t)msr);
+
+  (void)data;
+  if (done != sizeof(value))
+    r = done < 0 ? -errno : -EIO;
+  errno = before;
+  return r;
+}
+
+static void real_msr_close(void *data, int fd)
+{
+  (void)data;
+  close(fd);
+}
+
 /* User mode only: perf_event_paranoid = 2, the kernel's default, then lets everybody in. */
 static struct perf_event_attr event_attributes(enum hardware_event event, uint32_t pmu)
 {
@@ -122,6 +168,10 @@ const struct hardware_system *hardware_system_real(void)
     .cpuid = real_cpuid,
     .file_read = real_file_read,
     .msr_read = real_msr_read,
+    .msr_open = real_msr_open,
+    .msr_pread = real_msr_pread,
+    .msr_pwrite = real_msr_pwrite,
+    .msr_close = real_msr_close,
     .perf_open = real_perf_open,
     .block_step = real_block_step,
   };

@@ -55,22 +55,26 @@ static void msr_device_refused(const struct hardware_system *system, struct hard
 }
 
 /* Lockdown refuses every write through the device, allow_writes=off too; reads go on working. */
-static const char *msr_writes_forbidden(const struct hardware_system *system)
+const char *usable_msr_forbidden(const struct hardware_system *system, const char **ret_advice)
 {
   char buffer[64];
 
   if (system->file_read(system->data, "/sys/kernel/security/lockdown", buffer, sizeof(buffer)) >= 0 &&
-      (strstr(buffer, "[integrity]") || strstr(buffer, "[confidentiality]")))
+      (strstr(buffer, "[integrity]") || strstr(buffer, "[confidentiality]"))) {
+    *ret_advice = "turn secure boot off";
     return "the kernel is locked down (secure boot)";
+  }
   if (system->file_read(system->data, "/sys/module/msr/parameters/allow_writes", buffer, sizeof(buffer)) >= 0 &&
-      strncmp(buffer, "off", 3) == 0)
+      strncmp(buffer, "off", 3) == 0) {
+    *ret_advice = "as root: echo on > /sys/module/msr/parameters/allow_writes";
     return "the msr module has allow_writes=off";
+  }
   return NULL;
 }
 
 void usable_msr_device(const struct hardware_system *system, struct hardware_host *host)
 {
-  const char *forbidden;
+  const char *forbidden, *advice;
   uint64_t value;
   int r;
 
@@ -79,10 +83,10 @@ void usable_msr_device(const struct hardware_system *system, struct hardware_hos
     msr_device_refused(system, host, r);
     return;
   }
-  forbidden = msr_writes_forbidden(system);
+  forbidden = usable_msr_forbidden(system, &advice);
   if (forbidden)
-    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_PARTLY, "turn secure boot off, or boot with msr.allow_writes=on",
-                "registers can be read, not written: %s", forbidden);
+    finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_PARTLY, advice, "registers can be read, not written: %s",
+                forbidden);
   else
     finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_YES, "", "registers can be read; DEBUGCTL is 0x%llx",
                 (unsigned long long)value);

@@ -14,6 +14,10 @@ void usable_bts(const struct hardware_system *system, struct hardware_host *host
 void usable_perf(const struct hardware_system *system, struct hardware_host *host);
 void usable_block_step(const struct hardware_system *system, struct hardware_host *host);
 
+/* Why the kernel lets nobody write registers through the msr device; NULL: it does, as far as its files tell. With
+ * what to do about it. */
+const char *usable_msr_forbidden(const struct hardware_system *system, const char **ret_advice);
+
 /* Sets one finding; for the files of this folder. */
 void finding_set(struct hardware_host *host, enum hardware_facility facility, enum hardware_verdict verdict,
                  const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));

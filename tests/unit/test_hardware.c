@@ -385,7 +385,7 @@ static void test_msr_device(void **state)
   machine.files[5].text = "[none] integrity confidentiality\n";
   machine.files[4].text = "off\n";
   host = probe(&machine);
-  assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_PARTLY, "allow_writes=off", "allow_writes=on");
+  assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_PARTLY, "allow_writes=off", "echo on");
 
   machine.msr_error = -EPERM;
   host = probe(&machine);

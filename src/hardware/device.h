@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The msr device of one logical processor as struct hardware_registers, and what an error of it means.
+ */
+#ifndef HARDWARE_DEVICE_H
+#define HARDWARE_DEVICE_H
+
+#include "hardware/registers.h"
+
+struct hardware_finding;
+struct hardware_live;
+struct hardware_host;
+struct hardware_system;
+
+struct hardware_device {
+  const struct hardware_system *system;
+  int fd;
+  unsigned number; /* of the processor */
+  struct hardware_registers registers;
+};
+
+/* Opens it, for reading and writing, or for reading alone where that is all that is allowed: writes then fail with
+ * -EACCES. `system` must stay, and the device must not be copied. Returns 0, or -errno of opening. */
+int hardware_device_open(const struct hardware_system *system, unsigned number, struct hardware_device *ret_device);
+void hardware_device_close(struct hardware_device *device);
+
+/* Why processor `number` has no device that can be opened, by the error of opening it, and what to do. */
+struct hardware_finding hardware_device_explain(const struct hardware_system *system, unsigned number, int error);
+
+/* Why something of live.h failed, by its trouble. */
+struct hardware_finding hardware_live_explain(const struct hardware_system *system, const struct hardware_host *host,
+                                              const struct hardware_live *live);
+
+/* Why hardware_row_find found none, by its error. */
+struct hardware_finding hardware_row_explain(const struct hardware_host *host, int error);
+
+/* Is an event of perf open that uses LBR or PT, on this or another processor? Where the kernel has intel_bts, it
+ * refuses it then. False, too, where that cannot be found out. */
+int hardware_event_is_open(const struct hardware_system *system);
+
+#endif

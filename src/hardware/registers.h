@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The registers of one logical processor: two functions, behind which stand the msr device (device.c) or, in tests, a
+ * recorder. On top of them changes that can be undone, whatever happens in between: each is noted before it is made.
+ */
+#ifndef HARDWARE_REGISTERS_H
+#define HARDWARE_REGISTERS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Both return 0 or -errno; -EIO is #GP. They are called from signal handlers, too. */
+struct hardware_registers {
+  void *data; /* handed to both */
+  int (*read)(void *data, uint32_t msr, uint64_t *ret_value);
+  int (*write)(void *data, uint32_t msr, uint64_t value);
+};
+
+/* A register that was changed: which of its bits, what they were and what they are since. */
+struct hardware_change {
+  uint32_t msr;
+  uint64_t mask, before, after;
+  uint64_t others; /* its other bits when it was changed, */
+  bool has_others; /* if that is known */
+};
+
+#define HARDWARE_CHANGES_MAX 8
+
+/* Starts as all zero but for `registers`. */
+struct hardware_undo {
+  const struct hardware_registers *registers;
+  volatile sig_atomic_t count;
+  struct hardware_change changes[HARDWARE_CHANGES_MAX]; /* in the order in which they were made */
+};
+
+/* Gives the bits of `mask` the values that `value` has there, and notes what they were. The other bits stay.
+ * Returns 0; the error of reading or writing, or -ENOSPC: then nothing has changed. */
+int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value);
+
+/* Takes back all changes but the first `keep`, the newest first, and forgets them. A failure is tried again, and then
+ * does not keep the others from being taken back. May be called from a signal handler that came between any two
+ * instructions of these functions. Returns 0, or the first error that stayed. */
+int hardware_undo_to(struct hardware_undo *undo, unsigned keep);
+
+/* Forgets all changes: they stay. */
+void hardware_undo_forget(struct hardware_undo *undo);
+
+/* From here on every signal that would end the program, a crash of its own too, first takes all changes back. One at a
+ * time in a process; the undo must stay until hardware_guard_end. With `exits` the signals that a user sends to end
+ * a program (SIGINT, SIGTERM, SIGHUP) then end it with status 0. Signals that are ignored stay ignored. */
+void hardware_guard_begin(struct hardware_undo *undo, int exits);
+void hardware_guard_end(void);
+
+#endif

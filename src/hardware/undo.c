@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes of registers that can be taken back. A signal may come between any two instructions here, and its handler
+ * calls hardware_undo_to: so a change is complete in the list before `count` says so, and that before the register is
+ * written. Taking back what was not yet changed, or twice, does no harm.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "hardware/registers.h"
+
+#define TRIES 3
+
+int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value)
+{
+  const struct hardware_registers *registers = undo->registers;
+  struct hardware_change *change = &undo->changes[undo->count];
+  uint64_t now;
+  int r;
+
+  if (undo->count >= HARDWARE_CHANGES_MAX)
+    return -ENOSPC;
+  r = registers->read(registers->data, msr, &now);
+  if (r < 0)
+    return r;
+  *change = (struct hardware_change){
+    .msr = msr,
+    .mask = mask,
+    .before = now & mask,
+    .after = value & mask,
+    .others = now & ~mask,
+    .has_others = true,
+  };
+  atomic_signal_fence(memory_order_seq_cst);
+  undo->count++;
+  atomic_signal_fence(memory_order_seq_cst);
+  r = registers->write(registers->data, msr, (now & ~mask) | (value & mask));
+  if (r < 0)
+    undo->count--; /* a write that fails has changed nothing */
+  return r;
+}
+
+/* Bits that are not ours may have changed since. Where they cannot be read, they are taken to be as before. */
+static int others_read(const struct hardware_registers *registers, const struct hardware_change *change,
+                       uint64_t *ret_others)
+{
+  uint64_t now = 0;
+  int r = ~change->mask ? -EIO : 0;
+
+  for (int i = 0; r < 0 && i < TRIES; i++)
+    r = registers->read(registers->data, change->msr, &now);
+  if (r < 0 && !change->has_others)
+    return r;
+  *ret_others = r < 0 ? change->others : now & ~change->mask;
+  return 0;
+}
+
+static int change_take_back(const struct hardware_registers *registers, const struct hardware_change *change)
+{
+  uint64_t others;
+  int r = others_read(registers, change, &others);
+
+  if (r < 0)
+    return r;
+  r = -EIO;
+  for (int i = 0; r < 0 && i < TRIES; i++)
+    r = registers->write(registers->data, change->msr, others | change->before);
+  return r;
+}
+
+int hardware_undo_to(struct hardware_undo *undo, unsigned keep)
+{
+  int result = 0;
+
+  while (undo->count > (int)keep) {
+    int r = change_take_back(undo->registers, &undo->changes[undo->count - 1]);
+
+    if (r < 0 && result == 0)
+      result = r;
+    atomic_signal_fence(memory_order_seq_cst);
+    undo->count--;
+  }
+  return result;
+}
+
+void hardware_undo_forget(struct hardware_undo *undo)
+{
+  undo->count = 0;
+}
