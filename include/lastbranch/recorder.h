@@ -195,11 +195,11 @@ enum lb_msr_answer {
 enum lb_msr_answer lb_recorder_rdmsr(const struct lb_recorder *recorder, uint32_t msr, uint64_t *ret_value);
 enum lb_msr_answer lb_recorder_wrmsr(struct lb_recorder *recorder, uint32_t msr, uint64_t value);
 
-/* Makes a register hold what it held elsewhere, in a real processor mostly: read-only ones too, and nothing else happens.
- * For DEBUGCTL, GLOBAL_STATUS and the registers of the LBR stack and of LER. The depth, TOS and DbgExtnCfg come before
- * the entries, which lie by them. Bits that the unit has no place for are dropped.
- * Returns LB_MSR_OK; LB_MSR_GP for other registers of the machinery, entries beyond the depth, and a depth that this CPU
- * does not have; LB_MSR_FOREIGN as above. Nothing has changed then. */
+/* Makes a register hold what it held elsewhere, in a real processor mostly: read-only ones too, and nothing else
+ * happens. For DEBUGCTL, GLOBAL_STATUS and the registers of the LBR stack and of LER. The depth, TOS and DbgExtnCfg
+ * come before the entries, which lie by them. Bits that the unit has no place for are dropped. Returns LB_MSR_OK;
+ * LB_MSR_GP for other registers of the machinery, entries beyond the depth, and a depth that this CPU does not have;
+ * LB_MSR_FOREIGN as above. Nothing has changed then. */
 enum lb_msr_answer lb_recorder_load(struct lb_recorder *recorder, uint32_t msr, uint64_t value);
 
 /* ---- what happens in the processor ---- */

@@ -9,6 +9,14 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
+/* The static program has the commands that need no library that Debian has only as a shared one: whoever links it names
+ * them, the others are not there. */
+#ifdef LBR_STATIC
+#define LB_COMMAND(name, summary, usage) __attribute__((weak)) command_function cmd_##name;
+#include "cli/command.def"
+#undef LB_COMMAND
+#endif
+
 static const struct command commands[] = {
 #define LB_COMMAND(name, summary, usage) {#name, summary, usage, cmd_##name},
 #include "cli/command.def"
@@ -19,14 +27,19 @@ static const struct command commands[] = {
 
 const struct command *command_at(size_t index)
 {
-  return index < COMMANDS ? &commands[index] : NULL;
+  for (size_t i = 0; i < COMMANDS; i++)
+    if (commands[i].run && index-- == 0)
+      return &commands[i];
+  return NULL;
 }
 
 const struct command *command_find(const char *name)
 {
-  for (size_t i = 0; i < COMMANDS; i++)
-    if (!strcmp(commands[i].name, name))
-      return &commands[i];
+  const struct command *command;
+
+  for (size_t i = 0; (command = command_at(i)); i++)
+    if (!strcmp(command->name, name))
+      return command;
   return NULL;
 }
 
@@ -45,15 +58,15 @@ int command_run(const struct command *command, int argc, char **argv)
 static const struct command *command_guess(const char *name)
 {
   size_t nearest = strlen(name) / 3 > 1 ? strlen(name) / 3 : 1;
-  const struct command *guess = NULL;
+  const struct command *guess = NULL, *command;
 
-  for (size_t i = 0; i < COMMANDS; i++) {
-    bool is_beginning = *name && !strncmp(name, commands[i].name, strlen(name));
-    size_t distance = is_beginning ? 0 : word_distance(name, commands[i].name);
+  for (size_t i = 0; (command = command_at(i)); i++) {
+    bool is_beginning = *name && !strncmp(name, command->name, strlen(name));
+    size_t distance = is_beginning ? 0 : word_distance(name, command->name);
 
     if (distance < nearest || (distance == nearest && !guess)) {
       nearest = distance;
-      guess = &commands[i];
+      guess = command;
     }
   }
   return guess;

@@ -114,6 +114,43 @@ static int filter_value(const struct lbr_setup *setup, enum lb_register id, uint
   return 0;
 }
 
+/* The rings that are recorded: a 1 of LBR_CTL records, a 1 of LBR_SELECT leaves out. */
+static int filter_add_rings(const struct lb_cpu *cpu, enum lb_register id, enum lbr_rings rings, uint64_t *value)
+{
+  bool is_ctl = id == LB_REG_LBR_CTL;
+  uint64_t kernel = field_bits(cpu, id, is_ctl ? "OS" : "CPL_EQ_0");
+  uint64_t user = field_bits(cpu, id, is_ctl ? "USR" : "CPL_NEQ_0");
+  bool wants_user = rings != LBR_RINGS_KERNEL, wants_kernel = rings != LBR_RINGS_USER;
+
+  if (rings != LBR_RINGS_ALL && (!kernel || !user)) {
+    cli_error("%s cannot tell kernel and user branches apart", cpu->title);
+    return LB_E_NO_FIELD;
+  }
+  if (!(*value & (kernel | user)))
+    *value |= (wants_user == is_ctl ? user : 0) | (wants_kernel == is_ctl ? kernel : 0);
+  return 0;
+}
+
+int lbr_setup_filter(const struct lbr_setup *setup, enum lbr_rings rings, uint64_t *ret_value)
+{
+  enum lb_register id;
+  bool has_filter = filter_register(setup->cpu, &id);
+  uint64_t value = 0;
+  int r = 0;
+
+  if (!has_filter && (setup->filter || setup->has_call_stack)) {
+    cli_error("%s has no filter for its branch records", setup->cpu->title);
+    return LB_E_NO_REGISTER;
+  }
+  if (has_filter)
+    r = filter_value(setup, id, &value);
+  if (r >= 0)
+    r = filter_add_rings(setup->cpu, id, rings, &value);
+  if (r >= 0)
+    *ret_value = value & ~(id == LB_REG_LBR_CTL ? field_bits(setup->cpu, id, "LBREN") : 0);
+  return r;
+}
+
 /* ---- switching on ---- */
 
 /* Returns 0 or negative. */

@@ -19,6 +19,13 @@ struct lbr_setup {
   bool has_kernel;     /* branches of CPL 0, too, where that must be asked for */
 };
 
+enum lbr_rings { LBR_RINGS_ALL, LBR_RINGS_USER, LBR_RINGS_KERNEL };
+
+/* The value of its filter register, without the switch that architectural LBR has there, for a processor that is not
+ * ours: `has_kernel` does not count, `rings` does, unless the filter names rings itself. 0 on a CPU without filters.
+ * Complains, also if it cannot tell the rings apart. Returns 0 or negative. */
+int lbr_setup_filter(const struct lbr_setup *setup, enum lbr_rings rings, uint64_t *ret_value);
+
 /* Makes a recorder whose LBR stack is on. Complains. Returns 0 or negative; the recorder is freed with free(). */
 int lbr_setup_new(const struct lbr_setup *setup, struct lb_recorder **ret_recorder);
 

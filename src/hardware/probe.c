@@ -88,9 +88,11 @@ void hardware_probe(const struct hardware_system *system, struct hardware_host *
 
   usable_msr_device(system, &host);
   usable_lbr(&host);
+  usable_live(system, &host);
   usable_bts(system, &host);
   usable_perf(system, &host);
   usable_block_step(system, &host);
+  usable_software(&host);
   *ret_host = host;
 }
 

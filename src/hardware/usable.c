@@ -175,6 +175,49 @@ void usable_lbr(struct hardware_host *host)
                 lb_cpu_depth(cpu), lb_cpu_depth(cpu) == 1 ? "record" : "entries");
 }
 
+/* ---- the LBR stack by the msr device ---- */
+
+/* The first register of the stack tells whether the others are there. */
+void usable_live(const struct hardware_system *system, struct hardware_host *host)
+{
+  const struct hardware_finding *device = &host->findings[HARDWARE_MSR_DEVICE];
+  struct hardware_row row;
+  uint64_t value;
+  int r = hardware_row_find(host, &row);
+
+  if (r < 0) {
+    host->findings[HARDWARE_LIVE] = hardware_row_explain(host, r);
+    return;
+  }
+  if (device->verdict == HARDWARE_NO) {
+    finding_set(host, HARDWARE_LIVE, HARDWARE_NO, "", "needs the msr device");
+    return;
+  }
+  r = system->msr_read(system->data, row.lbr.from, &value);
+  if (r < 0)
+    finding_set(host, HARDWARE_LIVE, HARDWARE_NO, host->is_virtual ? ADVICE_LBR_VM : "",
+                "reading register 0x%X faults%s", row.lbr.from,
+                host->is_virtual ? ": the hypervisor does not have it" : "");
+  else if (device->verdict == HARDWARE_PARTLY)
+    finding_set(host, HARDWARE_LIVE, HARDWARE_PARTLY, device->advice,
+                "'lbr live' can read the stack, and neither stop it nor switch it on");
+  else
+    finding_set(host, HARDWARE_LIVE, HARDWARE_YES, "", "'lbr live' can read %u %s, and switch recording on",
+                lb_cpu_depth(&row.cpu), lb_cpu_depth(&row.cpu) == 1 ? "record" : "entries");
+}
+
+/* ---- without any of it ---- */
+
+void usable_software(struct hardware_host *host)
+{
+#if defined(__x86_64__)
+  finding_set(host, HARDWARE_SOFTWARE, HARDWARE_YES, "",
+              "'lbr run' and 'lbr record' need no hardware and no privilege");
+#else
+  finding_set(host, HARDWARE_SOFTWARE, HARDWARE_NO, "", "'lbr run' and 'lbr record' are for x86-64");
+#endif
+}
+
 /* ---- BTS ---- */
 
 void usable_bts(const struct hardware_system *system, struct hardware_host *host)

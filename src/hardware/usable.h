@@ -10,6 +10,8 @@
 
 void usable_msr_device(const struct hardware_system *system, struct hardware_host *host);
 void usable_lbr(struct hardware_host *host);
+void usable_live(const struct hardware_system *system, struct hardware_host *host);
+void usable_software(struct hardware_host *host);
 void usable_bts(const struct hardware_system *system, struct hardware_host *host);
 void usable_perf(const struct hardware_system *system, struct hardware_host *host);
 void usable_block_step(const struct hardware_system *system, struct hardware_host *host);

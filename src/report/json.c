@@ -59,12 +59,19 @@ static void put_address(struct printer *printer, const char *key, uint64_t addre
 
   printer_put(printer, "\"%s\": \"0x%llx\", \"%s_symbol\": ", key, (unsigned long long)address, key);
   if (!printer_symbol(printer, address, &name, &offset)) {
-    printer_put(printer, "null, ");
+    printer_put(printer, "null");
     return;
   }
   printer_put(printer, "{\"name\": ");
   put_string(printer, name);
-  printer_put(printer, ", \"offset\": \"0x%llx\"}, ", (unsigned long long)offset);
+  printer_put(printer, ", \"offset\": \"0x%llx\"}", (unsigned long long)offset);
+}
+
+static void put_addresses(struct printer *printer, uint64_t from, uint64_t to)
+{
+  put_address(printer, "from", from);
+  printer_put(printer, ", ");
+  put_address(printer, "to", to);
 }
 
 static void put_truth(struct printer *printer, const char *key, bool has, bool is_true)
@@ -83,8 +90,8 @@ static void put_number(struct printer *printer, const char *key, bool has, unsig
 /* What a record of the stack and the last-exception record have in common. */
 static void put_record(struct printer *printer, const struct lb_record *record)
 {
-  put_address(printer, "from", record->from);
-  put_address(printer, "to", record->to);
+  put_addresses(printer, record->from, record->to);
+  printer_put(printer, ", ");
   put_truth(printer, "mispredicted", record->has_mispredicted, record->is_mispredicted);
   put_truth(printer, "in_tsx", record->has_tsx, record->is_in_tsx);
   put_truth(printer, "tsx_abort", record->has_tsx, record->is_tsx_abort);
@@ -129,6 +136,29 @@ static void put_ler(struct printer *printer)
   printer_put(printer, "\n");
 }
 
+/* What only a real processor has to say. */
+static void put_live(struct printer *printer)
+{
+  const struct report_live *live = printer->options.live;
+  uint64_t from, to;
+
+  printer_put(printer, "  \"cpu_number\": %u,\n", live->number);
+  put_register(printer, "perf_capabilities", LB_REG_PERF_CAPABILITIES);
+  if (printer_pair(printer, &from, &to)) {
+    printer_put(printer, "  \"last_branch\": {");
+    put_addresses(printer, from, to);
+    printer_put(printer, "},\n");
+  } else {
+    printer_put(printer, "  \"last_branch\": null,\n");
+  }
+  printer_put(printer, "  \"notes\": [");
+  for (size_t i = 0; i < live->note_count; i++) {
+    printer_put(printer, "%s", i ? ", " : "");
+    put_string(printer, live->notes[i]);
+  }
+  printer_put(printer, "],\n");
+}
+
 void printer_json(struct printer *printer)
 {
   const struct lb_recorder *recorder = printer->recorder;
@@ -139,7 +169,10 @@ void printer_json(struct printer *printer)
   put_string(printer, printer->cpu->name);
   printer_put(printer, ",\n  \"title\": ");
   put_string(printer, printer->cpu->title);
-  printer_put(printer, ",\n  \"recording\": %s,\n  \"undefined\": %s,\n", truth(lb_recorder_is_recording(recorder)),
+  printer_put(printer, ",\n");
+  if (printer->options.live)
+    put_live(printer);
+  printer_put(printer, "  \"recording\": %s,\n  \"undefined\": %s,\n", truth(lb_recorder_is_recording(recorder)),
               truth(lb_recorder_is_undefined(recorder)));
   printer_put(printer, "  \"depth\": %u,\n  \"used\": %u,\n", printer_depth(printer), lb_recorder_used(recorder));
   if (has_tos)

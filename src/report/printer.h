@@ -27,6 +27,11 @@ bool printer_register(const struct printer *printer, enum lb_register id, uint64
 /* The number that TOS holds, without the bits that are not the number. Returns false on a CPU without TOS. */
 bool printer_tos(const struct printer *printer, unsigned *ret_tos);
 
+/* The newest branch in registers beside the stack (Zen 3 and later). Returns false if there are none, or they are
+ * empty.
+ */
+bool printer_pair(const struct printer *printer, uint64_t *ret_from, uint64_t *ret_to);
+
 /* Entries in use. */
 unsigned printer_depth(const struct printer *printer);
 

@@ -84,6 +84,19 @@ bool printer_tos(const struct printer *printer, unsigned *ret_tos)
   return true;
 }
 
+bool printer_pair(const struct printer *printer, uint64_t *ret_from, uint64_t *ret_to)
+{
+  uint64_t from, to;
+
+  if (!lb_cpu_has(printer->cpu, LB_FEATURE_BRS) && !lb_cpu_has(printer->cpu, LB_FEATURE_LBR_V2))
+    return false; /* elsewhere they are mirrors of the stack's newest entry */
+  if (!printer_register(printer, LB_REG_LAST_FROM, &from) || !printer_register(printer, LB_REG_LAST_TO, &to))
+    return false;
+  *ret_from = from;
+  *ret_to = to;
+  return from || to;
+}
+
 unsigned printer_depth(const struct printer *printer)
 {
   struct lb_record record;

@@ -57,10 +57,19 @@ struct report_windbg {
   unsigned flags; /* of the stack line. The book shows 0x4 for Kaby Lake and does not explain it; see windbg.c */
 };
 
+/* A recorder that holds what was read from a real processor: nobody saw the branches, so that their kinds are not
+ * known, and PERF_CAPABILITIES and the classic pair of Zen 3 and later are of interest. */
+struct report_live {
+  unsigned number;          /* of the processor */
+  const char *const *notes; /* what there is to say about the reading; not in the WinDbg layouts */
+  size_t note_count;
+};
+
 struct report_options {
   bool wants_color;                     /* table only */
   const struct report_symbols *symbols; /* NULL: addresses only */
   const struct report_windbg *windbg;   /* NULL: all zero */
+  const struct report_live *live;       /* NULL: it recorded for itself */
 };
 
 /* Appends what `recorder` holds to `text`, each line ended. `options` may be NULL.

@@ -41,10 +41,11 @@ static void put_fields(struct printer *printer, enum lb_register id, uint64_t va
 
 static void put_registers(struct printer *printer)
 {
-  static const enum lb_register shown[] = {LB_REG_DEBUGCTL, LB_REG_LBR_SELECT, LB_REG_LBR_TOS,
-                                           LB_REG_LBR_CTL,  LB_REG_LBR_DEPTH,  LB_REG_AMD_DBG_EXTN_CFG};
+  static const enum lb_register shown[] = {LB_REG_PERF_CAPABILITIES, LB_REG_DEBUGCTL, LB_REG_LBR_SELECT,
+                                           LB_REG_LBR_TOS,           LB_REG_LBR_CTL,  LB_REG_LBR_DEPTH,
+                                           LB_REG_AMD_DBG_EXTN_CFG};
 
-  for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+  for (size_t i = printer->options.live ? 0 : 1; i < sizeof(shown) / sizeof(*shown); i++) {
     char name[64];
     uint64_t value;
 
@@ -74,15 +75,32 @@ static void put_ler(struct printer *printer)
   printer_put(printer, "\n");
 }
 
+static void put_pair(struct printer *printer)
+{
+  uint64_t from, to;
+
+  if (!printer->options.live || !printer_pair(printer, &from, &to))
+    return;
+  printer_put(printer, "  %-20s ", "last branch");
+  put_address(printer, from);
+  printer_put(printer, " -> ");
+  put_address(printer, to);
+  printer_put(printer, "\n");
+}
+
 static void put_head(struct printer *printer)
 {
   bool wants_color = printer->options.wants_color;
+
+  if (printer->options.live)
+    printer_put(printer, "Processor %u: ", printer->options.live->number);
 
   printer_put(printer, "%s%s%s (%s): recording %s, %u of %u records%s\n", wants_color ? BOLD : "", printer->cpu->title,
               wants_color ? PLAIN : "", printer->cpu->name, lb_recorder_is_recording(printer->recorder) ? "on" : "off",
               lb_recorder_used(printer->recorder), printer_depth(printer),
               lb_recorder_is_undefined(printer->recorder) ? ", contents undefined (TR is 1)" : "");
   put_registers(printer);
+  put_pair(printer);
   put_ler(printer);
 }
 
@@ -118,7 +136,7 @@ static void put_kind(struct printer *printer, unsigned age, const struct lb_reco
   (void)age;
   if (record->kind == LB_BRANCH_KINDS && record->has_type)
     printer_put(printer, "type=%u", record->type);
-  else
+  else if (record->kind < LB_BRANCH_KINDS || !printer->options.live)
     printer_put(printer, "%s", lb_branch_kind_name(record->kind));
 }
 
@@ -234,12 +252,11 @@ static void put_titles(struct printer *printer, const size_t *widths)
   printer_put(printer, "%s\n", wants_color ? PLAIN : "");
 }
 
-void printer_table(struct printer *printer)
+static void put_records(struct printer *printer)
 {
   size_t widths[COLUMNS];
   struct lb_record record;
 
-  put_head(printer);
   if (next_record(printer, 0, &record) < 0) {
     printer_put(printer, "  empty\n");
     return;
@@ -252,4 +269,14 @@ void printer_table(struct printer *printer)
   put_titles(printer, widths);
   for (int age = 0; (age = next_record(printer, (unsigned)age, &record)) >= 0; age++)
     put_row(printer, (unsigned)age, &record, widths);
+}
+
+void printer_table(struct printer *printer)
+{
+  const struct report_live *live = printer->options.live;
+
+  put_head(printer);
+  put_records(printer);
+  for (size_t i = 0; live && i < live->note_count; i++)
+    printer_put(printer, "  note: %s\n", live->notes[i]);
 }

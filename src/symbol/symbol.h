@@ -208,6 +208,12 @@ void symbol_space_free(struct symbol_space *space); /* takes NULL */
  * LB_E_TOO_BIG beyond the limits above; -ENOMEM: nothing has changed then. */
 int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *mapping);
 
+/* The same for the code that the lines of /proc/PID/maps name, of which `text` holds all: files, and [vdso]. Lines of
+ * other forms are passed over, as are files that were removed. `root` is put before the paths of files, so that those
+ * of another root directory are found ("/proc/PID/root"); "" for none. Returns 0, also for text without any; or as
+ * symbol_space_add. */
+int symbol_space_add_maps(struct symbol_space *space, const char *text, size_t size, const char *root);
+
 /* From now on nothing lies there. Returns as symbol_space_add. */
 int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end);
 

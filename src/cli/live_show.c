@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pages of `lbr live`: the stack is read, then named and printed, once or again and again; on a terminal in place.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/live_session.h"
+
+#define NOTES_MAX 8
+#define NOTE_LENGTH 160
+
+struct notes {
+  const char *list[NOTES_MAX];
+  size_t count;
+  char missing[NOTE_LENGTH], tos[NOTE_LENGTH];
+};
+
+static void note_add(struct notes *notes, const char *note)
+{
+  if (note && notes->count < NOTES_MAX)
+    notes->list[notes->count++] = note;
+}
+
+/* Registers beside the stack that this machine does not have. */
+static void note_missing(struct notes *notes, const struct lb_cpu *cpu, uint64_t missing)
+{
+  int length = 0;
+
+  for (unsigned id = 0; id < LB_REGISTERS && length < NOTE_LENGTH - 48; id++)
+    if (missing >> id & 1)
+      length += snprintf(notes->missing + length, sizeof(notes->missing) - (size_t)length, "%s0x%x",
+                         length ? ", " : "cannot be read here: ", lb_cpu_register(cpu, (enum lb_register)id).first);
+  if (length)
+    note_add(notes, notes->missing);
+}
+
+static void notes_collect(struct notes *notes, struct live_session *session, const struct lb_recorder *recorder,
+                          const struct hardware_reading *reading)
+{
+  if (reading->is_torn)
+    note_add(notes, "recording went on while it was read: the records may not belong together");
+  if (reading->tos_is_odd) {
+    snprintf(notes->tos, sizeof(notes->tos), "TOS holds 0x%llx, which is no entry: only its low bits were used",
+             (unsigned long long)reading->tos);
+    note_add(notes, notes->tos);
+  }
+  note_missing(notes, &session->row.cpu, reading->missing);
+  if (!lb_recorder_is_recording(recorder) && !session->arguments->has_filter)
+    note_add(notes, hardware_live_is_on(&session->live) == 1
+                      ? "recording is on, but the stack is frozen, or waits for a counter"
+                      : "recording is off: 'lbr live --arm' switches it on");
+  if (session->names) {
+    note_add(notes, live_names_kernel_note(session->names));
+    note_add(notes, live_names_user_note(session->names));
+  }
+}
+
+/* ---- a page ---- */
+
+/* DisplayFamily and DisplayModel: this machine's, or those of the CPU that it is said to be. */
+static struct report_windbg windbg_head(const struct live_session *session)
+{
+  const struct lb_model *model;
+
+  for (size_t i = 0; session->arguments->cpu && (model = lb_model_at(i)); i++)
+    if (model->cpu == session->arguments->cpu)
+      return (struct report_windbg){.family = model->family, .model = model->first_model};
+  return (struct report_windbg){.family = session->host.family, .model = session->host.model};
+}
+
+static int page_print(struct live_session *session, const struct lb_recorder *recorder,
+                      const struct hardware_reading *reading, struct text *text)
+{
+  const struct live_arguments *arguments = session->arguments;
+  const struct report_symbols symbols = {.data = session->names, .find = live_names_find};
+  const struct report_windbg windbg = windbg_head(session);
+  struct report_live live = {.number = arguments->number};
+  struct report_options options = {
+    .wants_color = cli_wants_color(), .symbols = session->names ? &symbols : NULL, .windbg = &windbg, .live = &live};
+  struct notes notes = {0};
+  struct text scratch = {0};
+  int r;
+
+  if (session->names)
+    live_names_refresh(session->names);
+  r = report_print(&scratch, recorder, arguments->format, &options); /* which names are missing shows in printing */
+  text_done(&scratch);
+  if (r < 0)
+    return r;
+  notes_collect(&notes, session, recorder, reading);
+  live.notes = notes.list;
+  live.note_count = notes.count;
+  return report_print(text, recorder, arguments->format, &options);
+}
+
+static int page_make(struct live_session *session, struct text *text)
+{
+  struct lb_recorder *recorder = aligned_alloc(_Alignof(struct lb_recorder), sizeof(*recorder));
+  struct hardware_reading reading;
+  int r;
+
+  if (!recorder) {
+    cli_error("no memory");
+    return -ENOMEM;
+  }
+  r = hardware_live_read(&session->live, session->arguments->keeps_running, recorder, &reading);
+  if (r < 0) {
+    live_complain(session);
+  } else {
+    r = page_print(session, recorder, &reading, text);
+    if (r < 0)
+      cli_error("%s", lb_strerror(r));
+  }
+  free(recorder);
+  return r;
+}
+
+/* On a terminal over the last page: each line to its end, then nothing below. */
+static void page_put(const struct text *text, bool is_in_place)
+{
+  const char *line = text_string(text);
+
+  if (!is_in_place) {
+    fputs(line, stdout);
+    fflush(stdout);
+    return;
+  }
+  fputs("\033[H", stdout);
+  while (*line) {
+    size_t length = strcspn(line, "\n");
+
+    printf("%.*s\033[K\n", (int)length, line);
+    line += length + (line[length] == '\n');
+  }
+  fputs("\033[J", stdout);
+  fflush(stdout);
+}
+
+/* ---- again and again ---- */
+
+static void interval_wait(double seconds)
+{
+  time_t whole = (time_t)seconds;
+  struct timespec time = {.tv_sec = whole, .tv_nsec = (long)((seconds - (double)whole) * 1e9)};
+
+  while (nanosleep(&time, &time) < 0 && errno == EINTR)
+    ;
+}
+
+int live_show(struct live_session *session)
+{
+  const struct live_arguments *arguments = session->arguments;
+  bool is_in_place = arguments->wants_watch && isatty(STDOUT_FILENO);
+  uint64_t count = arguments->wants_watch ? arguments->count : 1;
+  int r = 0;
+
+  if (arguments->has_filter)
+    r = live_switch_on(session);
+  for (uint64_t i = 0; r >= 0 && (!count || i < count); i++) {
+    struct text text = {0};
+
+    if (i || arguments->has_filter)
+      interval_wait(arguments->interval);
+    r = page_make(session, &text);
+    if (r >= 0 && i && !is_in_place && arguments->format != REPORT_JSON)
+      puts("");
+    if (r >= 0)
+      page_put(&text, is_in_place);
+    text_done(&text);
+    if (ferror(stdout))
+      r = -EIO;
+  }
+  return r;
+}
