@@ -45,16 +45,16 @@ static int row_open(struct live_session *session)
   return finding_complain(&finding, r);
 }
 
-/* What we run must not fill the stack that we read: away from that processor, if there is another. */
-static void processor_leave(unsigned number)
+/* What we run must not fill the stack that we read: away from that processor, if there is another. Returns whether we
+ * run elsewhere then. */
+static bool processor_leave(unsigned number)
 {
   cpu_set_t set;
 
   if (number >= CPU_SETSIZE || sched_getaffinity(0, sizeof(set), &set) < 0)
-    return;
+    return true; /* so many that we are hardly there */
   CPU_CLR(number, &set);
-  if (CPU_COUNT(&set))
-    (void)sched_setaffinity(0, sizeof(set), &set);
+  return CPU_COUNT(&set) && sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
 /* Is it we who switched recording on? */
@@ -93,7 +93,7 @@ int live_open(struct live_session *session, const struct live_arguments *argumen
     hardware_device_close(&session->device);
     return r;
   }
-  processor_leave(arguments->number);
+  session->is_here = !processor_leave(arguments->number);
   hardware_guard_begin(&session->live.undo, arguments->wants_watch);
   return 0;
 }

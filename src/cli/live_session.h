@@ -60,6 +60,7 @@ struct live_session {
   struct hardware_live live;
   struct live_state state;
   struct live_names *names; /* NULL: none */
+  bool is_here;             /* we run on that processor: there is no other */
 };
 
 /* Finds the processor, opens its registers and guards them. Complains. Returns 0 or negative. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +57,8 @@ static void notes_collect(struct notes *notes, struct live_session *session, con
     note_add(notes, hardware_live_is_on(&session->live) == 1
                       ? "recording is on, but the stack is frozen, or waits for a counter"
                       : "recording is off: 'lbr live --arm' switches it on");
+  if (session->is_here && lb_recorder_is_recording(recorder))
+    note_add(notes, "lbr live itself runs on this processor: the newest branches are its own");
   if (session->names) {
     note_add(notes, live_names_kernel_note(session->names));
     note_add(notes, live_names_user_note(session->names));
@@ -145,19 +148,36 @@ static void page_put(const struct text *text, bool is_in_place)
 
 /* ---- again and again ---- */
 
-static void interval_wait(double seconds)
+/* By the system call itself: on the processor that is watched, every branch of ours takes the place of another's. */
+static void interval_wait(void *data)
 {
-  time_t whole = (time_t)seconds;
-  struct timespec time = {.tv_sec = whole, .tv_nsec = (long)((seconds - (double)whole) * 1e9)};
+  const double *seconds = data;
+  time_t whole = (time_t)*seconds;
+  struct timespec time = {.tv_sec = whole, .tv_nsec = (long)((*seconds - (double)whole) * 1e9)};
 
-  while (nanosleep(&time, &time) < 0 && errno == EINTR)
+  while (syscall(SYS_nanosleep, &time, &time) < 0 && errno == EINTR)
     ;
+}
+
+/* Waits and makes a page. Where we run on that processor, the wait ends in the stop. */
+static int page_wait(struct live_session *session, bool waits, struct text *text)
+{
+  double interval = session->arguments->interval;
+  int r;
+
+  if (waits && !session->is_here)
+    interval_wait(&interval);
+  session->live.data = &interval;
+  session->live.wait = waits && session->is_here ? interval_wait : NULL;
+  r = page_make(session, text);
+  session->live.wait = NULL;
+  return r;
 }
 
 int live_show(struct live_session *session)
 {
   const struct live_arguments *arguments = session->arguments;
-  bool is_in_place = arguments->wants_watch && isatty(STDOUT_FILENO);
+  bool is_in_place = arguments->wants_watch && arguments->format != REPORT_JSON && isatty(STDOUT_FILENO);
   uint64_t count = arguments->wants_watch ? arguments->count : 1;
   int r = 0;
 
@@ -166,9 +186,7 @@ int live_show(struct live_session *session)
   for (uint64_t i = 0; r >= 0 && (!count || i < count); i++) {
     struct text text = {0};
 
-    if (i || arguments->has_filter)
-      interval_wait(arguments->interval);
-    r = page_make(session, &text);
+    r = page_wait(session, i || arguments->has_filter, &text);
     if (r >= 0 && i && !is_in_place && arguments->format != REPORT_JSON)
       puts("");
     if (r >= 0)

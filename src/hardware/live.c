@@ -67,21 +67,49 @@ unsigned live_switches(const struct lb_cpu *cpu, struct live_switch switches[LIV
   return count;
 }
 
-int live_stop(struct hardware_live *live)
+/* Notes what is to be switched off. Returns how many there are, in `numbers`, or -errno. */
+static int stop_note(struct hardware_live *live, int numbers[LIVE_SWITCHES_MAX])
 {
   struct live_switch switches[LIVE_SWITCHES_MAX];
   unsigned count = live_switches(&live->row->cpu, switches);
+  int noted = 0;
 
   for (unsigned i = 0; i < count; i++) {
     uint64_t value;
     int r = live_read_id(live, switches[i].id, &value);
 
-    if (r >= 0 && value & switches[i].mask)
-      r = live_change(live, switches[i].id, switches[i].mask, 0);
     if (r < 0)
       return r;
+    if (!(value & switches[i].mask))
+      continue;
+    numbers[noted] =
+      hardware_undo_note(&live->undo, lb_cpu_register(&live->row->cpu, switches[i].id).first, switches[i].mask, 0);
+    if (numbers[noted] < 0) {
+      live->trouble = (struct hardware_trouble){.error = numbers[noted]};
+      return numbers[noted];
+    }
+    noted++;
   }
-  return 0;
+  return noted;
+}
+
+int live_stop(struct hardware_live *live)
+{
+  int numbers[LIVE_SWITCHES_MAX], noted = stop_note(live, numbers);
+
+  if (noted >= 0 && live->wait)
+    live->wait(live->data);
+  for (int i = 0; i < noted; i++) {
+    int r = hardware_undo_commit(&live->undo, numbers[i]);
+
+    if (r < 0) {
+      live->trouble =
+        (struct hardware_trouble){.error = r, .msr = live->undo.changes[numbers[i]].msr, .is_write = true};
+      live->undo.count = numbers[i]; /* neither this one nor those behind it were made */
+      return r;
+    }
+  }
+  return noted < 0 ? noted : 0;
 }
 
 int hardware_live_is_on(struct hardware_live *live)
@@ -167,10 +195,13 @@ int hardware_live_arm(struct hardware_live *live, const struct hardware_filter *
 
 int hardware_live_disarm(struct hardware_live *live)
 {
+  unsigned before = (unsigned)live->undo.count;
   int r = live_stop(live);
 
   if (r >= 0)
     hardware_undo_forget(&live->undo);
+  else
+    hardware_undo_to(&live->undo, before);
   return r;
 }
 

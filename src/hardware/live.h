@@ -45,6 +45,10 @@ struct hardware_live {
   struct hardware_undo undo;
   struct hardware_trouble trouble; /* of the last function that failed */
   bool is_ours;                    /* whoever switched recording on lets us stop it */
+  /* Not NULL: hardware_live_read waits by this, with `data`, before it stops recording, and then stops it at once. For
+   * who runs on that processor: his own branches come between what ran there meanwhile and the stop. */
+  void (*wait)(void *data);
+  void *data;
 };
 
 /* `row` and `registers` must stay. Its guard is the caller's: hardware_guard_begin(&live->undo, ...). */

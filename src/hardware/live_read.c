@@ -225,6 +225,8 @@ static int raw_read_stopped(struct hardware_live *live, bool keeps_running, stru
   }
   if (r > 0 && !keeps_running)
     r = live_stop(live);
+  else if (r >= 0 && live->wait)
+    live->wait(live->data);
   if (r >= 0)
     r = raw_read_whole(live, is_on && keeps_running, raw, reading);
   restored = hardware_undo_to(&live->undo, before);

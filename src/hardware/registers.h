@@ -38,6 +38,12 @@ struct hardware_undo {
  * Returns 0; the error of reading or writing, or -ENOSPC: then nothing has changed. */
 int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value);
 
+/* The two halves of it, for a change that is to come at a certain moment: the first notes it and returns its number, or
+ * an error as above; the second makes it, and returns 0, or the error of writing. Then it is still noted. The other
+ * bits are those of the moment of the first. */
+int hardware_undo_note(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value);
+int hardware_undo_commit(struct hardware_undo *undo, int number);
+
 /* Takes back all changes but the first `keep`, the newest first, and forgets them. A failure is tried again, and then
  * does not keep the others from being taken back. May be called from a signal handler that came between any two
  * instructions of these functions. Returns 0, or the first error that stayed. */

@@ -11,7 +11,7 @@
 
 #define TRIES 3
 
-int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value)
+int hardware_undo_note(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value)
 {
   const struct hardware_registers *registers = undo->registers;
   struct hardware_change *change = &undo->changes[undo->count];
@@ -32,9 +32,25 @@ int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask
     .has_others = true,
   };
   atomic_signal_fence(memory_order_seq_cst);
-  undo->count++;
+  return undo->count++;
+}
+
+int hardware_undo_commit(struct hardware_undo *undo, int number)
+{
+  const struct hardware_registers *registers = undo->registers;
+  const struct hardware_change *change = &undo->changes[number];
+
   atomic_signal_fence(memory_order_seq_cst);
-  r = registers->write(registers->data, msr, (now & ~mask) | (value & mask));
+  return registers->write(registers->data, change->msr, change->others | change->after);
+}
+
+int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value)
+{
+  int r = hardware_undo_note(undo, msr, mask, value);
+
+  if (r < 0)
+    return r;
+  r = hardware_undo_commit(undo, r);
   if (r < 0)
     undo->count--; /* a write that fails has changed nothing */
   return r;

@@ -201,6 +201,9 @@ void usable_live(const struct hardware_system *system, struct hardware_host *hos
   else if (device->verdict == HARDWARE_PARTLY)
     finding_set(host, HARDWARE_LIVE, HARDWARE_PARTLY, device->advice,
                 "'lbr live' can read the stack, and neither stop it nor switch it on");
+  else if (host->findings[HARDWARE_LBR].verdict == HARDWARE_NO)
+    finding_set(host, HARDWARE_LIVE, HARDWARE_PERHAPS, "try it: lbr live --arm",
+                "the registers can be read, but nothing says that they record");
   else
     finding_set(host, HARDWARE_LIVE, HARDWARE_YES, "", "'lbr live' can read %u %s, and switch recording on",
                 lb_cpu_depth(&row.cpu), lb_cpu_depth(&row.cpu) == 1 ? "record" : "entries");

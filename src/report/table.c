@@ -39,6 +39,12 @@ static void put_fields(struct printer *printer, enum lb_register id, uint64_t va
   }
 }
 
+/* Letters of the longest name: IA32_PERF_CAPABILITIES, where it is shown. */
+static int head_width(const struct printer *printer)
+{
+  return printer->options.live ? 22 : 20;
+}
+
 static void put_registers(struct printer *printer)
 {
   static const enum lb_register shown[] = {LB_REG_PERF_CAPABILITIES, LB_REG_DEBUGCTL, LB_REG_LBR_SELECT,
@@ -52,7 +58,7 @@ static void put_registers(struct printer *printer)
     if (!printer_register(printer, shown[i], &value))
       continue;
     lb_cpu_register_name(printer->cpu, shown[i], 0, name, sizeof(name));
-    printer_put(printer, "  %-20s 0x%llx", name, (unsigned long long)value);
+    printer_put(printer, "  %-*s 0x%llx", head_width(printer), name, (unsigned long long)value);
     put_fields(printer, shown[i], value);
     printer_put(printer, "\n");
   }
@@ -64,7 +70,7 @@ static void put_ler(struct printer *printer)
 
   if (lb_recorder_ler(printer->recorder, &ler) < 0)
     return;
-  printer_put(printer, "  %-20s ", "last exception");
+  printer_put(printer, "  %-*s ", head_width(printer), "last exception");
   if (ler.is_empty) {
     printer_put(printer, "empty\n");
     return;
@@ -81,7 +87,7 @@ static void put_pair(struct printer *printer)
 
   if (!printer->options.live || !printer_pair(printer, &from, &to))
     return;
-  printer_put(printer, "  %-20s ", "last branch");
+  printer_put(printer, "  %-*s ", head_width(printer), "last branch");
   put_address(printer, from);
   printer_put(printer, " -> ");
   put_address(printer, to);

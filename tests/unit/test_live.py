@@ -278,7 +278,7 @@ def test_windbg(root):
                 "MSR_LASTBRANCH_1 (from): [fffff80095c66d7e] bMISPRED 1"]
     verdict("windbg, as the book has it", lines[2:14] == expected, lines[:16])
     table = processors.live("--no-symbols").stdout
-    verdict("table", "IA32_PERF_CAPABILITIES 0x33c5 LBR_FMT=5" in table and "2 of 32 records" in table, table)
+    verdict("table", "IA32_PERF_CAPABILITIES 0x33c5 LBR_FMT=5" in table and "IA32_DEBUGCTL          0x1 LBR" in table and "2 of 32 records" in table, table)
 
 
 def test_names(root):
