@@ -40,7 +40,7 @@ struct machine {
   struct leaf leaves[12];
   struct file files[8];
   int msr_error; /* of opening the device; 0: the registers below can be read, others fault */
-  struct msr msrs[4];
+  struct msr msrs[5];
   int perf[4]; /* answers by enum hardware_event */
   uint32_t bts_pmu;
   int step_error;
@@ -401,6 +401,32 @@ static void test_msr_device(void **state)
   assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "faults", "");
 }
 
+/* Whether 'lbr live' can do something: the device, the first register of the stack, and what says that it records. */
+static void test_live(void **state)
+{
+  struct machine machine = skylake();
+  struct hardware_host host = probe(&machine);
+
+  (void)state;
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_NO, "reading register 0x680 faults", "");
+  machine.msrs[3] = (struct msr){0x680, 0};
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_YES, "can read 32 entries, and switch recording on", "");
+  machine.files[4].text = "off\n";
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_PARTLY, "neither stop it nor switch it on", "echo on");
+  machine.msr_error = -EACCES;
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_NO, "needs the msr device", "");
+  machine = zen4_guest();
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_NO, "the hypervisor hides them", "bare machine");
+  machine = stranger();
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_NO, "not in the catalogue", "--cpu");
+  assert_finding(&host, HARDWARE_SOFTWARE, HARDWARE_YES, "'lbr record'", "");
+}
+
 static void test_bts_fused_off(void **state)
 {
   struct machine machine = skylake();
@@ -558,6 +584,7 @@ int main(void)
     cmocka_unit_test(test_paranoid),
     cmocka_unit_test(test_perf_without_branch_stack),
     cmocka_unit_test(test_msr_device),
+    cmocka_unit_test(test_live),
     cmocka_unit_test(test_bts_fused_off),
     cmocka_unit_test(test_skylake_guest),
     cmocka_unit_test(test_zen4_bare),

@@ -191,6 +191,42 @@ static void test_limits(void **state)
   symbol_cache_free(cache);
 }
 
+/* ---- the text of /proc/PID/maps ---- */
+
+static void test_maps(void **state)
+{
+  static const char text[] =
+    "00400000-00452000 r-xp 00001000 08:02 173521                             /usr/bin/dbus-daemon\n"
+    "00651000-00652000 r--p 00051000 08:02 173521                             /usr/bin/dbus-daemon\n"
+    "35b1800000-35b1820000 r-xp 00000000 08:02 135522                         /lib/a name with  blanks.so\n"
+    "7f0000000000-7f0000001000 r-xp 00000000 00:00 0 \n"
+    "7f0000002000-7f0000003000 r-xp 00000000 00:05 12                         /memfd:code (deleted)\n"
+    "7f0000004000-7f0000005000 r-xp 00000000 08:02 9                          relative\n"
+    "7f0000007000-7f0000006000 r-xp 00000000 08:02 9                          /backwards\n"
+    "nonsense\n"
+    "7fff00000000-7fff00002000 r-xp 00000000 00:00 0                          [vdso]\n"
+    "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+    "7fff10000000-7fff10001000 r-xp 00000000 08:02 7                          /last, without end of line";
+  struct symbol_cache *cache = cache_make();
+  struct symbol_space *space = space_make(cache);
+
+  (void)state;
+  assert_int_equal(symbol_space_add_maps(space, text, sizeof(text) - 1, "/no/such/root"), 0);
+  assert_at(space, 0x400010, "/no/such/root/usr/bin/dbus-daemon", 0x1010);
+  assert_nothing(space, 0x651000); /* not code */
+  assert_at(space, UINT64_C(0x35b1800004), "/no/such/root/lib/a name with  blanks.so", 4);
+  assert_nothing(space, UINT64_C(0x7f0000000000));
+  assert_nothing(space, UINT64_C(0x7f0000002000));
+  assert_nothing(space, UINT64_C(0x7f0000004000));
+  assert_nothing(space, UINT64_C(0x7f0000006000));
+  assert_at(space, UINT64_C(0x7fff00000123), "[vdso]", 0x123);
+  assert_nothing(space, UINT64_C(0xffffffffff600000));
+  assert_at(space, UINT64_C(0x7fff10000000), "/no/such/root/last, without end of line", 0);
+  assert_int_equal(symbol_space_add_maps(space, "", 0, ""), 0);
+  symbol_space_free(space);
+  symbol_cache_free(cache);
+}
+
 /* ---- this process ---- */
 
 static void maps_read(struct symbol_space *space)
@@ -371,9 +407,9 @@ static void test_bad_files(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_few),      cmocka_unit_test(test_ends),      cmocka_unit_test(test_many),
-    cmocka_unit_test(test_limits),   cmocka_unit_test(test_self),      cmocka_unit_test(test_vdso),
-    cmocka_unit_test(test_build_id), cmocka_unit_test(test_bad_files),
+    cmocka_unit_test(test_few),    cmocka_unit_test(test_ends),     cmocka_unit_test(test_many),
+    cmocka_unit_test(test_limits), cmocka_unit_test(test_maps),     cmocka_unit_test(test_self),
+    cmocka_unit_test(test_vdso),   cmocka_unit_test(test_build_id), cmocka_unit_test(test_bad_files),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
