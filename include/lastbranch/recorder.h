@@ -200,7 +200,7 @@ enum lb_msr_answer lb_recorder_wrmsr(struct lb_recorder *recorder, uint32_t msr,
  * come before the entries, which lie by them. Bits that the unit has no place for are dropped. Returns LB_MSR_OK;
  * LB_MSR_GP for other registers of the machinery, entries beyond the depth, and a depth that this CPU does not have;
  * LB_MSR_FOREIGN as above. Nothing has changed then. */
-enum lb_msr_answer lb_recorder_setmsr(struct lb_recorder *recorder, uint32_t msr, uint64_t value);
+enum lb_msr_answer lb_recorder_put(struct lb_recorder *recorder, uint32_t msr, uint64_t value);
 
 /* ---- what happens in the processor ---- */
 

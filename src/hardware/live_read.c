@@ -243,12 +243,12 @@ static void raw_load(const struct hardware_live *live, const struct raw *raw, co
   lb_recorder_init(recorder, cpu, NULL, 0);
   lb_recorder_long_mode(recorder, lb_cpu_has(cpu, LB_FEATURE_LONG_MODE));
   for (unsigned i = 0; i < raw->count; i++)
-    lb_recorder_setmsr(recorder, raw->values[i].msr, raw->values[i].value);
-  lb_recorder_setmsr(recorder, lb_cpu_register(cpu, LB_REG_DEBUGCTL).first, controls->debugctl);
+    lb_recorder_put(recorder, raw->values[i].msr, raw->values[i].value);
+  lb_recorder_put(recorder, lb_cpu_register(cpu, LB_REG_DEBUGCTL).first, controls->debugctl);
   if (live_has(live, LB_REG_LBR_CTL))
-    lb_recorder_setmsr(recorder, lb_cpu_register(cpu, LB_REG_LBR_CTL).first, controls->ctl);
+    lb_recorder_put(recorder, lb_cpu_register(cpu, LB_REG_LBR_CTL).first, controls->ctl);
   if (lb_cpu_has(cpu, LB_FEATURE_LBR_V2))
-    lb_recorder_setmsr(recorder, lb_cpu_register(cpu, LB_REG_AMD_DBG_EXTN_CFG).first, controls->extn);
+    lb_recorder_put(recorder, lb_cpu_register(cpu, LB_REG_AMD_DBG_EXTN_CFG).first, controls->extn);
 }
 
 int hardware_live_read(struct hardware_live *live, bool keeps_running, struct lb_recorder *ret_recorder,

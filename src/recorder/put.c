@@ -6,7 +6,7 @@
 #include "recorder/unit.h"
 
 /* An entry as the register of this number shows it. */
-static void set_entry(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
+static void put_entry(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   unsigned index = r->cpu->lbr->is_newest_first ? lbr_index(r, number) : number;
   struct lb_slot *slot = &r->entries[index];
@@ -29,7 +29,7 @@ static void set_entry(struct lb_recorder *r, unsigned id, unsigned number, uint6
 }
 
 /* Zen 3: the number of the next entry stands where others have a TOS. */
-static void set_extn(struct lb_recorder *r, uint64_t value)
+static void put_extn(struct lb_recorder *r, uint64_t value)
 {
   r->lbr.extn = value;
   if (!lb_cpu_has(r->cpu, LB_FEATURE_BRS))
@@ -38,7 +38,7 @@ static void set_extn(struct lb_recorder *r, uint64_t value)
   lbr_set_tos(r, (next ? next : r->depth) - 1);
 }
 
-static bool set_depth(struct lb_recorder *r, uint64_t value)
+static bool put_depth(struct lb_recorder *r, uint64_t value)
 {
   if (value == 0 || value > lb_cpu_depth(r->cpu))
     return false;
@@ -47,7 +47,7 @@ static bool set_depth(struct lb_recorder *r, uint64_t value)
   return true;
 }
 
-static bool set_register(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
+static bool put_register(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   switch (id) {
   case LB_REG_DEBUGCTL:
@@ -63,7 +63,7 @@ static bool set_register(struct lb_recorder *r, unsigned id, unsigned number, ui
   case LB_REG_LBR_FROM:
   case LB_REG_LBR_TO:
   case LB_REG_LBR_INFO:
-    set_entry(r, id, number, value);
+    put_entry(r, id, number, value);
     break;
   case LB_REG_LAST_FROM: /* else a mirror of the newest entry */
     r->lbr.last.from = value;
@@ -84,9 +84,9 @@ static bool set_register(struct lb_recorder *r, unsigned id, unsigned number, ui
     r->lbr.ctl = value;
     break;
   case LB_REG_LBR_DEPTH:
-    return set_depth(r, value);
+    return put_depth(r, value);
   case LB_REG_AMD_DBG_EXTN_CFG:
-    set_extn(r, value);
+    put_extn(r, value);
     break;
   case LB_REG_GLOBAL_STATUS:
   case LB_REG_AMD_GLOBAL_STATUS:
@@ -98,14 +98,14 @@ static bool set_register(struct lb_recorder *r, unsigned id, unsigned number, ui
   return true;
 }
 
-enum lb_msr_answer lb_recorder_setmsr(struct lb_recorder *r, uint32_t msr, uint64_t value)
+enum lb_msr_answer lb_recorder_put(struct lb_recorder *r, uint32_t msr, uint64_t value)
 {
   unsigned number;
   int id = lb_cpu_register_at(r->cpu, msr, &number);
   if (id < 0)
     return LB_MSR_FOREIGN;
   bool is_entry = id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO || id == LB_REG_LBR_INFO || id == LB_REG_LBR;
-  if ((is_entry && number >= r->depth) || !set_register(r, (unsigned)id, number, value))
+  if ((is_entry && number >= r->depth) || !put_register(r, (unsigned)id, number, value))
     return LB_MSR_GP;
   unit_update(r);
   return LB_MSR_OK;
