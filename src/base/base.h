@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every folder may use and what knows nothing of x86: numbers as people write them, strings and arrays that grow,
- * UTF-8, numbers in little-endian bytes, and the distance between two words for "did you mean". lb_strerror and the
- * names of branch kinds are implemented here too; their contracts stand in lastbranch/error.h and lastbranch/branch.h.
+ * UTF-8, numbers in little-endian bytes, state to and from bytes, checksums, and the distance between two words for
+ * "did you mean". lb_strerror and the names of branch kinds are implemented here too; their contracts stand in
+ * lastbranch/error.h and lastbranch/branch.h.
  *
  * LB_VERSION, a string such as "0.1.0", comes from the build.
  */
@@ -93,5 +94,58 @@ static inline void bytes_put_u64(void *bytes, uint64_t value)
   value = htole64(value);
   memcpy(bytes, &value, sizeof(value));
 }
+
+/* ---- state to and from bytes ---- */
+
+/* One walk over the state of something serves both ways: a function names every field once, and the archive writes them
+ * one behind the other, little-endian and without gaps, or reads and checks them. What is read may be forged: a field
+ * that may not have every value is named with its most. Nothing is allocated. */
+struct archive {
+  uint8_t *to;         /* writing: at most `size` bytes; what does not fit is counted only */
+  const uint8_t *from; /* reading; NULL: writing */
+  size_t size;
+  size_t at;
+  int error; /* of reading, the first one: LB_E_TRUNCATED, LB_E_DAMAGED. From then on nothing is changed any more */
+};
+
+static inline struct archive archive_writer(void *bytes, size_t size)
+{
+  return (struct archive){.to = (uint8_t *)bytes, .size = size};
+}
+
+/* `bytes` must not be NULL. */
+static inline struct archive archive_reader(const void *bytes, size_t size)
+{
+  return (struct archive){.from = (const uint8_t *)bytes, .size = size};
+}
+
+static inline int archive_is_reading(const struct archive *archive)
+{
+  return archive->from != NULL;
+}
+
+/* What was read cannot be. */
+void archive_refuse(struct archive *archive);
+
+/* The end: returns 0, or the error; LB_E_DAMAGED when not all was read. */
+int archive_end(struct archive *archive);
+
+void archive_bytes(struct archive *archive, void *bytes, size_t size);
+void archive_number(struct archive *archive, void *place, size_t size, uint64_t most);
+void archive_numbers(struct archive *archive, void *places, size_t size, size_t count, uint64_t most);
+
+/* A number of any type (structs and pointers do not compile), one up to `most`, and arrays of such. A bool has most 1.
+ */
+#define archive_value(archive, place) archive_most(archive, place, UINT64_MAX)
+#define archive_most(archive, place, most)                                                                             \
+  archive_number(archive, place, 0 * sizeof(*(place) | 0) + sizeof(*(place)), most)
+#define archive_flag(archive, place) archive_most(archive, place, 1)
+#define archive_array(archive, places) archive_array_most(archive, places, UINT64_MAX)
+#define archive_array_most(archive, places, most)                                                                      \
+  archive_numbers(archive, places, 0 * sizeof((places)[0] | 0) + sizeof((places)[0]),                                  \
+                  sizeof(places) / sizeof((places)[0]), most)
+
+/* CRC-32C (Castagnoli): goes on from `sum`, which is 0 at the start. */
+uint32_t checksum_add(uint32_t sum, const void *bytes, size_t size);
 
 #endif

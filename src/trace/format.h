@@ -76,10 +76,6 @@ static inline bool chunk_has_position(unsigned type)
   return type == CHUNK_BRANCHES || type == CHUNK_ENTRIES || type == CHUNK_GAP;
 }
 
-/* ---- checksum: CRC-32C ---- */
-
-uint32_t checksum_add(uint32_t sum, const void *bytes, size_t size); /* begins with 0 */
-
 /* ---- numbers inside a chunk ---- */
 
 #define VARINT_MAX 10u /* bytes of the longest */
