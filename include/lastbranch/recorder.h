@@ -184,6 +184,15 @@ int lb_recorder_init(struct lb_recorder *recorder, const struct lb_cpu *cpu, con
  * need one lock, and both must live as long as either is used. */
 void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other);
 
+/* The state as bytes, for a file or another process; within one, a copy of the struct is a snapshot. Writes at most
+ * `size` of them and returns how many there are: a call with a size of 0 tells. */
+size_t lb_recorder_save(const struct lb_recorder *recorder, void *bytes, size_t size);
+
+/* Takes the state from such bytes, which may be forged, into a recorder that lb_recorder_init made of the same CPU with
+ * the same options; callbacks and sibling stay. Returns 0; LB_E_TRUNCATED, or LB_E_DAMAGED for what no such recorder
+ * can have saved: the recorder is then as it was. */
+int lb_recorder_load(struct lb_recorder *recorder, const void *bytes, size_t size);
+
 /* ---- RDMSR and WRMSR ---- */
 
 enum lb_msr_answer {

@@ -158,6 +158,10 @@ static inline uint64_t unit_mask(unsigned bits)
 /* recorder.c: after any change of control state */
 void unit_update(struct lb_recorder *r);
 
+/* save.c: every field that is state and not worked out from others */
+struct archive;
+void unit_archive(struct archive *archive, struct lb_recorder *r);
+
 /* lbr.c */
 bool lbr_is_on(const struct lb_recorder *r);
 void lbr_filter(struct lb_recorder *r); /* recomputes which kinds the stack takes */
