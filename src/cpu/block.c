@@ -17,14 +17,7 @@
 
 #define ARENA_SIZE (UINT64_C(96) << 20)
 #define HASH_SIZE 65536u
-#define FETCH_SIZE 256u
 #define NO_PAGE UINT64_MAX
-
-/* Where a linear page of code lies. */
-struct fetch {
-  uint64_t linear; /* bit 0: supervisor or user; bit 1: no entry */
-  uint64_t physical;
-};
 
 struct block_cache {
   uint8_t *arena;
@@ -69,6 +62,11 @@ void block_cache_free(struct block_cache *cache)
 }
 
 /* ---- finding ---- */
+
+struct fetch *block_fetches(struct cpu *cpu)
+{
+  return cpu->blocks->fetches;
+}
 
 static struct fetch *fetch_entry(struct cpu *cpu, uint64_t page)
 {

@@ -70,6 +70,14 @@ void block_flush(struct cpu *cpu);
 /* Forget only where fetches go. */
 void block_flush_fetches(struct cpu *cpu);
 
+/* Where linear pages of code lie, as fetching found it; for save.c. */
+#define FETCH_SIZE 256u
+struct fetch {
+  uint64_t linear; /* bit 0: supervisor or user; bit 1: no entry */
+  uint64_t physical;
+};
+struct fetch *block_fetches(struct cpu *cpu);
+
 /* True when the instruction's block was forgotten while it runs: its own bytes may be others now. */
 bool block_is_forgotten(const struct insn *insn);
 

@@ -354,6 +354,14 @@ int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_
             struct cpu **ret_cpu);
 void cpu_free(struct cpu *cpu);
 
+/* The processor's state as bytes, its recorder, predictor and cached translations included, between two runs: writes at
+ * most `size` of them and returns how many there are. cpu_load takes such bytes, which may be forged, into a processor
+ * that was just made by the same cpu_new, after its memory was filled; RAM, lines and time of the rest of the machine
+ * are the caller's. What was decoded is decoded anew. Returns 0; LB_E_TRUNCATED; LB_E_DAMAGED; LB_E_OTHER_HOST when the
+ * processor has other instructions on this host. After a failure it may only be freed. */
+size_t cpu_save(struct cpu *cpu, void *bytes, size_t size);
+int cpu_load(struct cpu *cpu, const void *bytes, size_t size);
+
 /* Power-on, or RESET# when `is_warm`. */
 void cpu_reset(struct cpu *cpu, bool is_warm);
 

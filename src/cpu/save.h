@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fields of a processor that are state, one by one. save.c; the tests look whether one was forgotten.
+ */
+#ifndef CPU_SAVE_H
+#define CPU_SAVE_H
+
+#include "base/base.h"
+#include "cpu/cpu.h"
+
+void predictor_archive(struct archive *archive, struct predictor *predictor);
+/* All but flags, recorder, predictor and time. */
+void registers_archive(struct archive *archive, struct cpu *cpu);
+void clock_archive(struct archive *archive, struct cpu *cpu);
+
+#endif
