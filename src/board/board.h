@@ -63,6 +63,13 @@ int board_new(const struct board_config *config, const struct board_host *host, 
 void board_free(struct board *board);
 void board_reset(struct board *board);
 
+/* The state of all devices as bytes: writes at most `size` of them and returns how many there are. board_load takes
+ * such bytes, which may be forged, into a board that was made with the same configuration; host.a20 is called, nothing
+ * else. Returns 0, LB_E_TRUNCATED or LB_E_DAMAGED: the board may then only be freed. */
+size_t board_save(struct board *board, void *bytes, size_t size);
+int board_load(struct board *board, const void *bytes, size_t size);
+bool board_intr(const struct board *board); /* INTR as the host was told */
+
 /* Ports of 1, 2 or 4 bytes. Nobody there: all ones. */
 uint32_t board_in(struct board *board, uint16_t port, unsigned size);
 void board_out(struct board *board, uint16_t port, unsigned size, uint32_t value);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fields of each device that are state, one by one. save.c; the tests look whether one was forgotten.
+ */
+#ifndef BOARD_SAVE_H
+#define BOARD_SAVE_H
+
+#include "base/base.h"
+#include "board/state.h"
+
+/* Everything but the configuration, the host and the table of ports. */
+void board_archive(struct archive *archive, struct board *board);
+
+#endif
