@@ -62,16 +62,15 @@ static int machine_init_board(struct machine *m)
   return board_new(&config, &host, &m->board);
 }
 
-static int machine_init(struct machine *m, const struct machine_config *config)
+int machine_assemble(struct machine *machine)
 {
-  struct cpu_bus bus = bus_of_machine(m);
-  int r = machine_init_drives(m, config);
+  struct cpu_bus bus = bus_of_machine(machine);
+  const struct machine_config *config = &machine->config;
+  int r = machine_init_memory(machine);
   if (r >= 0)
-    r = machine_init_memory(m);
+    r = cpu_new(config->model, &machine->memory, &bus, config->recorder_options, &machine->cpu);
   if (r >= 0)
-    r = cpu_new(config->model, &m->memory, &bus, config->recorder_options, &m->cpu);
-  if (r >= 0)
-    r = machine_init_board(m);
+    r = machine_init_board(machine);
   return r;
 }
 
@@ -84,7 +83,9 @@ int machine_new(const struct machine_config *config, const struct machine_host *
     m->host = *host;
   m->config = *config;
   m->config.floppy = m->config.disk = (struct machine_image){0};
-  int r = machine_init(m, config);
+  int r = machine_init_drives(m, config);
+  if (r >= 0)
+    r = machine_assemble(m);
   if (r < 0) {
     machine_free(m);
     return r;
@@ -141,6 +142,16 @@ struct cpu *machine_cpu(struct machine *machine)
 struct memory *machine_memory(struct machine *machine)
 {
   return &machine->memory;
+}
+
+const struct machine_config *machine_config(const struct machine *machine)
+{
+  return &machine->config;
+}
+
+struct machine_image machine_kernel(const struct machine *machine)
+{
+  return machine->start.kind == START_KERNEL ? machine->start.image : (struct machine_image){0};
 }
 
 uint64_t machine_time(const struct machine *machine)

@@ -28,6 +28,7 @@ struct machine_image {
   size_t size;
 };
 
+/* What a machine is made of. */
 struct machine_config {
   const struct lb_cpu *model;
   uint64_t ram;              /* bytes; 0: 128 MiB */
@@ -61,6 +62,18 @@ int machine_load_kernel(struct machine *machine, const struct machine_image *ker
  * in flat 32-bit protected mode. Returns 0, -ENOMEM, LB_E_BAD_IMAGE for no bytes, or LB_E_TOO_BIG when it does not lie
  * in RAM that is the guest's. */
 int machine_load_flat(struct machine *machine, const struct machine_image *image, uint64_t address);
+
+/* ---- from a file ---- */
+
+typedef int machine_writer(void *data, const void *bytes, size_t size); /* >= 0, or negative: it is not called again */
+
+/* The whole machine as bytes (doc/machine-format.md), between two runs. A machine that is restored from them goes on as
+ * this one would. Returns 0, -ENOMEM, or what the writer returned. */
+int machine_save(struct machine *machine, machine_writer *write, void *data);
+/* Makes a machine from such bytes, which may be forged. Returns 0; LB_E_NOT_MACHINE; LB_E_MACHINE_VERSION;
+ * LB_E_TRUNCATED; LB_E_DAMAGED; LB_E_NO_CPU, LB_E_NO_UNIT when its CPU is not in the catalogue; LB_E_OTHER_HOST;
+ * -ENOMEM. */
+int machine_restore(const void *bytes, size_t size, const struct machine_host *host, struct machine **ret_machine);
 
 /* ---- running ---- */
 
@@ -104,6 +117,8 @@ const char *machine_stop_reason(const struct machine *machine); /* of SHUTDOWN a
 
 struct cpu *machine_cpu(struct machine *machine);
 struct memory *machine_memory(struct machine *machine);
+const struct machine_config *machine_config(const struct machine *machine); /* `ram` is 0 for the default; no images */
+struct machine_image machine_kernel(const struct machine *machine);         /* that it was started with; or no bytes */
 
 /* A key by its set-1 scan code bytes; characters of US keyboards by machine_type. False: the buffer is full. */
 bool machine_key(struct machine *machine, uint8_t code);

@@ -75,6 +75,7 @@ struct machine {
   struct idle idle;
   uint64_t tables;     /* where ACPI's tables begin: the end of the guest's low memory */
   uint64_t wait_until; /* INT 15h AH=86h */
+  uint64_t skip_until; /* the last run ended while the guest waited for this time; 0: it did not */
   uint16_t key_wait;   /* in the ROM: behind the HLT that waits for a key */
 };
 
@@ -94,6 +95,8 @@ struct board_disk drive_as_board_disk(const struct drive *drive);
 
 /* ---- machine.c ---- */
 
+/* Memory, processor and board, as `config` and the drives say. Returns as machine_new. */
+int machine_assemble(struct machine *machine);
 /* RESET#, or power-on: processor, board, firmware. What it starts with is not yet in place. */
 void machine_power_on(struct machine *machine, bool is_warm);
 /* Is all of [address, address + size) RAM that belongs to the guest at the start? */

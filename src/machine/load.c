@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading a saved machine. The bytes are hostile: first all checksums are looked at, then the machine is made as its
+ * plan says and filled section by section; whatever does not fit ends it, and nothing of it is left. See save.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "machine/firmware.h"
+#include "machine/save.h"
+
+struct sections {
+  struct machine_image at[SAVE_SECTIONS];
+};
+
+/* ---- checksums ---- */
+
+static int head_check(const uint8_t *bytes, size_t size)
+{
+  if (size < SAVE_MAGIC_SIZE || memcmp(bytes, SAVE_MAGIC, SAVE_MAGIC_SIZE) != 0)
+    return size && size < SAVE_MAGIC_SIZE && !memcmp(bytes, SAVE_MAGIC, size) ? LB_E_TRUNCATED : LB_E_NOT_MACHINE;
+  if (size < SAVE_HEAD_SIZE)
+    return LB_E_TRUNCATED;
+  if (bytes_get_u32(bytes + 12) != checksum_add(0, bytes, 12))
+    return LB_E_DAMAGED;
+  return bytes_get_u32(bytes + 8) == SAVE_VERSION ? 0 : LB_E_MACHINE_VERSION;
+}
+
+static int section_find(const uint8_t *bytes, size_t size, size_t *at, enum save_section section,
+                        struct machine_image *ret_contents)
+{
+  const uint8_t *head = bytes + *at;
+  if (size - *at < SAVE_SECTION_SIZE)
+    return LB_E_TRUNCATED;
+  if (bytes_get_u32(head + 20) != checksum_add(0, head, 20) || memcmp(head, save_names[section], SAVE_NAME_SIZE) != 0)
+    return LB_E_DAMAGED;
+  uint64_t length = bytes_get_u64(head + 8);
+  *at += SAVE_SECTION_SIZE;
+  if (length > size - *at)
+    return LB_E_TRUNCATED;
+  *ret_contents = (struct machine_image){bytes + *at, (size_t)length};
+  *at += (size_t)length;
+  return bytes_get_u32(head + 16) == checksum_add(0, ret_contents->bytes, ret_contents->size) ? 0 : LB_E_DAMAGED;
+}
+
+static int sections_find(const uint8_t *bytes, size_t size, struct sections *ret_sections)
+{
+  size_t at = SAVE_HEAD_SIZE, end = at;
+  int error = head_check(bytes, size);
+  for (unsigned i = 0; error >= 0 && i < SAVE_SECTIONS; i++) {
+    end = at;
+    error = section_find(bytes, size, &at, (enum save_section)i, &ret_sections->at[i]);
+  }
+  if (error < 0)
+    return error;
+  const struct machine_image *last = &ret_sections->at[SAVE_END];
+  bool is_whole = at == size && last->size == 4 && bytes_get_u32(last->bytes) == checksum_add(0, bytes, end);
+  return is_whole ? 0 : LB_E_DAMAGED;
+}
+
+/* ---- filling ---- */
+
+static int pages_load(const struct machine_image *contents, uint8_t *to, uint64_t size)
+{
+  const uint8_t *at = contents->bytes, *end = at + contents->size;
+  uint64_t pages = (size + SPARSE_PAGE - 1) / SPARSE_PAGE, next = 0;
+  while (at < end) {
+    if (end - at < 8)
+      return LB_E_DAMAGED;
+    uint64_t page = bytes_get_u64(at);
+    if (page < next || page >= pages || (size_t)(end - at) - 8 < sparse_size(size, page))
+      return LB_E_DAMAGED;
+    memcpy(to + page * SPARSE_PAGE, at + 8, sparse_size(size, page));
+    at += 8 + sparse_size(size, page);
+    next = page + 1;
+  }
+  return 0;
+}
+
+static int drive_load(struct drive *drive, const struct drive *plan, const struct machine_image *contents)
+{
+  if (plan->size == 0)
+    return contents->size ? LB_E_DAMAGED : 0;
+  *drive = *plan;
+  drive->bytes = calloc(1, plan->size);
+  return drive->bytes ? pages_load(contents, drive->bytes, drive->size) : -ENOMEM;
+}
+
+static int start_load(struct machine *m, const struct machine_image *contents)
+{
+  struct archive archive = archive_reader(contents->bytes, contents->size);
+  start_archive(&archive, &m->start);
+  int error = archive_end(&archive);
+  if (error >= 0 && m->start.kind == START_FLAT && !machine_is_free(m, m->start.address, m->start.image.size))
+    error = LB_E_DAMAGED;
+  return error;
+}
+
+/* The plan comes first, then the machine's own fields. */
+static int plan_load(const struct machine_image *contents, struct save_plan *plan, struct archive *ret_rest)
+{
+  *ret_rest = archive_reader(contents->bytes, contents->size);
+  plan_archive(ret_rest, plan);
+  return ret_rest->error;
+}
+
+/* Devices say what INTR is; the processor must have heard the same. Devices before the processor: opening A20 makes it
+ * forget translations. */
+static int parts_load(struct machine *m, const struct sections *sections)
+{
+  const struct machine_image *board = &sections->at[SAVE_BOARD], *cpu = &sections->at[SAVE_CPU];
+  int error = pages_load(&sections->at[SAVE_MEMORY], m->memory.ram, m->memory.size);
+  if (error >= 0)
+    error = board_load(m->board, board->bytes, board->size);
+  if (error >= 0)
+    error = cpu_load(m->cpu, cpu->bytes, cpu->size);
+  if (error >= 0 && board_intr(m->board) != !!(m->cpu->lines & 1u << CPU_LINE_INTR))
+    error = LB_E_DAMAGED;
+  return error;
+}
+
+static int machine_fill(struct machine *m, const struct sections *sections)
+{
+  struct save_plan plan = {0};
+  struct archive rest;
+  int error = plan_load(&sections->at[SAVE_MACHINE], &plan, &rest);
+  if (error >= 0)
+    error = lb_cpu_find(plan.cpu, &m->config.model);
+  if (error >= 0)
+    error = drive_load(&m->floppy, &plan.floppy, &sections->at[SAVE_FLOPPY]);
+  if (error >= 0)
+    error = drive_load(&m->disk, &plan.disk, &sections->at[SAVE_DISK]);
+  if (error < 0)
+    return error;
+  m->config.ram = plan.ram;
+  m->config.recorder_options = plan.recorder_options;
+  m->config.has_test_device = plan.has_test_device;
+  m->config.wall_clock = plan.wall_clock;
+  error = machine_assemble(m);
+  if (error >= 0)
+    error = parts_load(m, sections);
+  if (error >= 0)
+    error = start_load(m, &sections->at[SAVE_START]);
+  machine_archive(&rest, m);
+  m->config.predictor = error >= 0 ? (enum predictor_kind)m->cpu->predictor.kind : PREDICTOR_NONE;
+  return error >= 0 ? archive_end(&rest) : error;
+}
+
+int machine_restore(const void *bytes, size_t size, const struct machine_host *host, struct machine **ret_machine)
+{
+  struct sections sections;
+  int error = sections_find(bytes, size, &sections);
+  if (error < 0)
+    return error;
+  struct machine *m = calloc(1, sizeof(*m));
+  if (!m)
+    return -ENOMEM;
+  if (host)
+    m->host = *host;
+  error = machine_fill(m, &sections);
+  if (error < 0) {
+    machine_free(m);
+    return error;
+  }
+  *ret_machine = m;
+  return 0;
+}
