@@ -185,9 +185,8 @@ static int flat_load(struct machine_session *session, const struct files *files)
   return r;
 }
 
-static int session_make(struct machine_session *session, const struct files *files)
+static int session_make(struct machine_session *session, struct machine_arguments *arguments, const struct files *files)
 {
-  const struct machine_arguments *arguments = session->arguments;
   struct machine_config config = {
     .model = arguments->cpu,
     .ram = arguments->ram,
@@ -199,8 +198,11 @@ static int session_make(struct machine_session *session, const struct files *fil
   };
   struct machine_host host = {
     .data = session, .serial = hear_serial, .debug = hear_serial, .bus = session->bus ? hear_bus : NULL};
-  int r = machine_new(&config, &host, &session->machine);
+  int r;
 
+  if (arguments->load)
+    return session_load(session, arguments, &host);
+  r = machine_new(&config, &host, &session->machine);
   if (r < 0)
     return new_complain(arguments, r);
   if (files->kernel.bytes)
@@ -242,6 +244,10 @@ static int outputs_open(struct machine_session *session)
   bool is_json = arguments->is_json || arguments->format == REPORT_JSON;
   bool is_default = !arguments->serial && !is_json && session->screen != SCREEN_LIVE;
 
+  if (arguments->save && !strcmp(arguments->save, "-")) {
+    cli_error("--save wants a file: standard output is the guest's");
+    return -EINVAL;
+  }
   if (arguments->bus && output_open(arguments->bus, &session->bus) < 0)
     return -EIO;
   session->reads_stdin = is_stdio;
@@ -328,6 +334,8 @@ static int session_run_and_show(struct machine_session *session)
   if (session->end == END_SHUTDOWN || session->end == END_UNIMPLEMENTED)
     session_print_death(session);
   status = session_status(session);
+  if (session->arguments->save && session_save(session) < 0 && status == CLI_OK)
+    status = CLI_FAILURE;
   return outputs_close(session) < 0 ? CLI_FAILURE : status;
 }
 
@@ -376,7 +384,7 @@ int cmd_machine(int argc, char **argv)
   if (status == CLI_OK) {
     status = CLI_FAILURE;
     if (files_open(&arguments, &files) >= 0 && symbols_open(session, &files) >= 0 && outputs_open(session) >= 0 &&
-        session_make(session, &files) >= 0 &&
+        session_make(session, &arguments, &files) >= 0 &&
         (!arguments.trace || machine_trace_open(session, &files.kernel, argc, argv) >= 0)) {
       session->report_symbols = (struct report_symbols){session->symbols, find_symbol};
       status = session_run_and_show(session);

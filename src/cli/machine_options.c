@@ -30,6 +30,8 @@ enum {
   KEY_BUS,
   KEY_PREDICTOR,
   KEY_TEST_DEVICE,
+  KEY_LOAD,
+  KEY_SAVE,
 };
 
 static const struct argp_option options[] = {
@@ -46,6 +48,7 @@ static const struct argp_option options[] = {
   {"append", KEY_APPEND, "STRING", 0, "The kernel's command line", 0},
   {"initrd", KEY_INITRD, "FILE", 0, "A module for the kernel, Linux's initrd; may be given several times", 0},
   {"flat", KEY_FLAT, "FILE@ADDRESS", 0, "Bytes at an address, started there", 0},
+  {"load", KEY_LOAD, "FILE", 0, "Nothing: a machine that --save has kept goes on", 0},
   {NULL, 0, NULL, 0, "What it is joined to:", 3},
   {"serial", KEY_SERIAL, "WHERE", 0, "Its serial line: stdio, none or a file", 0},
   {"screen", KEY_SCREEN, "MODE", 0, "Its screen: live, final (at the end), all (all of text memory) or none", 0},
@@ -57,6 +60,7 @@ static const struct argp_option options[] = {
   {"symbols", KEY_SYMBOLS, "FILE", 0, "Names of addresses: an ELF file or a map", 0},
   {"trace", KEY_TRACE, "FILE", 0, "Write every branch of the guest to a trace", 0},
   {"bus", KEY_BUS, "FILE", 0, "Write branch trace messages, a line each; - is standard output", 0},
+  {"save", KEY_SAVE, "FILE", 0, "Keep the whole machine at the end, for --load", 0},
   {"json", 'j', NULL, 0, "Print one JSON object at the end, nothing else", 0},
   {0},
 };
@@ -180,8 +184,10 @@ static void arguments_check(const struct machine_arguments *arguments, struct ar
   bool is_serial_stdio = a->serial && !strcmp(a->serial, "stdio"), is_bus_stdout = a->bus && !strcmp(a->bus, "-");
   unsigned starts = !!a->kernel + !!a->flat + !!a->image;
 
-  if (!starts && !a->floppy && !a->disk)
-    argp_error(state, "something to start is wanted: an image, --fda, --hda, --kernel or --flat");
+  if (a->load && (starts || a->floppy || a->disk || a->append || a->module_count))
+    argp_error(state, "--load goes on with what the machine was started with: no image, disk or kernel beside it");
+  if (!starts && !a->floppy && !a->disk && !a->load)
+    argp_error(state, "something to start is wanted: an image, --fda, --hda, --kernel, --flat or --load");
   if (a->kernel && a->flat)
     argp_error(state, "either --kernel or --flat");
   if ((a->append || a->module_count) && !a->kernel && !a->image)
@@ -212,6 +218,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     break;
   case KEY_PREDICTOR:
     arguments->predictor = (enum predictor_kind)word_option("predictor", argument, predictors, state);
+    arguments->names_predictor = true;
     break;
   case KEY_TEST_DEVICE:
     arguments->has_test_device = true;
@@ -258,6 +265,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_TRACE:
     arguments->trace = argument;
     break;
+  case KEY_LOAD:
+    arguments->load = argument;
+    break;
+  case KEY_SAVE:
+    arguments->save = argument;
+    break;
   case KEY_BUS:
     arguments->bus = argument;
     break;
@@ -295,7 +308,7 @@ void machine_arguments_read(struct machine_arguments *ret_arguments, int argc, c
 {
   *ret_arguments = (struct machine_arguments){.format = REPORT_TABLE};
   argp_parse(&machine_argp, argc, argv, 0, NULL, ret_arguments);
-  if (!ret_arguments->cpu)
+  if (!ret_arguments->cpu && !ret_arguments->load)
     ret_arguments->cpu = cli_option_cpu("skylake");
 }
 

@@ -28,9 +28,10 @@ enum machine_dump {
 #define MODULES_MAX 32 /* --initrd */
 
 struct machine_arguments {
-  const struct lb_cpu *cpu;
-  uint64_t ram; /* bytes; 0: the machine's own choice */
+  const struct lb_cpu *cpu; /* with --load NULL: not said */
+  uint64_t ram;             /* bytes; 0: the machine's own choice */
   enum predictor_kind predictor;
+  bool names_predictor; /* it was said */
   uint32_t recorder_options;
   bool has_test_device;
 
@@ -52,6 +53,7 @@ struct machine_arguments {
   enum report_format format;
   bool is_json;
   const char *symbols, *trace, *bus;
+  const char *load, *save; /* files with a machine */
 };
 
 /* Reads the command line; a mistake in it ends the program. */

@@ -100,6 +100,14 @@ int output_close(const char *name, FILE *file);
 int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, int argc, char **argv);
 int machine_trace_close(struct machine_session *session);
 
+/* ---- machine_save.c ---- */
+
+/* The machine comes from the file of --load; what the command line says of it must agree, and what it does not say is
+ * filled in. Returns 0, or negative after a complaint. */
+int session_load(struct machine_session *session, struct machine_arguments *arguments, const struct machine_host *host);
+/* It goes into the file of --save, if it can go on. Returns 0, or negative after a complaint. */
+int session_save(struct machine_session *session);
+
 /* ---- machine_run.c ---- */
 
 /* Runs the machine to the end of the run. */
