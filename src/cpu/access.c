@@ -172,8 +172,19 @@ static uint64_t load_pieces(struct cpu *cpu, const struct pieces *pieces, unsign
   return value;
 }
 
+/* What is written to a device may interrupt or change the next deadline: the run loop must look before the next
+ * instruction. */
+static void guard_devices(struct cpu *cpu, const struct pieces *pieces, unsigned size)
+{
+  bool is_memory = memory_at(cpu->memory, pieces->physical[0]) &&
+                   (pieces->first == size || memory_at(cpu->memory, pieces->physical[1]));
+  if (!is_memory)
+    fault_unless_alone(cpu);
+}
+
 static void store_pieces(struct cpu *cpu, const struct pieces *pieces, unsigned size, uint64_t value)
 {
+  guard_devices(cpu, pieces, size);
   if (pieces->first == size) {
     access_store_physical(cpu, pieces->physical[0], size, value);
     return;
@@ -188,6 +199,8 @@ uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, un
   check_alignment(cpu, linear, size);
   unsigned wants = privilege(cpu) | (to_modify ? PAGING_WRITE : 0);
   struct pieces pieces = translate_pieces(cpu, segment, linear, size, wants);
+  if (to_modify)
+    guard_devices(cpu, &pieces, size);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_READ);
   return load_pieces(cpu, &pieces, size);
@@ -268,6 +281,7 @@ void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void
     write_ram(cpu, pieces.physical[0], at, size, bytes);
     return;
   }
+  guard_devices(cpu, &pieces, size);
   for (unsigned i = 0; i < size; i++)
     access_store_physical(cpu, piece_at(&pieces, i), 1, ((const uint8_t *)bytes)[i]);
 }

@@ -281,6 +281,7 @@ struct cpu {
   bool had_tf;      /* TF was 1 when the instruction began */
   bool was_event;   /* the instruction ended in an interrupt handler: no single-step trap */
   bool is_kicked;
+  bool is_alone;       /* the next instruction is a block of its own: fault_unless_alone */
   uint32_t debug_due;  /* bits of DR6 for a #DB after this instruction */
   uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register; DR_ACCESS_POINTS: data points */
   uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */

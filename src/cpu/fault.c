@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "cpu/insn.h"
 #include "cpu/run.h"
 
 /* Vectors that push an error code: SDM vol. 3, table 6-1. */
@@ -19,6 +20,12 @@ _Noreturn void fault_raise(struct cpu *cpu, enum cpu_exception vector, uint32_t 
   cpu->fault.has_error = WITH_ERROR >> vector & 1;
   cpu->fault.error = error;
   longjmp(cpu->door, DOOR_FAULT);
+}
+
+void fault_unless_alone(struct cpu *cpu)
+{
+  if (cpu->at && cpu->at->left > 1 && !(cpu->mode & MODE_ONE))
+    longjmp(cpu->door, DOOR_ALONE);
 }
 
 _Noreturn void fault_unimplemented(struct cpu *cpu, const char *what)

@@ -42,6 +42,10 @@ _Noreturn static inline void fault_ud(struct cpu *cpu)
   fault_raise(cpu, EXCEPTION_UD, 0);
 }
 
+/* The instruction is about to do something that the run loop must look at right behind it, such as writing to a device:
+ * unless it is the last of its block, it starts again, as a block of its own. Nothing may be committed yet. */
+void fault_unless_alone(struct cpu *cpu);
+
 /* The instruction is one that this interpreter lacks although the CPU has it: ends the run. */
 _Noreturn void fault_unimplemented(struct cpu *cpu, const char *what);
 

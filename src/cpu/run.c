@@ -203,8 +203,9 @@ static void choose_tlb(struct cpu *cpu)
 
 static void choose_mode(struct cpu *cpu, uint8_t shadow)
 {
-  bool is_one = shadow || cpu->is_stepping || cpu->had_tf || cpu->dr_code || cpu->dr_access || cpu->progress_is_on ||
-                cpu->debug_due || cpu->budget < BLOCK_MAX;
+  bool is_one = shadow || cpu->is_stepping || cpu->is_alone || cpu->had_tf || cpu->dr_code || cpu->dr_access ||
+                cpu->progress_is_on || cpu->debug_due || cpu->budget < BLOCK_MAX;
+  cpu->is_alone = false;
   cpu->mode =
     (cpu->mode & ~(uint32_t)(MODE_ONE | MODE_STEP)) | (is_one ? MODE_ONE : 0) | (cpu->is_stepping ? MODE_STEP : 0);
 }
@@ -366,6 +367,11 @@ enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions)
       return CPU_STOP_POINT;
     if (!deliver_fault(cpu))
       return CPU_STOP_SHUTDOWN;
+    break;
+  case DOOR_ALONE:
+    give_back(cpu);
+    cpu->fault.is_delivering = cpu->fault.is_delivering_soft = false;
+    cpu->is_alone = true;
     break;
   case DOOR_UNIMPLEMENTED:
     give_back(cpu);

@@ -7,6 +7,6 @@
 
 #include "cpu/cpu.h"
 
-enum { DOOR_FAULT = 1, DOOR_UNIMPLEMENTED = 2 };
+enum { DOOR_FAULT = 1, DOOR_UNIMPLEMENTED = 2, DOOR_ALONE = 3 };
 
 #endif

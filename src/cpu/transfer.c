@@ -96,12 +96,21 @@ static inline void clock_recorder(struct cpu *cpu, uint64_t now)
   cpu->reported = now;
 }
 
+/* A mispredicted branch takes longer, out of the budget too: it ends at a deadline, which is a time. */
+static inline void pass_cycles(struct cpu *cpu, bool is_wrong)
+{
+  unsigned cycles = is_wrong ? MISPREDICT_CYCLES : 0;
+  cpu->extra_cycles += cycles;
+  cpu->budget -= cycles;
+  cpu->budget_start -= cycles;
+}
+
 static void count_branch(struct cpu *cpu, bool is_taken, bool is_wrong)
 {
   cpu->progress.branches++;
   cpu->progress.taken_branches += is_taken;
   cpu->progress.mispredicts += is_wrong;
-  cpu->extra_cycles += is_wrong ? MISPREDICT_CYCLES : 0;
+  pass_cycles(cpu, is_wrong);
 }
 
 static void tell(struct cpu *cpu, const struct lb_branch *branch, bool is_debug)
@@ -167,7 +176,7 @@ static inline __attribute__((always_inline)) bool record_plain(struct cpu *cpu, 
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
   if (recorder->info_cycles | recorder->to_cycles)
     clock_recorder(cpu, cycles_at(cpu, insn));
-  cpu->extra_cycles += is_wrong ? MISPREDICT_CYCLES : 0;
+  pass_cycles(cpu, is_wrong);
   uint32_t flags = insn_is_64(cpu) ? 0 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32;
   lb_recorder_push(recorder, insn->rip, target, flags | is_wrong, fast);
   return true;
@@ -212,6 +221,8 @@ WATCHED_INDIRECT(transfer_watched_return, LB_BRANCH_NEAR_RET)
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn)
 {
   count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
+  if (__builtin_expect(cpu->budget < 0, 0)) /* the rest of the block would be too late */
+    return insn_leave(cpu, insn);
   return insn_next(cpu, insn);
 }
 
