@@ -42,7 +42,8 @@ static int bytes_add(void *data, const void *from, size_t size)
     bytes->at = realloc(bytes->at, bytes->capacity);
     check(bytes->at, "there is memory");
   }
-  memcpy(bytes->at + bytes->size, from, size);
+  if (size)
+    memcpy(bytes->at + bytes->size, from, size);
   bytes->size += size;
   return 0;
 }
@@ -160,6 +161,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bytes_add(&file, base->at, base->size);
     changes_apply(&file, data + 1, size - 1);
   }
+  if (!file.at)
+    return 0;
   seal(file.at, file.size);
   int r = machine_restore(file.at, file.size, NULL, &machine);
   check((r >= 0) == (machine != NULL), "a machine comes with success only");
