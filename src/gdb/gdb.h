@@ -25,6 +25,7 @@ struct text;
 enum gdb_architecture {
   GDB_X86_64,
   GDB_I386,
+  GDB_I8086, /* the registers of GDB_I386; gdb reads code as 16-bit */
 };
 
 /* By what they are; which number they have, and in which width, follows from the architecture: GDB_RAX is EAX for
@@ -121,9 +122,13 @@ struct gdb_resume {
   struct gdb_session *session;
 };
 
-/* For a target inside `resume`, now and then: true when gdb wants it to stop (Ctrl-C), or is gone. It then stops, with
- * signal 2. */
+/* For a target inside `resume`, now and then: true when gdb wants it to stop (Ctrl-C, or a packet that would not be
+ * answered else), or is gone. It then stops, with signal 2. */
 bool gdb_session_interrupted(struct gdb_session *session);
+
+/* For a target inside `resume`: does gdb not want to hear of this signal (as gdb numbers them), but have it delivered?
+ * `handle SIGNAL nostop noprint pass` says so. */
+bool gdb_session_passes(const struct gdb_session *session, unsigned signal);
 
 /* For a target inside `resume`: gdb prints this at once, as output of the program. */
 void gdb_session_print(struct gdb_session *session, const char *text);
@@ -165,7 +170,8 @@ struct gdb_target {
   unsigned features; /* enum gdb_feature */
   const char *osabi; /* as gdb names it: "GNU/Linux"; NULL: none */
 
-  /* Asked when gdb connects: it keeps what it was told. NULL: GDB_X86_64. */
+  /* Asked when gdb reads the description of the target: when it connects, and at `unset tdesc filename`. In between it
+   * keeps what it was told, and registers are read and written so. NULL: GDB_X86_64. */
   enum gdb_architecture (*architecture)(void *data);
 
   /* Threads, from 0 on; their order and number may change while it runs. Returns false past the last. NULL: there is
@@ -193,7 +199,8 @@ struct gdb_target {
   /* Goes on until it stops again. Returns 0, or negative: it could not. NULL: it stays where it is. */
   int (*resume)(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop);
 
-  /* `monitor COMMAND`: appends what gdb shall print. Returns 0; negative: the command failed, the text says how. */
+  /* `monitor COMMAND`: appends what gdb shall print, of any size. Returns 0; negative: the command failed, the text
+   * says how. */
   int (*monitor)(void *data, const char *command, struct text *output);
 
   /* Appends it. Returns 0; -ENOENT: there is none; or negative. */

@@ -119,23 +119,29 @@ static const struct row rows[GDB_REGISTERS] = {
   BOTH("efer", 64, "int64"),
 };
 
+/* The column of a row. */
+static unsigned column(enum gdb_architecture architecture)
+{
+  return architecture == GDB_X86_64 ? 0 : 1;
+}
+
 unsigned gdb_register_size(enum gdb_architecture architecture, enum gdb_register number)
 {
-  return rows[number].bits[architecture] / 8;
+  return rows[number].bits[column(architecture)] / 8;
 }
 
 const char *gdb_register_name(enum gdb_architecture architecture, enum gdb_register number)
 {
-  return rows[number].name[architecture];
+  return rows[number].name[column(architecture)];
 }
 
 /* ---- the order ---- */
 
 /* gdb wants the general registers in an order of its own, another for each architecture; from RIP on it is ours. */
 static const uint8_t general[2][16] = {
-  [GDB_X86_64] = {GDB_RAX, GDB_RBX, GDB_RCX, GDB_RDX, GDB_RSI, GDB_RDI, GDB_RBP, GDB_RSP, GDB_R8, GDB_R8 + 1,
-                  GDB_R8 + 2, GDB_R8 + 3, GDB_R8 + 4, GDB_R8 + 5, GDB_R8 + 6, GDB_R8 + 7},
-  [GDB_I386] = {GDB_RAX, GDB_RCX, GDB_RDX, GDB_RBX, GDB_RSP, GDB_RBP, GDB_RSI, GDB_RDI},
+  {GDB_RAX, GDB_RBX, GDB_RCX, GDB_RDX, GDB_RSI, GDB_RDI, GDB_RBP, GDB_RSP, GDB_R8, GDB_R8 + 1, GDB_R8 + 2, GDB_R8 + 3,
+   GDB_R8 + 4, GDB_R8 + 5, GDB_R8 + 6, GDB_R8 + 7},
+  {GDB_RAX, GDB_RCX, GDB_RDX, GDB_RBX, GDB_RSP, GDB_RBP, GDB_RSI, GDB_RDI},
 };
 
 static size_t general_count(enum gdb_architecture architecture)
@@ -151,7 +157,7 @@ static bool register_is_there(enum gdb_architecture architecture, unsigned featu
     return false;
   if ((number == GDB_FS_BASE || number == GDB_GS_BASE) && !(features & GDB_HAS_BASES))
     return false;
-  return rows[number].name[architecture];
+  return rows[number].name[column(architecture)];
 }
 
 bool register_at(enum gdb_architecture architecture, unsigned features, size_t index, enum gdb_register *ret_number)
@@ -159,7 +165,7 @@ bool register_at(enum gdb_architecture architecture, unsigned features, size_t i
   size_t count = general_count(architecture);
 
   if (index < count) {
-    *ret_number = general[architecture][index];
+    *ret_number = general[column(architecture)][index];
     return true;
   }
   for (unsigned number = GDB_RIP; number < GDB_REGISTERS; number++)
@@ -237,8 +243,8 @@ static int registers_describe(enum gdb_architecture architecture, unsigned featu
 
     r = feature_begin(number, i == 0, text);
     if (r >= 0)
-      r = text_addf(text, "<reg name=\"%s\" bitsize=\"%u\" type=\"%s\"%s/>", row->name[architecture],
-                    (unsigned)row->bits[architecture], row->type[architecture],
+      r = text_addf(text, "<reg name=\"%s\" bitsize=\"%u\" type=\"%s\"%s/>", row->name[column(architecture)],
+                    (unsigned)row->bits[column(architecture)], row->type[column(architecture)],
                     number >= GDB_CR0 ? " group=\"system\"" : "");
   }
   return r;
@@ -246,10 +252,11 @@ static int registers_describe(enum gdb_architecture architecture, unsigned featu
 
 int register_describe(enum gdb_architecture architecture, unsigned features, const char *osabi, struct text *text)
 {
+  static const char *const names[] = {[GDB_X86_64] = "i386:x86-64", [GDB_I386] = "i386", [GDB_I8086] = "i8086"};
   int r = text_addf(text,
                     "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target>"
                     "<architecture>%s</architecture>",
-                    architecture == GDB_X86_64 ? "i386:x86-64" : "i386");
+                    names[architecture]);
 
   if (r >= 0 && osabi)
     r = text_addf(text, "<osabi>%s</osabi>", osabi);

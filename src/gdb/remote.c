@@ -256,7 +256,7 @@ bool remote_interrupted(struct remote *remote)
     if (remote->at == remote->count && (!remote->io->is_ready(remote->io->data) || input_fill(remote) <= 0))
       return remote->is_gone;
     if (remote->input[remote->at] != '+' && remote->input[remote->at] != CTRL_C)
-      return false; /* what comes is read when it has stopped */
+      return true; /* it is read when it has stopped */
     if (remote->input[remote->at++] == CTRL_C)
       return true;
   }

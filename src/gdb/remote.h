@@ -35,7 +35,7 @@ int remote_receive(struct remote *remote);
 /* Sends a packet. Returns 0; -errno; -ENOMEM. */
 int remote_send(struct remote *remote, const char *bytes, size_t size);
 
-/* Has Ctrl-C come, or the other side gone? Does not wait. */
+/* Has Ctrl-C come, or a packet, or is the other side gone? Does not wait. */
 bool remote_interrupted(struct remote *remote);
 
 /* The value of a hexadecimal digit, or -1. */

@@ -379,6 +379,11 @@ bool gdb_session_interrupted(struct gdb_session *session)
   return remote_interrupted(&session->remote);
 }
 
+bool gdb_session_passes(const struct gdb_session *session, unsigned signal)
+{
+  return signal < 64 && session->passed >> signal & 1;
+}
+
 void gdb_session_print(struct gdb_session *session, const char *text)
 {
   struct text packet = {0};

@@ -25,6 +25,7 @@ struct gdb_session {
   const struct gdb_target *target;
   struct remote remote;
   enum gdb_architecture architecture;
+  uint64_t passed;           /* signals that are delivered without gdb: 1 << number */
   uint64_t general, resumed; /* threads that Hg and Hc chose; 0: any */
   struct text reply;
   struct text object; /* what is being read as a whole */

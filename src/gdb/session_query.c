@@ -9,6 +9,8 @@
 
 #include "gdb/session.h"
 
+#define OUTPUT_MAX 4096u /* bytes in a packet */
+
 /* ---- XML ---- */
 
 /* One letter, of `size` bytes. */
@@ -59,6 +61,8 @@ static int description_make(struct gdb_session *session, struct text *text)
 {
   const struct gdb_target *target = session->target;
 
+  if (target->architecture)
+    session->architecture = target->architecture(target->data);
   return register_describe(session->architecture, target->features, target->osabi, text);
 }
 
@@ -157,7 +161,7 @@ static void query_transfer(struct gdb_session *session, const char *at)
 static void query_supported(struct gdb_session *session, const char *at)
 {
   (void)at;
-  reply_add(session, "PacketSize=%x;QStartNoAckMode+;vContSupported+;swbreak+;hwbreak+", GDB_PACKET_MAX);
+  reply_add(session, "PacketSize=%x;QStartNoAckMode+;QPassSignals+;vContSupported+;swbreak+;hwbreak+", GDB_PACKET_MAX);
   for (size_t i = 0; i < TRANSFERS; i++)
     if (transfer_is_there(session, &transfers[i]))
       reply_add(session, ";qXfer:%s:read+", transfers[i].name);
@@ -199,6 +203,20 @@ static void query_symbol(struct gdb_session *session, const char *at)
   reply_ok(session);
 }
 
+/* What fits no answer goes before it, as output of the program. */
+static void output_send(struct gdb_session *session, struct text *output)
+{
+  size_t done = 0;
+
+  for (; output->length - done > OUTPUT_MAX; done += OUTPUT_MAX) {
+    char piece[OUTPUT_MAX + 1] = {0};
+
+    memcpy(piece, output->data + done, OUTPUT_MAX);
+    gdb_session_print(session, piece);
+  }
+  reply_hex(session, output->data + done, output->length - done);
+}
+
 /* The command is in hexadecimal; so is what gdb shall print. A failure without words is an error. */
 static void query_monitor(struct gdb_session *session, const char *at)
 {
@@ -210,9 +228,8 @@ static void query_monitor(struct gdb_session *session, const char *at)
 
   if (command && target->monitor && hex_get(&at, command, length))
     r = target->monitor(target->data, (const char *)command, &output);
-  output.length = output.length < GDB_PACKET_MAX / 2 ? output.length : GDB_PACKET_MAX / 2;
   if (output.length)
-    reply_hex(session, output.data, output.length);
+    output_send(session, &output);
   else if (r < 0)
     reply_error(session, r);
   else
@@ -226,6 +243,19 @@ static void set_quiet(struct gdb_session *session, const char *at)
   (void)at;
   reply_ok(session);
   session->remote.is_quiet = true;
+}
+
+/* SIGNAL;SIGNAL...: instead of those before. */
+static void set_passed(struct gdb_session *session, const char *at)
+{
+  uint64_t signal;
+
+  session->passed = 0;
+  while (hex_take(&at, &signal)) {
+    session->passed |= signal < 64 ? UINT64_C(1) << signal : 0;
+    at += *at == ';';
+  }
+  reply_ok(session);
 }
 
 struct word {
@@ -262,6 +292,7 @@ void command_set(struct gdb_session *session, const char *at)
 {
   static const struct word words[] = {
     {"StartNoAckMode", set_quiet},
+    {"PassSignals:", set_passed},
     {"btrace:", command_btrace},
     {"btrace-conf:bts:size=", command_btrace_size},
   };
