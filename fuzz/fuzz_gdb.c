@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A gdb that sends whatever it likes: serving must end with the input, without a crash; every answer must be a whole
- * packet with the right checksum, and the target is asked only for what its contract allows. Input that begins with "!"
- * is bytes as they come; anything else is a list of packets, a line each, that get their frames first.
+ * packet with the right checksum, and the target is asked only for what its contract allows. See gdb_way.h.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/base.h"
-#include "gdb/gdb.h"
+#include "gdb_way.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define THREADS 3u
 #define BLOCKS 200u
 #define MEMORY 4096u
-
-static void demand(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
 
 /* ---- a target that keeps watch ---- */
 
@@ -161,85 +148,9 @@ static int target_history_next(void *data, struct gdb_block *ret_block)
   return 1;
 }
 
-/* ---- both ends of the way ---- */
-
-struct way {
-  const uint8_t *in;
-  size_t left;
-  struct text out;
-};
-
-static ssize_t way_read(void *data, void *bytes, size_t size)
-{
-  struct way *way = data;
-
-  size = size < way->left ? size : way->left;
-  size = size < 7 ? size : 7; /* a packet comes in pieces */
-  if (size)
-    memcpy(bytes, way->in, size);
-  way->in += size;
-  way->left -= size;
-  return (ssize_t)size;
-}
-
-static int way_write(void *data, const void *bytes, size_t size)
-{
-  struct way *way = data;
-
-  return text_add_bytes(&way->out, bytes, size);
-}
-
-static bool way_is_ready(void *data)
-{
-  (void)data;
-  return true;
-}
-
-/* Only packets with their checksums come out, and acknowledgements. */
-static void out_check(const struct text *out)
-{
-  const char *at = text_string(out), *end = at + out->length;
-
-  while (at < end) {
-    unsigned sum = 0, said;
-
-    if (*at == '+' || *at == '-') {
-      at++;
-      continue;
-    }
-    demand(*at++ == '$');
-    for (; at < end && *at != '#'; at++) {
-      demand(*at != '$' && *at != '*');
-      sum += (unsigned char)*at;
-    }
-    demand(end - at >= 3 && sscanf(at, "#%2x", &said) == 1 && said == (sum & 0xFF));
-    at += 3;
-  }
-}
-
-/* Lines as packets. */
-static void packets_frame(struct text *text, const uint8_t *data, size_t size)
-{
-  size_t start = 0;
-
-  for (size_t i = 0; i <= size; i++) {
-    unsigned sum = 0;
-
-    if (i < size && data[i] != '\n')
-      continue;
-    for (size_t j = start; j < i; j++)
-      sum += data[j];
-    demand(text_add(text, "$") >= 0 && text_add_bytes(text, (const char *)data + start, i - start) >= 0 &&
-           text_addf(text, "#%02x", sum & 0xFF) >= 0);
-    start = i + 1;
-  }
-}
-
-static void serve(const uint8_t *data, size_t size)
+static void serve(const struct gdb_io *io)
 {
   struct state *state = calloc(1, sizeof(*state));
-  struct way way = {data, size, {0}};
-  struct gdb_io io = {&way, way_read, way_write, way_is_ready};
   struct gdb_target target = {
     .data = state,
     .features = GDB_HAS_LINUX | GDB_HAS_BASES | GDB_HAS_SYSTEM,
@@ -262,22 +173,12 @@ static void serve(const uint8_t *data, size_t size)
   };
 
   demand(state);
-  demand(gdb_serve(&target, &io) >= 0);
-  out_check(&way.out);
-  text_done(&way.out);
+  demand(gdb_serve(&target, io) >= 0);
   free(state);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  struct text text = {0};
-
-  if (size && data[0] == '!') {
-    serve(data + 1, size - 1);
-    return 0;
-  }
-  packets_frame(&text, data, size);
-  serve((const uint8_t *)text.data, text.length);
-  text_done(&text);
+  way_run(data, size, serve);
   return 0;
 }
