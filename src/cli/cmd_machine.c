@@ -328,6 +328,7 @@ static int session_run_and_show(struct machine_session *session)
     session_run_live(session);
   else
     session_run(session);
+  machine_gdb_close(session);
   if (machine_trace_close(session) < 0)
     session->end = END_FAILED;
   session_show(session);
@@ -360,8 +361,9 @@ static int session_begin(struct machine_session *session, struct machine_argumen
       session->screen = SCREEN_NONE; /* standard output is for the objects */
   }
   session->is_serial_live = is_terminal && arguments->serial && !strcmp(arguments->serial, "stdio");
-  /* Where there is nobody to type, neither text nor HLT comes from a guest that does nothing any more. */
-  if (session->screen != SCREEN_LIVE && !session->is_serial_live &&
+  /* Where there is nobody to type, and no debugger to wait for, neither text nor HLT comes from a guest that does
+   * nothing any more. */
+  if (session->screen != SCREEN_LIVE && !session->is_serial_live && !arguments->gdb &&
       (!has_until || arguments->until_text || arguments->until_halt))
     arguments->until_idle = true;
   return CLI_OK;
@@ -385,11 +387,13 @@ int cmd_machine(int argc, char **argv)
     status = CLI_FAILURE;
     if (files_open(&arguments, &files) >= 0 && symbols_open(session, &files) >= 0 && outputs_open(session) >= 0 &&
         session_make(session, &arguments, &files) >= 0 &&
-        (!arguments.trace || machine_trace_open(session, &files.kernel, argc, argv) >= 0)) {
+        (!arguments.trace || machine_trace_open(session, &files.kernel, argc, argv) >= 0) &&
+        (!arguments.gdb || machine_gdb_open(session) >= 0)) {
       session->report_symbols = (struct report_symbols){session->symbols, find_symbol};
       status = session_run_and_show(session);
     }
   }
+  machine_gdb_close(session);
   machine_trace_close(session);
   machine_free(session->machine);
   symbol_table_free(session->symbols);

@@ -132,12 +132,16 @@ static int listen_port(uint64_t port)
 }
 
 /* Port 0 is one that is free: says which. */
-static void port_announce(int fd)
+void gdb_listener_announce(const struct gdb_listener *listener)
 {
   struct sockaddr_in address = {0};
   socklen_t size = sizeof(address);
 
-  getsockname(fd, (struct sockaddr *)&address, &size);
+  if (listener->path) {
+    cli_error("waiting for gdb: target remote %s", listener->path);
+    return;
+  }
+  getsockname(listener->fd, (struct sockaddr *)&address, &size);
   cli_error("waiting for gdb: target remote 127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
 }
 
@@ -153,20 +157,26 @@ static bool is_in_vain(int pid)
          (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
 }
 
-/* Waits for one, as long as `pid`, if it is one, runs. Returns its socket, or -errno. */
-static int client_wait(int listener, int pid)
+/* Returns the socket of who is there, or -errno. */
+static int client_accept(int listener)
 {
-  struct pollfd look = {.fd = listener, .events = POLLIN};
-  int fd, on = 1;
+  int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), on = 1;
 
-  while (poll(&look, 1, LOOK_MILLISECONDS) <= 0)
-    if (is_in_vain(pid))
-      return -ECANCELED;
-  fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
   if (fd < 0)
     return -errno;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails on a socket in the file system: no harm */
   return fd;
+}
+
+/* Waits for one, as long as `pid`, if it is one, runs. Returns its socket, or -errno. */
+static int client_wait(int listener, int pid)
+{
+  struct pollfd look = {.fd = listener, .events = POLLIN};
+
+  while (poll(&look, 1, LOOK_MILLISECONDS) <= 0)
+    if (is_in_vain(pid))
+      return -ECANCELED;
+  return client_accept(listener);
 }
 
 int gdb_listener_open(const char *place, struct gdb_listener *ret_listener)
@@ -186,13 +196,34 @@ int gdb_listener_open(const char *place, struct gdb_listener *ret_listener)
   return 0;
 }
 
+int gdb_listener_take(const struct gdb_listener *listener, int milliseconds, struct gdb_connection *ret_connection)
+{
+  struct pollfd look = {.fd = listener->fd, .events = POLLIN};
+  int fd;
+
+  if (poll(&look, 1, milliseconds) <= 0)
+    return 0;
+  fd = client_accept(listener->fd);
+  if (fd < 0)
+    return fd;
+  connection_init(ret_connection, fd, fd);
+  return 1;
+}
+
+void gdb_listener_close(struct gdb_listener *listener)
+{
+  if (listener->fd >= 0)
+    close(listener->fd);
+  if (listener->fd >= 0 && listener->path)
+    unlink(listener->path);
+  listener->fd = -1;
+}
+
 int gdb_listener_accept(struct gdb_listener *listener, int pid, struct gdb_connection *ret_connection)
 {
   int fd = client_wait(listener->fd, pid);
 
-  close(listener->fd);
-  if (listener->path)
-    unlink(listener->path);
+  gdb_listener_close(listener);
   if (fd < 0) {
     cli_error("gdb did not connect: %s", strerror(-fd));
     return fd;
@@ -208,9 +239,6 @@ int gdb_listen(const char *place, struct gdb_connection *ret_connection)
 
   if (r < 0)
     return r;
-  if (listener.path)
-    cli_error("waiting for gdb: target remote %s", listener.path);
-  else
-    port_announce(listener.fd);
+  gdb_listener_announce(&listener);
   return gdb_listener_accept(&listener, 0, ret_connection);
 }

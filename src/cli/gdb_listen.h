@@ -28,7 +28,13 @@ struct gdb_listener {
 };
 
 int gdb_listener_open(const char *place, struct gdb_listener *ret_listener);
+/* Says on stderr where it listens. */
+void gdb_listener_announce(const struct gdb_listener *listener);
 int gdb_listener_accept(struct gdb_listener *listener, int pid, struct gdb_connection *ret_connection);
+
+/* For who listens on: takes one gdb, if it comes within so many milliseconds. Returns 1; 0: nobody came; or -errno. */
+int gdb_listener_take(const struct gdb_listener *listener, int milliseconds, struct gdb_connection *ret_connection);
+void gdb_listener_close(struct gdb_listener *listener);
 
 /* Standard input and output. */
 void gdb_connect_stdio(struct gdb_connection *ret_connection);

@@ -3,8 +3,10 @@
  * From what a terminal sends to what a PC's keyboard sends: characters are typed, escape sequences of xterm and the
  * Linux console are keys, and ESC before a character is Alt.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/machine_session.h"
 
@@ -120,4 +122,64 @@ bool machine_keys_press(struct machine_keys *pending, struct machine *machine)
   memmove(pending->bytes, pending->bytes + done, pending->count - done);
   pending->count -= done;
   return false;
+}
+
+/* ---- by name ---- */
+
+static const struct {
+  const char *name;
+  uint8_t scan;
+  bool is_grey;
+} names[] = {
+  {"enter", 0x1C, false}, {"esc", 0x01, false},   {"tab", 0x0F, false},   {"backspace", 0x0E, false},
+  {"up", 0x48, true},     {"down", 0x50, true},   {"left", 0x4B, true},   {"right", 0x4D, true},
+  {"home", 0x47, true},   {"end", 0x4F, true},    {"pageup", 0x49, true}, {"pagedown", 0x51, true},
+  {"insert", 0x52, true}, {"delete", 0x53, true}, {"f1", 0x3B, false},    {"f2", 0x3C, false},
+  {"f3", 0x3D, false},    {"f4", 0x3E, false},    {"f5", 0x3F, false},    {"f6", 0x40, false},
+  {"f7", 0x41, false},    {"f8", 0x42, false},    {"f9", 0x43, false},    {"f10", 0x44, false},
+  {"f11", 0x57, false},   {"f12", 0x58, false},   {"space", 0x39, false}, {"lt", 0, false},
+};
+
+/* Presses the key of a name of so many letters. Returns 0, or -EINVAL. */
+static int name_press(struct machine *machine, const char *name, size_t size)
+{
+  for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+    if (strlen(names[i].name) == size && !strncasecmp(names[i].name, name, size)) {
+      if (names[i].scan)
+        key_press(machine, names[i].scan, names[i].is_grey, 0);
+      else
+        machine_type(machine, '<');
+      return 0;
+    }
+  return -EINVAL;
+}
+
+/* Presses what stands at the front, and sets how many letters that was. */
+static int letters_press(struct machine *machine, const char *text, size_t *ret_size)
+{
+  const char *end = strchr(text, '>');
+
+  *ret_size = 1;
+  if (*text == '<' && end) {
+    *ret_size = (size_t)(end - text) + 1;
+    return name_press(machine, text + 1, *ret_size - 2);
+  }
+  if (text[0] == '\\' && text[1] == 'n') {
+    *ret_size = 2;
+    return machine_type(machine, '\n') ? 0 : -ENOSPC;
+  }
+  return machine_type(machine, *text) ? 0 : -ENOSPC;
+}
+
+int machine_keys_type(struct machine *machine, const char *text)
+{
+  while (*text) {
+    size_t size;
+    int r = letters_press(machine, text, &size);
+
+    if (r < 0)
+      return r;
+    text += size;
+  }
+  return 0;
 }

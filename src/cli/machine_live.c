@@ -113,7 +113,7 @@ struct live {
   struct machine_session *session;
   struct live_screen screen;
   struct machine_keys keys;
-  double next_frame, next_status, status_time;
+  double start, next_frame, next_status, status_time;
   uint64_t status_retired;
   double origin; /* of the user's clock, when the guest's stood at origin_time */
   uint64_t origin_time;
@@ -222,56 +222,52 @@ static int time_ahead(struct live *live, double now)
 
 /* ---- the loop ---- */
 
-static bool slice_ends(struct live *live, enum machine_stop stop, double elapsed)
+static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
 {
+  struct live *live = data;
   struct machine_session *session = live->session;
-  const struct machine_arguments *arguments = session->arguments;
+  struct machine_limit limit = {.instructions = SLICE_INSTRUCTIONS,
+                                .nanoseconds = SLICE_NANOSECONDS,
+                                .until_idle = session->arguments->until_idle,
+                                .until_halt = session->arguments->until_halt,
+                                .is_step = is_step};
+  double now;
+  int wait;
 
-  session_look_for_text(session);
-  if (session->trace.error < 0)
-    session->end = END_FAILED;
-  else if (session_signal)
-    session->end = END_INTERRUPTED;
-  else if (session->has_text)
-    session->end = END_TEXT;
-  else if (stop == MACHINE_STOP_EXIT || stop == MACHINE_STOP_OFF || stop == MACHINE_STOP_SHUTDOWN ||
-           stop == MACHINE_STOP_UNIMPLEMENTED || stop == MACHINE_STOP_HALTED ||
-           (stop == MACHINE_STOP_IDLE && arguments->until_idle))
-    session->end = session_end_of(stop);
-  else if (arguments->until_instructions && cpu_retired(machine_cpu(session->machine)) >= arguments->until_instructions)
-    session->end = END_INSTRUCTIONS;
-  else if (arguments->until_seconds > 0 && elapsed >= arguments->until_seconds)
-    session->end = END_SECONDS;
-  else
+  *ret_stop = machine_run(session->machine, &limit);
+  now = cli_seconds();
+  session->seconds = now - live->start;
+  frame_put(live, now);
+  if (session_slice_ends(session, *ret_stop, session->seconds))
+    return true;
+  wait = *ret_stop == MACHINE_STOP_IDLE ? WAIT_MILLISECONDS : time_ahead(live, now);
+  if (keys_take(live, is_step ? 0 : wait))
     return false;
+  session->end = END_INTERRUPTED;
+  return true;
+}
+
+static bool live_wait(void *data, int fd, int milliseconds)
+{
+  struct live *live = data;
+  struct pollfd ready[2] = {{.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+
+  frame_put(live, cli_seconds());
+  poll(ready, 2, milliseconds);
+  if (!session_signal && keys_take(live, 0))
+    return false;
+  live->session->end = END_INTERRUPTED;
   return true;
 }
 
 static void live_loop(struct live *live)
 {
-  struct machine_session *session = live->session;
-  double start = cli_seconds(), now;
-  struct machine_limit limit = {.instructions = SLICE_INSTRUCTIONS,
-                                .nanoseconds = SLICE_NANOSECONDS,
-                                .until_idle = session->arguments->until_idle,
-                                .until_halt = session->arguments->until_halt};
+  struct machine_front front = {live, live_slice, live_wait};
+  enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
-  live->origin = start;
-  for (;;) {
-    enum machine_stop stop = machine_run(session->machine, &limit);
-    int wait;
-
-    now = cli_seconds();
-    frame_put(live, now);
-    if (slice_ends(live, stop, now - start))
-      break;
-    wait = stop == MACHINE_STOP_IDLE ? WAIT_MILLISECONDS : time_ahead(live, now);
-    if (!keys_take(live, wait)) {
-      session->end = END_INTERRUPTED;
-      break;
-    }
-  }
-  session->seconds = now - start;
+  live->start = live->origin = cli_seconds();
+  while (!machine_gdb_serve(live->session, &front, stop == MACHINE_STOP_IDLE) && !live_slice(live, false, &stop))
+    ;
 }
 
 void session_run_live(struct machine_session *session)

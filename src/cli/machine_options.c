@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/gdb_listen.h"
 #include "lastbranch/recorder.h"
 
 enum {
@@ -32,6 +33,8 @@ enum {
   KEY_TEST_DEVICE,
   KEY_LOAD,
   KEY_SAVE,
+  KEY_GDB,
+  KEY_WAIT,
 };
 
 static const struct argp_option options[] = {
@@ -54,6 +57,8 @@ static const struct argp_option options[] = {
   {"screen", KEY_SCREEN, "MODE", 0, "Its screen: live, final (at the end), all (all of text memory) or none", 0},
   {"until", KEY_UNTIL, "WHEN", 0,
    "When to stop: idle, halt, insns=N, seconds=S (of your clock), text=STRING; may be given several times", 0},
+  {"gdb", KEY_GDB, "PORT|unix:PATH", 0, "A debugger may connect there, any time and again", 0},
+  {"wait", KEY_WAIT, NULL, 0, "With --gdb: stand before the first instruction until it does", 0},
   {NULL, 0, NULL, 0, "What is shown and kept:", 4},
   {"dump", 'd', "WHAT,...", 0, "At the end: lbr, ds, bts, pebs, regs, msrs", 0},
   {"format", 'f', "FORMAT", 0, "Of lbr: table (default), windbg, windbg-old or json, and json of the others", 0},
@@ -194,6 +199,8 @@ static void arguments_check(const struct machine_arguments *arguments, struct ar
     argp_error(state, "--append and --initrd are for --kernel");
   if (a->is_json && (is_serial_stdio || is_bus_stdout))
     argp_error(state, "with --json standard output is for the object alone: --serial and --bus want a file");
+  if (a->wants_wait && !a->gdb)
+    argp_error(state, "--wait is for --gdb");
   if (a->is_json && a->screen == SCREEN_LIVE)
     argp_error(state, "either --json or --screen live");
   if (a->screen == SCREEN_LIVE && is_serial_stdio)
@@ -274,6 +281,14 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_BUS:
     arguments->bus = argument;
     break;
+  case KEY_GDB:
+    if (!gdb_listen_is_place(argument))
+      argp_error(state, "--gdb wants the number of a port, or unix:PATH, not '%s'", argument);
+    arguments->gdb = argument;
+    break;
+  case KEY_WAIT:
+    arguments->wants_wait = true;
+    break;
   case 'j':
     arguments->is_json = true;
     break;
@@ -298,7 +313,8 @@ static const struct argp machine_argp = {
   .doc =
     "Boot a PC whose processor really records branches. IMAGE is a floppy if it has a floppy's size, a kernel if it is an "
     "ELF file or a Linux bzImage or has a multiboot header, else a hard disk; what the guest writes to it is not kept.\v"
-    "Without --until the guest runs until it can make no more progress (until Ctrl-] with a live screen). Exit status: 0, "
+    "Without --until the guest runs until it can make no more progress (until Ctrl-] with a live screen; with --gdb, as long "
+    "as you like). Exit status: 0, "
     "or 2*V+1 for a guest that wrote V to port 0xF4; 1 failure; 2 a command line that makes no sense; 3 a triple fault or "
     "an instruction that is not implemented.",
   .children = cli_help,

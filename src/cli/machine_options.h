@@ -54,6 +54,9 @@ struct machine_arguments {
   bool is_json;
   const char *symbols, *trace, *bus;
   const char *load, *save; /* files with a machine */
+
+  const char *gdb; /* where it may connect; NULL: nowhere */
+  bool wants_wait; /* for it */
 };
 
 /* Reads the command line; a mistake in it ends the program. */

@@ -9,7 +9,8 @@
 #include "cli/machine_session.h"
 #include "cli/page.h"
 
-static int records_text(struct machine_session *session, enum report_format format, bool wants_color, struct text *text)
+int session_records_text(struct machine_session *session, enum report_format format, bool wants_color,
+                         struct text *text)
 {
   struct report_options options = {.wants_color = wants_color,
                                    .symbols = session->symbols ? &session->report_symbols : NULL};
@@ -32,7 +33,7 @@ static void lbr_print(struct machine_session *session)
 {
   struct text text = {0};
 
-  if (records_text(session, session->arguments->format, cli_wants_color(), &text) < 0)
+  if (session_records_text(session, session->arguments->format, cli_wants_color(), &text) < 0)
     cli_error("no memory to print the records");
   fputs(text_string(&text), stdout);
   text_done(&text);
@@ -102,7 +103,7 @@ static void json_records(struct machine_session *session, struct page *page)
 {
   struct text text = {0};
 
-  if (records_text(session, REPORT_JSON, false, &text) < 0)
+  if (session_records_text(session, REPORT_JSON, false, &text) < 0)
     text_done(&text);
   while (text.length && text.data[text.length - 1] == '\n')
     text.data[--text.length] = '\0';
@@ -195,7 +196,7 @@ void session_print_death(struct machine_session *session)
   bytes_text(session, &text);
   last_text(session, &text);
   if (lb_recorder_used(&machine_cpu(session->machine)->recorder))
-    records_text(session, REPORT_TABLE, false, &text);
+    session_records_text(session, REPORT_TABLE, false, &text);
   else if (!session->trace.total)
     text_add(&text, "  The recording unit holds no branches; --trace FILE keeps them all, whatever the guest does.\n");
   fputs(text_string(&text), stderr);

@@ -15,7 +15,8 @@
 #include "cli/machine_session.h"
 
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
-#define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
+#define SLICE_INSTRUCTIONS_GDB UINT64_C(500000) /* Ctrl-C is seen between slices */
+#define SLICE_NANOSECONDS UINT64_C(1000000000)  /* a guest that mostly waits gets through that quickly */
 #define WAIT_MILLISECONDS 10 /* for input, when a second of the guest has passed and it has done next to nothing */
 #define PROGRESS_SECONDS 0.5
 
@@ -152,13 +153,38 @@ static struct machine_limit slice_limit(const struct machine_session *session)
                                 .until_halt = arguments->until_halt};
   uint64_t done = cpu_retired(machine_cpu(session->machine));
 
+  if (machine_gdb_is_attached(session))
+    limit.instructions = SLICE_INSTRUCTIONS_GDB;
   if (arguments->until_instructions && arguments->until_instructions - done < limit.instructions)
     limit.instructions = arguments->until_instructions - done;
   return limit;
 }
 
-/* Is the run over after a slice? */
-static bool slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
+/* With a debugger, a guest that does nothing any more, or is dead, is still something to look at; and one may come for
+ * a guest that is idle. */
+static bool stop_is_final(const struct machine_session *session, enum machine_stop stop)
+{
+  bool is_attached = machine_gdb_is_attached(session);
+
+  switch (stop) {
+  case MACHINE_STOP_INSTRUCTIONS:
+  case MACHINE_STOP_TIME:
+  case MACHINE_STOP_REQUESTED:
+  case MACHINE_STOP_POINT:
+    return false;
+  case MACHINE_STOP_IDLE:
+    return session->gdb
+             ? session->arguments->until_idle && !is_attached
+             : session->arguments->until_idle || !(session->screen == SCREEN_LIVE || session->is_serial_live);
+  case MACHINE_STOP_SHUTDOWN:
+  case MACHINE_STOP_UNIMPLEMENTED:
+    return !is_attached;
+  default:
+    return true;
+  }
+}
+
+bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
 {
   const struct machine_arguments *arguments = session->arguments;
   uint64_t done = cpu_retired(machine_cpu(session->machine));
@@ -168,9 +194,9 @@ static bool slice_ends(struct machine_session *session, enum machine_stop stop, 
     session->end = END_FAILED;
   else if (session->has_text)
     session->end = END_TEXT;
-  else if (stop == MACHINE_STOP_REQUESTED && session_signal)
+  else if (session_signal)
     session->end = END_INTERRUPTED;
-  else if (stop != MACHINE_STOP_INSTRUCTIONS && stop != MACHINE_STOP_TIME && stop != MACHINE_STOP_REQUESTED)
+  else if (stop_is_final(session, stop))
     session->end = session_end_of(stop);
   else if (arguments->until_instructions && done >= arguments->until_instructions)
     session->end = END_INSTRUCTIONS;
@@ -181,28 +207,60 @@ static bool slice_ends(struct machine_session *session, enum machine_stop stop, 
   return true;
 }
 
+/* A run without a live screen. */
+struct plain {
+  struct machine_session *session;
+  double start;
+  struct progress progress;
+  struct input input;
+};
+
+static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
+{
+  struct plain *plain = data;
+  struct machine_session *session = plain->session;
+  struct machine_limit limit = slice_limit(session);
+  double now;
+
+  limit.is_step = is_step;
+  *ret_stop = machine_run(session->machine, &limit);
+  now = cli_seconds();
+  session->seconds = now - plain->start;
+  if (session->serial == stdout)
+    fflush(stdout);
+  if (session_slice_ends(session, *ret_stop, session->seconds)) {
+    /* Input that is still to come may go on with a guest that waits for it. */
+    if (session->end != END_IDLE || !session->reads_stdin || plain->input.is_over || session_signal)
+      return true;
+    input_feed(session, &plain->input, 200);
+  }
+  input_feed(session, &plain->input, *ret_stop == MACHINE_STOP_TIME ? WAIT_MILLISECONDS : 0);
+  progress_show(session, &plain->progress, now);
+  return false;
+}
+
+static bool plain_wait(void *data, int fd, int milliseconds)
+{
+  struct plain *plain = data;
+  struct machine_session *session = plain->session;
+  bool reads = session->reads_stdin && !plain->input.is_over && plain->input.first == plain->input.count;
+  struct pollfd ready[2] = {{.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+
+  poll(ready, reads ? 2 : 1, milliseconds);
+  input_feed(session, &plain->input, 0);
+  if (session_signal)
+    session->end = END_INTERRUPTED;
+  return session_signal;
+}
+
 void session_run(struct machine_session *session)
 {
-  double start = cli_seconds(), now;
-  struct progress progress = progress_begin(session, start);
-  struct input input = {.count = 0};
+  double start = cli_seconds();
+  struct plain plain = {session, start, progress_begin(session, start), {.count = 0}};
+  struct machine_front front = {&plain, plain_slice, plain_wait};
+  enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
-  for (;;) {
-    struct machine_limit limit = slice_limit(session);
-    enum machine_stop stop = machine_run(session->machine, &limit);
-
-    now = cli_seconds();
-    if (session->serial == stdout)
-      fflush(stdout);
-    if (slice_ends(session, stop, now - start)) {
-      /* Input that is still to come may go on with a guest that waits for it. */
-      if (session->end != END_IDLE || !session->reads_stdin || input.is_over || session_signal)
-        break;
-      input_feed(session, &input, 200);
-    }
-    input_feed(session, &input, stop == MACHINE_STOP_TIME ? WAIT_MILLISECONDS : 0);
-    progress_show(session, &progress, now);
-  }
-  progress_end(&progress);
-  session->seconds = now - start;
+  while (!machine_gdb_serve(session, &front, stop == MACHINE_STOP_IDLE) && !plain_slice(&plain, false, &stop))
+    ;
+  progress_end(&plain.progress);
 }

@@ -51,6 +51,19 @@ struct machine_trace {
   struct lb_branch last[TRACE_LAST]; /* a ring: the newest is at total - 1 */
 };
 
+/* What goes with a run: the screen, keys, input. machine_run.c and machine_live.c have one each, for gdb to run the
+ * machine through. */
+struct machine_front {
+  void *data;
+  /* Runs a slice, or one instruction. Returns true when the run is over: session->end says why. */
+  bool (*slice)(void *data, bool is_step, enum machine_stop *ret_stop);
+  /* While nothing runs: waits at most so long, or until there is something to read from `fd`. Returns true when the
+   * run is over. */
+  bool (*wait)(void *data, int fd, int milliseconds);
+};
+
+struct machine_gdb;
+
 struct machine_session {
   const struct machine_arguments *arguments;
   enum screen_mode screen;
@@ -66,7 +79,8 @@ struct machine_session {
   size_t heard_dropped; /* bytes before that */
   bool has_text;        /* the text to stop at was seen */
   enum session_end end;
-  double seconds; /* of the user's clock */
+  double seconds;          /* of the user's clock */
+  struct machine_gdb *gdb; /* NULL: none is expected */
 };
 
 /* A signal that wants the run to end was taken. */
@@ -118,6 +132,19 @@ void session_look_for_text(struct machine_session *session);
 enum session_end session_end_of(enum machine_stop stop);
 const char *session_end_name(enum session_end end);
 
+/* Is the run over after a slice? */
+bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
+
+/* ---- machine_gdb.c ---- */
+
+/* Listens where --gdb says. Returns 0, or negative after a complaint. */
+int machine_gdb_open(struct machine_session *session);
+/* Takes a gdb that wants to connect (the first one is waited for, with --wait) and serves it until it leaves. Waits a
+ * little if nothing goes on in the guest. Returns true when the run is over. Does nothing without --gdb. */
+bool machine_gdb_serve(struct machine_session *session, const struct machine_front *front, bool is_idle);
+bool machine_gdb_is_attached(const struct machine_session *session);
+void machine_gdb_close(struct machine_session *session);
+
 /* ---- machine_live.c ---- */
 
 /* The same with a user at the terminal: the guest's screen and keyboard, or its serial line (is_serial_live). */
@@ -160,8 +187,15 @@ struct machine_keys {
  * them. */
 bool machine_keys_press(struct machine_keys *keys, struct machine *machine);
 
+/* Types a text: "\\n" is Enter, and "<NAME>" a key. Returns 0; -EINVAL: no key has this name; -ENOSPC: the keyboard
+ * takes no more, and the rest is lost. */
+int machine_keys_type(struct machine *machine, const char *text);
+
 /* ---- machine_dump.c, machine_result.c ---- */
 
+/* Appends what the recording unit holds. Returns as report_print. */
+int session_records_text(struct machine_session *session, enum report_format format, bool wants_color,
+                         struct text *text);
 /* Prints what --dump asks for, or the one object of --json. */
 void session_print_dumps(struct machine_session *session);
 void session_print_json(struct machine_session *session);

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --gdb: a machine that runs, in gdb. While one is connected, it decides when the guest runs; the rest of the run (the
+ * screen, the serial line, --until) goes on beside it, through the front that runs the machine otherwise.
+ */
+#include "cli/machine_gdb.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define IDLE_MILLISECONDS 50
+#define SIGNAL_INTERRUPT 2u
+#define SIGNAL_ILLEGAL 4u
+#define SIGNAL_TRAP 5u
+#define SIGNAL_ABORT 6u
+
+static struct cpu *cpu_of(const struct machine_gdb *gdb)
+{
+  return machine_cpu(gdb->session->machine);
+}
+
+/* ---- looking ---- */
+
+static enum gdb_architecture target_architecture(void *data)
+{
+  static const enum gdb_architecture wanted[] = {
+    [MACHINE_I8086] = GDB_I8086, [MACHINE_I386] = GDB_I386, [MACHINE_X86_64] = GDB_X86_64};
+  static const enum gdb_architecture modes[4] = {[MODE_16] = GDB_I8086, [MODE_32] = GDB_I386, [MODE_64] = GDB_X86_64};
+  struct machine_gdb *gdb = data;
+
+  gdb->told = gdb->wanted ? wanted[gdb->wanted] : modes[cpu_of(gdb)->mode & MODE_BITS];
+  return gdb->told;
+}
+
+static int target_read_register(void *data, uint64_t thread, enum gdb_register number, uint8_t *bytes)
+{
+  (void)thread;
+  return machine_gdb_read(data, number, bytes);
+}
+
+static int target_write_register(void *data, uint64_t thread, enum gdb_register number, const uint8_t *bytes)
+{
+  (void)thread;
+  return machine_gdb_write(data, number, bytes);
+}
+
+static size_t target_read_memory(void *data, uint64_t address, uint8_t *bytes, size_t size)
+{
+  return cpu_peek(cpu_of(data), address, bytes, size);
+}
+
+static int target_write_memory(void *data, uint64_t address, const uint8_t *bytes, size_t size)
+{
+  return cpu_poke(cpu_of(data), address, bytes, size) == size ? 0 : -EFAULT;
+}
+
+/* ---- points ---- */
+
+static size_t point_find(const struct machine_gdb *gdb, const struct machine_point *point)
+{
+  for (size_t i = 0; i < gdb->point_count; i++)
+    if (gdb->points[i].kind == point->kind && gdb->points[i].address == point->address &&
+        (gdb->points[i].size == point->size || point->kind <= GDB_POINT_HARDWARE))
+      return i;
+  return gdb->point_count;
+}
+
+static int target_point(void *data, bool is_set, enum gdb_point kind, uint64_t address, uint64_t size)
+{
+  struct machine_gdb *gdb = data;
+  struct machine_point point = {kind, address, size};
+  size_t i = point_find(gdb, &point);
+
+  if (is_set == (i < gdb->point_count))
+    return 0;
+  if (is_set && gdb->point_count == GDB_POINTS_MAX)
+    return -ENOSPC;
+  if (is_set)
+    gdb->points[gdb->point_count++] = point;
+  else
+    gdb->points[i] = gdb->points[--gdb->point_count];
+  gdb->are_points_new = true;
+  return 0;
+}
+
+/* The processor's points have the same order. */
+static int points_apply(struct machine_gdb *gdb)
+{
+  static const uint8_t accesses[GDB_POINTS] = {
+    [GDB_POINT_SOFTWARE] = ACCESS_EXECUTE,
+    [GDB_POINT_HARDWARE] = ACCESS_EXECUTE,
+    [GDB_POINT_WRITE] = ACCESS_WRITE,
+    [GDB_POINT_READ] = ACCESS_READ,
+    [GDB_POINT_ACCESS] = ACCESS_READ | ACCESS_WRITE,
+  };
+  struct cpu_point points[GDB_POINTS_MAX];
+  int r;
+
+  if (!gdb->are_points_new)
+    return 0;
+  for (size_t i = 0; i < gdb->point_count; i++)
+    points[i] = (struct cpu_point){gdb->points[i].address, gdb->points[i].size, accesses[gdb->points[i].kind]};
+  r = cpu_set_points(cpu_of(gdb), points, gdb->point_count);
+  gdb->are_points_new = r < 0;
+  return r;
+}
+
+/* ---- stopping ---- */
+
+static void target_stop(void *data, struct gdb_stop *ret_stop)
+{
+  *ret_stop = ((const struct machine_gdb *)data)->stop;
+}
+
+/* Each returns true: it stands still. */
+static bool stop_signal(struct machine_gdb *gdb, unsigned signal)
+{
+  gdb->stop = (struct gdb_stop){.kind = GDB_STOPPED, .signal = signal};
+  return true;
+}
+
+static bool stop_over(struct machine_gdb *gdb)
+{
+  struct machine_session *session = gdb->session;
+  unsigned value = session->end == END_EXIT ? machine_exit_value(session->machine) << 1 | 1 : 0;
+
+  gdb->is_over = true;
+  gdb->stop = (struct gdb_stop){.kind = GDB_EXITED, .signal = value & 0xFF};
+  return true;
+}
+
+static bool stop_code(struct machine_gdb *gdb, uint64_t address)
+{
+  struct machine_point point = {GDB_POINT_HARDWARE, address, 0};
+  bool is_hard = point_find(gdb, &point) < gdb->point_count;
+
+  gdb->stop = (struct gdb_stop){
+    .kind = GDB_BREAK, .point = is_hard ? GDB_POINT_HARDWARE : GDB_POINT_SOFTWARE, .address = address};
+  return true;
+}
+
+static bool stop_exception(struct machine_gdb *gdb, struct gdb_session *session, const struct cpu_hit *hit)
+{
+  struct text text = {0};
+
+  if (text_addf(&text, "lbr: exception %s, error code 0x%x: %s\n", machine_exception_name(hit->vector), hit->error,
+                hit->is_delivered ? "this is its handler" : "going on delivers it") >= 0)
+    gdb_session_print(session, text_string(&text));
+  text_done(&text);
+  gdb->is_at_exception = !hit->is_delivered;
+  return stop_signal(gdb, machine_exception_signal(hit->vector));
+}
+
+static bool stop_dead(struct machine_gdb *gdb, struct gdb_session *session, unsigned signal)
+{
+  struct text text = {0};
+
+  if (text_addf(&text, "lbr: %s; 'monitor reset' begins anew\n", machine_stop_reason(gdb->session->machine)) >= 0)
+    gdb_session_print(session, text_string(&text));
+  text_done(&text);
+  return stop_signal(gdb, signal);
+}
+
+/* ---- going on ---- */
+
+/* Exceptions that stop it: not those whose signals gdb has us pass. */
+static uint32_t catches_of(const struct machine_gdb *gdb, const struct gdb_session *session)
+{
+  uint32_t vectors = 0;
+
+  for (unsigned i = 0; i < 32; i++)
+    if ((gdb->catches >> i & 1) && !gdb_session_passes(session, machine_exception_signal(i)))
+      vectors |= UINT32_C(1) << i;
+  return vectors;
+}
+
+/* The processor stopped for us. `is_passing`: it has just been stepped over an exception that was shown before. */
+static bool stop_hit(struct machine_gdb *gdb, const struct gdb_resume *resume, bool *is_passing)
+{
+  struct cpu_hit hit = cpu_of(gdb)->hit;
+
+  switch (hit.kind) {
+  case CPU_HIT_CODE:
+    return stop_code(gdb, hit.address);
+  case CPU_HIT_DATA:
+    gdb->stop = (struct gdb_stop){.kind = GDB_WATCH, .point = gdb->points[hit.point].kind, .address = hit.address};
+    return true;
+  case CPU_HIT_EXCEPTION:
+    return stop_exception(gdb, resume->session, &hit);
+  default:
+    if (resume->is_step)
+      return stop_signal(gdb, SIGNAL_TRAP);
+    *is_passing = false;
+    return false;
+  }
+}
+
+/* Runs a slice. Returns true when it stands still. */
+static bool run_slice(struct machine_gdb *gdb, const struct gdb_resume *resume, bool *is_passing)
+{
+  const struct machine_front *front = gdb->front;
+  enum machine_stop stop;
+  bool is_over;
+
+  cpu_catch(cpu_of(gdb), *is_passing ? 0 : catches_of(gdb, resume->session));
+  is_over = front->slice(front->data, resume->is_step || *is_passing, &stop);
+  cpu_catch(cpu_of(gdb), 0);
+  if (is_over)
+    return stop_over(gdb);
+  if (stop == MACHINE_STOP_POINT && stop_hit(gdb, resume, is_passing))
+    return true;
+  if (stop == MACHINE_STOP_SHUTDOWN)
+    return stop_dead(gdb, resume->session, SIGNAL_ABORT);
+  if (stop == MACHINE_STOP_UNIMPLEMENTED)
+    return stop_dead(gdb, resume->session, SIGNAL_ILLEGAL);
+  if (gdb_session_interrupted(resume->session))
+    return stop_signal(gdb, SIGNAL_INTERRUPT);
+  if (stop == MACHINE_STOP_IDLE && front->wait(front->data, gdb->connection.in, IDLE_MILLISECONDS))
+    return stop_over(gdb);
+  return false;
+}
+
+static int target_resume(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop)
+{
+  struct machine_gdb *gdb = data;
+  bool is_passing = gdb->is_at_exception;
+  int r = gdb->is_over ? 0 : points_apply(gdb);
+
+  if (r < 0)
+    return r;
+  gdb->is_at_exception = false;
+  while (!gdb->is_over && !run_slice(gdb, resume, &is_passing))
+    ;
+  *ret_stop = gdb->stop;
+  return 0;
+}
+
+/* ---- the rest of the target ---- */
+
+static int target_monitor(void *data, const char *command, struct text *output)
+{
+  return machine_gdb_monitor(data, command, output);
+}
+
+static bool target_history_is_on(void *data, uint64_t thread)
+{
+  (void)thread;
+  return ((const struct machine_gdb *)data)->history.is_on;
+}
+
+static int target_history_enable(void *data, uint64_t thread, bool is_on)
+{
+  (void)thread;
+  machine_history_enable(&((struct machine_gdb *)data)->history, is_on);
+  return 0;
+}
+
+static int target_history_begin(void *data, uint64_t thread, enum gdb_history which)
+{
+  static const uint8_t bits[] = {[GDB_X86_64] = MODE_64, [GDB_I386] = MODE_32, [GDB_I8086] = MODE_16};
+  struct machine_gdb *gdb = data;
+
+  (void)thread;
+  return machine_history_begin(&gdb->history, which, bits[gdb->told]);
+}
+
+static int target_history_next(void *data, struct gdb_block *ret_block)
+{
+  return machine_history_next(&((struct machine_gdb *)data)->history, ret_block);
+}
+
+struct gdb_target machine_gdb_target(struct machine_gdb *gdb)
+{
+  return (struct gdb_target){
+    .data = gdb,
+    .features = GDB_HAS_BASES | GDB_HAS_SYSTEM,
+    .osabi = "none",
+    .architecture = target_architecture,
+    .read_register = target_read_register,
+    .write_register = target_write_register,
+    .read_memory = target_read_memory,
+    .write_memory = target_write_memory,
+    .point = target_point,
+    .stop = target_stop,
+    .resume = target_resume,
+    .monitor = target_monitor,
+    .history_is_on = target_history_is_on,
+    .history_enable = target_history_enable,
+    .history_begin = target_history_begin,
+    .history_next = target_history_next,
+  };
+}
+
+void machine_gdb_init(struct machine_gdb *gdb, struct machine_session *session, const struct machine_front *front)
+{
+  gdb->session = session;
+  gdb->front = front;
+  gdb->catches = machine_exceptions_default();
+  gdb->history = (struct machine_history){.cpu = machine_cpu(session->machine), .most = HISTORY_DEFAULT};
+  stop_signal(gdb, SIGNAL_TRAP);
+}
+
+void machine_gdb_leave(struct machine_gdb *gdb)
+{
+  gdb->point_count = 0;
+  gdb->are_points_new = true;
+  points_apply(gdb);
+  machine_history_enable(&gdb->history, false);
+  gdb->is_at_exception = false;
+  stop_signal(gdb, SIGNAL_TRAP);
+}
+
+/* ---- the way to gdb ---- */
+
+/* While it stands still, whatever else there is goes on. */
+static ssize_t way_read(void *data, void *bytes, size_t size)
+{
+  struct machine_gdb *gdb = data;
+  const struct gdb_io *io = &gdb->connection.io;
+
+  while (!io->is_ready(io->data))
+    if (gdb->front->wait(gdb->front->data, gdb->connection.in, IDLE_MILLISECONDS)) {
+      gdb->is_over = true;
+      return 0;
+    }
+  return io->read(io->data, bytes, size);
+}
+
+static int way_write(void *data, const void *bytes, size_t size)
+{
+  const struct gdb_io *io = &((struct machine_gdb *)data)->connection.io;
+
+  return io->write(io->data, bytes, size);
+}
+
+static bool way_is_ready(void *data)
+{
+  const struct gdb_io *io = &((struct machine_gdb *)data)->connection.io;
+
+  return io->is_ready(io->data);
+}
+
+int machine_gdb_open(struct machine_session *session)
+{
+  struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
+  int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
+
+  if (r < 0) {
+    free(gdb);
+    return r;
+  }
+  machine_gdb_init(gdb, session, NULL);
+  gdb->is_waited = session->arguments->wants_wait;
+  signal(SIGPIPE, SIG_IGN);
+  session->gdb = gdb;
+  machine_start(session->machine);
+  gdb_listener_announce(&gdb->listener);
+  return 0;
+}
+
+void machine_gdb_close(struct machine_session *session)
+{
+  if (!session->gdb)
+    return;
+  machine_gdb_leave(session->gdb);
+  gdb_listener_close(&session->gdb->listener);
+  free(session->gdb);
+  session->gdb = NULL;
+}
+
+bool machine_gdb_is_attached(const struct machine_session *session)
+{
+  return session->gdb && session->gdb->is_attached;
+}
+
+/* Serves who is connected. Returns true when the run is over. */
+static bool session_serve(struct machine_gdb *gdb)
+{
+  struct gdb_target target = machine_gdb_target(gdb);
+  struct gdb_io io = {gdb, way_read, way_write, way_is_ready};
+  int end;
+
+  gdb->is_attached = true;
+  end = gdb_serve(&target, &io);
+  gdb->is_attached = false;
+  gdb_connection_close(&gdb->connection);
+  machine_gdb_leave(gdb);
+  if (end == GDB_END_KILLED && !gdb->is_over) {
+    gdb->session->end = END_INTERRUPTED;
+    gdb->is_over = true;
+  }
+  return gdb->is_over;
+}
+
+bool machine_gdb_serve(struct machine_session *session, const struct machine_front *front, bool is_idle)
+{
+  struct machine_gdb *gdb = session->gdb;
+  int r;
+
+  if (!gdb)
+    return false;
+  gdb->front = front;
+  while (gdb->is_waited || is_idle) {
+    is_idle = false;
+    if (front->wait(front->data, gdb->listener.fd, IDLE_MILLISECONDS))
+      return true;
+    if (gdb_listener_take(&gdb->listener, 0, &gdb->connection) > 0) {
+      gdb->is_waited = false;
+      return session_serve(gdb);
+    }
+  }
+  r = gdb_listener_take(&gdb->listener, 0, &gdb->connection);
+  return r > 0 && session_serve(gdb);
+}

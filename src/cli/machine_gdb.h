@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A machine as gdb's target. machine_gdb.c serves it and has it run, machine_gdb_register.c knows its registers,
+ * machine_gdb_history.c where it was, machine_gdb_monitor.c the `monitor` commands.
+ */
+#ifndef CLI_MACHINE_GDB_H
+#define CLI_MACHINE_GDB_H
+
+#include "cli/gdb_listen.h"
+#include "cli/machine_session.h"
+#include "gdb/gdb.h"
+
+#define GDB_POINTS_MAX 1024u
+
+/* ---- where it was ---- */
+
+/* A branch. The block before it ends at `from`, the next one begins at `to`; addresses are linear. */
+struct history_branch {
+  uint64_t from, to;
+  uint32_t count; /* instructions since the branch before */
+  uint8_t bits;   /* of the code at `to`: MODE_16, MODE_32, MODE_64 */
+};
+
+struct machine_history {
+  struct cpu *cpu;
+  bool is_on, is_short; /* there was no memory for some */
+  struct history_branch *list;
+  size_t count, capacity, most;
+  uint64_t dropped;             /* branches before list[0] */
+  uint64_t begin, begin_bits;   /* where the block before list[0] begins */
+  uint64_t retired;             /* at the newest branch */
+  uint64_t read_count, read_at; /* what gdb has: so many branches since it was switched on, and the place behind them */
+  bool is_read;
+  /* what gdb is reading: */
+  size_t next, last; /* those before `next` are left, down to `last` */
+  bool is_delta, is_gap;
+  bool is_cut; /* of the newest that is left, the part that ends here is: */
+  uint64_t cut_end;
+  uint64_t first_begin; /* is_delta: where the oldest begins */
+  uint8_t bits;         /* of the code that gdb can read */
+};
+
+#define HISTORY_DEFAULT 200000u
+#define HISTORY_MAX 20000000u
+
+/* Begins anew, or ends. */
+void machine_history_enable(struct machine_history *history, bool is_on);
+/* It was moved from `from` to where it is now. */
+void machine_history_jump(struct machine_history *history, uint64_t from);
+/* At most so many branches are kept, at least half as many. */
+void machine_history_bound(struct machine_history *history, size_t most);
+/* history_begin and history_next of struct gdb_target; `bits` is the code that gdb can read. */
+int machine_history_begin(struct machine_history *history, enum gdb_history which, uint8_t bits);
+int machine_history_next(struct machine_history *history, struct gdb_block *ret_block);
+
+/* ---- the target ---- */
+
+struct machine_point {
+  enum gdb_point kind;
+  uint64_t address, size;
+};
+
+enum machine_architecture { MACHINE_AUTO, MACHINE_I8086, MACHINE_I386, MACHINE_X86_64 };
+
+struct machine_gdb {
+  struct machine_session *session;
+  const struct machine_front *front;
+  struct gdb_listener listener;
+  struct gdb_connection connection;
+  bool is_attached, is_waited, is_over;
+  struct gdb_stop stop;
+  bool is_at_exception; /* it was shown, and is delivered when the machine goes on */
+  uint32_t catches;     /* exceptions that are shown: 1 << vector */
+  enum machine_architecture wanted;
+  enum gdb_architecture told; /* what gdb takes it for */
+  struct machine_point points[GDB_POINTS_MAX];
+  size_t point_count;
+  bool are_points_new;
+  struct machine_history history;
+};
+
+/* The target of a session that has a machine; `front` runs it. */
+void machine_gdb_init(struct machine_gdb *gdb, struct machine_session *session, const struct machine_front *front);
+struct gdb_target machine_gdb_target(struct machine_gdb *gdb);
+/* gdb has left: no points, no history. */
+void machine_gdb_leave(struct machine_gdb *gdb);
+
+/* The linear address of the next instruction: RIP, for gdb. */
+uint64_t machine_gdb_rip(const struct cpu *cpu);
+
+/* machine_gdb_register.c: read_register and write_register of struct gdb_target. */
+int machine_gdb_read(struct machine_gdb *gdb, enum gdb_register number, uint8_t *bytes);
+int machine_gdb_write(struct machine_gdb *gdb, enum gdb_register number, const uint8_t *bytes);
+
+/* machine_gdb_monitor.c: runs a command. Returns as `monitor` of struct gdb_target. */
+int machine_gdb_monitor(struct machine_gdb *gdb, const char *command, struct text *output);
+
+/* machine_gdb_exception.c: exceptions by name. The signal is as gdb numbers them. */
+uint32_t machine_exceptions_default(void);
+unsigned machine_exception_signal(unsigned vector);
+const char *machine_exception_name(unsigned vector); /* "#GP"; NULL: none */
+/* "all", "none", or names without "#", with blanks or commas between them. Returns 0, or -EINVAL. */
+int machine_exceptions_parse(const char *text, uint32_t *ret_vectors);
+int machine_exceptions_text(uint32_t vectors, struct text *text);
+
+#endif
