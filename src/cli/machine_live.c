@@ -241,7 +241,7 @@ static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   if (session_slice_ends(session, *ret_stop, session->seconds))
     return true;
   wait = *ret_stop == MACHINE_STOP_IDLE ? WAIT_MILLISECONDS : time_ahead(live, now);
-  if (keys_take(live, is_step ? 0 : wait))
+  if (keys_take(live, *ret_stop == MACHINE_STOP_POINT ? 0 : wait))
     return false;
   session->end = END_INTERRUPTED;
   return true;
