@@ -388,7 +388,7 @@ int cmd_machine(int argc, char **argv)
     if (files_open(&arguments, &files) >= 0 && symbols_open(session, &files) >= 0 && outputs_open(session) >= 0 &&
         session_make(session, &arguments, &files) >= 0 &&
         (!arguments.trace || machine_trace_open(session, &files.kernel, argc, argv) >= 0) &&
-        (!arguments.gdb || machine_gdb_open(session) >= 0)) {
+        (!arguments.gdb || machine_gdb_open(session, &files.kernel) >= 0)) {
       session->report_symbols = (struct report_symbols){session->symbols, find_symbol};
       status = session_run_and_show(session);
     }

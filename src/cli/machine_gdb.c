@@ -14,6 +14,8 @@
 #include "cli/cli.h"
 
 #define IDLE_MILLISECONDS 50
+#define MSR_FS_BASE 0xC0000100u
+#define LINUX_LOAD_FLAGS 0x236u /* bit 0: it has a 64-bit entry */
 #define SIGNAL_INTERRUPT 2u
 #define SIGNAL_ILLEGAL 4u
 #define SIGNAL_TRAP 5u
@@ -345,7 +347,22 @@ static bool way_is_ready(void *data)
   return io->is_ready(io->data);
 }
 
-int machine_gdb_open(struct machine_session *session)
+/* A gdb that was started with a 64-bit kernel takes no description but that of 64-bit mode, whatever mode the kernel
+ * begins in. */
+static bool kernel_is_64(const struct machine_session *session, const struct machine_file *kernel)
+{
+  struct machine_image image = {kernel->bytes, kernel->size};
+  uint64_t base;
+  bool has_long_mode = cpu_read_msr(machine_cpu(session->machine), MSR_FS_BASE, &base);
+
+  if (!kernel->bytes || kernel->size <= LINUX_LOAD_FLAGS || !has_long_mode)
+    return false;
+  if (!memcmp(kernel->bytes, "\177ELF", 4))
+    return kernel->bytes[4] == 2; /* ELFCLASS64 */
+  return machine_is_linux(&image) && (kernel->bytes[LINUX_LOAD_FLAGS] & 1);
+}
+
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel)
 {
   struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
   int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
@@ -356,6 +373,7 @@ int machine_gdb_open(struct machine_session *session)
   }
   machine_gdb_init(gdb, session, NULL);
   gdb->is_waited = session->arguments->wants_wait;
+  gdb->wanted = kernel_is_64(session, kernel) ? MACHINE_X86_64 : MACHINE_AUTO;
   signal(SIGPIPE, SIG_IGN);
   session->gdb = gdb;
   machine_start(session->machine);

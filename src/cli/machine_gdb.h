@@ -36,11 +36,12 @@ struct machine_history {
   bool is_delta, is_gap;
   bool is_cut; /* of the newest that is left, the part that ends here is: */
   uint64_t cut_end;
-  uint64_t first_begin; /* is_delta: where the oldest begins */
-  uint8_t bits;         /* of the code that gdb can read */
+  uint64_t first_begin;       /* is_delta: where the oldest begins */
+  uint64_t end_count, end_at; /* what gdb then has */
+  uint8_t bits;               /* of the code that gdb can read */
 };
 
-#define HISTORY_DEFAULT 200000u
+#define HISTORY_DEFAULT 100000u
 #define HISTORY_MAX 20000000u
 
 /* Begins anew, or ends. */

@@ -171,9 +171,8 @@ int machine_history_begin(struct machine_history *history, enum gdb_history whic
   history->first_begin = history->read_at;
   history->next = which == GDB_HISTORY_NEW && !is_new ? 0 : history->count + 1;
   history->is_gap = history->is_cut = false;
-  history->is_read = true;
-  history->read_count = total;
-  history->read_at = rip;
+  history->end_count = total;
+  history->end_at = rip;
   return 0;
 }
 
@@ -208,5 +207,8 @@ int machine_history_next(struct machine_history *history, struct gdb_block *ret_
       ret_block->begin = 0;
     return 1;
   }
+  history->is_read = true; /* gdb may have left off before */
+  history->read_count = history->end_count;
+  history->read_at = history->end_at;
   return 0;
 }

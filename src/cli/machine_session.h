@@ -63,6 +63,7 @@ struct machine_front {
 };
 
 struct machine_gdb;
+struct machine_file;
 
 struct machine_session {
   const struct machine_arguments *arguments;
@@ -137,8 +138,9 @@ bool session_slice_ends(struct machine_session *session, enum machine_stop stop,
 
 /* ---- machine_gdb.c ---- */
 
-/* Listens where --gdb says. Returns 0, or negative after a complaint. */
-int machine_gdb_open(struct machine_session *session);
+/* Listens where --gdb says. `kernel`, which may have no bytes, is what the machine starts. Returns 0, or negative after
+ * a complaint. */
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel);
 /* Takes a gdb that wants to connect (the first one is waited for, with --wait) and serves it until it leaves. Waits a
  * little if nothing goes on in the guest. Returns true when the run is over. Does nothing without --gdb. */
 bool machine_gdb_serve(struct machine_session *session, const struct machine_front *front, bool is_idle);
