@@ -39,13 +39,13 @@ ALWAYS_INLINE void alu_flags(struct cpu *cpu, enum alu_operation operation, uint
 }
 
 ALWAYS_INLINE const struct insn *alu_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                         insn_handler *long_way, enum alu_operation operation)
+                                         struct way way, enum alu_operation operation)
 {
   struct place place;
   bool is_written = operation != ALU_CMP && operation != ALU_TEST;
   unsigned access = is_written && form_is_memory(form) ? ACCESS_WRITE : ACCESS_READ;
-  if (!operand_find(cpu, insn, form, size, access, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, access, way, &place))
+    return way.other(cpu, insn);
   uint64_t b = operand_second(cpu, insn, form, size, &place);
   uint64_t a =
     is_written ? operand_modify(cpu, insn, form, size, &place) : operand_first(cpu, insn, form, size, &place);
@@ -57,25 +57,25 @@ ALWAYS_INLINE const struct insn *alu_run(struct cpu *cpu, const struct insn *ins
   return insn_next(cpu, insn);
 }
 
-FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, long_way, ALU_ADD));
-FORMS_ANY(alu_adc, alu_run(cpu, insn, form, size, long_way, ALU_ADC));
-FORMS_ANY(alu_sub, alu_run(cpu, insn, form, size, long_way, ALU_SUB));
-FORMS_ANY(alu_sbb, alu_run(cpu, insn, form, size, long_way, ALU_SBB));
-FORMS_ANY(alu_and, alu_run(cpu, insn, form, size, long_way, ALU_AND));
-FORMS_ANY(alu_or, alu_run(cpu, insn, form, size, long_way, ALU_OR));
-FORMS_ANY(alu_xor, alu_run(cpu, insn, form, size, long_way, ALU_XOR));
-FORMS_ANY(alu_cmp, alu_run(cpu, insn, form, size, long_way, ALU_CMP));
-FORMS_ANY(alu_test, alu_run(cpu, insn, form, size, long_way, ALU_TEST));
+FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, way, ALU_ADD));
+FORMS_ANY(alu_adc, alu_run(cpu, insn, form, size, way, ALU_ADC));
+FORMS_ANY(alu_sub, alu_run(cpu, insn, form, size, way, ALU_SUB));
+FORMS_ANY(alu_sbb, alu_run(cpu, insn, form, size, way, ALU_SBB));
+FORMS_ANY(alu_and, alu_run(cpu, insn, form, size, way, ALU_AND));
+FORMS_ANY(alu_or, alu_run(cpu, insn, form, size, way, ALU_OR));
+FORMS_ANY(alu_xor, alu_run(cpu, insn, form, size, way, ALU_XOR));
+FORMS_ANY(alu_cmp, alu_run(cpu, insn, form, size, way, ALU_CMP));
+FORMS_ANY(alu_test, alu_run(cpu, insn, form, size, way, ALU_TEST));
 
 /* ---- one operand ---- */
 
 /* INC and DEC leave CF alone. They overflow to and from the smallest number. */
 ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                          insn_handler *long_way, bool is_up)
+                                          struct way way, bool is_up)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, way, &place))
+    return way.other(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   uint64_t result = is_up ? a + 1 : a - 1;
   operand_write(cpu, insn, form, size, &place, result);
@@ -88,11 +88,11 @@ ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *in
 }
 
 ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                            insn_handler *long_way)
+                                            struct way way)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, way, &place))
+    return way.other(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   operand_write(cpu, insn, form, size, &place, 0 - a);
   flags_sub(cpu, 0, a, 0 - a, size);
@@ -100,20 +100,20 @@ ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *
 }
 
 ALWAYS_INLINE const struct insn *alu_complement(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                                insn_handler *long_way)
+                                                struct way way)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, way, &place))
+    return way.other(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   operand_write(cpu, insn, form, size, &place, ~a);
   return insn_next(cpu, insn);
 }
 
-FORMS_ONE(alu_inc, alu_step(cpu, insn, form, size, long_way, true));
-FORMS_ONE(alu_dec, alu_step(cpu, insn, form, size, long_way, false));
-FORMS_ONE(alu_neg, alu_negate(cpu, insn, form, size, long_way));
-FORMS_ONE(alu_not, alu_complement(cpu, insn, form, size, long_way));
+FORMS_ONE(alu_inc, alu_step(cpu, insn, form, size, way, true));
+FORMS_ONE(alu_dec, alu_step(cpu, insn, form, size, way, false));
+FORMS_ONE(alu_neg, alu_negate(cpu, insn, form, size, way));
+FORMS_ONE(alu_not, alu_complement(cpu, insn, form, size, way));
 
 /* ---- two chains of carries: ADCX has CF, ADOX has OF, and both leave all other flags ---- */
 

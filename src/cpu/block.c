@@ -102,7 +102,7 @@ static void forget_links(struct cpu *cpu)
     return;
   cpu->generation = 1;
   for (unsigned i = 0; i < BLOCK_JUMPS; i++)
-    cache->jumps[i].block = NULL;
+    cache->jumps[i].generation = 0;
   for (unsigned i = 0; i < HASH_SIZE; i++)
     for (struct block *block = cache->hash[i]; block; block = block->next_in_hash)
       for (unsigned k = 0; k <= block->count; k++)
@@ -288,7 +288,7 @@ void block_flush(struct cpu *cpu)
     cpu->memory->code[i] = 0;
   }
   for (unsigned i = 0; i < BLOCK_JUMPS; i++)
-    cache->jumps[i].block = NULL;
+    cache->jumps[i].generation = 0;
   cache->used = 0;
   block_flush_fetches(cpu);
 }

@@ -44,8 +44,10 @@ struct block *block_peek(struct cpu *cpu);
 /* A small table for indirect branches: the block that was at an offset when it was looked for last. */
 #define BLOCK_JUMPS 4096u
 struct block_jump {
-  struct block *block; /* NULL for none */
-  uint32_t generation;
+  uint64_t rip;
+  uint32_t generation; /* 0 for none */
+  uint32_t mode;
+  const struct block *block;
 };
 
 /* What the table has for an offset, which may be something else. */

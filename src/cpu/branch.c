@@ -63,51 +63,86 @@ const struct insn *branch_loopne(struct cpu *cpu, const struct insn *insn)
 
 /* ---- JMP, CALL, RET ---- */
 
+/* Where a jump or call by register or memory goes. On the short way the block must be known, which was checked then. */
+ALWAYS_INLINE bool branch_find(struct cpu *cpu, uint64_t target, unsigned size, struct way way,
+                               const struct block **ret_block)
+{
+  if (way_is_long(way)) {
+    transfer_check(cpu, target);
+    return true;
+  }
+  *ret_block = transfer_known(cpu, target, size == 8);
+  return *ret_block;
+}
+
+ALWAYS_INLINE const struct insn *branch_go(struct cpu *cpu, const struct insn *insn, uint64_t target,
+                                           const struct block *block, struct way way, enum lb_branch_kind kind)
+{
+  return way_is_long(way) ? transfer_indirect(cpu, insn, target, kind) : transfer_to_block(cpu, insn, block, kind);
+}
+
 ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                             insn_handler *long_way)
+                                             struct way way)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, long_way, &place))
-    return long_way(cpu, insn);
-  uint64_t target = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size, &place);
-  transfer_check(cpu, target);
-  return form == FORM_IMM ? transfer_jump(cpu, insn) : transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_IND_JMP);
+  const struct block *block = NULL;
+  if (form == FORM_IMM) {
+    transfer_check(cpu, insn->imm);
+    return transfer_jump(cpu, insn);
+  }
+  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &place))
+    return way.other(cpu, insn);
+  uint64_t target = operand_first(cpu, insn, form, size, &place);
+  if (!branch_find(cpu, target, size, way, &block))
+    return way.other(cpu, insn);
+  return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_IND_JMP);
+}
+
+ALWAYS_INLINE const struct insn *branch_call_relative(struct cpu *cpu, const struct insn *insn, unsigned size,
+                                                      struct way way)
+{
+  struct place place;
+  if (!stack_find_push(cpu, size, way, &place))
+    return way.other(cpu, insn);
+  transfer_check(cpu, insn->imm);
+  stack_push_at(cpu, size, way, &place, insn_next_rip(insn));
+  return transfer_call(cpu, insn);
 }
 
 ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                             insn_handler *long_way)
+                                             struct way way)
 {
   struct place source, place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, long_way, &source))
-    return long_way(cpu, insn);
-  if (long_way && !stack_find_push(cpu, size, &place))
-    return long_way(cpu, insn);
-  uint64_t target = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size, &source);
-  transfer_check(cpu, target);
-  if (long_way)
-    stack_push_at(cpu, &place, size, insn_next_rip(insn));
-  else
-    stack_push(cpu, size, insn_next_rip(insn));
-  return form == FORM_IMM ? transfer_call(cpu, insn) : transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_IND_CALL);
+  const struct block *block = NULL;
+  if (form == FORM_IMM)
+    return branch_call_relative(cpu, insn, size, way);
+  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &source) || !stack_find_push(cpu, size, way, &place))
+    return way.other(cpu, insn);
+  uint64_t target = operand_first(cpu, insn, form, size, &source);
+  if (!branch_find(cpu, target, size, way, &block))
+    return way.other(cpu, insn);
+  stack_push_at(cpu, size, way, &place, insn_next_rip(insn));
+  return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_IND_CALL);
 }
 
 /* The immediate, if there is one, is what the caller pushed. */
-ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, unsigned size,
-                                               insn_handler *long_way)
+ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, unsigned size, struct way way)
 {
   struct place place;
-  if (long_way && !stack_find_top(cpu, size, &place))
-    return long_way(cpu, insn);
-  uint64_t target = long_way ? access_fetch(place.host, size) : stack_peek(cpu, 0, size);
-  transfer_check(cpu, target);
-  stack_set_pointer(cpu, cpu->r[RSP] + size + (insn->imm & 0xFFFF));
-  return transfer_indirect(cpu, insn, target, LB_BRANCH_NEAR_RET);
+  const struct block *block = NULL;
+  if (!stack_find_top(cpu, size, way, &place))
+    return way.other(cpu, insn);
+  uint64_t target = stack_top_at(cpu, size, &place);
+  if (!branch_find(cpu, target, size, way, &block))
+    return way.other(cpu, insn);
+  stack_move(cpu, size, way, size + (insn->imm & 0xFFFF));
+  return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_RET);
 }
 
 static insn_chooser branch_jmp_near, branch_call_near, branch_ret_near;
-FORMS_ONE_OR_IMM(branch_jmp_near, branch_jump(cpu, insn, form, size, long_way));
-FORMS_ONE_OR_IMM(branch_call_near, branch_call(cpu, insn, form, size, long_way));
-SIZES(branch_ret_near, branch_return(cpu, insn, size, long_way));
+FORMS_STACK(branch_jmp_near, branch_jump(cpu, insn, form, size, way));
+FORMS_STACK(branch_call_near, branch_call(cpu, insn, form, size, way));
+SIZES_STACK(branch_ret_near, branch_return(cpu, insn, size, way));
 
 insn_handler *branch_jmp(const struct insn *insn)
 {

@@ -320,6 +320,21 @@ static void decode_fill(const struct cpu *cpu, struct insn *insn, const struct i
     insn->imm &= insn->size == 4 ? 0xFFFFFFFF : 0xFFFF;
 }
 
+static enum insn_reach decode_reach(const struct cpu *cpu, const struct insn *insn)
+{
+  bool is_64 = (cpu->mode & MODE_BITS) == MODE_64;
+  bool has_memory = false;
+  for (unsigned i = 0; i < 4; i++)
+    has_memory |= insn->op_class[i] == CLASS_MEMORY;
+  if (!is_64 && !(cpu->mode & MODE_FLAT))
+    return REACH_ANY;
+  if (!has_memory)
+    return REACH_FLAT;
+  if (insn->segment == FS || insn->segment == GS || (insn->segment == CS && !is_64))
+    return REACH_ANY;
+  return insn->index == 8 * ZERO ? REACH_FLAT : REACH_INDEXED;
+}
+
 const struct insn *decode_run_ud(struct cpu *cpu, const struct insn *insn)
 {
   (void)insn;
@@ -372,6 +387,7 @@ int decode_insn(struct cpu *cpu, uint64_t rip, const uint8_t *bytes, size_t size
     return insn->length;
   }
   decode_fill(cpu, insn, &instruction);
+  insn->reach = (uint8_t)decode_reach(cpu, insn);
   *ret_ends = decode_ends(&instruction);
   insn->run = instruction_handler(insn);
   if (!insn->run) {

@@ -44,6 +44,14 @@ enum insn_class {
   CLASS_OTHER,
 };
 
+/* How far a memory operand's address must be looked into; known when it is decoded, since the mode is (MODE_FLAT). */
+enum insn_reach {
+  REACH_ANY,     /* any segment */
+  REACH_INDEXED, /* a segment of all addresses: 64-bit mode, or flat ones */
+  REACH_FLAT,    /* the same, and no index; also where there is no memory operand, for the stack */
+  INSN_REACHES,
+};
+
 enum insn_prefix {
   PREFIX_LOCK = 1,
   PREFIX_REP = 2,   /* F3 where it repeats (REP, REPE) */
@@ -75,6 +83,7 @@ struct insn {
   uint8_t length;
   uint8_t left;         /* instructions of this block from here on, this one counted */
   uint8_t operands;     /* how many are visible */
+  uint8_t reach;        /* enum insn_reach */
   uint8_t vector_bytes; /* 16 or 32 for VEX, 0xFF for legacy SSE, else 0 (MMX, x87, all others) */
   uint8_t op_class[4];  /* enum insn_class of operands 0 to 3 */
 };
@@ -108,6 +117,9 @@ static inline __attribute__((always_inline)) const struct insn *insn_next(struct
 {
   return insn_go(cpu, insn + 1);
 }
+
+/* The same if the mode is still what this block was decoded for; else the run loop looks for the rest of it. */
+const struct insn *insn_next_in(struct cpu *cpu, const struct insn *insn, uint32_t mode);
 
 /* Done, and the run loop must look before the next instruction. */
 const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn);
@@ -169,6 +181,12 @@ static inline uint64_t insn_address(const struct cpu *cpu, const struct insn *in
   uint64_t base = reg_get(cpu, insn->base, 8);
   uint64_t index = reg_get(cpu, insn->index, 8);
   return (base + (index << insn->scale) + insn->disp) & insn->address_mask;
+}
+
+/* Without an index. */
+static inline uint64_t insn_address_plain(const struct cpu *cpu, const struct insn *insn)
+{
+  return (reg_get(cpu, insn->base, 8) + insn->disp) & insn->address_mask;
 }
 
 static inline uint64_t insn_load(struct cpu *cpu, const struct insn *insn, unsigned size)

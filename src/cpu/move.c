@@ -15,17 +15,17 @@ enum { MOVE_SEGMENT = 0xFC, MOVE_DR = 0xFD, MOVE_CR = 0xFE };
 /* ---- MOV ---- */
 
 ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                          insn_handler *long_way)
+                                          struct way way)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, form_is_memory(form) ? ACCESS_WRITE : ACCESS_READ, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, form_is_memory(form) ? ACCESS_WRITE : ACCESS_READ, way, &place))
+    return way.other(cpu, insn);
   operand_put(cpu, insn, form, size, &place, operand_second(cpu, insn, form, size, &place));
   return insn_next(cpu, insn);
 }
 
 static insn_chooser move_general;
-FORMS_ANY(move_general, move_run(cpu, insn, form, size, long_way));
+FORMS_ANY(move_general, move_run(cpu, insn, form, size, way));
 
 /* MOV sreg, r/m16. After SS nothing gets in before the next instruction (SDM vol. 3, 6.8.3). */
 static const struct insn *move_to_segment(struct cpu *cpu, const struct insn *insn)
@@ -33,9 +33,10 @@ static const struct insn *move_to_segment(struct cpu *cpu, const struct insn *in
   if (insn->op[0] == CS || insn->op[0] > GS)
     fault_ud(cpu);
   uint64_t value = operand_second(cpu, insn, insn->form, 2, NULL);
+  uint32_t mode = cpu->mode;
   segment_load(cpu, insn->op[0], (uint16_t)value);
   if (insn->op[0] != SS)
-    return insn_next(cpu, insn);
+    return insn_next_in(cpu, insn, mode);
   cpu->shadow = SHADOW_MOV_SS;
   return insn_leave(cpu, insn);
 }
@@ -70,22 +71,22 @@ insn_handler *move_mov(const struct insn *insn)
 /* ---- extension; the source has its own size ---- */
 
 ALWAYS_INLINE const struct insn *move_extend(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                             insn_handler *long_way, unsigned from, bool is_signed)
+                                             struct way way, unsigned from, bool is_signed)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, from, ACCESS_READ, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, from, ACCESS_READ, way, &place))
+    return way.other(cpu, insn);
   uint64_t value = operand_second(cpu, insn, form, from, &place);
   reg_set(cpu, insn->op[0], size, is_signed ? flags_extend(value, from) : value);
   return insn_next(cpu, insn);
 }
 
 static insn_chooser move_zero_1, move_zero_2, move_sign_1, move_sign_2, move_sign_4;
-FORMS_TO_REG(move_zero_1, move_extend(cpu, insn, form, size, long_way, 1, false));
-FORMS_TO_REG(move_zero_2, move_extend(cpu, insn, form, size, long_way, 2, false));
-FORMS_TO_REG(move_sign_1, move_extend(cpu, insn, form, size, long_way, 1, true));
-FORMS_TO_REG(move_sign_2, move_extend(cpu, insn, form, size, long_way, 2, true));
-FORMS_TO_REG(move_sign_4, move_extend(cpu, insn, form, size, long_way, 4, true));
+FORMS_LOAD(move_zero_1, move_extend(cpu, insn, form, size, way, 1, false));
+FORMS_LOAD(move_zero_2, move_extend(cpu, insn, form, size, way, 2, false));
+FORMS_LOAD(move_sign_1, move_extend(cpu, insn, form, size, way, 1, true));
+FORMS_LOAD(move_sign_2, move_extend(cpu, insn, form, size, way, 2, true));
+FORMS_LOAD(move_sign_4, move_extend(cpu, insn, form, size, way, 4, true));
 
 insn_handler *move_movzx(const struct insn *insn)
 {
@@ -146,11 +147,11 @@ const struct insn *move_cqo(struct cpu *cpu, const struct insn *insn)
 
 /* The source is read whatever the condition, and 32 bits clear the upper half in either case. */
 ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                         insn_handler *long_way, unsigned code)
+                                         struct way way, unsigned code)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &place))
+    return way.other(cpu, insn);
   uint64_t value = operand_second(cpu, insn, form, size, &place);
   uint64_t old = reg_get(cpu, insn->op[0], size);
   reg_set(cpu, insn->op[0], size, flags_condition(cpu, code) ? value : old);
@@ -158,19 +159,19 @@ ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *ins
 }
 
 ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned code,
-                                                insn_handler *long_way)
+                                                struct way way)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, 1, ACCESS_WRITE, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, 1, ACCESS_WRITE, way, &place))
+    return way.other(cpu, insn);
   operand_put(cpu, insn, form, 1, &place, flags_condition(cpu, code));
   return insn_next(cpu, insn);
 }
 
 #define CONDITION(code, upper, name)                                                                                   \
-  FORMS_TO_REG(move_cmov##name, move_if(cpu, insn, form, size, long_way, code));                                       \
-  VARIANT(set_reg_##name, FORM_REG, 1, move_condition(cpu, insn, form, code, long_way))                                \
-  VARIANT(set_mem_##name, FORM_MEM, 1, move_condition(cpu, insn, form, code, long_way))                                \
+  FORMS_TO_REG(move_cmov##name, move_if(cpu, insn, form, size, way, code));                                            \
+  VARIANT(set_reg_##name, FORM_REG, 1, move_condition(cpu, insn, form, code, way))                                     \
+  VARIANT(set_mem_##name, FORM_MEM, 1, move_condition(cpu, insn, form, code, way))                                     \
   insn_handler *move_set##name(const struct insn *insn)                                                                \
   {                                                                                                                    \
     return insn->form == FORM_REG ? set_reg_##name : set_mem_##name;                                                   \

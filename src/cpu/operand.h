@@ -39,20 +39,24 @@ ALWAYS_INLINE bool form_has_memory(unsigned form) /* operand 0 or 1 is */
 
 /* ---- the short way ----
  *
- * A handler with a memory operand comes as two functions of one text (variant.h). The first looks whether the operand
- * may be accessed without further questions, and jumps to the second, the long way, if not. So the first one can
- * neither fault nor call anything, and needs no stack frame.
+ * A handler with a memory operand comes as several functions of one text (variant.h). One is the long way. The others
+ * look whether the operand may be accessed without further questions, and jump to the long one if not. So they can
+ * neither fault nor call anything, and need no stack frame.
  */
+struct way {
+  insn_handler *other; /* the long way; NULL: this is it */
+  enum insn_reach reach;
+};
 
-/* [offset, offset + size) of a segment. False when the long way must go there. */
-ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned segment, uint64_t offset, unsigned size,
-                              unsigned access)
+ALWAYS_INLINE bool way_is_long(struct way way)
 {
-  const struct cpu_segment *s = &cpu->segment[segment];
-  place->host = NULL;
-  if (__builtin_expect(!(s->ease & access), 0))
-    return false;
-  uint64_t linear = (s->linear_base + offset) & cpu->linear_mask;
+  return !way.other;
+}
+
+/* [linear, linear + size). False when the long way must go there. */
+ALWAYS_INLINE bool place_find_linear(struct cpu *cpu, struct place *place, uint64_t linear, unsigned size,
+                                     unsigned access)
+{
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   uint64_t tag = access & ACCESS_WRITE ? entry->write : entry->read;
   if (__builtin_expect(tag != access_tag(linear, size), 0))
@@ -63,15 +67,27 @@ ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned seg
   return true;
 }
 
-/* The memory operand, if the form has one. On the long way (`long_way` is NULL) nothing is looked up: the functions
- * below do. */
+/* The same by an offset. */
+ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned segment, uint64_t offset, unsigned size,
+                              unsigned access)
+{
+  const struct cpu_segment *s = &cpu->segment[segment];
+  if (__builtin_expect(!(s->ease & access), 0))
+    return false;
+  return place_find_linear(cpu, place, (s->linear_base + offset) & cpu->linear_mask, size, access);
+}
+
+/* The memory operand, if the form has one. On the long way nothing is looked up: the functions below do. */
 ALWAYS_INLINE bool operand_find(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size, unsigned access,
-                                insn_handler *long_way, struct place *place)
+                                struct way way, struct place *place)
 {
   place->host = NULL;
-  if (!long_way || !form_has_memory(form))
+  if (way_is_long(way) || !form_has_memory(form))
     return true;
-  return place_find(cpu, place, insn->segment, insn_address(cpu, insn), size, access);
+  if (way.reach == REACH_ANY)
+    return place_find(cpu, place, insn->segment, insn_address(cpu, insn), size, access);
+  uint64_t linear = way.reach == REACH_FLAT ? insn_address_plain(cpu, insn) : insn_address(cpu, insn);
+  return place_find_linear(cpu, place, linear, size, access);
 }
 
 /* ---- operands: where no place is given, by the long way ---- */

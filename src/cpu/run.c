@@ -25,6 +25,11 @@ const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn)
   return NULL;
 }
 
+const struct insn *insn_next_in(struct cpu *cpu, const struct insn *insn, uint32_t mode)
+{
+  return cpu->mode == mode ? insn + 1 : insn_leave(cpu, insn);
+}
+
 const struct insn *insn_before(struct cpu *cpu, const struct insn *insn)
 {
   transfer_set(cpu, insn->rip);

@@ -55,6 +55,17 @@ static uint32_t current_mode(const struct cpu *cpu)
   return mode | (cpu->cpl == 3 ? MODE_USER : 0);
 }
 
+static bool segments_are_flat(const struct cpu *cpu)
+{
+  static const uint8_t data[] = {ES, SS, DS};
+  for (unsigned i = 0; i < sizeof(data); i++) {
+    const struct cpu_segment *s = &cpu->segment[data[i]];
+    if (s->linear_base || s->ease != (ACCESS_READ | ACCESS_WRITE))
+      return false;
+  }
+  return cpu->segment[SS].access & SEGMENT_DB;
+}
+
 void segment_update(struct cpu *cpu)
 {
   cpu->cpl = current_level(cpu);
@@ -67,6 +78,7 @@ void segment_update(struct cpu *cpu)
     s->bounded = is_64 ? ACCESS_READ | ACCESS_WRITE : bounded_access(cpu, s);
     s->ease = is_64 || s->limit == LIMIT_MAX ? s->bounded : 0;
   }
+  cpu->mode |= !is_64 && segments_are_flat(cpu) ? MODE_FLAT : 0;
   cpu->code_limit = is_64 ? UINT64_MAX : cpu->segment[CS].limit;
   cpu->stack_mask = is_64 ? UINT64_MAX : cpu->segment[SS].access & SEGMENT_DB ? 0xFFFFFFFF : 0xFFFF;
   cpu->linear_mask = is_64 ? UINT64_MAX : 0xFFFFFFFF;

@@ -16,9 +16,10 @@ static const struct insn *load_pointer(struct cpu *cpu, const struct insn *insn,
   unsigned size = insn->size;
   uint64_t offset = access_load(cpu, insn->segment, address, size);
   uint64_t selector = access_load(cpu, insn->segment, (address + size) & insn->address_mask, 2);
+  uint32_t mode = cpu->mode;
   segment_load(cpu, number, (uint16_t)selector);
   reg_set(cpu, insn->op[0], size, offset);
-  return insn + 1;
+  return insn_next_in(cpu, insn, mode);
 }
 
 const struct insn *selector_lds(struct cpu *cpu, const struct insn *insn)

@@ -100,11 +100,11 @@ ALWAYS_INLINE bool shift_overflows(bool is_left, uint64_t result, bool cf, unsig
 }
 
 ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                           insn_handler *long_way, enum shift_operation operation)
+                                           struct way way, enum shift_operation operation)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, long_way, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, way, &place))
+    return way.other(cpu, insn);
   unsigned count = shift_count(operand_second(cpu, insn, form, 1, NULL), size);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   if (!count) { /* a 32-bit register is written all the same: its upper half is cleared */
@@ -122,13 +122,13 @@ ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *i
   return insn_next(cpu, insn);
 }
 
-FORMS_MODIFY(shift_shl, shift_run(cpu, insn, form, size, long_way, SHIFT_SHL));
-FORMS_MODIFY(shift_shr, shift_run(cpu, insn, form, size, long_way, SHIFT_SHR));
-FORMS_MODIFY(shift_sar, shift_run(cpu, insn, form, size, long_way, SHIFT_SAR));
-FORMS_MODIFY(shift_rol, shift_run(cpu, insn, form, size, long_way, SHIFT_ROL));
-FORMS_MODIFY(shift_ror, shift_run(cpu, insn, form, size, long_way, SHIFT_ROR));
-FORMS_MODIFY(shift_rcl, shift_run(cpu, insn, form, size, long_way, SHIFT_RCL));
-FORMS_MODIFY(shift_rcr, shift_run(cpu, insn, form, size, long_way, SHIFT_RCR));
+FORMS_MODIFY(shift_shl, shift_run(cpu, insn, form, size, way, SHIFT_SHL));
+FORMS_MODIFY(shift_shr, shift_run(cpu, insn, form, size, way, SHIFT_SHR));
+FORMS_MODIFY(shift_sar, shift_run(cpu, insn, form, size, way, SHIFT_SAR));
+FORMS_MODIFY(shift_rol, shift_run(cpu, insn, form, size, way, SHIFT_ROL));
+FORMS_MODIFY(shift_ror, shift_run(cpu, insn, form, size, way, SHIFT_ROR));
+FORMS_MODIFY(shift_rcl, shift_run(cpu, insn, form, size, way, SHIFT_RCL));
+FORMS_MODIFY(shift_rcr, shift_run(cpu, insn, form, size, way, SHIFT_RCR));
 
 /* ---- SHLD, SHRD ---- */
 

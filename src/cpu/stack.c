@@ -14,23 +14,20 @@ enum { STACK_SEGMENT = 0xFC }; /* mark of decode.c in size2 */
 /* ---- PUSH ---- */
 
 ALWAYS_INLINE const struct insn *stack_push_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                                insn_handler *long_way)
+                                                struct way way)
 {
   struct place source, place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, long_way, &source))
-    return long_way(cpu, insn);
-  if (long_way && !stack_find_push(cpu, size, &place))
-    return long_way(cpu, insn);
+  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &source))
+    return way.other(cpu, insn);
+  if (!stack_find_push(cpu, size, way, &place))
+    return way.other(cpu, insn);
   uint64_t value = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size, &source);
-  if (long_way)
-    stack_push_at(cpu, &place, size, value);
-  else
-    stack_push(cpu, size, value);
+  stack_push_at(cpu, size, way, &place, value);
   return insn_next(cpu, insn);
 }
 
 static insn_chooser stack_push_general;
-FORMS_ONE_OR_IMM(stack_push_general, stack_push_run(cpu, insn, form, size, long_way));
+FORMS_STACK(stack_push_general, stack_push_run(cpu, insn, form, size, way));
 
 /* With a 32-bit operand size only 16 bits are written, as processors since the Core do (SDM, PUSH); with 64 bits the
  * selector is zero-extended. */
@@ -50,14 +47,13 @@ insn_handler *stack_push_choose(const struct insn *insn)
 /* ---- POP ---- */
 
 /* The register goes last: POP rSP keeps what was popped. */
-ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct insn *insn, unsigned size,
-                                               insn_handler *long_way)
+ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct insn *insn, unsigned size, struct way way)
 {
   struct place place;
-  if (long_way && !stack_find_top(cpu, size, &place))
-    return long_way(cpu, insn);
-  uint64_t value = long_way ? access_fetch(place.host, size) : stack_peek(cpu, 0, size);
-  stack_set_pointer(cpu, cpu->r[RSP] + size);
+  if (!stack_find_top(cpu, size, way, &place))
+    return way.other(cpu, insn);
+  uint64_t value = stack_top_at(cpu, size, &place);
+  stack_move(cpu, size, way, size);
   reg_set(cpu, insn->op[0], size, value);
   return insn_next(cpu, insn);
 }
@@ -77,13 +73,13 @@ ALWAYS_INLINE const struct insn *stack_pop_mem(struct cpu *cpu, const struct ins
 }
 
 ALWAYS_INLINE const struct insn *stack_pop_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                               insn_handler *long_way)
+                                               struct way way)
 {
-  return form == FORM_REG ? stack_pop_reg(cpu, insn, size, long_way) : stack_pop_mem(cpu, insn, size);
+  return form == FORM_REG ? stack_pop_reg(cpu, insn, size, way) : stack_pop_mem(cpu, insn, size);
 }
 
 static insn_chooser stack_pop_general;
-FORMS_ONE(stack_pop_general, stack_pop_run(cpu, insn, form, size, long_way));
+FORMS_STACK(stack_pop_general, stack_pop_run(cpu, insn, form, size, way));
 
 /* Loading SS may change the stack pointer's width: the pop still has the old one. */
 static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *insn)
@@ -91,10 +87,11 @@ static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *
   uint64_t mask = cpu->stack_mask, pointer = cpu->r[RSP] + insn->size;
   if (insn->op[0] == CS || insn->op[0] > GS)
     fault_ud(cpu);
+  uint32_t mode = cpu->mode;
   segment_load(cpu, insn->op[0], (uint16_t)stack_peek(cpu, 0, 2));
   reg_set_masked(cpu, RSP, mask, pointer);
   if (insn->op[0] != SS)
-    return insn_next(cpu, insn);
+    return insn_next_in(cpu, insn, mode);
   cpu->shadow = SHADOW_MOV_SS;
   return insn_leave(cpu, insn);
 }
@@ -173,20 +170,20 @@ ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct i
 }
 
 ALWAYS_INLINE const struct insn *stack_leave_run(struct cpu *cpu, const struct insn *insn, unsigned size,
-                                                 insn_handler *long_way)
+                                                 struct way way)
 {
-  struct place place;
+  struct place place = {NULL, 0};
   uint64_t pointer = cpu->r[RBP] & cpu->stack_mask;
-  if (long_way && !place_find(cpu, &place, SS, pointer, size, ACCESS_READ))
-    return long_way(cpu, insn);
-  uint64_t value = long_way ? access_fetch(place.host, size) : access_load(cpu, SS, pointer, size);
+  if (!way_is_long(way) && !place_find(cpu, &place, SS, pointer, size, ACCESS_READ))
+    return way.other(cpu, insn);
+  uint64_t value = place.host ? access_fetch(place.host, size) : access_load(cpu, SS, pointer, size);
   stack_set_pointer(cpu, pointer + size);
   reg_set(cpu, 8 * RBP, size, value);
   return insn_next(cpu, insn);
 }
 
 SIZES(stack_enter, stack_enter_run(cpu, insn, size));
-SIZES(stack_leave, stack_leave_run(cpu, insn, size, long_way));
+SIZES(stack_leave, stack_leave_run(cpu, insn, size, way));
 
 /* ---- flags ---- */
 

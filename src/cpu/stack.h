@@ -27,24 +27,60 @@ ALWAYS_INLINE uint64_t stack_peek(struct cpu *cpu, uint64_t offset, unsigned siz
   return access_load(cpu, SS, (cpu->r[RSP] + offset) & cpu->stack_mask, size);
 }
 
-/* ---- the short way: see operand.h ---- */
+/* ---- by the way that a handler goes: see operand.h ----
+ *
+ * First the place is looked for; false when the long way must. Then what stands below cannot fault on the short way.
+ */
 
-/* Where a push of `size` bytes would go, or what lies on top. False when the long way must look. */
-ALWAYS_INLINE bool stack_find_push(struct cpu *cpu, unsigned size, struct place *place)
+/* Pushes of 64 bits exist in 64-bit mode only, those of 32 bits only outside of it. */
+ALWAYS_INLINE bool stack_is_flat(unsigned size, struct way way)
 {
-  return place_find(cpu, place, SS, (cpu->r[RSP] - size) & cpu->stack_mask, size, ACCESS_WRITE);
+  return size == 8 || (size == 4 && way.reach != REACH_ANY);
 }
 
-ALWAYS_INLINE bool stack_find_top(struct cpu *cpu, unsigned size, struct place *place)
+ALWAYS_INLINE bool stack_find(struct cpu *cpu, unsigned size, struct way way, uint64_t pointer, unsigned access,
+                              struct place *place)
 {
-  return place_find(cpu, place, SS, cpu->r[RSP] & cpu->stack_mask, size, ACCESS_READ);
+  place->host = NULL;
+  if (way_is_long(way))
+    return true;
+  if (stack_is_flat(size, way))
+    return place_find_linear(cpu, place, pointer & size_mask(size), size, access);
+  return place_find(cpu, place, SS, pointer & cpu->stack_mask, size, access);
 }
 
-/* Afterwards. */
-ALWAYS_INLINE void stack_push_at(struct cpu *cpu, const struct place *place, unsigned size, uint64_t value)
+ALWAYS_INLINE bool stack_find_push(struct cpu *cpu, unsigned size, struct way way, struct place *place)
 {
-  memcpy(place->host, &value, size);
-  stack_set_pointer(cpu, cpu->r[RSP] - size);
+  return stack_find(cpu, size, way, cpu->r[RSP] - size, ACCESS_WRITE, place);
+}
+
+ALWAYS_INLINE bool stack_find_top(struct cpu *cpu, unsigned size, struct way way, struct place *place)
+{
+  return stack_find(cpu, size, way, cpu->r[RSP], ACCESS_READ, place);
+}
+
+ALWAYS_INLINE void stack_move(struct cpu *cpu, unsigned size, struct way way, uint64_t bytes)
+{
+  if (stack_is_flat(size, way))
+    cpu->r[RSP] = (cpu->r[RSP] + bytes) & size_mask(size);
+  else
+    stack_set_pointer(cpu, cpu->r[RSP] + bytes);
+}
+
+ALWAYS_INLINE void stack_push_at(struct cpu *cpu, unsigned size, struct way way, const struct place *place,
+                                 uint64_t value)
+{
+  if (place->host) {
+    memcpy(place->host, &value, size);
+    stack_move(cpu, size, way, 0 - (uint64_t)size);
+  } else {
+    stack_push(cpu, size, value);
+  }
+}
+
+ALWAYS_INLINE uint64_t stack_top_at(struct cpu *cpu, unsigned size, const struct place *place)
+{
+  return place->host ? access_fetch(place->host, size) : stack_peek(cpu, 0, size);
 }
 
 #endif

@@ -56,7 +56,8 @@ const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint6
   return transfer_enter(cpu, block);
 }
 
-const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
+/* On to the block at `target`, which may be another one each time. */
+static const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
 {
   cpu->rip = target;
   if (cpu->mode & MODE_ONE)
@@ -64,7 +65,7 @@ const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
   struct block *block = block_peek(cpu);
   if (!block)
     return NULL;
-  *block_jump_at(cpu, target) = (struct block_jump){block, cpu->generation};
+  *block_jump_at(cpu, target) = (struct block_jump){target, cpu->generation, cpu->mode, block};
   return transfer_enter(cpu, block);
 }
 
@@ -189,11 +190,12 @@ static __attribute__((noinline)) const struct insn *relative_reported(struct cpu
   return transfer_to_linked(cpu, insn, insn->imm);
 }
 
-static __attribute__((noinline)) const struct insn *indirect_reported(struct cpu *cpu, const struct insn *insn,
-                                                                      uint64_t target, enum lb_branch_kind kind)
+const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
+                                     enum lb_branch_kind kind)
 {
-  transfer_report(cpu, insn, target, kind);
-  return transfer_lookup(cpu, target);
+  if (cpu->watch)
+    transfer_report(cpu, insn, target, kind);
+  return transfer_find(cpu, target);
 }
 
 #define WATCHED_RELATIVE(name, kind)                                                                                   \
@@ -208,11 +210,11 @@ WATCHED_RELATIVE(transfer_watched_jump, LB_BRANCH_NEAR_REL_JMP)
 WATCHED_RELATIVE(transfer_watched_call, LB_BRANCH_NEAR_REL_CALL)
 
 #define WATCHED_INDIRECT(name, kind)                                                                                   \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn, uint64_t target)                                   \
+  const struct insn *name(struct cpu *cpu, const struct insn *insn, const struct block *block)                         \
   {                                                                                                                    \
-    if (!record_plain(cpu, insn, target, kind))                                                                        \
-      return indirect_reported(cpu, insn, target, kind);                                                               \
-    return transfer_lookup(cpu, target);                                                                               \
+    if (!record_plain(cpu, insn, block->rip, kind))                                                                    \
+      return transfer_indirect(cpu, insn, block->rip, kind);                                                           \
+    return transfer_enter(cpu, block);                                                                                 \
   }
 WATCHED_INDIRECT(transfer_watched_indirect_jump, LB_BRANCH_NEAR_IND_JMP)
 WATCHED_INDIRECT(transfer_watched_indirect_call, LB_BRANCH_NEAR_IND_CALL)

@@ -27,12 +27,11 @@ const struct insn *transfer_watched_jcc(struct cpu *cpu, const struct insn *insn
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_jump(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_call(struct cpu *cpu, const struct insn *insn);
-const struct insn *transfer_watched_indirect_jump(struct cpu *cpu, const struct insn *insn, uint64_t target);
-const struct insn *transfer_watched_indirect_call(struct cpu *cpu, const struct insn *insn, uint64_t target);
-const struct insn *transfer_watched_return(struct cpu *cpu, const struct insn *insn, uint64_t target);
+const struct insn *transfer_watched_indirect_jump(struct cpu *cpu, const struct insn *insn, const struct block *block);
+const struct insn *transfer_watched_indirect_call(struct cpu *cpu, const struct insn *insn, const struct block *block);
+const struct insn *transfer_watched_return(struct cpu *cpu, const struct insn *insn, const struct block *block);
 /* or the next block is not linked yet; nothing was checked. */
 const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint64_t target);
-const struct insn *transfer_find(struct cpu *cpu, uint64_t target);
 
 /* On to a block, if the budget allows. */
 static inline __attribute__((always_inline)) const struct insn *transfer_enter(struct cpu *cpu,
@@ -88,26 +87,33 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
   return insn_next(cpu, insn);
 }
 
-/* On to the block at `target`, which may be another one each time. */
-static inline const struct insn *transfer_lookup(struct cpu *cpu, uint64_t target)
+/* The block at `target` in the current code segment, or NULL when it is not at hand. In 64-bit mode the segment says
+ * nothing. */
+static inline __attribute__((always_inline)) const struct block *transfer_known(const struct cpu *cpu, uint64_t target,
+                                                                                bool is_64)
 {
   const struct block_jump *jump = block_jump_at(cpu, target);
+  if (jump->rip != target || jump->generation != cpu->generation || jump->mode != cpu->mode)
+    return NULL;
   const struct block *block = jump->block;
-  if (__builtin_expect(block && jump->generation == cpu->generation && block_is_at(cpu, block, target), 1))
-    return transfer_enter(cpu, block);
-  return transfer_find(cpu, target);
+  bool is_here = is_64 || (block->cs_base == cpu->segment[CS].linear_base && block->code_limit == cpu->code_limit);
+  return is_here ? block : NULL;
 }
 
-/* Near indirect jump or call, near return: to `target`, which was checked. */
-static inline const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
+/* Near indirect jump or call, near return: to a block that was found so, */
+static inline const struct insn *transfer_to_block(struct cpu *cpu, const struct insn *insn, const struct block *block,
                                                    enum lb_branch_kind kind)
 {
   if (__builtin_expect(!cpu->watch, 1))
-    return transfer_lookup(cpu, target);
-  return kind == LB_BRANCH_NEAR_RET        ? transfer_watched_return(cpu, insn, target)
-         : kind == LB_BRANCH_NEAR_IND_CALL ? transfer_watched_indirect_call(cpu, insn, target)
-                                           : transfer_watched_indirect_jump(cpu, insn, target);
+    return transfer_enter(cpu, block);
+  return kind == LB_BRANCH_NEAR_RET        ? transfer_watched_return(cpu, insn, block)
+         : kind == LB_BRANCH_NEAR_IND_CALL ? transfer_watched_indirect_call(cpu, insn, block)
+                                           : transfer_watched_indirect_jump(cpu, insn, block);
 }
+
+/* or to `target`, which was checked. */
+const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
+                                     enum lb_branch_kind kind);
 
 /* The end of a block that did not jump; `insn` is the mark behind its last instruction. */
 static inline const struct insn *transfer_sequential(struct cpu *cpu, const struct insn *insn)
