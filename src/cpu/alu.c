@@ -31,9 +31,9 @@ ALWAYS_INLINE void alu_flags(struct cpu *cpu, enum alu_operation operation, uint
                              unsigned size)
 {
   if (operation == ALU_ADD || operation == ALU_ADC)
-    flags_add(cpu, a, b, result, size);
+    flags_whole(cpu, a, b, result, true, size);
   else if (operation == ALU_SUB || operation == ALU_SBB || operation == ALU_CMP)
-    flags_sub(cpu, a, b, result, size);
+    flags_whole(cpu, a, b, result, false, size);
   else
     flags_logic(cpu, result, size);
 }
@@ -46,7 +46,7 @@ ALWAYS_INLINE const struct insn *alu_run(struct cpu *cpu, const struct insn *ins
   unsigned access = is_written && form_is_memory(form) ? ACCESS_WRITE : ACCESS_READ;
   if (!operand_find(cpu, insn, form, size, access, way, &place))
     return way.other(cpu, insn);
-  uint64_t b = operand_second(cpu, insn, form, size, &place);
+  uint64_t b = operand_second(cpu, insn, form, size, &place) & size_mask(size);
   uint64_t a =
     is_written ? operand_modify(cpu, insn, form, size, &place) : operand_first(cpu, insn, form, size, &place);
   uint64_t carry = operation == ALU_ADC || operation == ALU_SBB ? flags_cf(cpu) : 0;
@@ -95,7 +95,7 @@ ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *
     return way.other(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
   operand_write(cpu, insn, form, size, &place, 0 - a);
-  flags_sub(cpu, 0, a, 0 - a, size);
+  flags_whole(cpu, 0, a, 0 - a, false, size);
   return insn_next(cpu, insn);
 }
 

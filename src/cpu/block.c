@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "cpu/decode.h"
+#include "cpu/pair.h"
 #include "cpu/paging.h"
 #include "cpu/point.h"
 #include "cpu/transfer.h"
@@ -391,8 +392,12 @@ static void block_register(struct cpu *cpu, struct block *block)
 
 static void block_close(const struct cpu *cpu, struct block *block, unsigned size)
 {
-  for (unsigned i = 0; i < block->count; i++)
+  for (unsigned i = 0; i < block->count; i++) {
     block->insns[i].left = (uint8_t)(block->count - i);
+    insn_handler *pair = i + 1 < block->count ? pair_handler(&block->insns[i]) : NULL;
+    if (pair)
+      block->insns[i].run = pair;
+  }
   block->insns[block->count] = (struct insn){.run = run_end, .rip = (block->rip + size) & cpu->linear_mask};
   block->last = block->rip + size - 1;
   insn_handler *last = block->count ? block->insns[block->count - 1].run : NULL;

@@ -35,6 +35,21 @@ static inline void flags_sub(struct cpu *cpu, uint64_t a, uint64_t b, uint64_t r
   flags_carries(cpu, a, b, result, (~a & b) | ((~a | b) & result), size);
 }
 
+/* The same where `a` and `b` have no bits beyond their size and `result` is their sum or difference in 64 bits: then
+ * a ^ b ^ result is what was carried into each bit, and into the one behind the last. */
+static inline void flags_whole(struct cpu *cpu, uint64_t a, uint64_t b, uint64_t result, bool is_add, unsigned size)
+{
+  if (size == 8) {
+    uint64_t carry = is_add ? (a & b) | ((a | b) & ~result) : (~a & b) | ((~a | b) & result);
+    flags_carries(cpu, a, b, result, carry, size);
+    return;
+  }
+  uint64_t carried = a ^ b ^ result;
+  cpu->lazy.result = flags_extend(result, size);
+  cpu->lazy.carry = carried << (63 - 8 * size);
+  cpu->lazy.fix = (uint32_t)carried & FLAG_AF;
+}
+
 /* CF = OF = AF = 0. */
 static inline void flags_logic(struct cpu *cpu, uint64_t result, unsigned size)
 {

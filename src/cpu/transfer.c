@@ -223,9 +223,7 @@ WATCHED_INDIRECT(transfer_watched_return, LB_BRANCH_NEAR_RET)
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn)
 {
   count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
-  if (__builtin_expect(cpu->budget < 0, 0)) /* the rest of the block would be too late */
-    return insn_leave(cpu, insn);
-  return insn_next(cpu, insn);
+  return transfer_sequential(cpu, insn + 1);
 }
 
 /* ---- far transfers and events ---- */

@@ -71,7 +71,14 @@ static inline const struct insn *transfer_call(struct cpu *cpu, const struct ins
   return transfer_to_linked(cpu, insn, insn->imm);
 }
 
-/* Conditional branch: both outcomes. The target is checked inside, if taken. */
+/* The end of a block that did not jump; `insn` is the mark behind its last instruction. */
+static inline const struct insn *transfer_sequential(struct cpu *cpu, const struct insn *insn)
+{
+  return transfer_to_linked(cpu, insn, insn->rip);
+}
+
+/* Conditional branch, which is the last instruction of its block: both outcomes. The target is checked inside, if
+ * taken. */
 static inline const struct insn *transfer_conditional(struct cpu *cpu, const struct insn *insn, bool is_taken)
 {
   if (is_taken) {
@@ -84,7 +91,7 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
   }
   if (__builtin_expect(cpu->watch, 0))
     return transfer_watched_untaken(cpu, insn);
-  return insn_next(cpu, insn);
+  return transfer_sequential(cpu, insn + 1);
 }
 
 /* The block at `target` in the current code segment, or NULL when it is not at hand. In 64-bit mode the segment says
@@ -114,12 +121,6 @@ static inline const struct insn *transfer_to_block(struct cpu *cpu, const struct
 /* or to `target`, which was checked. */
 const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
                                      enum lb_branch_kind kind);
-
-/* The end of a block that did not jump; `insn` is the mark behind its last instruction. */
-static inline const struct insn *transfer_sequential(struct cpu *cpu, const struct insn *insn)
-{
-  return transfer_to_linked(cpu, insn, insn->rip);
-}
 
 /* ---- far transfers and events: CS, CPL or mode change in between ---- */
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pairs: CMP or TEST and the conditional jump behind it, done by one handler that knows both operands when it jumps.
+ * They stay two instructions of their block, counted as two; the handler stands in the first one's place.
+ */
+#ifndef CPU_PAIR_H
+#define CPU_PAIR_H
+
+#include "cpu/insn.h"
+
+/* The handler for this instruction and the next one of its block together; NULL when there is none. */
+insn_handler *pair_handler(const struct insn *insn);
+
+#endif
