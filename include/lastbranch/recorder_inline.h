@@ -45,23 +45,28 @@ static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const str
 }
 
 /* Pushes the record of a plain branch: one that `fast` has a value for, not in a transaction, not a call of the next
- * instruction, and without a base if records hold linear addresses. */
-static inline void lb_recorder_push(struct lb_recorder *recorder, uint64_t from, uint64_t to, uint32_t flags,
-                                    uint16_t fast)
+ * instruction, and without a base if records hold linear addresses. `outside` has bit 0 for LB_BRANCH_FROM_32, bit 1
+ * for LB_BRANCH_TO_32. Returns the record, for the cycles that it may hold. */
+static inline struct lb_slot *lb_recorder_push(struct lb_recorder *recorder, uint64_t from, uint64_t to,
+                                               unsigned outside, unsigned is_wrong, uint16_t fast)
 {
   struct lb_recorder *r = recorder;
-  const uint64_t *keep = r->keep[flags / LB_BRANCH_FROM_32 & 3];
-  const struct lb_slot *set = &r->set[flags & LB_BRANCH_MISPREDICTED];
+  const uint64_t *keep = r->keep[outside];
+  const struct lb_slot *set = &r->set[is_wrong];
   struct lb_slot *entry = (struct lb_slot *)(void *)((unsigned char *)r->entries + r->next);
   entry->from = (from & keep[0]) | set->from;
   entry->to = (to & keep[1]) | set->to;
   entry->info = set->info | (uint64_t)fast << 48;
   r->next = (r->next + sizeof(*entry)) & r->wrap;
-  if (__builtin_expect(r->cycles != 0, 0)) {
-    entry->to |= r->cycles << 48 & r->to_cycles;
-    entry->info |= r->cycles & r->info_cycles;
-    r->cycles = 0;
-  }
+  return entry;
+}
+
+/* The cycles since the last record, which were counted by now, go into this one. */
+static inline void lb_recorder_stamp(struct lb_recorder *recorder, struct lb_slot *entry, uint64_t cycles)
+{
+  entry->to |= cycles << 48 & recorder->to_cycles;
+  entry->info |= cycles & recorder->info_cycles;
+  recorder->cycles = 0;
 }
 
 static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct lb_branch *branch)
@@ -79,7 +84,11 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
       lb_recorder_record(r, branch);
     return;
   }
-  lb_recorder_push(r, branch->from, branch->to, traits >> 16, fast);
+  unsigned outside = traits / (LB_BRANCH_FROM_32 << 16) & 3;
+  unsigned is_wrong = traits >> 16 & LB_BRANCH_MISPREDICTED;
+  struct lb_slot *entry = lb_recorder_push(r, branch->from, branch->to, outside, is_wrong, fast);
+  if (__builtin_expect(r->cycles != 0, 0))
+    lb_recorder_stamp(r, entry, r->cycles);
 }
 
 /* Saturates as the field of a record does. */

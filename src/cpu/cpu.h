@@ -248,6 +248,7 @@ struct cpu {
   uint64_t linear_mask; /* of linear addresses: all ones in 64-bit mode, else 0xFFFFFFFF */
   uint8_t watch;        /* WATCH_ bits: 0 when nobody wants to hear of branches */
   uint8_t cpl;
+  uint8_t outside; /* of lb_recorder_push: 0 in 64-bit mode, else 3 */
   struct cpu_segment segment[CPU_SEGMENTS];
 
   uint64_t rip;    /* offset in CS; good outside blocks and after cpu_sync. transfer.c alone writes it to jump */

@@ -79,6 +79,7 @@ void segment_update(struct cpu *cpu)
     s->ease = is_64 || s->limit == LIMIT_MAX ? s->bounded : 0;
   }
   cpu->mode |= !is_64 && segments_are_flat(cpu) ? MODE_FLAT : 0;
+  cpu->outside = is_64 ? 0 : 3;
   cpu->code_limit = is_64 ? UINT64_MAX : cpu->segment[CS].limit;
   cpu->stack_mask = is_64 ? UINT64_MAX : cpu->segment[SS].access & SEGMENT_DB ? 0xFFFFFFFF : 0xFFFF;
   cpu->linear_mask = is_64 ? UINT64_MAX : 0xFFFFFFFF;

@@ -91,8 +91,9 @@ static inline bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uin
 }
 
 /* The recorder's clock runs up to the branch. While counters run, the run loop tells it instead. */
-static inline void clock_recorder(struct cpu *cpu, uint64_t now)
+static void clock_recorder(struct cpu *cpu)
 {
+  uint64_t now = cpu_cycles(cpu);
   lb_recorder_clock(&cpu->recorder, now - cpu->reported);
   cpu->reported = now;
 }
@@ -126,7 +127,7 @@ static void report(struct cpu *cpu, const struct lb_branch *branch)
 {
   if (cpu->watch & WATCH_RECORDER) {
     if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
-      clock_recorder(cpu, cpu_cycles(cpu));
+      clock_recorder(cpu);
     lb_recorder_branch(&cpu->recorder, branch);
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
@@ -157,30 +158,39 @@ static void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t t
 
 /* ---- near branches that somebody watches ---- */
 
-/* cpu_cycles while this instruction runs. */
-static inline uint64_t cycles_at(const struct cpu *cpu, const struct insn *insn)
+/* Does only the recorder listen, and take the branch as a plain one? */
+static inline __attribute__((always_inline)) bool is_plain(const struct cpu *cpu, const struct insn *insn,
+                                                           uint64_t target, enum lb_branch_kind kind)
 {
-  return cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
+  const struct lb_recorder *recorder = &cpu->recorder;
+  bool is_call_of_next = kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn);
+  if (__builtin_expect(cpu->watch != WATCH_RECORDER || is_call_of_next, 0))
+    return false;
+  if (__builtin_expect(recorder->linear & cpu->segment[CS].linear_base, 0)) /* records hold linear addresses */
+    return false;
+  return __builtin_expect(recorder->fast[cpu->cpl][kind] != LB_LONG_WAY, 1);
 }
 
-/* The short way, where only the recorder listens and takes the branch as a plain one. Returns false, and nothing is
- * done, when it does not. What stands in `progress` while no counter runs, nobody looks at. */
-static inline __attribute__((always_inline)) bool record_plain(struct cpu *cpu, const struct insn *insn,
-                                                               uint64_t target, enum lb_branch_kind kind)
+/* The record of a plain branch. What `progress` would count, nobody looks at while no counter runs. */
+static inline __attribute__((always_inline)) void record_plain(struct cpu *cpu, const struct insn *insn,
+                                                               uint64_t target, enum lb_branch_kind kind, bool is_wrong)
 {
   struct lb_recorder *recorder = &cpu->recorder;
-  uint16_t fast = recorder->fast[cpu->cpl][kind];
-  bool is_call_of_next = kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn);
-  bool has_base = recorder->linear & cpu->segment[CS].linear_base;
-  if (__builtin_expect(cpu->watch != WATCH_RECORDER || fast == LB_LONG_WAY || is_call_of_next || has_base, 0))
-    return false;
+  uint64_t now = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
+  uint64_t cycles = now - cpu->reported + recorder->cycles;
+  cpu->reported = now;
+  struct lb_slot *entry =
+    lb_recorder_push(recorder, insn->rip, target, cpu->outside & 3, is_wrong, recorder->fast[cpu->cpl][kind]);
+  lb_recorder_stamp(recorder, entry, cycles < 0xFFFF ? cycles : 0xFFFF);
+}
+
+/* The same for a processor that foresees branches. */
+static inline __attribute__((always_inline)) void record_foreseen(struct cpu *cpu, const struct insn *insn,
+                                                                  uint64_t target, enum lb_branch_kind kind)
+{
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
-  if (recorder->info_cycles | recorder->to_cycles)
-    clock_recorder(cpu, cycles_at(cpu, insn));
+  record_plain(cpu, insn, target, kind, is_wrong);
   pass_cycles(cpu, is_wrong);
-  uint32_t flags = insn_is_64(cpu) ? 0 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32;
-  lb_recorder_push(recorder, insn->rip, target, flags | is_wrong, fast);
-  return true;
 }
 
 static __attribute__((noinline)) const struct insn *relative_reported(struct cpu *cpu, const struct insn *insn,
@@ -198,22 +208,39 @@ const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, u
   return transfer_find(cpu, target);
 }
 
-#define WATCHED_RELATIVE(name, kind)                                                                                   \
+#define WATCHED_RELATIVE(name, the_kind)                                                                               \
+  static __attribute__((noinline)) const struct insn *name##_foreseen(struct cpu *cpu, const struct insn *insn)        \
+  {                                                                                                                    \
+    record_foreseen(cpu, insn, insn->imm, the_kind);                                                                   \
+    return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
+  }                                                                                                                    \
   const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
   {                                                                                                                    \
-    if (!record_plain(cpu, insn, insn->imm, kind))                                                                     \
-      return relative_reported(cpu, insn, kind);                                                                       \
+    if (!is_plain(cpu, insn, insn->imm, the_kind))                                                                     \
+      return relative_reported(cpu, insn, the_kind);                                                                   \
+    if (__builtin_expect(cpu->predictor.kind != PREDICTOR_NONE, 0))                                                    \
+      return name##_foreseen(cpu, insn);                                                                               \
+    record_plain(cpu, insn, insn->imm, the_kind, false);                                                               \
     return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
   }
 WATCHED_RELATIVE(transfer_watched_jcc, LB_BRANCH_JCC)
 WATCHED_RELATIVE(transfer_watched_jump, LB_BRANCH_NEAR_REL_JMP)
 WATCHED_RELATIVE(transfer_watched_call, LB_BRANCH_NEAR_REL_CALL)
 
-#define WATCHED_INDIRECT(name, kind)                                                                                   \
+#define WATCHED_INDIRECT(name, the_kind)                                                                               \
+  static __attribute__((noinline))                                                                                     \
+  const struct insn *name##_foreseen(struct cpu *cpu, const struct insn *insn, const struct block *block)              \
+  {                                                                                                                    \
+    record_foreseen(cpu, insn, block->rip, the_kind);                                                                  \
+    return transfer_enter(cpu, block);                                                                                 \
+  }                                                                                                                    \
   const struct insn *name(struct cpu *cpu, const struct insn *insn, const struct block *block)                         \
   {                                                                                                                    \
-    if (!record_plain(cpu, insn, block->rip, kind))                                                                    \
-      return transfer_indirect(cpu, insn, block->rip, kind);                                                           \
+    if (!is_plain(cpu, insn, block->rip, the_kind))                                                                    \
+      return transfer_indirect(cpu, insn, block->rip, the_kind);                                                       \
+    if (__builtin_expect(cpu->predictor.kind != PREDICTOR_NONE, 0))                                                    \
+      return name##_foreseen(cpu, insn, block);                                                                        \
+    record_plain(cpu, insn, block->rip, the_kind, false);                                                              \
     return transfer_enter(cpu, block);                                                                                 \
   }
 WATCHED_INDIRECT(transfer_watched_indirect_jump, LB_BRANCH_NEAR_IND_JMP)
@@ -222,7 +249,8 @@ WATCHED_INDIRECT(transfer_watched_return, LB_BRANCH_NEAR_RET)
 
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn)
 {
-  count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
+  if ((cpu->watch & WATCH_COUNTERS) || cpu->predictor.kind != PREDICTOR_NONE)
+    count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
   return transfer_sequential(cpu, insn + 1);
 }
 
@@ -305,7 +333,7 @@ void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t s
   };
   if (cpu->watch & WATCH_RECORDER) {
     if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
-      clock_recorder(cpu, cpu_cycles(cpu));
+      clock_recorder(cpu);
     lb_recorder_event(&cpu->recorder, &event);
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
