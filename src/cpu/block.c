@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include "cpu/decode.h"
-#include "cpu/pair.h"
 #include "cpu/paging.h"
+#include "cpu/pair.h"
 #include "cpu/point.h"
 #include "cpu/transfer.h"
 #include "isa/isa.h"

@@ -134,8 +134,10 @@ static void report(struct cpu *cpu, const struct lb_branch *branch)
     tell(cpu, branch, false);
 }
 
-/* The long way: whoever watches, whatever the branch. */
-static void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
+/* The long way: whoever watches, whatever the branch. Not inline: a caller with a struct on its stack cannot jump on.
+ */
+static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target,
+                                                      enum lb_branch_kind kind)
 {
   bool is_64 = insn_is_64(cpu);
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
