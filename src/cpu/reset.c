@@ -10,6 +10,7 @@
 
 #define RESET_VECTOR 0xFFF0u
 #define RESET_BASE 0xFFFF0000u
+#define HWCR_TSC_FREQ_SEL (UINT64_C(1) << 24) /* the time-stamp counter runs at the frequency of P0 */
 #define PAT_DEFAULT UINT64_C(0x0007040600070406)
 
 /* What every one of them does. */
@@ -63,7 +64,8 @@ static void reset_msrs(struct cpu *cpu)
   uint64_t misc = msr_misc_enable(cpu) | MISC_ENABLE_FAST_STRINGS | MISC_ENABLE_MONITOR;
   cpu->star = cpu->lstar = cpu->cstar = cpu->fmask = cpu->kernel_gs_base = cpu->tsc_aux = 0;
   cpu->sysenter_cs = cpu->sysenter_esp = cpu->sysenter_eip = 0;
-  cpu->hwcr = cpu->syscfg = 0;
+  cpu->hwcr = generation_is_since(generation_find(cpu->model), GENERATION_FAM10H) ? HWCR_TSC_FREQ_SEL : 0;
+  cpu->syscfg = 0;
   cpu->pat = PAT_DEFAULT;
   memset(cpu->mtrr, 0, sizeof(cpu->mtrr));
   cpu->misc_enable = misc;

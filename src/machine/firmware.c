@@ -133,6 +133,33 @@ static void install_timer_and_keyboard(struct machine *m)
   board_out(m->board, 0x64, 1, 0xAE);
 }
 
+/* Everything is cached but video memory and the last GiB below 4 GiB, with the devices; the ROM is not written. Systems
+ * take memory types from here, and leave the whole matter alone when there are none. SDM vol. 3, 11.11. */
+static void install_memory_types(struct machine *m)
+{
+  static const struct {
+    uint32_t msr;
+    uint64_t value;
+  } registers[] = {
+    {0x250, UINT64_C(0x0606060606060606)}, /* from 0 */
+    {0x258, UINT64_C(0x0606060606060606)}, /* from 80000h */
+    {0x259, 0},                            /* from A0000h */
+    {0x268, UINT64_C(0x0505050505050505)},
+    {0x269, UINT64_C(0x0505050505050505)},
+    {0x26A, UINT64_C(0x0505050505050505)},
+    {0x26B, UINT64_C(0x0505050505050505)},
+    {0x26C, UINT64_C(0x0505050505050505)},
+    {0x26D, UINT64_C(0x0505050505050505)},
+    {0x26E, UINT64_C(0x0505050505050505)},
+    {0x26F, UINT64_C(0x0505050505050505)},
+    {0x200, 0xC0000000},
+    {0x201, UINT64_C(0xFFC0000800)}, /* of a GiB, valid */
+    {0x2FF, 0xC06},                  /* on, fixed ranges too; the rest is write-back */
+  };
+  for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
+    cpu_write_msr(m->cpu, registers[i].msr, registers[i].value);
+}
+
 void firmware_install(struct machine *machine)
 {
   uint16_t entries[256];
@@ -142,6 +169,7 @@ void firmware_install(struct machine *machine)
   install_data(machine);
   install_tables(machine, rom);
   install_smm(machine);
+  install_memory_types(machine);
   install_interrupts(machine);
   install_apic(machine);
   install_timer_and_keyboard(machine);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Linux guest in `lbr machine`, used over its serial line as by somebody who types."""
-import re
 import select
 import subprocess
 import time
@@ -10,11 +9,11 @@ QUERY = "\x1b[6n"  # busybox asks where the cursor is; nobody answers
 
 
 class Guest:
-    def __init__(self, lbr, folder, append="", options=(), patience=100):
+    def __init__(self, lbr, kernel, initrd, append="", options=(), patience=100):
         self.output = ""
         self.deadline = time.monotonic() + patience
         self.process = subprocess.Popen(
-            [lbr, "machine", folder + "/vmlinuz", "--initrd", folder + "/initrd", "--append", "console=ttyS0 " + append,
+            [lbr, "machine", kernel, "--initrd", initrd, "--append", "console=ttyS0 " + append, "--ram", "256",
              "--serial", "stdio", "--screen", "none", *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 

@@ -244,6 +244,7 @@ static void test_msr_rules(void **state)
   assert_int_equal(msr_of(&rig, 0x3A), 1);
   rig_free(&rig);
   rig_protected(&rig, "zen");
+  assert_int_equal(msr_of(&rig, 0xC0010015), 1 << 24); /* PPR of family 17h: TscFreqSel is 1, read-only */
   assert_int_equal(wrmsr(&rig, 0xC0010015, 0x10), DONE);
   assert_int_equal(msr_of(&rig, 0xC0010015), 0x10);
   assert_int_equal(wrmsr(&rig, 0x3A, 0), GP);

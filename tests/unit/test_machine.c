@@ -711,6 +711,22 @@ static void test_bad_kernels(void **state)
   assert_bad_kernel(segment + 12, 0xF0000, 4, "a part of it does not fit into memory, or lies where the firmware is");
 }
 
+/* What an operating system looks at before it uses caching at all. */
+static void test_memory_types(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  uint64_t value = 0;
+  assert_true(cpu_read_msr(machine_cpu(machine), 0x2FF, &value));
+  assert_int_equal(value, 0xC06);
+  assert_true(cpu_read_msr(machine_cpu(machine), 0x201, &value));
+  assert_int_equal(value, UINT64_C(0xFFC0000800));
+  assert_true(cpu_read_msr(machine_cpu(machine), 0x26F, &value));
+  assert_int_equal(value, UINT64_C(0x0505050505050505));
+  machine_free(machine);
+}
+
 /* ---- Linux ---- */
 
 static void assert_e820(struct machine *machine, uint32_t params)
@@ -879,6 +895,7 @@ int main(void)
     cmocka_unit_test(test_kernels),
     cmocka_unit_test(test_symbols),
     cmocka_unit_test(test_bad_kernels),
+    cmocka_unit_test(test_memory_types),
     cmocka_unit_test(test_linux),
     cmocka_unit_test(test_linux_in_little_memory),
     cmocka_unit_test(test_bad_linux),
