@@ -9,7 +9,7 @@ QUERY = "\x1b[6n"  # busybox asks where the cursor is; nobody answers
 
 
 class Guest:
-    def __init__(self, lbr, kernel, initrd, append="", options=(), patience=100):
+    def __init__(self, lbr, kernel, initrd, append="", options=(), patience=200):
         self.output = ""
         self.deadline = time.monotonic() + patience
         self.process = subprocess.Popen(
