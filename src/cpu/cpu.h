@@ -287,7 +287,8 @@ struct cpu {
   uint32_t debug_due;  /* bits of DR6 for a #DB after this instruction */
   uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register; DR_ACCESS_POINTS: data points */
   uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */
-  bool progress_is_on; /* counters are programmed: tell the recorder after each instruction */
+  bool progress_is_on; /* counters are programmed: tell the recorder after each instruction, */
+  bool counts_blocks;  /* or after several blocks */
 
   /* a debugger outside the guest: point.c */
   struct cpu_point *points;

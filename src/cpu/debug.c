@@ -4,6 +4,7 @@
  * run loop asks for code breakpoints, access.c and port.c report data and I/O.
  */
 #include "cpu/control.h"
+#include "cpu/counter.h"
 #include "cpu/instruction.h"
 #include "cpu/point.h"
 #include "cpu/transfer.h"
@@ -33,29 +34,6 @@ static unsigned break_length(const struct cpu *cpu, unsigned number)
   return lengths[cpu->dr[7] >> (18 + 4 * number) & 3];
 }
 
-/* Bits of PERF_GLOBAL_CTRL; all ones where counters have no such common switch. */
-static uint64_t counters_enabled(const struct lb_recorder *recorder)
-{
-  const struct lb_pmu *pmu = recorder->cpu->pmu;
-  bool has_switch = (pmu->kind == LB_PMU_ARCH && pmu->version >= 2) || pmu->kind == LB_PMU_AMD_V2;
-  return has_switch ? recorder->pmu.ctrl : UINT64_MAX;
-}
-
-/* Counters that count: the run loop then tells the recorder of every instruction. */
-static bool counters_run(const struct lb_recorder *recorder)
-{
-  const struct lb_pmu *pmu = recorder->cpu->pmu;
-  uint64_t enable = pmu->kind == LB_PMU_P4 ? UINT64_C(1) << 12 : UINT64_C(1) << 22;
-  uint64_t enabled = counters_enabled(recorder);
-  for (unsigned i = 0; i < pmu->counters && i < LB_COUNTERS_MAX; i++)
-    if ((recorder->pmu.select[i] & enable) && (enabled >> i & 1))
-      return true;
-  for (unsigned i = 0; i < pmu->fixed; i++)
-    if ((recorder->pmu.fixed_ctrl >> (4 * i) & 3) && (enabled >> (32 + i) & 1))
-      return true;
-  return false;
-}
-
 /* What was before is none of theirs. The instruction that switches counters on is the first one that they count, since
  * it retires behind its own effect; the one that switches them off is not counted, for the same reason. */
 static void counting_begins(struct cpu *cpu)
@@ -81,7 +59,7 @@ void system_update_debug(struct cpu *cpu)
       cpu->dr_access |= (uint8_t)(1u << i);
   }
   bool was_on = cpu->progress_is_on;
-  cpu->progress_is_on = counters_run(&cpu->recorder);
+  cpu->progress_is_on = counter_runs(&cpu->recorder);
   if (cpu->progress_is_on && !was_on)
     counting_begins(cpu);
   transfer_watch(cpu);

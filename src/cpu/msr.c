@@ -7,6 +7,7 @@
 #include "cpu/control.h"
 #include "cpu/generation.h"
 #include "cpu/instruction.h"
+#include "cpu/run.h"
 
 enum {
   MSR_TSC = 0x10,
@@ -192,6 +193,7 @@ const struct insn *control_rdmsr(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = 0;
   control_check_privilege(cpu);
+  run_sync(cpu);
   if (!system_read_msr(cpu, (uint32_t)cpu->r[RCX], &value))
     fault_gp(cpu, 0);
   cpu->r[RAX] = (uint32_t)value;
@@ -261,6 +263,7 @@ const struct insn *control_wrmsr(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = (uint64_t)(uint32_t)cpu->r[RDX] << 32 | (uint32_t)cpu->r[RAX];
   control_check_privilege(cpu);
+  run_sync(cpu);
   if (!system_write_msr(cpu, (uint32_t)cpu->r[RCX], value))
     fault_gp(cpu, 0);
   system_update_debug(cpu);
@@ -330,6 +333,7 @@ const struct insn *control_rdpmc(struct cpu *cpu, const struct insn *insn)
   uint64_t value = 0;
   if (cpu->cpl && !(cpu->cr4 & CR4_PCE))
     fault_gp(cpu, 0);
+  run_sync(cpu);
   if (!counter_read(cpu, (uint32_t)cpu->r[RCX], &value))
     fault_gp(cpu, 0);
   cpu->r[RAX] = (uint32_t)value;

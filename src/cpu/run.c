@@ -2,14 +2,15 @@
  *
  * The run loop: between blocks it looks at the world (traps, signals, interrupts, breakpoints), then runs a block and
  * those it is linked to until one of them comes back. Whatever must be looked at after every instruction (TF, debug
- * registers, counters, an interrupt shadow, the last instructions of a budget) makes blocks of one instruction, so that
- * there is only this one loop. Order of events: SDM vol. 3, table 6-2.
+ * registers, counters close to their overflow, an interrupt shadow, the last instructions of a budget) makes blocks of
+ * one instruction, so that there is only this one loop. Order of events: SDM vol. 3, table 6-2.
  */
 #include "cpu/run.h"
 
 #include <stdio.h>
 
 #include "cpu/block.h"
+#include "cpu/counter.h"
 #include "cpu/fault.h"
 #include "cpu/flags.h"
 #include "cpu/interrupt.h"
@@ -17,6 +18,8 @@
 #include "cpu/segment.h"
 #include "cpu/system.h"
 #include "cpu/transfer.h"
+
+#define COUNTS_MAX 64 /* what one instruction may add to a counter, and more: slots of a mispredicted branch */
 
 const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn)
 {
@@ -206,11 +209,35 @@ static void choose_tlb(struct cpu *cpu)
   cpu->tlb = cpu->tlbs[checks_alignment || cpu->dr_access ? 2 : is_user];
 }
 
+/* A budget of at most so many instructions; restore_budget gives back the rest. */
+static void limit_budget(struct cpu *cpu, uint64_t instructions)
+{
+  int64_t held = cpu->budget - (int64_t)instructions;
+  if (held <= 0)
+    return;
+  cpu->budget_held += held;
+  cpu->budget_start -= held;
+  cpu->budget = (int64_t)instructions;
+}
+
+/* While counters are far from their overflow it is enough to tell them of whole blocks. */
+static bool choose_counting(struct cpu *cpu)
+{
+  uint64_t room = counter_room(&cpu->recorder) / COUNTS_MAX;
+  if (room < 2 * BLOCK_MAX)
+    return false;
+  if (room < INT64_MAX)
+    limit_budget(cpu, room);
+  return true;
+}
+
 static void choose_mode(struct cpu *cpu, uint8_t shadow)
 {
   bool is_one = shadow || cpu->is_stepping || cpu->is_alone || cpu->had_tf || cpu->dr_code || cpu->dr_access ||
-                cpu->progress_is_on || cpu->debug_due || cpu->budget < BLOCK_MAX;
+                cpu->debug_due || cpu->budget < BLOCK_MAX;
   cpu->is_alone = false;
+  cpu->counts_blocks = cpu->progress_is_on && !is_one && choose_counting(cpu);
+  is_one |= cpu->progress_is_on && !cpu->counts_blocks;
   cpu->mode =
     (cpu->mode & ~(uint32_t)(MODE_ONE | MODE_STEP)) | (is_one ? MODE_ONE : 0) | (cpu->is_stepping ? MODE_STEP : 0);
 }
@@ -294,6 +321,17 @@ static void report_progress(struct cpu *cpu)
   transfer_watch(cpu);
 }
 
+/* Where each instruction is told of alone there is nothing to do. The instruction that runs keeps the level that it
+ * began with: it may be about to change it. */
+void run_sync(struct cpu *cpu)
+{
+  uint8_t cpl = cpu->progress.cpl;
+  if (!cpu->progress_is_on || cpu_retired(cpu) == cpu->reported_retired)
+    return;
+  report_progress(cpu);
+  cpu->progress.cpl = cpl;
+}
+
 static void after_instruction(struct cpu *cpu)
 {
   bool is_blocked = cpu->shadow & SHADOW_MOV_SS; /* lost, not postponed: SDM vol. 3, 6.8.3 */
@@ -321,6 +359,8 @@ static void run_blocks(struct cpu *cpu)
   cpu->at = NULL;
   if (cpu->mode & MODE_ONE)
     after_instruction(cpu);
+  else if (cpu->counts_blocks && cpu->progress_is_on)
+    report_progress(cpu);
 }
 
 /* The instruction that was begun did not happen, nor did the rest of its block. */
@@ -367,6 +407,7 @@ enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions)
   switch (setjmp(cpu->door)) {
   case DOOR_FAULT:
     give_back(cpu);
+    run_sync(cpu);
     cpu->hit = (struct cpu_hit){.kind = CPU_HIT_NONE}; /* whatever was accessed is so again */
     if (point_catches_fault(cpu))
       return CPU_STOP_POINT;

@@ -9,4 +9,8 @@
 
 enum { DOOR_FAULT = 1, DOOR_UNIMPLEMENTED = 2, DOOR_ALONE = 3 };
 
+/* Counters and the clock of records hear of the instructions before this one, as they do where they hear of each:
+ * before somebody looks at them. */
+void run_sync(struct cpu *cpu);
+
 #endif

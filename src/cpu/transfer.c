@@ -6,6 +6,7 @@
 #include "cpu/transfer.h"
 
 #include "cpu/cpu.h"
+#include "cpu/run.h"
 #include "isa/isa.h"
 
 #define MISPREDICT_CYCLES 15
@@ -90,12 +91,22 @@ static inline bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uin
   }
 }
 
-/* The recorder's clock runs up to the branch. While counters run, the run loop tells it instead. */
+/* The recorder's clock runs up to the branch. While counters run, it is told together with them. */
 static void clock_recorder(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
   lb_recorder_clock(&cpu->recorder, now - cpu->reported);
   cpu->reported = now;
+}
+
+static void clock_tell(struct cpu *cpu)
+{
+  if (!(cpu->recorder.info_cycles | cpu->recorder.to_cycles))
+    return;
+  if (cpu->watch & WATCH_COUNTERS)
+    run_sync(cpu);
+  else
+    clock_recorder(cpu);
 }
 
 /* A mispredicted branch takes longer, out of the budget too: it ends at a deadline, which is a time. */
@@ -126,8 +137,7 @@ static void tell(struct cpu *cpu, const struct lb_branch *branch, bool is_debug)
 static void report(struct cpu *cpu, const struct lb_branch *branch)
 {
   if (cpu->watch & WATCH_RECORDER) {
-    if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
-      clock_recorder(cpu);
+    clock_tell(cpu);
     lb_recorder_branch(&cpu->recorder, branch);
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
@@ -334,8 +344,7 @@ void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t s
     .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),
   };
   if (cpu->watch & WATCH_RECORDER) {
-    if (!(cpu->watch & WATCH_COUNTERS) && (cpu->recorder.info_cycles | cpu->recorder.to_cycles))
-      clock_recorder(cpu);
+    clock_tell(cpu);
     lb_recorder_event(&cpu->recorder, &event);
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
