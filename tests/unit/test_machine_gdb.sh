@@ -178,6 +178,16 @@ sed -nE 's/^[0-9]+\t.. 0x0*([0-9a-f]+):.*/\1/p' said | uniq >recorded
 verdict 'record btrace: the places of single steps, across segments, interrupts and faults' $?
 where "0x$last" "$at_handler" "$at_behind" "$at_read" "$at_based_sub"
 verdict 'reverse-continue to a breakpoint, reverse-stepi' $?
+sed 's/printf .*/info record/; s/230/100/' steps >deltas
+debug "${guest[@]}" -- 'monitor catch none' 'record btrace' 'source deltas' 'record instruction-history 1,1000'
+sed -nE 's/^[0-9]+\t.. 0x0*([0-9a-f]+):.*/\1/p' said | uniq >recorded
+[ "$(wc -l <recorded)" -gt 80 ] && head -n "$(wc -l <recorded)" stepped | diff - recorded && ! saw 'Falling back' &&
+  [ "$(grep -c '^Recorded .* (0 gaps)' said)" -eq 101 ]
+verdict 'the same, read piece by piece' $?
+debug "${guest[@]}" -- 'monitor history 10' 'record btrace' "break *$at_real" c 'record instruction-history 1,1000' 'monitor history'
+sed -nE 's/^[0-9]+\t.. 0x0*([0-9a-f]+):.*/\1/p' said >recorded
+[ "$(wc -l <recorded)" -gt 8 ] && sed "/^${at_real#0x}\$/,\$d" stepped | tail -n "$(wc -l <recorded)" | diff - recorded && grep -qE '^[5-9] branches of at most 10' said
+verdict 'monitor history: the end of it' $?
 "$lbr" machine "${guest[@]}" --until insns=2000 --trace alone.lbr >/dev/null 2>&1
 start --wait "${guest[@]}" --until insns=2000 --trace beside.lbr
 attach 'monitor catch none' 'record btrace' c
@@ -213,6 +223,12 @@ debug --cpu pentium-m "${guest[@]}" -- 'monitor catch none' "break *$at_undefine
   'info registers eip cs' 'delete' "watch \$ebx == $((0x100))" 'monitor msr efer' 'record btrace' stepi stepi stepi reverse-stepi
 where "$at_undefined" "$at_spin32" $((at_spin32 + 1)) "$at_spin32" $((at_spin32 + 1)) "$at_spin32" && saw 'inc    %ebx'
 verdict 'a pentium-m: protected mode, btrace' $?
+start --wait --gdb 0 --kernel "$guests/kernel64.elf"
+port=$(sed -nE 's/.*target remote 127.0.0.1:([0-9]+)$/\1/p' err)
+timeout 30 gdb -nx -q -batch -ex "target remote :$port" -ex 'stepi' -ex 'show architecture' -ex kill "$guests/kernel64.elf" >said 2>&1 </dev/null
+finish
+[ $status -eq 0 ] && saw 'in _start ()' && saw '(currently "i386:x86-64")'
+verdict 'a port; a 64-bit kernel with its symbols' $?
 start --wait "${guest[@]}" --until insns=100
 attach 'monitor catch none' c
 finish
