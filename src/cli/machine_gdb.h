@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A machine as gdb's target. machine_gdb.c serves it and has it run, machine_gdb_register.c knows its registers,
- * machine_gdb_history.c where it was, machine_gdb_monitor.c the `monitor` commands.
+ * A machine as gdb's target. machine_gdb_serve.c serves it, machine_gdb.c has it run, machine_gdb_register.c knows its
+ * registers, machine_gdb_history.c where it was, machine_gdb_monitor.c the `monitor` commands.
  */
 #ifndef CLI_MACHINE_GDB_H
 #define CLI_MACHINE_GDB_H

@@ -136,7 +136,7 @@ const char *session_end_name(enum session_end end);
 /* Is the run over after a slice? */
 bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
 
-/* ---- machine_gdb.c ---- */
+/* ---- machine_gdb_serve.c ---- */
 
 /* Listens where --gdb says. `kernel`, which may have no bytes, is what the machine starts. Returns 0, or negative after
  * a complaint. */

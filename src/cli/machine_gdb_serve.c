@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --gdb: listens, takes one gdb after the other and serves it. While one is connected, it decides when the guest runs;
+ * the rest of the run (the screen, the serial line, --until) goes on beside it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/machine_gdb.h"
+
+#define IDLE_MILLISECONDS 50
+#define MSR_FS_BASE 0xC0000100u
+#define LINUX_LOAD_FLAGS 0x236u /* bit 0: it has a 64-bit entry */
+
+/* ---- the way to gdb ---- */
+
+/* While it stands still, whatever else there is goes on. */
+static ssize_t way_read(void *data, void *bytes, size_t size)
+{
+  struct machine_gdb *gdb = data;
+  const struct gdb_io *io = &gdb->connection.io;
+
+  while (!io->is_ready(io->data))
+    if (gdb->front->wait(gdb->front->data, gdb->connection.in, IDLE_MILLISECONDS)) {
+      gdb->is_over = true;
+      return 0;
+    }
+  return io->read(io->data, bytes, size);
+}
+
+static int way_write(void *data, const void *bytes, size_t size)
+{
+  const struct gdb_io *io = &((struct machine_gdb *)data)->connection.io;
+
+  return io->write(io->data, bytes, size);
+}
+
+static bool way_is_ready(void *data)
+{
+  const struct gdb_io *io = &((struct machine_gdb *)data)->connection.io;
+
+  return io->is_ready(io->data);
+}
+
+/* A gdb that was started with a 64-bit kernel takes no description but that of 64-bit mode, whatever mode the kernel
+ * begins in. */
+static bool kernel_is_64(const struct machine_session *session, const struct machine_file *kernel)
+{
+  struct machine_image image = {kernel->bytes, kernel->size};
+  uint64_t base;
+  bool has_long_mode = cpu_read_msr(machine_cpu(session->machine), MSR_FS_BASE, &base);
+
+  if (!kernel->bytes || kernel->size <= LINUX_LOAD_FLAGS || !has_long_mode)
+    return false;
+  if (!memcmp(kernel->bytes, "\177ELF", 4))
+    return kernel->bytes[4] == 2; /* ELFCLASS64 */
+  return machine_is_linux(&image) && (kernel->bytes[LINUX_LOAD_FLAGS] & 1);
+}
+
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel)
+{
+  struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
+  int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
+
+  if (!gdb)
+    cli_error("no memory for the way to gdb");
+  if (r < 0) {
+    free(gdb);
+    return r;
+  }
+  machine_gdb_init(gdb, session, NULL);
+  gdb->is_waited = session->arguments->wants_wait;
+  gdb->wanted = kernel_is_64(session, kernel) ? MACHINE_X86_64 : MACHINE_AUTO;
+  signal(SIGPIPE, SIG_IGN);
+  session->gdb = gdb;
+  machine_start(session->machine);
+  gdb_listener_announce(&gdb->listener);
+  return 0;
+}
+
+void machine_gdb_close(struct machine_session *session)
+{
+  if (!session->gdb)
+    return;
+  machine_gdb_leave(session->gdb);
+  gdb_listener_close(&session->gdb->listener);
+  free(session->gdb);
+  session->gdb = NULL;
+}
+
+bool machine_gdb_is_attached(const struct machine_session *session)
+{
+  return session->gdb && session->gdb->is_attached;
+}
+
+/* Serves who is connected. Returns true when the run is over. */
+static bool session_serve(struct machine_gdb *gdb)
+{
+  struct gdb_target target = machine_gdb_target(gdb);
+  struct gdb_io io = {gdb, way_read, way_write, way_is_ready};
+  int end;
+
+  gdb->is_attached = true;
+  end = gdb_serve(&target, &io);
+  gdb->is_attached = false;
+  gdb_connection_close(&gdb->connection);
+  machine_gdb_leave(gdb);
+  if (end == GDB_END_KILLED && !gdb->is_over) {
+    gdb->session->end = END_INTERRUPTED;
+    gdb->is_over = true;
+  }
+  return gdb->is_over;
+}
+
+bool machine_gdb_serve(struct machine_session *session, const struct machine_front *front, bool is_idle)
+{
+  struct machine_gdb *gdb = session->gdb;
+  int r;
+
+  if (!gdb)
+    return false;
+  gdb->front = front;
+  while (gdb->is_waited || is_idle) {
+    is_idle = false;
+    if (front->wait(front->data, gdb->listener.fd, IDLE_MILLISECONDS))
+      return true;
+    if (gdb_listener_take(&gdb->listener, 0, &gdb->connection) > 0) {
+      gdb->is_waited = false;
+      return session_serve(gdb);
+    }
+  }
+  r = gdb_listener_take(&gdb->listener, 0, &gdb->connection);
+  return r > 0 && session_serve(gdb);
+}
