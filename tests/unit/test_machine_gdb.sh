@@ -14,11 +14,11 @@ fi
 export HOME=$scratch DEBUGINFOD_URLS=
 eval "$(nm "$guests/debug.elf" | sed -nE 's/^0*([0-9a-f]+) t ([a-z_0-9]+)$/at_\2=0x\1/p')"
 
-# start OPTION...: a machine that gdb can connect to; its number is in $machine.
+# start OPTION...: a machine that gdb can connect to; its number is in $machine. (Without --foreground a signal comes twice.)
 start()
 {
   rm -f socket
-  timeout 60 "$lbr" machine --gdb unix:socket "$@" >out 2>err </dev/null &
+  timeout --foreground 60 "$lbr" machine --gdb unix:socket "$@" >out 2>err </dev/null &
   machine=$!
   for _ in $(seq 200); do
     grep -q 'target remote' err 2>/dev/null && return
