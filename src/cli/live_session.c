@@ -185,7 +185,7 @@ int live_arm(struct live_session *session)
          arguments->number, session->row.cpu.title, arguments->number ? " --cpu-number N" : "");
   counters = hardware_live_counters(&session->live);
   if (counters)
-    printf("%u performance counter%s running there, of perf or of the kernel's watchdog: a branch stack of perf would "
+    printf("%u performance counter%s in use there, by perf or by the kernel's watchdog: a branch stack of perf would "
            "take it over.\n",
            counters, counters == 1 ? " is" : "s are");
   return 0;

@@ -277,10 +277,30 @@ static unsigned counters_fixed(struct hardware_live *live)
   return count;
 }
 
-unsigned hardware_live_counters(struct hardware_live *live)
+/* IA32_PERF_GLOBAL_INUSE: bits 7:0 and 34:32 are counters that somebody has programmed. SDM vol. 3 (June
+ * 2016) 18.2.4.3. */
+static unsigned counters_programmed(struct hardware_live *live)
+{
+  const struct hardware_registers *registers = live->undo.registers;
+  struct lb_register_range range = lb_cpu_register(&live->row->cpu, LB_REG_GLOBAL_INUSE);
+  uint64_t value;
+
+  if (!range.count || registers->read(registers->data, range.first, &value) < 0)
+    return 0;
+  return (unsigned)__builtin_popcountll(value & UINT64_C(0xFFFFFFFFFFFFFFF));
+}
+
+static unsigned counters_enabled(struct hardware_live *live)
 {
   bool has_six = live_has(live, LB_REG_AMD_PERF_CTL);
 
   return counters_count(live, LB_REG_PERFEVTSEL, EVTSEL_EN) + counters_count(live, LB_REG_P4_CCCR, CCCR_ENABLE) +
          counters_count(live, has_six ? LB_REG_AMD_PERF_CTL : LB_REG_K7_EVNTSEL, EVTSEL_EN) + counters_fixed(live);
+}
+
+unsigned hardware_live_counters(struct hardware_live *live)
+{
+  unsigned programmed = counters_programmed(live), enabled = counters_enabled(live);
+
+  return programmed > enabled ? programmed : enabled;
 }

@@ -61,7 +61,7 @@ int hardware_live_end(struct hardware_live *live);
 /* Does it record? Returns 0 or 1, or -errno. */
 int hardware_live_is_on(struct hardware_live *live);
 
-/* Performance counters that count now: those of perf, or of the kernel's watchdog. */
+/* Performance counters that count now, or that somebody has programmed: perf, or the kernel's watchdog. */
 unsigned hardware_live_counters(struct hardware_live *live);
 
 /* What the reading was like. */

@@ -136,12 +136,26 @@ static void put_to(struct printer *printer, unsigned age, const struct lb_record
   put_address(printer, record->to);
 }
 
+/* Of BR_TYPE; 8 and more are far branches, interrupts and exceptions, which it does not tell apart. */
+static void put_type(struct printer *printer, unsigned type)
+{
+  static const uint8_t kinds[] = {LB_BRANCH_JCC,           LB_BRANCH_NEAR_IND_JMP,  LB_BRANCH_NEAR_REL_JMP,
+                                  LB_BRANCH_NEAR_IND_CALL, LB_BRANCH_NEAR_REL_CALL, LB_BRANCH_NEAR_RET};
+
+  if (type < sizeof(kinds))
+    printer_put(printer, "%s", lb_branch_kind_name(kinds[type]));
+  else if (type >= 8)
+    printer_put(printer, "other");
+  else
+    printer_put(printer, "type=%u", type);
+}
+
 /* The unit remembers the kind of what it recorded itself; of what WRMSR put there, only a type field may tell. */
 static void put_kind(struct printer *printer, unsigned age, const struct lb_record *record)
 {
   (void)age;
   if (record->kind == LB_BRANCH_KINDS && record->has_type)
-    printer_put(printer, "type=%u", record->type);
+    put_type(printer, record->type);
   else if (record->kind < LB_BRANCH_KINDS || !printer->options.live)
     printer_put(printer, "%s", lb_branch_kind_name(record->kind));
 }

@@ -507,6 +507,8 @@ static void test_counters(void **state)
   assert_int_equal(lb_recorder_wrmsr(&bench.silicon.unit, 0x187, 0x4300C4), LB_MSR_OK);
   assert_int_equal(lb_recorder_wrmsr(&bench.silicon.unit, 0x38D, 0x0B0), LB_MSR_OK);
   assert_int_equal(hardware_live_counters(&bench.live), 2);
+  assert_int_equal(lb_recorder_wrmsr(&bench.silicon.unit, 0x186, 0x0300C4), LB_MSR_OK); /* programmed, and off */
+  assert_int_equal(hardware_live_counters(&bench.live), 3);
   bench_init(&bench, "zen4");
   assert_int_equal(lb_recorder_wrmsr(&bench.silicon.unit, 0xC0010202, 0x4300C4), LB_MSR_OK);
   assert_int_equal(hardware_live_counters(&bench.live), 1);
