@@ -24,25 +24,23 @@ int live_complain(struct live_session *session)
   return finding_complain(&finding, session->live.trouble.error);
 }
 
-/* ---- opening ---- */
+/* ---- where we run ---- */
 
-static int row_open(struct live_session *session)
+/* CPUID is to be that of the processor, whose neighbours may be of another kind. Where it cannot be entered, we ask
+ * where we are. */
+static void processor_identify(struct live_session *session, unsigned number)
 {
-  struct hardware_finding finding;
-  int r;
+  cpu_set_t before, there;
+  bool has_moved = false;
 
-  hardware_identify(session->system, &session->host);
-  if (session->arguments->cpu && session->arguments->cpu->lbr) {
-    hardware_row_of(session->arguments->cpu, &session->row);
-    return 0;
+  if (number < CPU_SETSIZE && sched_getaffinity(0, sizeof(before), &before) == 0) {
+    CPU_ZERO(&there);
+    CPU_SET(number, &there);
+    has_moved = sched_setaffinity(0, sizeof(there), &there) == 0;
   }
-  if (session->arguments->cpu)
-    session->host.cpu = session->arguments->cpu;
-  r = hardware_row_find(&session->host, &session->row);
-  if (r >= 0)
-    return 0;
-  finding = hardware_row_explain(&session->host, r);
-  return finding_complain(&finding, r);
+  hardware_identify(session->system, &session->host);
+  if (has_moved)
+    (void)sched_setaffinity(0, sizeof(before), &before);
 }
 
 /* What we run must not fill the stack that we read: away from that processor, if there is another. Returns whether we
@@ -55,6 +53,27 @@ static bool processor_leave(unsigned number)
     return true; /* so many that we are hardly there */
   CPU_CLR(number, &set);
   return CPU_COUNT(&set) && sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+/* ---- opening ---- */
+
+static int row_open(struct live_session *session)
+{
+  struct hardware_finding finding;
+  int r;
+
+  processor_identify(session, session->arguments->number);
+  if (session->arguments->cpu && session->arguments->cpu->lbr) {
+    hardware_row_of(session->arguments->cpu, &session->row);
+    return 0;
+  }
+  if (session->arguments->cpu)
+    session->host.cpu = session->arguments->cpu;
+  r = hardware_row_find(&session->host, &session->row);
+  if (r >= 0)
+    return 0;
+  finding = hardware_row_explain(&session->host, r);
+  return finding_complain(&finding, r);
 }
 
 /* Is it we who switched recording on? */

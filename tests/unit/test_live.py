@@ -280,6 +280,12 @@ def test_windbg(root):
     table = processors.live("--no-symbols").stdout
     verdict("table", "IA32_PERF_CAPABILITIES 0x33c5 LBR_FMT=5" in table and "IA32_DEBUGCTL          0x1 LBR" in table and "2 of 32 records" in table, table)
 
+    processors = Processors(root, "sapphirerapids")
+    processors.live("--arm")
+    feed(processors, branches(2))
+    table = processors.live("--no-symbols").stdout
+    verdict("the type of an architectural record in words", re.search(r"^  0 +0 +0x401040 +0x401060 +jmp\b", table, re.M), table)
+
 
 def test_names(root):
     processors = Processors(root, "skylake")

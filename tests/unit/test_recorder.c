@@ -41,6 +41,47 @@ static void msr_write(struct lb_recorder *unit, uint32_t msr, uint64_t value)
   assert_int_equal(lb_recorder_wrmsr(unit, msr, value), LB_MSR_OK);
 }
 
+/* ---- registers as they were found ---- */
+
+static void test_put(void **state)
+{
+  struct lb_recorder unit;
+  struct lb_record record;
+  uint64_t value;
+
+  (void)state;
+  assert_int_equal(lb_recorder_init(&unit, cpu_named("p6"), NULL, 0), 0);
+  assert_int_equal(lb_recorder_wrmsr(&unit, 0x1DB, 0x1000), LB_MSR_GP); /* read-only: SDM 17.14.2 speaks of reading */
+  assert_int_equal(lb_recorder_put(&unit, 0x1DB, 0x1000), LB_MSR_OK);
+  assert_int_equal(lb_recorder_put(&unit, 0x1DC, 0x2000), LB_MSR_OK);
+  assert_int_equal(msr_read(&unit, 0x1DB), 0x1000);
+  assert_int_equal(lb_recorder_entry(&unit, 0, &record), 0);
+  assert_int_equal(record.to, 0x2000);
+  assert_int_equal(record.kind, LB_BRANCH_KINDS);
+  assert_int_equal(lb_recorder_put(&unit, 0x680, 1), LB_MSR_FOREIGN);
+  assert_int_equal(lb_recorder_put(&unit, 0xC1, 1), LB_MSR_GP); /* counters are WRMSR's */
+
+  assert_int_equal(lb_recorder_init(&unit, cpu_named("sapphirerapids"), NULL, 0), 0);
+  assert_int_equal(lb_recorder_put(&unit, 0x14CF, 0), LB_MSR_GP);
+  assert_int_equal(lb_recorder_put(&unit, 0x14CF, 33), LB_MSR_GP);
+  assert_int_equal(lb_recorder_put(&unit, 0x14CF, 8), LB_MSR_OK);
+  assert_int_equal(lb_recorder_put(&unit, 0x1508, 1), LB_MSR_GP); /* entry 8 of 8 */
+  assert_int_equal(lb_recorder_put(&unit, 0x1507, UINT64_C(0x8000000000000000)), LB_MSR_OK);
+  assert_int_equal(lb_recorder_put(&unit, 0x1207, UINT64_MAX), LB_MSR_OK);
+  assert_int_equal(lb_recorder_entry(&unit, 7, &record), 0);
+  assert_true(record.from == UINT64_C(0x8000000000000000)); /* WRMSR would make it canonical */
+  assert_int_equal(record.kind, LB_BRANCH_KINDS);
+  assert_int_equal(lb_recorder_rdmsr(&unit, 0x1508, &value), LB_MSR_GP);
+
+  assert_int_equal(lb_recorder_init(&unit, cpu_named("skylake"), NULL, 0), 0);
+  assert_int_equal(lb_recorder_put(&unit, 0x1C9, UINT64_C(0xFFFFFFFFFFFFFFE3)), LB_MSR_OK); /* WRMSR would fault */
+  assert_int_equal(msr_read(&unit, 0x1C9), 3);
+  assert_int_equal(lb_recorder_put(&unit, DEBUGCTL, 1), LB_MSR_OK);
+  assert_true(lb_recorder_is_recording(&unit));
+  assert_int_equal(lb_recorder_put(&unit, 0x38E, UINT64_C(1) << 58), LB_MSR_OK); /* LBR_FRZ */
+  assert_false(lb_recorder_is_recording(&unit));
+}
+
 /* ---- hosts ---- */
 
 struct memory {
@@ -302,6 +343,7 @@ static void test_threads_share_select_only_where_the_core_does(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_put),
     cmocka_unit_test(test_foreign_registers_are_the_hosts),
     cmocka_unit_test(test_units_do_not_know_each_other),
     cmocka_unit_test(test_entries_past_the_depth),
