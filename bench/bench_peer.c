@@ -122,7 +122,7 @@ void bench_peer_end(struct bench_peer *peer)
 
 /* ---- QEMU ---- */
 
-int bench_qemu_start(const char *image, struct bench_peer *peer)
+static int qemu_start(const char *image, bool chains, struct bench_peer *peer)
 {
   char drive[4300];
   *peer = (struct bench_peer){0};
@@ -146,8 +146,22 @@ int bench_qemu_start(const char *image, struct bench_peer *peer)
                        "isa-debug-exit,iobase=0xf4,iosize=4",
                        "-drive",
                        drive,
+                       chains ? NULL : "-d",
+                       "nochain",
+                       "-D",
+                       "/dev/null",
                        NULL};
   return child_start(arguments, true, peer);
+}
+
+int bench_qemu_start(const char *image, struct bench_peer *peer)
+{
+  return qemu_start(image, true, peer);
+}
+
+int bench_qemu_nochain_start(const char *image, struct bench_peer *peer)
+{
+  return qemu_start(image, false, peer);
 }
 
 /* ---- Bochs ---- */

@@ -18,6 +18,7 @@ struct bench_peer {
 typedef int bench_peer_start(const char *image, struct bench_peer *peer);
 bench_peer_start bench_bochs_start;
 bench_peer_start bench_qemu_start;
+bench_peer_start bench_qemu_nochain_start; /* every block comes back to the loop, where a recorder could look */
 
 void bench_peer_end(struct bench_peer *peer);
 
