@@ -126,7 +126,7 @@ static void look(struct machine *machine)
 
 static void run(struct machine *machine)
 {
-  struct machine_limit limit = {.instructions = 3000, .until_idle = true, .nanoseconds = 200000000};
+  struct machine_limit limit = {.instructions = 3000, .until_idle = true, .nanoseconds = 1000000};
   machine_run(machine, &limit);
   machine_type(machine, 'y');
   machine_serial_receive(machine, 'z');
