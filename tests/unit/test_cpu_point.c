@@ -79,6 +79,33 @@ static void test_code(void **state)
   rig_free(&rig);
 }
 
+/* Between a comparison and the jump behind it, which may be done as one. */
+static void test_code_pair(void **state)
+{
+  struct rig rig;
+
+  (void)state;
+  rig_protected(&rig, "skylake");
+  rig.cpu->r[RCX] = 3;
+  RUN(&rig, 0x49, 0x83, 0xF9, 0x00, 0x75, 0xFA, 0xF4); /* l: dec ecx; cmp ecx, 0; jne l; hlt */
+  point_one(&rig, CODE + 4, 0, ACCESS_EXECUTE);
+  for (unsigned i = 0; i < 3; i++) {
+    assert_stop(&rig, cpu_run(rig.cpu, 1000), CPU_HIT_CODE, 4);
+    assert_int_equal(rig.cpu->r[RCX], 2 - i);
+    assert_int_equal((cpu_flags(rig.cpu) & FLAG_ZF) != 0, i == 2);
+    assert_stop(&rig, cpu_step(rig.cpu), CPU_HIT_STEP, i == 2 ? 6 : 0);
+  }
+  rig.cpu->r[RCX] = 3;
+  cpu_set_rip(rig.cpu, code_offset(&rig));
+  point_one(&rig, CODE + 1, 0, ACCESS_EXECUTE);
+  for (unsigned i = 0; i < 3; i++) {
+    assert_stop(&rig, cpu_run(rig.cpu, 1000), CPU_HIT_CODE, 1);
+    assert_stop(&rig, cpu_step(rig.cpu), CPU_HIT_STEP, 4);
+  }
+  assert_int_equal(cpu_run(rig.cpu, 1000), CPU_STOP_HALTED);
+  rig_free(&rig);
+}
+
 /* A point behind STI: no interrupt comes in between because of it. */
 static void test_code_shadow(void **state)
 {
@@ -305,9 +332,9 @@ static void test_changes(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_code),        cmocka_unit_test(test_code_shadow), cmocka_unit_test(test_data),
-    cmocka_unit_test(test_data_repeat), cmocka_unit_test(test_step_repeat), cmocka_unit_test(test_step_events),
-    cmocka_unit_test(test_exceptions),  cmocka_unit_test(test_changes),
+    cmocka_unit_test(test_code),        cmocka_unit_test(test_code_pair),   cmocka_unit_test(test_code_shadow),
+    cmocka_unit_test(test_data),        cmocka_unit_test(test_data_repeat), cmocka_unit_test(test_step_repeat),
+    cmocka_unit_test(test_step_events), cmocka_unit_test(test_exceptions),  cmocka_unit_test(test_changes),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
