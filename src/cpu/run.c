@@ -371,6 +371,7 @@ static void give_back(struct cpu *cpu)
     transfer_set(cpu, cpu->at->rip);
   }
   cpu->at = NULL;
+  run_sync(cpu);
 }
 
 /* A fault came through the door. */
@@ -407,7 +408,6 @@ enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions)
   switch (setjmp(cpu->door)) {
   case DOOR_FAULT:
     give_back(cpu);
-    run_sync(cpu);
     cpu->hit = (struct cpu_hit){.kind = CPU_HIT_NONE}; /* whatever was accessed is so again */
     if (point_catches_fault(cpu))
       return CPU_STOP_POINT;

@@ -356,7 +356,8 @@ static void test_processor_is_whole(void **state)
     /* worked out: cpu_changed; linear_base, ease and bounded of segments are below */
     EXEMPT(struct cpu, r[ZERO]), EXEMPT(struct cpu, tlb), EXEMPT(struct cpu, generation), EXEMPT(struct cpu, mode),
     EXEMPT(struct cpu, code_limit), EXEMPT(struct cpu, stack_mask), EXEMPT(struct cpu, linear_mask),
-    EXEMPT(struct cpu, cpl), EXEMPT(struct cpu, outside), EXEMPT(struct cpu, dr_access), EXEMPT(struct cpu, dr_code),
+    EXEMPT(struct cpu, cpl), EXEMPT(struct cpu, outside), EXEMPT(struct cpu, counts_blocks),
+    EXEMPT(struct cpu, dr_access), EXEMPT(struct cpu, dr_code),
     /* what it is made of, and who looks at it */
     EXEMPT(struct cpu, points), EXEMPT(struct cpu, point_count), EXEMPT(struct cpu, code_points),
     EXEMPT(struct cpu, catches), EXEMPT(struct cpu, follower), EXEMPT(struct cpu, follower_data),
