@@ -81,7 +81,7 @@ ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned seg
 ALWAYS_INLINE bool operand_find(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size, unsigned access,
                                 struct way way, struct place *place)
 {
-  place->host = NULL;
+  *place = (struct place){.host = NULL};
   if (way_is_long(way) || !form_has_memory(form))
     return true;
   if (way.reach == REACH_ANY)
