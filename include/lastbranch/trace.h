@@ -31,7 +31,8 @@ extern "C" {
 /* ---- what a trace holds ---- */
 
 /* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
- * "process"), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
+ * "process"), "recorder" (what of "lbr record --source" made it), "sampling" (of a trace that has samples: what they
+ * are), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
  * "end" (how the program ended: "PROCESS exit STATUS" or "PROCESS signal NUMBER"). */
 struct lb_trace_meta {
   const char *key;
@@ -79,6 +80,7 @@ enum lb_trace_gap_reason {
   LB_TRACE_DAMAGED, /* found when reading: bytes whose checksum is wrong, or entries that make no sense */
   LB_TRACE_MISSING, /* found when reading: branch numbers jump */
   LB_TRACE_CUT,     /* found when reading: the file ends without its end */
+  LB_TRACE_SAMPLED, /* nobody looked: what is in the trace are samples, and this is between two of them */
   LB_TRACE_GAP_REASONS,
 };
 
@@ -137,7 +139,8 @@ int lb_trace_writer_branches(struct lb_trace_writer *writer, uint32_t stream, co
                              size_t count);
 
 /* Branches are missing: of one stream, or of all. `first` is not looked at; the numbers of the branches that follow
- * leave room for `count`. -EINVAL: no such stream, or a reason other than LB_TRACE_LOST and LB_TRACE_PAUSED. */
+ * leave room for `count`. -EINVAL: no such stream, or a reason other than LB_TRACE_LOST, LB_TRACE_PAUSED and
+ * LB_TRACE_SAMPLED. */
 int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_gap *gap);
 
 /* ---- writing entries: branches of a producer that knows its paths ---- */

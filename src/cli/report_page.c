@@ -7,6 +7,9 @@
 #include "cli/cli.h"
 #include "cli/report_words.h"
 
+#define WORDS_EXACT "exact counts, not samples"
+#define WORDS_SAMPLES "these are samples of the run, not all of it: compare them with each other only"
+
 /* ---- the head ---- */
 
 bool report_has_only_taken(const struct report_page *report)
@@ -19,18 +22,19 @@ bool report_has_only_taken(const struct report_page *report)
 static void put_sum(const struct report_page *report, struct page *page)
 {
   const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  bool is_sampled = report->reading->input.is_sampled;
   char taken[WORDS_NUMBER_SIZE], passed[WORDS_NUMBER_SIZE], instructions[WORDS_NUMBER_SIZE], who[32] = "";
 
   if (report->stream != LB_TRACE_ALL)
     snprintf(who, sizeof(who), " of thread %u", report->stream);
   if (report_has_only_taken(report)) {
-    page_remark(page, "every taken branch%s counted: %s; exact counts, not samples", who,
-                words_number(taken, totals->taken));
+    page_remark(page, "every taken branch%s counted: %s; %s", who, words_number(taken, totals->taken),
+                is_sampled ? WORDS_SAMPLES : WORDS_EXACT);
     return;
   }
-  page_remark(page, "every branch%s counted: %s taken, %s not taken, %s instructions; exact counts, not samples", who,
+  page_remark(page, "every branch%s counted: %s taken, %s not taken, %s instructions; %s", who,
               words_number(taken, totals->taken), words_number(passed, totals->passed),
-              words_number(instructions, totals->instructions));
+              words_number(instructions, totals->instructions), is_sampled ? WORDS_SAMPLES : WORDS_EXACT);
 }
 
 static void put_unknown(const struct report_page *report, struct page *page)
@@ -46,7 +50,7 @@ static void put_unknown(const struct report_page *report, struct page *page)
     page_remark(page,
                 "not known: there were more different branches than can be kept; those that came after that are not "
                 "in the tables");
-  if (totals->gaps)
+  if (totals->gaps && !report->reading->input.is_sampled)
     page_remark(page, "not known: what ran in the gaps of the trace (%s of them)", words_number(gaps, totals->gaps));
   if (report->reading->input.has_failed)
     page_remark(page, "not known: what comes behind the place where the trace could not be read any further");
@@ -61,6 +65,7 @@ static void put_head(const struct report_page *report, struct page *page)
   page_title(page, report->reading->input.name);
   if (page->is_json) {
     page_put_flag(page, "exact", is_exact);
+    page_put_flag(page, "sampled", report->reading->input.is_sampled);
     if (report->stream != LB_TRACE_ALL)
       page_put_number(page, "thread", report->stream);
     else

@@ -88,7 +88,7 @@ static bool has_all(const struct stat_page *stat)
 
 static void put_metas(const struct stat_page *stat, struct page *page)
 {
-  static const char *const keys[] = {"producer", "source", "cpu", "command", "host"};
+  static const char *const keys[] = {"producer", "source", "recorder", "sampling", "cpu", "command", "host"};
 
   for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
     put_optional(page, keys[i], report_summary_meta(stat->summary, keys[i]));
@@ -324,7 +324,9 @@ static void put_gaps(const struct stat_page *stat, struct page *page)
     page_row_end(page);
   }
   page_table_end(page);
-  if (totals->has_unknown_loss)
+  if (stat->input->is_sampled)
+    page_remark(page, "the trace has samples of the run: its numbers are not those of the whole run");
+  else if (totals->has_unknown_loss)
     page_remark(page, "not every gap says how many it lost");
 }
 

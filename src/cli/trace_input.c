@@ -152,10 +152,14 @@ static void record_note(struct trace_input *input, const struct lb_trace_record 
 {
   uint64_t time;
 
-  if (record->type == LB_TRACE_GAP)
+  if (record->type == LB_TRACE_GAP) {
     input->gaps[record->gap.reason]++;
-  else if (record->type == LB_TRACE_META && !strcmp(record->meta.key, "time") &&
-           number_parse(record->meta.value, &time) >= 0)
+    input->is_sampled |= record->gap.reason == LB_TRACE_SAMPLED;
+  } else if (record->type == LB_TRACE_META && !strcmp(record->meta.key, "sampling")) {
+    input->is_sampled = true;
+  }
+  if (record->type == LB_TRACE_META && !strcmp(record->meta.key, "time") &&
+      number_parse(record->meta.value, &time) >= 0)
     input->time = time;
 }
 

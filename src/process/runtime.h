@@ -242,7 +242,7 @@ void far_make(struct thread *thread, uint32_t number);
 /* Writes an entry. */
 void log_put(struct thread *thread, uint32_t entry);
 
-/* PATH_EVENT; kind LB_BRANCH_KINDS: goes on nowhere. */
+/* PATH_EVENT; kind PATH_NOWHERE: goes on nowhere. */
 void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t from, uint64_t to);
 
 /* The log is at the page behind a part, at this address: goes on in the next part, and in mode PROCESS_ALL waits until

@@ -14,8 +14,8 @@
 #define META_MAX_SIZE 4096u
 #define GENERATION_MAX 0xFFFFFFu
 
-static const char *const meta_keys[METAS] = {"producer", "source", "cpu",          "command",
-                                             "host",     "time",   "instructions", "remark"};
+static const char *const meta_keys[METAS] = {"producer", "source", "recorder", "sampling",     "cpu",
+                                             "command",  "host",   "time",     "instructions", "remark"};
 
 int report_summary_new(struct report_names *names, struct report_summary **ret_summary)
 {

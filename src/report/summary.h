@@ -10,7 +10,7 @@
 #include "report/streams.h"
 
 #define FUNCTIONS_MAX (1u << 18)
-#define METAS 8
+#define METAS 10
 
 /* A symbol of a file (file and start), what of a file has no symbol (NO_START), or what lies in no file (NO_FILE). */
 #define NO_FILE UINT32_MAX

@@ -277,7 +277,8 @@ static void end_note(struct report_view *view, const char *value)
 
 static int meta_note(struct report_view *view, const struct lb_trace_meta *meta)
 {
-  static const char *const keys[] = {"producer", "source", "cpu", "command", "host", "time", "remark"};
+  static const char *const keys[] = {"producer", "source", "recorder", "sampling", "cpu",
+                                     "command",  "host",   "time",     "remark"};
   int r = 0;
 
   if (!strcmp(meta->key, "end"))

@@ -182,13 +182,13 @@ static bool walk_event(struct path_walker *walker, struct sink *sink)
   uint64_t from = words[1] | (uint64_t)words[2] << 32, to = words[3] | (uint64_t)words[4] << 32;
   unsigned kind = words[0] & 0xFF;
 
-  if (kind > LB_BRANCH_KINDS)
+  if (kind > PATH_NOWHERE)
     return false;
   if (!event_pass(walker, sink, words[0] >> 8, from))
     return false;
-  if (kind < LB_BRANCH_KINDS)
+  if (kind != PATH_NOWHERE)
     branch_put(sink, from, to, kind, 0);
-  walker->is_ended = kind == LB_BRANCH_KINDS;
+  walker->is_ended = kind == PATH_NOWHERE;
   walker->end = from;
   walker->running = 0;
   walker->is_open = false;

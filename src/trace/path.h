@@ -15,7 +15,7 @@
  *                          has run
  *   PATH_EVENT             and five words: kind | passed << 8, from (low, high), to (low, high). The path that is
  *                          running passed so many of its steps and was then interrupted at `from`; execution goes on
- *                          at `to`. Kind LB_BRANCH_KINDS: it goes on nowhere. No path is running then. If a branch is
+ *                          at `to`. Kind PATH_NOWHERE: it goes on nowhere. No path is running then. If a branch is
  *                          open and its step is not tied to a path, `from` is where it went
  *   0                      nothing
  *
@@ -35,7 +35,8 @@
 
 #define PATH_ENTER 0x80000000u
 #define PATH_EVENT 0xFFFFFFFFu
-#define PATH_EVENT_WORDS 5u /* behind PATH_EVENT */
+#define PATH_EVENT_WORDS 5u            /* behind PATH_EVENT */
+#define PATH_NOWHERE LB_BRANCH_UNKNOWN /* as the kind of an event: no event is of that kind */
 #define PATH_STEPS_MAX 0x7FFFFFFEu
 
 enum path_flag {
@@ -98,7 +99,7 @@ void path_walker_restart(struct path_walker *walker);
  * What makes no sense: a number that has no step; a step of another path than the one that is running, if that is
  * known; a step whose path is not whole (no head, a count or a head that is wrong, a kind that is none); a head when
  * the running path does not end with PATH_SILENT, or none is running and no branch is open; an event that passed more
- * steps than the running path has, or of a kind beyond LB_BRANCH_KINDS.
+ * steps than the running path has, or of a kind beyond PATH_NOWHERE.
  *
  * Branches are from CPL 3 to CPL 3; one by a near call to the instruction behind it has LB_BRANCH_TO_NEXT. */
 int path_walker_next(struct path_walker *walker, const uint32_t *entries, size_t count, size_t *ret_taken,

@@ -19,7 +19,7 @@ const char *lb_trace_gap_name(unsigned reason)
 {
   static const char *const names[LB_TRACE_GAP_REASONS] = {
     [LB_TRACE_LOST] = "lost",       [LB_TRACE_PAUSED] = "paused", [LB_TRACE_DAMAGED] = "damaged",
-    [LB_TRACE_MISSING] = "missing", [LB_TRACE_CUT] = "cut",
+    [LB_TRACE_MISSING] = "missing", [LB_TRACE_CUT] = "cut",       [LB_TRACE_SAMPLED] = "sampled",
   };
 
   return reason < LB_TRACE_GAP_REASONS ? names[reason] : "?";

@@ -176,7 +176,7 @@ static int gap_write(struct lb_trace_writer *writer, uint32_t number, const stru
 
 int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_gap *gap)
 {
-  if (gap->reason != LB_TRACE_LOST && gap->reason != LB_TRACE_PAUSED)
+  if (gap->reason != LB_TRACE_LOST && gap->reason != LB_TRACE_PAUSED && gap->reason != LB_TRACE_SAMPLED)
     return -EINVAL;
   if (gap->stream != LB_TRACE_ALL)
     return gap->stream < writer->count ? gap_write(writer, gap->stream, gap) : -EINVAL;

@@ -73,7 +73,7 @@ static unsigned event_count(struct lb_trace_writer *writer, const struct writer_
 {
   const struct writer_paths *paths = &writer->paths;
   uint32_t passed = stream->event[1] >> 8;
-  unsigned count = (stream->event[1] & 0xFF) < LB_BRANCH_KINDS;
+  unsigned count = (stream->event[1] & 0xFF) < PATH_NOWHERE;
 
   if (running && passed <= UINT8_MAX && running + passed < paths->capacity)
     count += paths->infos[running + passed].passed;

@@ -312,8 +312,9 @@ static void test_kind_classes(void **state)
   assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_RET), LB_CLASS_NEAR_RET);
   assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_IND_JMP), LB_CLASS_NEAR_IND_JMP);
   assert_int_equal(lb_branch_kind_class(LB_BRANCH_NEAR_REL_JMP), LB_CLASS_NEAR_REL_JMP);
-  for (unsigned kind = LB_BRANCH_FAR_CALL; kind < LB_BRANCH_KINDS; kind++)
+  for (unsigned kind = LB_BRANCH_FAR_CALL; kind < LB_BRANCH_UNKNOWN; kind++)
     assert_int_equal(lb_branch_kind_class(kind), LB_CLASS_FAR);
+  assert_int_equal(lb_branch_kind_class(LB_BRANCH_UNKNOWN), LB_CLASS_NEAR_IND_JMP);
 }
 
 int main(void)

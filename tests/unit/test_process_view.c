@@ -408,7 +408,7 @@ static const struct expected whole[] = {
   {F + 4, F + 32, LB_BRANCH_NEAR_REL_CALL, 1}, /* the event: the call was passed, then a fault that goes nowhere */
 };
 
-static const uint32_t whole_log[] = {PATH_ENTER | 1, 4, 6, 7, PATH_EVENT, LB_BRANCH_KINDS | 2 << 8, F + 33, 0, 0, 0};
+static const uint32_t whole_log[] = {PATH_ENTER | 1, 4, 6, 7, PATH_EVENT, PATH_NOWHERE | 2 << 8, F + 33, 0, 0, 0};
 
 enum { WHOLE = sizeof(whole) / sizeof(*whole), WHOLE_LOG = sizeof(whole_log) / sizeof(*whole_log) };
 

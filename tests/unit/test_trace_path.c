@@ -137,7 +137,7 @@ static void test_events(void **state)
   static const uint32_t passed[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_INTERRUPT | 3 << 8, 0x2010, 0, 0xff0, 7,
                                     PATH_ENTER | 6, 7};
   static const uint32_t none[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_FAULT, 0x1000, 0, 0x9, 0};
-  static const uint32_t nowhere[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_KINDS | 2 << 8, 0x2000, 0, 0, 0};
+  static const uint32_t nowhere[] = {PATH_ENTER | 1, PATH_EVENT, PATH_NOWHERE | 2 << 8, 0x2000, 0, 0, 0};
   static const uint32_t words[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_INTERRUPT, 0xFFFFFFFF, 0, 2, 0x80000001};
 
   (void)state;
@@ -201,7 +201,7 @@ static void test_refused(void **state)
   REFUSED(PATH_ENTER | 1, 3, 11); /* 3 is not tied: nothing is running */
   REFUSED(PATH_ENTER | 14, 15, 15, 7, 1, 2, 6);
   REFUSED(PATH_EVENT, 0, 0, 0, 0, 0, 1); /* nothing runs behind an event */
-  REFUSED(PATH_EVENT, LB_BRANCH_KINDS + 1, 0, 0, 0, 0);
+  REFUSED(PATH_EVENT, PATH_NOWHERE + 1, 0, 0, 0, 0);
   REFUSED(PATH_ENTER | 1, PATH_EVENT, 5 << 8, 0, 0, 0, 0); /* 1 has four steps */
   REFUSED(PATH_ENTER | 14, 15, PATH_EVENT, 1 << 8, 0, 0, 0, 0);
   REFUSED(PATH_EVENT, 0, 0, 0, 0, 0, PATH_EVENT, 1 << 8, 0, 0, 0, 0);

@@ -181,7 +181,7 @@ static void run_enter(struct run *run, uint32_t head)
 static void run_event(struct run *run)
 {
   uint64_t from = random_next() >> (random_next() & 63), to = random_next() >> (random_next() & 63);
-  unsigned kind = chance(4) ? LB_BRANCH_KINDS : LB_BRANCH_INTERRUPT, passed = 0;
+  unsigned kind = chance(4) ? PATH_NOWHERE : LB_BRANCH_INTERRUPT, passed = 0;
 
   if (run->running) {
     passed = (unsigned)(random_next() % (run->table->steps[run->running].count + 1u));
@@ -196,7 +196,7 @@ static void run_event(struct run *run)
   run_log(run, (uint32_t)(from >> 32));
   run_log(run, (uint32_t)to);
   run_log(run, (uint32_t)(to >> 32));
-  if (kind != LB_BRANCH_KINDS)
+  if (kind != PATH_NOWHERE)
     run_take(run, from, to, kind, 0);
   run->running = 0;
 }

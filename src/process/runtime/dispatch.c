@@ -124,7 +124,7 @@ static void log_lost(struct thread *thread, uint64_t target)
   const struct path_step *steps = thread->runtime->steps;
   uint32_t entry = last_entry(thread);
   if (!(entry & PATH_ENTER) && steps[entry].flags & PATH_OPEN) { /* of a return that was expected elsewhere */
-    log_event(thread, LB_BRANCH_KINDS, 0, target, 0);
+    log_event(thread, PATH_NOWHERE, 0, target, 0);
     return;
   }
   uint32_t head = running_head(thread);
@@ -236,7 +236,7 @@ static void unlog_call(struct thread *thread, uint32_t number)
     return;
   thread->state->log -= 4;
   *(uint32_t *)thread->state->log = 0;
-  log_event(thread, LB_BRANCH_KINDS, number - step->head - 1, step->from, 0);
+  log_event(thread, PATH_NOWHERE, number - step->head - 1, step->from, 0);
 }
 
 /* SYSCALL leaves the address behind it in RCX and the flags in R11 (SDM vol. 2). A call that a signal stands before is
@@ -256,7 +256,7 @@ void dispatch_syscall(void)
     return;
   }
   if (state->pending) { /* before the call */
-    log_event(thread, LB_BRANCH_KINDS, number - step->head - 1, step->from, 0);
+    log_event(thread, PATH_NOWHERE, number - step->head - 1, step->from, 0);
     state->rip = step->from;
     dispatch_to(thread);
     return;

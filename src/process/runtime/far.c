@@ -161,7 +161,7 @@ void far_make(struct thread *thread, uint32_t number)
     dispatch_to(thread);
     return;
   }
-  log_event(thread, LB_BRANCH_KINDS, number - step->head - 1, step->from, 0);
+  log_event(thread, PATH_NOWHERE, number - step->head - 1, step->from, 0);
   state->rip = state->native = step->from;
   state->resume = (uint64_t)native_enter;
 }
