@@ -25,6 +25,7 @@ enum hardware_event {
   HARDWARE_EVENT_BRANCH_STACK,  /* the same, each sample with a branch stack */
   HARDWARE_EVENT_BRANCH_SAMPLE, /* AMD Zen 3: retired taken branches with a branch stack */
   HARDWARE_EVENT_BTS,           /* the PMU of type `pmu` */
+  HARDWARE_EVENT_PT,            /* likewise */
 };
 
 /* How often a tracee stopped in the trial loop of blockstep.c. */
@@ -114,6 +115,7 @@ struct hardware_host {
   uint32_t cpuid[HARDWARE_CPUID_FIELDS];
   int perf_event_paranoid;    /* sysctl; INT_MIN when it cannot be read */
   bool has_seccomp;           /* a seccomp filter is at work on this process: a container, mostly */
+  bool is_locked_down;        /* the kernel keeps its secrets even from root (lockdown) */
   int kernel_branches;        /* entries of the branch stack that the kernel's driver offers; 0 if none */
   bool has_perf_capabilities; /* IA32_PERF_CAPABILITIES could be read */
   uint64_t perf_capabilities;

@@ -77,6 +77,15 @@ static bool seccomp_is_filtering(const struct hardware_system *system)
   return line && strtol(line + strlen("\nSeccomp:"), NULL, 10) == 2;
 }
 
+/* "none [integrity] confidentiality": the one in brackets holds. */
+static bool kernel_is_locked_down(const struct hardware_system *system)
+{
+  char buffer[64];
+
+  return system->file_read(system->data, "/sys/kernel/security/lockdown", buffer, sizeof(buffer)) > 0 &&
+         (strstr(buffer, "[integrity]") || strstr(buffer, "[confidentiality]"));
+}
+
 void hardware_probe(const struct hardware_system *system, struct hardware_host *ret_host)
 {
   struct hardware_host host = {.vendor = -1};
@@ -85,6 +94,7 @@ void hardware_probe(const struct hardware_system *system, struct hardware_host *
   host.perf_event_paranoid = file_number(system, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
   host.kernel_branches = file_number(system, "/sys/bus/event_source/devices/cpu/caps/branches", 0);
   host.has_seccomp = seccomp_is_filtering(system);
+  host.is_locked_down = kernel_is_locked_down(system);
 
   usable_msr_device(system, &host);
   usable_lbr(&host);

@@ -126,7 +126,7 @@ static struct perf_event_attr event_attributes(enum hardware_event event, uint32
     .exclude_hv = 1,
   };
 
-  if (event == HARDWARE_EVENT_BTS) {
+  if (event == HARDWARE_EVENT_BTS || event == HARDWARE_EVENT_PT) {
     attributes.type = pmu;
     attributes.config = 0;
     return attributes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verdicts on what the kernel offers: perf_event_open with counters, branch stack and BTS, and stepping by branches
- * with ptrace. The reasons follow the errors of perf_event_open(2) and ptrace(2).
+ * Verdicts on what the kernel offers: perf_event_open with counters, branch stack, BTS and Intel PT, and stepping by
+ * branches with ptrace. The reasons follow the errors of perf_event_open(2) and ptrace(2).
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +11,7 @@
 #include "lastbranch/error.h"
 
 #define ADVICE_PARANOID "as root: sysctl kernel.perf_event_paranoid=2, or run with CAP_PERFMON"
+#define ADVICE_PARANOID_BTS "as root: sysctl kernel.perf_event_paranoid=1, or run with CAP_PERFMON"
 #define ADVICE_CONTAINER "run outside the container, or give it CAP_PERFMON and a seccomp profile with perf_event_open"
 #define ADVICE_PMU_VM "ask for a virtual PMU (QEMU: -cpu host,pmu=on; Xen: vpmu=on), or run on the bare machine"
 
@@ -27,6 +28,12 @@ static bool perf_is_refused(struct hardware_host *host, enum hardware_facility f
                 host->perf_event_paranoid);
   else if (host->has_seccomp)
     finding_set(host, facility, HARDWARE_NO, ADVICE_CONTAINER, "refused, by a seccomp filter: a container, probably");
+  else if (facility == HARDWARE_PERF_BTS && host->perf_event_paranoid > 1) /* it shows addresses of the kernel */
+    finding_set(host, facility, HARDWARE_NO, ADVICE_PARANOID_BTS, "refused: kernel.perf_event_paranoid is %d",
+                host->perf_event_paranoid);
+  else if (host->is_locked_down)
+    finding_set(host, facility, HARDWARE_NO, "boot without lockdown, or without secure boot",
+                "refused: the kernel is locked down");
   else
     finding_set(host, facility, HARDWARE_NO, "run as root, or with CAP_PERFMON", "refused: %s", lb_strerror(error));
   return true;
@@ -93,6 +100,29 @@ static void perf_bts(const struct hardware_system *system, struct hardware_host 
     finding_set(host, HARDWARE_PERF_BTS, HARDWARE_NO, "", "intel_bts: %s", lb_strerror(r));
 }
 
+static void perf_pt(const struct hardware_system *system, struct hardware_host *host)
+{
+  char buffer[16];
+  int r;
+
+  r = system->file_read(system->data, "/sys/bus/event_source/devices/intel_pt/type", buffer, sizeof(buffer));
+  if (r < 0) {
+    finding_set(host, HARDWARE_PERF_PT, HARDWARE_NO, host->is_virtual ? "run on the bare machine" : "",
+                "the kernel has no intel_pt%s",
+                host->vendor == LB_VENDOR_INTEL ? host->is_virtual ? ": the hypervisor does not give it" : ""
+                                                : ", since the CPU is not Intel's");
+    return;
+  }
+  r = system->perf_open(system->data, HARDWARE_EVENT_PT, (uint32_t)strtoul(buffer, NULL, 10));
+  if (r >= 0)
+    finding_set(host, HARDWARE_PERF_PT, HARDWARE_YES, "", "intel_pt opens");
+  else if (r == -EBUSY)
+    finding_set(host, HARDWARE_PERF_PT, HARDWARE_PARTLY, "try again when BTS or other LBR use has ended",
+                "intel_pt is busy: PT, LBR and BTS exclude each other");
+  else if (!perf_is_refused(host, HARDWARE_PERF_PT, r))
+    finding_set(host, HARDWARE_PERF_PT, HARDWARE_NO, "", "intel_pt: %s", lb_strerror(r));
+}
+
 void usable_perf(const struct hardware_system *system, struct hardware_host *host)
 {
   perf_counter(host, system->perf_open(system->data, HARDWARE_EVENT_CYCLES, 0));
@@ -101,6 +131,7 @@ void usable_perf(const struct hardware_system *system, struct hardware_host *hos
   else
     perf_branch(system, host);
   perf_bts(system, host);
+  perf_pt(system, host);
 }
 
 /* ---- stepping by branches ---- */

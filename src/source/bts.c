@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * BTS records: from, to, and a word whose only bit, "predicted", most processors do not set, so that it is not looked
+ * at (Intel SDM vol. 3, "BTS and DS save area", 64-bit format). The kernel fills what it leaves out, at the end of a
+ * piece of its buffer, with zeros. Although recording is switched off in the kernel, the jumps into it and out of it
+ * are there; which of them differs between processors.
+ */
+#include "source/bts.h"
+
+#include "base/base.h"
+#include "source/flow.h"
+
+static int record_take(struct world *world, struct world_thread *thread, const uint8_t *bytes)
+{
+  uint64_t from = bytes_get_u64(bytes), to = bytes_get_u64(bytes + 8);
+
+  if ((!from && !to) || (flow_is_kernel(from) && flow_is_kernel(to)))
+    return 0;
+  if (flow_is_kernel(to)) {
+    flow_leave(thread, from);
+    return 0;
+  }
+  if (flow_is_kernel(from))
+    return flow_enter(world, thread, to);
+  return flow_jump(world, thread, from, to, 0);
+}
+
+int bts_decode(struct world *world, struct world_thread *thread, const uint8_t *bytes, size_t size)
+{
+  int r = 0;
+
+  for (; size >= BTS_RECORD_SIZE && r >= 0; bytes += BTS_RECORD_SIZE, size -= BTS_RECORD_SIZE)
+    r = record_take(world, thread, bytes);
+  if (r >= 0 && size)
+    r = flow_lose(world, thread, 0);
+  return r;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jumps and turns into the kernel become branches. Straight code between two jumps is walked through for system calls,
+ * which BTS shows as jumps to kernel addresses, or not at all; and if it cannot be straight, something is missing.
+ */
+#include "source/flow.h"
+
+#include <string.h>
+
+#define STRAIGHT_MAX 65536u /* bytes of code without a taken branch: beyond that it is not walked through */
+
+/* ---- one branch ---- */
+
+int flow_branch(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned kind,
+                unsigned flags)
+{
+  if (kind == LB_BRANCH_NEAR_REL_CALL && world_instruction(world, thread, from).length + from == to)
+    flags |= LB_BRANCH_TO_NEXT;
+  thread->is_at = thread->is_begun = true;
+  thread->is_out = false;
+  thread->at = to;
+  return world_branch(world, thread, from, to, kind, flags);
+}
+
+int flow_lose(struct world *world, struct world_thread *thread, uint64_t count)
+{
+  thread->is_at = thread->is_out = false;
+  return world_gap(world, thread, LB_TRACE_LOST, count);
+}
+
+/* ---- the kernel ---- */
+
+void flow_leave(struct world_thread *thread, uint64_t from)
+{
+  thread->is_at = false;
+  thread->is_out = true;
+  thread->from = from;
+}
+
+/* rt_sigreturn: MOV of its number, 15, into EAX or RAX right before SYSCALL, as libraries have it in their restorers.
+ */
+static bool is_sigreturn(struct world *world, const struct world_thread *thread, uint64_t address)
+{
+  static const uint8_t longer[] = {0x48, 0xC7, 0xC0, 15, 0, 0, 0}, shorter[] = {0xB8, 15, 0, 0, 0};
+  uint8_t bytes[sizeof(longer)];
+
+  if (world_code(world, thread, address - sizeof(bytes), bytes, sizeof(bytes)) < sizeof(bytes))
+    return false;
+  return !memcmp(bytes, longer, sizeof(longer)) || !memcmp(bytes + 2, shorter, sizeof(shorter));
+}
+
+/* Behind a system call, or an instruction that traps, the program goes on; or a handler comes first. */
+static int call_return(struct world *world, struct world_thread *thread, const struct world_instruction *call,
+                       uint64_t to)
+{
+  uint64_t next = call->address + call->length;
+  int r;
+
+  if (to != next && call->kind == LB_BRANCH_SYSCALL && is_sigreturn(world, thread, call->address))
+    return flow_branch(world, thread, call->address, to, LB_BRANCH_IRET, 0);
+  r = flow_branch(world, thread, call->address, next, (unsigned)call->kind, 0);
+  if (to != next && call->kind == LB_BRANCH_SYSCALL && world_exec_take(world, thread)) {
+    thread->is_at = thread->is_begun = true;
+    thread->at = to;
+    return r;
+  }
+  if (r >= 0 && to != next && to != call->address) /* the same place: it is done again, after a signal that has none */
+    r = flow_branch(world, thread, next, to, LB_BRANCH_INTERRUPT, 0);
+  thread->at = to;
+  return r;
+}
+
+int flow_enter(struct world *world, struct world_thread *thread, uint64_t to)
+{
+  struct world_instruction out;
+  bool is_out = thread->is_out;
+
+  thread->is_out = false;
+  thread->is_at = thread->is_begun = true;
+  thread->at = to;
+  if (!is_out)
+    return 0;
+  out = world_instruction(world, thread, thread->from);
+  if (out.length && (out.kind == LB_BRANCH_SYSCALL || out.kind == LB_BRANCH_SYSENTER || out.kind == LB_BRANCH_INT ||
+                     out.kind == LB_BRANCH_INT3))
+    return call_return(world, thread, &out, to);
+  if (to - thread->from <= out.length) /* an interrupt, or a page that was missing: it goes on as if nothing was */
+    return 0;
+  return flow_branch(world, thread, thread->from, to, LB_BRANCH_INTERRUPT, 0);
+}
+
+/* ---- straight code ---- */
+
+static bool is_call(int kind)
+{
+  return kind == LB_BRANCH_SYSCALL || kind == LB_BRANCH_INT;
+}
+
+int flow_straight(struct world *world, struct world_thread *thread, uint64_t to)
+{
+  uint64_t start = thread->at, address = start;
+  int r = 0;
+
+  while (address < to && to - start < STRAIGHT_MAX) {
+    struct world_instruction instruction = world_instruction(world, thread, address);
+
+    if (!instruction.length)
+      return 1; /* nobody knows: believe it */
+    if (is_call(instruction.kind) || instruction.kind == LB_BRANCH_INT3)
+      r = flow_branch(world, thread, address, address + instruction.length, (unsigned)instruction.kind, 0);
+    else if (instruction.kind >= 0 && instruction.kind != LB_BRANCH_JCC)
+      return 0;
+    if (r < 0)
+      return r;
+    address += instruction.length;
+  }
+  return address == to;
+}
+
+/* The code is not straight because the thread has executed another program. Returns 1; 0: it has not; or negative. */
+static int exec_pass(struct world *world, struct world_thread *thread)
+{
+  struct world_instruction instruction = {.address = thread->at, .length = 1};
+  int r;
+
+  if (!world_exec_is_due(thread))
+    return 0;
+  for (uint64_t address = thread->at; instruction.length && address - thread->at < STRAIGHT_MAX;) {
+    instruction = world_instruction(world, thread, address);
+    if (is_call(instruction.kind))
+      break;
+    address += instruction.length;
+  }
+  r = is_call(instruction.kind) ? flow_branch(world, thread, instruction.address,
+                                              instruction.address + instruction.length, (unsigned)instruction.kind, 0)
+                                : 0;
+  world_exec_take(world, thread);
+  return r < 0 ? r : 1;
+}
+
+int flow_jump(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned flags)
+{
+  struct world_instruction instruction;
+  int r = 0;
+
+  if (thread->is_out) /* it came back, and nobody said where: behind the call, mostly */
+    r = flow_enter(world, thread,
+                   thread->from + (is_call(world_instruction(world, thread, thread->from).kind)
+                                     ? world_instruction(world, thread, thread->from).length
+                                     : 0u));
+  if (r >= 0 && thread->is_at) {
+    r = flow_straight(world, thread, from);
+    if (r == 0)
+      r = exec_pass(world, thread);
+    if (r == 0)
+      r = flow_lose(world, thread, 0);
+  }
+  if (r < 0)
+    return r;
+  instruction = world_instruction(world, thread, from);
+  return flow_branch(world, thread, from, to,
+                     instruction.length && instruction.kind >= 0 ? (unsigned)instruction.kind : LB_BRANCH_UNKNOWN,
+                     flags);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording with perf_event_open(2): an event for each processor, whose records come from rings of shared memory, are
+ * brought in the order of their times (perf_queue.c) and put into the world (perf_feed.c).
+ */
+#ifndef SOURCE_PERF_H
+#define SOURCE_PERF_H
+
+#include "source/kernel.h"
+#include "source/perf_record.h"
+#include "source/pt.h"
+#include "source/world.h"
+
+/* The event of a processor. */
+struct perf_cpu {
+  int cpu, fd;
+  struct perf_event_mmap_page *page; /* NULL: not mapped */
+  size_t map_size;
+  struct perf_ring ring;
+  void *aux;
+  size_t aux_size;
+  struct pt_state pt;
+};
+
+/* A record that waits for its turn. */
+struct perf_item {
+  uint64_t time, order;
+  uint8_t *bytes; /* the record, then its AUX data */
+  size_t size, aux_size;
+  uint32_t place; /* of its processor in the array */
+  bool is_lost;   /* no record: here some were lost */
+};
+
+struct perf_queue {
+  struct perf_item *items;
+  size_t count, capacity;
+  uint64_t order, bytes;
+};
+
+struct perf_session {
+  const struct source_kernel *kernel;
+  enum source_kind kind;
+  uint32_t kinds; /* of branches that are wanted; 0: all */
+  struct perf_event_attr attributes;
+  struct perf_layout layout;
+  struct world *world;
+  struct perf_cpu *cpus;
+  size_t count;
+  int *fds;
+  struct perf_queue queue;
+  uint64_t before; /* the time of the last round but one */
+  struct pt_model model;
+  char sampling[160];
+};
+
+/* Opens the events of a process. The attributes are set for the kind of source; SOURCES: a dummy event that only tells
+ * of processes. Returns 0, or negative with what is wrong. */
+int perf_session_open(struct perf_session *session, int process, const struct source_options *options,
+                      struct source_problem *ret_problem);
+void perf_session_close(struct perf_session *session);
+
+/* Takes what is there; waits for at most so long before. `is_all`: nothing comes any more. Returns 0, or as world. */
+int perf_session_step(struct perf_session *session, unsigned milliseconds, bool is_all);
+
+/* ---- the queue ---- */
+
+#define PERF_QUEUE_BYTES (256u << 20) /* kept at most before all of it is taken */
+
+/* Adds a copy. Returns 0, or -ENOMEM. */
+int perf_queue_add(struct perf_queue *queue, const struct perf_item *item, const uint8_t *record,
+                   const struct perf_ring *aux, uint64_t aux_offset);
+void perf_queue_done(struct perf_queue *queue);
+
+/* Gives those up to `time` in the order of their times and forgets them. `take` returns 0, or negative to stop: that is
+ * returned, and the rest stays. */
+int perf_queue_take(struct perf_queue *queue, uint64_t time, int (*take)(void *data, const struct perf_item *item),
+                    void *data);
+
+/* ---- what records mean ---- */
+
+/* Puts one into the world. A perf_queue_take function with the session as `data`. */
+int perf_feed(void *session, const struct perf_item *item);
+
+/* The newest branches of a thread, as a window of its own. */
+int perf_feed_stack(struct perf_session *session, struct world_thread *thread, const struct perf_branch_stack *stack);
+
+#endif

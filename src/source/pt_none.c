@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * In the place of pt.c, for builds without libipt.
+ */
+#include <errno.h>
+
+#include "source/pt.h"
+
+bool source_has_pt(void)
+{
+  return false;
+}
+
+int pt_decode(struct world *world, struct world_thread *thread, const struct pt_model *model, struct pt_state *state,
+              const uint8_t *bytes, size_t size)
+{
+  (void)world, (void)thread, (void)model, (void)state, (void)bytes, (void)size;
+  return -ENOSYS;
+}

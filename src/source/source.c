@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sources by name, which of them can be used, and what all of them have in common: the program is started, waited for
+ * and let go.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "source/source_inside.h"
+
+#define REAPED_MAX 1000u /* at once: a program that is stepped stops all the time */
+
+static const struct {
+  const char *word, *title;
+  unsigned facility;
+  bool is_complete;
+} sources[SOURCES] = {
+#define SOURCE(name, word, is_complete, facility, title) {word, title, facility, is_complete},
+#include "source/source.def"
+#undef SOURCE
+};
+
+const char *source_word(unsigned kind)
+{
+  return kind < SOURCES ? sources[kind].word : NULL;
+}
+
+const char *source_title(unsigned kind)
+{
+  return kind < SOURCES ? sources[kind].title : NULL;
+}
+
+int source_find(const char *word)
+{
+  for (int kind = 0; kind < SOURCES; kind++)
+    if (!strcmp(sources[kind].word, word))
+      return kind;
+  return -EINVAL;
+}
+
+bool source_is_complete(unsigned kind)
+{
+  return kind < SOURCES && sources[kind].is_complete;
+}
+
+bool source_is_usable(const struct hardware_host *host, unsigned kind, const char **ret_reason, const char **ret_advice)
+{
+  const struct hardware_finding *finding;
+
+  *ret_reason = *ret_advice = "";
+  if (kind >= SOURCES)
+    return false;
+  if (sources[kind].facility == HARDWARE_FACILITIES)
+    return true;
+  finding = &host->findings[sources[kind].facility];
+  *ret_reason = finding->reason;
+  *ret_advice = finding->advice;
+  if (kind == SOURCE_PT && finding->verdict <= HARDWARE_PARTLY && !source_has_pt()) {
+    *ret_reason = "this lbr was built without libipt, which decodes it";
+    *ret_advice = "build it with libipt (Debian: libipt-dev)";
+    return false;
+  }
+  return finding->verdict <= HARDWARE_PARTLY;
+}
+
+/* BTS stops the processor for each branch and is many times slower than the software source; stepping is slower still;
+ * samples are another answer. */
+enum source_kind source_choose(const struct hardware_host *host)
+{
+  const char *reason, *advice;
+
+  return source_is_usable(host, SOURCE_PT, &reason, &advice) ? SOURCE_PT : SOURCE_SOFTWARE;
+}
+
+/* ---- a trace's writer ---- */
+
+static int trace_module(void *data, const struct lb_trace_module *module)
+{
+  return lb_trace_writer_module(data, module);
+}
+
+static int trace_code(void *data, const struct lb_trace_code *code)
+{
+  return lb_trace_writer_code(data, code);
+}
+
+static int trace_stream(void *data, const struct lb_trace_stream *stream, uint32_t *ret_number)
+{
+  return lb_trace_writer_stream(data, stream, ret_number);
+}
+
+static int trace_branches(void *data, uint32_t stream, const struct lb_branch *branches, size_t count)
+{
+  return lb_trace_writer_branches(data, stream, branches, count);
+}
+
+static int trace_gap(void *data, const struct lb_trace_gap *gap)
+{
+  return lb_trace_writer_gap(data, gap);
+}
+
+struct source_sink source_sink_trace(struct lb_trace_writer *writer)
+{
+  return (struct source_sink){writer, trace_module, trace_code, trace_stream, trace_branches, trace_gap};
+}
+
+/* ---- a recording ---- */
+
+static size_t memory_read(void *data, uint32_t process, uint64_t address, void *buffer, size_t size)
+{
+  const struct source_kernel *kernel = data;
+
+  return kernel->memory(kernel->data, process, address, buffer, size);
+}
+
+static int problem_memory(struct source_problem *problem)
+{
+  snprintf(problem->text, sizeof(problem->text), "no memory");
+  return -ENOMEM;
+}
+
+/* The child is there: attaches to it and lets it go. */
+static int child_begin(struct source *source, int process, struct source_problem *ret_problem)
+{
+  const struct source_kernel *kernel = source->kernel;
+  int r;
+
+  source->state.process = (uint32_t)process;
+  r = source->functions->attach(source, ret_problem);
+  if (r < 0) {
+    kernel->drop(kernel->data, process);
+    return r;
+  }
+  r = kernel->go(kernel->data, process);
+  return r < 0 || !source->functions->begin ? r : source->functions->begin(source);
+}
+
+int source_start(const struct source_kernel *kernel, const struct source_options *options, const char *path,
+                 char *const arguments[], char *const environment[], const struct source_sink *sink,
+                 struct source **ret_source, struct source_problem *ret_problem)
+{
+  struct source *source = calloc(1, sizeof(*source));
+  int process, r;
+
+  *ret_problem = (struct source_problem){.advice = ""};
+  if (!source)
+    return problem_memory(ret_problem);
+  source->kernel = kernel;
+  source->options = *options;
+  source->functions = options->kind == SOURCE_BLOCK_STEP ? &source_step_functions : &source_perf_functions;
+  r = world_new(sink, memory_read, (void *)(uintptr_t)kernel, &source->world);
+  if (r < 0) {
+    r = problem_memory(ret_problem);
+  } else {
+    r = kernel->launch(kernel->data, path, arguments, environment, &process);
+    if (r < 0)
+      snprintf(ret_problem->text, sizeof(ret_problem->text), "no process can be made: %s", strerror(-r));
+    else
+      r = child_begin(source, process, ret_problem);
+  }
+  if (r < 0) {
+    source_free(source);
+    return r;
+  }
+  *ret_source = source;
+  return 0;
+}
+
+unsigned source_reap(struct source *source)
+{
+  int process, status, r = 0;
+  unsigned count = 0;
+
+  while (count < REAPED_MAX && (r = source->kernel->reap(source->kernel->data, &process, &status)) > 0) {
+    count++;
+    if (source->functions->waited)
+      source->functions->waited(source, process, status);
+    if ((uint32_t)process == source->state.process && !WIFSTOPPED(status)) {
+      source->state.has_ended = true;
+      source->state.status = status;
+    }
+  }
+  if (r < 0)
+    source->state.has_ended = source->state.is_over = true;
+  return count;
+}
+
+const struct source_state *source_state(const struct source *source)
+{
+  return &source->state;
+}
+
+static int state_set(struct source *source, int r)
+{
+  struct world_counts counts = world_counts(source->world);
+
+  source->state.processes = counts.processes;
+  source->state.threads = counts.threads;
+  source->state.losses = counts.lost;
+  return r;
+}
+
+int source_step(struct source *source, unsigned milliseconds)
+{
+  int r = source->functions->step(source, milliseconds, false);
+
+  source_reap(source);
+  return state_set(source, r);
+}
+
+int source_finish(struct source *source)
+{
+  int r = source->functions->step(source, 0, true);
+
+  if (r >= 0)
+    r = world_flush(source->world);
+  return state_set(source, r);
+}
+
+void source_free(struct source *source)
+{
+  if (!source)
+    return;
+  source->functions->free(source);
+  world_free(source->world);
+  free(source);
+}
+
+bool source_death_next(struct source *source, struct source_death *ret_death)
+{
+  if (source->death_taken == source->death_count)
+    return false;
+  *ret_death = source->deaths[source->death_taken++];
+  if (source->death_taken == source->death_count)
+    source->death_taken = source->death_count = 0;
+  return true;
+}
+
+const char *source_sampling(const struct source *source)
+{
+  return source->functions->sampling ? source->functions->sampling(source) : NULL;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording a program by other means than the process recorder: the branch stacks, BTS and Intel PT of the processor by
+ * way of perf_event_open(2), and ptrace(2) that steps from branch to branch. Each source ends in the same calls of a
+ * sink, which puts them into a trace or keeps the last of them.
+ */
+#ifndef SOURCE_SOURCE_H
+#define SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hardware/hardware.h"
+#include "lastbranch/trace.h"
+
+enum source_kind {
+#define SOURCE(name, word, is_complete, facility, title) SOURCE_##name,
+#include "source/source.def"
+#undef SOURCE
+  SOURCES,
+};
+
+/* "auto", "software", ...; NULL past the last. */
+const char *source_word(unsigned kind);
+const char *source_title(unsigned kind);
+
+/* The source with this word. Returns >= 0, or -EINVAL. */
+int source_find(const char *word);
+
+/* Does it give every branch, as the software source does? */
+bool source_is_complete(unsigned kind);
+
+/* Can it be used on this host? Returns true; else false with the sentence why, and what to do about it ("": nothing).
+ */
+bool source_is_usable(const struct hardware_host *host, unsigned kind, const char **ret_reason,
+                      const char **ret_advice);
+
+/* What `auto` is on this host: the first complete source that is usable and costs less than the software one. */
+enum source_kind source_choose(const struct hardware_host *host);
+
+/* ---- where branches go ---- */
+
+/* The functions are those of a trace's writer, with its returns. */
+struct source_sink {
+  void *data;
+  int (*module)(void *data, const struct lb_trace_module *module);
+  int (*code)(void *data, const struct lb_trace_code *code);
+  int (*stream)(void *data, const struct lb_trace_stream *stream, uint32_t *ret_number);
+  int (*branches)(void *data, uint32_t stream, const struct lb_branch *branches, size_t count);
+  int (*gap)(void *data, const struct lb_trace_gap *gap);
+};
+
+/* A sink that is a trace's writer. */
+struct source_sink source_sink_trace(struct lb_trace_writer *writer);
+
+/* ---- a recording ---- */
+
+#define SOURCE_PERIOD_DEFAULT 1000003u
+#define SOURCE_PERIOD_LEAST 100u
+#define SOURCE_AUX_DEFAULT (4u << 20)
+#define SOURCE_AUX_LEAST (64u << 10)
+
+struct source_options {
+  enum source_kind kind; /* one that records: neither auto nor software */
+  uint64_t period;       /* lbr: a sample every so many branches; 0: SOURCE_PERIOD_DEFAULT */
+  uint32_t kinds;        /* lbr: of these kinds only, bits 1 << enum lb_branch_kind; 0: of all */
+  uint64_t aux_size;     /* bytes for each processor, a power of two; 0: SOURCE_AUX_DEFAULT */
+  bool is_alone;         /* children are not recorded */
+  bool wants_deaths;     /* how processes die is wanted */
+  bool steps_singly;     /* block-step, for tests: single steps, up to the next taken branch, stand in for it */
+};
+
+/* A process that a signal has killed: what lbr run shows. */
+struct source_death {
+  uint32_t process, thread;
+  int signal, code;
+  uint64_t address, rip, flags, registers[16]; /* in the order of the encoding */
+};
+
+struct source_state {
+  uint32_t process; /* the program */
+  bool has_ended;   /* the program itself; then, what waitpid(2) says of it */
+  int status;
+  bool is_over; /* nothing is left of it */
+  uint64_t processes, threads;
+  uint64_t losses; /* gaps */
+};
+
+/* What is wrong, as a user is told. */
+struct source_problem {
+  char text[256];
+  const char *advice; /* "": none */
+};
+
+struct source;
+struct source_kernel; /* kernel.h */
+
+/* Starts the program at `path`, which is not searched for; recording begins with its first instruction. `sink`,
+ * `options` and their data must stay good. Returns 0; negative with what is wrong in `ret_problem`; -ENOEXEC, -EACCES
+ * or another -errno of execve(2), with an empty text: the program cannot be executed. */
+int source_start(const struct source_kernel *kernel, const struct source_options *options, const char *path,
+                 char *const arguments[], char *const environment[], const struct source_sink *sink,
+                 struct source **ret_source, struct source_problem *ret_problem);
+
+/* Takes what there is, waiting for at most so long. Returns 0, or negative when nothing can be recorded any more: the
+ * program runs on. */
+int source_step(struct source *source, unsigned milliseconds);
+
+const struct source_state *source_state(const struct source *source);
+
+/* The next death since the last call. Returns false, touching nothing, if there was none. */
+bool source_death_next(struct source *source, struct source_death *ret_death);
+
+/* Takes all that is left. Returns as source_step. */
+int source_finish(struct source *source);
+void source_free(struct source *source); /* takes NULL; lets go of the program */
+
+/* What a trace's meta `sampling` says; NULL: the source does not sample. Good as long as the source. */
+const char *source_sampling(const struct source *source);
+
+/* Was this build made with libipt? */
+bool source_has_pt(void);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kinds of sources share: source.c starts one of them and calls its functions.
+ */
+#ifndef SOURCE_SOURCE_INSIDE_H
+#define SOURCE_SOURCE_INSIDE_H
+
+#include "source/kernel.h"
+#include "source/world.h"
+
+struct source_functions {
+  /* The child waits before execve: attach to it. Returns 0, or negative with the problem. */
+  int (*attach)(struct source *source, struct source_problem *ret_problem);
+  /* It has executed: what is to be done before anything else. Returns 0, or negative. */
+  int (*begin)(struct source *source);
+  int (*step)(struct source *source, unsigned milliseconds, bool is_all);
+  /* A child that ended or, if it is traced, stopped. */
+  void (*waited)(struct source *source, int process, int status);
+  const char *(*sampling)(const struct source *source);
+  void (*free)(struct source *source);
+};
+
+extern const struct source_functions source_perf_functions, source_step_functions;
+
+#define SOURCE_DEATHS_MAX 64u /* that wait to be asked for */
+
+struct source {
+  const struct source_functions *functions;
+  const struct source_kernel *kernel;
+  struct source_options options;
+  struct world *world;
+  struct source_state state;
+  struct source_death deaths[SOURCE_DEATHS_MAX];
+  size_t death_count, death_taken;
+  void *data; /* the kind's own */
+};
+
+/* Reaps what there is. Returns how many there were. */
+unsigned source_reap(struct source *source);
+
+/* ---- ptrace (watch.c) ---- */
+
+struct watch_thread {
+  struct watch_thread *link;
+  int id;
+  int signal, code; /* of the last that came to it; 0: none */
+  uint64_t address;
+};
+
+struct watch {
+  struct watch_thread *threads;
+};
+
+/* Begins to look at a child that waits before execve. Returns 0, or -errno. */
+int watch_attach(int process);
+
+/* A thread that is watched has stopped: notes what may kill it, and lets it go on. */
+void watch_stop(struct watch *watch, struct source *source, int thread, int status);
+void watch_done(struct watch *watch);
+
+/* A thread that a signal kills, with its registers as they are. */
+void source_death_add(struct source *source, int thread, int signal, int code, uint64_t address);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stepping a program with ptrace(2) from branch to branch: every stop is a taken branch, a system call or a signal. For
+ * short programs: a stop costs microseconds. Whether the processor really does so, hardware_probe has tried on code
+ * that it knows; a test can have single steps stand in for it.
+ *
+ * What a program could notice: that it takes long; PUSHF stores the trap flag.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "source/flow.h"
+#include "source/source_inside.h"
+#include "source/step_block.h"
+#include "source/step_maps.h"
+
+#ifdef __x86_64__
+
+#define SPINS 300u /* looks for a stop before we sleep */
+#define SLEEP_NANOSECONDS 100000
+#define FRAME_RIP 176u /* of a signal frame: return address, then ucontext_t, whose gregs[REG_RIP] is at 168 */
+
+struct tracee {
+  struct tracee *link;
+  int id;
+  uint32_t process;
+  bool has_stopped, has_begun;      /* it may stop before its creator tells of it */
+  bool is_single;                   /* the last step was one of an instruction */
+  struct user_regs_struct before;   /* of the last stop */
+  struct world_instruction current; /* what a single step executes */
+  struct step_block block;
+  uint64_t call; /* where it goes on behind the system call that was last; 0: it was none */
+  int signal, code;
+  uint64_t address;
+};
+
+struct step_source {
+  struct tracee *tracees;
+  struct step_maps maps;
+};
+
+static struct step_source *step_of(const struct source *source)
+{
+  return source->data;
+}
+
+static struct tracee *tracee_get(struct source *source, int id)
+{
+  struct tracee *tracee = step_of(source)->tracees;
+
+  while (tracee && tracee->id != id)
+    tracee = tracee->link;
+  if (tracee)
+    return tracee;
+  tracee = calloc(1, sizeof(*tracee));
+  if (!tracee)
+    return NULL;
+  tracee->id = id;
+  tracee->link = step_of(source)->tracees;
+  return step_of(source)->tracees = tracee;
+}
+
+static void tracee_drop(struct source *source, const struct tracee *gone)
+{
+  struct tracee **link = &step_of(source)->tracees;
+
+  while (*link && *link != gone)
+    link = &(*link)->link;
+  if (*link) {
+    struct tracee *tracee = *link;
+    *link = tracee->link;
+    free(tracee);
+  }
+}
+
+static struct world_thread *tracee_thread(struct source *source, const struct tracee *tracee)
+{
+  return world_thread(source->world, tracee->process, (uint32_t)tracee->id);
+}
+
+/* ---- going on ---- */
+
+/* From `rip` on, with a signal or 0. */
+static void tracee_step(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers,
+                        int signal)
+{
+  struct world_thread *thread = tracee_thread(source, tracee);
+  bool is_single = source->options.steps_singly;
+
+  if (!thread)
+    return;
+  tracee->before = *registers;
+  step_block_read(source->world, thread, thread->at, &tracee->block);
+  tracee->current = world_instruction(source->world, thread, registers->rip);
+  tracee->is_single = is_single || tracee->block.is_ambiguous;
+  ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, (void *)(uintptr_t)signal);
+}
+
+/* ---- what was executed ---- */
+
+static bool current_is_taken(struct source *source, const struct tracee *tracee, uint64_t rip)
+{
+  const struct world_instruction *current = &tracee->current;
+  uint8_t bytes[16];
+  size_t size;
+
+  if (current->kind != LB_BRANCH_JCC)
+    return current->kind >= 0;
+  if (current->target != current->address + current->length)
+    return rip == current->target;
+  size = world_code(source->world, tracee_thread(source, tracee), current->address, bytes, current->length);
+  return step_is_taken(bytes, size, tracee->before.eflags, tracee->before.rcx);
+}
+
+/* A system call may have mapped something. */
+static void call_note(struct source *source, struct tracee *tracee, uint64_t number)
+{
+  if (number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap)
+    step_maps_read(&step_of(source)->maps, source, tracee->process);
+}
+
+static void exit_take(struct source *source, struct tracee *tracee, const struct step_exit *exit,
+                      const struct user_regs_struct *registers)
+{
+  struct world_thread *thread = tracee_thread(source, tracee);
+
+  if (exit->kind == LB_BRANCH_SYSCALL) {
+    flow_leave(thread, exit->from);
+    flow_enter(source->world, thread, registers->rip);
+    tracee->call = registers->rip;
+    call_note(source, tracee, tracee->is_single ? tracee->before.rax : registers->orig_rax);
+  } else {
+    flow_branch(source->world, thread, exit->from, registers->rip, (unsigned)exit->kind, 0);
+  }
+}
+
+/* A step has ended. Returns false if it goes on: no branch was taken. */
+static void step_take(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
+{
+  struct world_thread *thread = tracee_thread(source, tracee);
+  const struct world_instruction *current = &tracee->current;
+  struct step_exit single = {current->address, 0, current->kind, current->length};
+  const struct step_exit *exit;
+
+  if (!thread)
+    return;
+  if (tracee->call && registers->rip == tracee->call && tracee->before.rip == tracee->call) {
+    thread->at = registers->rip; /* the system call was done again after a signal */
+    return;
+  }
+  tracee->call = 0;
+  if (tracee->is_single && !current_is_taken(source, tracee, registers->rip)) {
+    if (!source->options.steps_singly || tracee->block.is_ambiguous)
+      thread->at = registers->rip;
+    return;
+  }
+  exit = tracee->is_single && (!source->options.steps_singly || tracee->block.is_ambiguous)
+           ? &single
+           : step_block_find(&tracee->block, registers->rip);
+  if (exit)
+    exit_take(source, tracee, exit, registers);
+  else
+    flow_lose(source->world, thread, 0);
+  thread->is_at = true;
+  thread->at = registers->rip;
+}
+
+/* ---- stops ---- */
+
+/* It has run up to here without a branch, or by a system call that it never comes back from. */
+static void tracee_settle(struct source *source, struct tracee *tracee, uint64_t rip)
+{
+  struct world_thread *thread = tracee_thread(source, tracee);
+
+  if (!thread || thread->at == rip)
+    return;
+  if (flow_straight(source->world, thread, rip) == 0)
+    flow_lose(source->world, thread, 0);
+  thread->is_at = true;
+  thread->at = rip;
+}
+
+static void handler_enter(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
+{
+  struct world_thread *thread = tracee_thread(source, tracee);
+  uint64_t from = 0;
+  struct iovec here = {&from, sizeof(from)}, there = {(void *)(uintptr_t)(registers->rsp + FRAME_RIP), sizeof(from)};
+
+  if (thread && process_vm_readv(tracee->id, &here, 1, &there, 1, 0) == sizeof(from))
+    flow_branch(source->world, thread, from, registers->rip, LB_BRANCH_INTERRUPT, 0);
+  tracee->call = 0;
+  tracee_step(source, tracee, registers, 0);
+}
+
+static void signal_take(struct source *source, struct tracee *tracee, int signal)
+{
+  struct user_regs_struct registers;
+  siginfo_t info;
+
+  if (ptrace(PTRACE_GETSIGINFO, tracee->id, NULL, &info) < 0 ||
+      ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
+    return; /* it was killed meanwhile */
+  if (signal == SIGTRAP && info.si_code == SIGTRAP) {
+    handler_enter(source, tracee, &registers);
+    return;
+  }
+  if (signal == SIGTRAP && info.si_code >= TRAP_BRKPT && info.si_code <= TRAP_BRANCH) {
+    step_take(source, tracee, &registers);
+    tracee_step(source, tracee, &registers, 0);
+    return;
+  }
+  tracee_settle(source, tracee, registers.rip);
+  tracee->signal = signal;
+  tracee->code = info.si_code;
+  tracee->address = info.si_code > 0 ? (uint64_t)(uintptr_t)info.si_addr : 0;
+  tracee_step(source, tracee, &registers, signal);
+}
+
+static void tracee_begin(struct source *source, struct tracee *tracee)
+{
+  struct world_thread *thread = tracee_thread(source, tracee);
+  struct user_regs_struct registers;
+
+  if (!thread || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
+    return;
+  tracee->has_begun = true;
+  thread->is_at = true;
+  thread->at = registers.rip;
+  tracee_step(source, tracee, &registers, 0);
+}
+
+static void creation_take(struct source *source, struct tracee *tracee)
+{
+  struct user_regs_struct registers;
+  struct tracee *made;
+  unsigned long id;
+
+  if (ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &id) < 0 || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
+    return;
+  made = tracee_get(source, (int)id);
+  if (made) {
+    made->process = step_maps_process(source, (int)id);
+    world_fork(source->world, made->process, (uint32_t)id, tracee->process, (uint32_t)tracee->id);
+    step_maps_fork(&step_of(source)->maps, tracee->process, made->process);
+    if (made->has_stopped)
+      tracee_begin(source, made);
+  }
+  /* Still in the system call: it goes on from before it. */
+  ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, NULL);
+}
+
+/* Inside execve. The thread that called it takes the number of its process. */
+static void exec_take(struct source *source, struct tracee *tracee)
+{
+  struct user_regs_struct registers;
+  struct world_thread *thread;
+  struct step_block block;
+  unsigned long id;
+  char name[17];
+
+  if (ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &id) < 0 || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
+    return;
+  thread = world_thread(source->world, tracee->process, (uint32_t)id);
+  if (thread && thread->is_at) {
+    step_block_read(source->world, thread, thread->at, &block);
+    if (block.count && block.exits[block.count - 1].kind == LB_BRANCH_SYSCALL) {
+      const struct step_exit *exit = &block.exits[block.count - 1];
+      flow_branch(source->world, thread, exit->from, exit->from + exit->length, LB_BRANCH_SYSCALL, 0);
+    }
+  }
+  if ((int)id != tracee->id) {
+    struct tracee *caller = tracee_get(source, (int)id);
+    world_exit(source->world, tracee->process, (uint32_t)id);
+    if (caller)
+      tracee_drop(source, caller);
+  }
+  step_maps_name(source, tracee->process, name);
+  world_exec(source->world, tracee->process, (uint32_t)tracee->id, name);
+  step_maps_forget(&step_of(source)->maps, tracee->process);
+  step_maps_read(&step_of(source)->maps, source, tracee->process);
+  thread = tracee_thread(source, tracee);
+  if (thread) {
+    thread->is_at = true;
+    thread->at = registers.rip;
+  }
+  tracee->call = registers.rip; /* the step out of execve ends where it began */
+  tracee->before = registers;
+  ptrace(source->options.steps_singly ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, NULL);
+}
+
+static void exit_event(struct source *source, struct tracee *tracee)
+{
+  struct user_regs_struct registers;
+  unsigned long status;
+
+  if (ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) == 0)
+    tracee_settle(source, tracee, registers.rip);
+  if (tracee->signal && ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &status) == 0 && WIFSIGNALED((int)status) &&
+      WTERMSIG((int)status) == tracee->signal)
+    source_death_add(source, tracee->id, tracee->signal, tracee->code, tracee->address);
+  ptrace(PTRACE_CONT, tracee->id, NULL, NULL);
+}
+
+static void tracee_stop(struct source *source, struct tracee *tracee, int status)
+{
+  int signal = WSTOPSIG(status), event = status >> 16;
+  bool is_first = !tracee->has_stopped;
+
+  tracee->has_stopped = true;
+  if (event == PTRACE_EVENT_EXEC)
+    exec_take(source, tracee);
+  else if (event == PTRACE_EVENT_EXIT)
+    exit_event(source, tracee);
+  else if (event == PTRACE_EVENT_STOP && is_first && !tracee->process)
+    return; /* until its creator tells */
+  else if (event == PTRACE_EVENT_STOP && !tracee->has_begun)
+    tracee_begin(source, tracee);
+  else if (event == PTRACE_EVENT_STOP && signal != SIGTRAP)
+    ptrace(PTRACE_LISTEN, tracee->id, NULL, NULL);
+  else if (event == PTRACE_EVENT_STOP)
+    tracee_step(source, tracee, &tracee->before, 0);
+  else if (event)
+    creation_take(source, tracee);
+  else
+    signal_take(source, tracee, signal);
+}
+
+static void step_waited(struct source *source, int id, int status)
+{
+  struct tracee *tracee = tracee_get(source, id);
+
+  if (!tracee)
+    return;
+  if (WIFSTOPPED(status)) {
+    tracee_stop(source, tracee, status);
+    return;
+  }
+  world_exit(source->world, tracee->process, (uint32_t)id);
+  tracee_drop(source, tracee);
+}
+
+/* ---- as a source ---- */
+
+static int step_attach(struct source *source, struct source_problem *ret_problem)
+{
+  long options =
+    PTRACE_O_EXITKILL | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC |
+    (source->options.is_alone ? PTRACE_O_TRACECLONE : PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK);
+  int process = (int)source->state.process;
+  struct tracee *tracee;
+
+  source->data = calloc(1, sizeof(struct step_source));
+  tracee = source->data ? tracee_get(source, process) : NULL;
+  if (!tracee) {
+    snprintf(ret_problem->text, sizeof(ret_problem->text), "no memory");
+    return -ENOMEM;
+  }
+  world_live(source->world);
+  tracee->process = (uint32_t)process;
+  tracee->has_stopped = tracee->has_begun = true;
+  if (ptrace(PTRACE_SEIZE, process, NULL, (void *)options) < 0) {
+    int error = errno;
+    snprintf(ret_problem->text, sizeof(ret_problem->text), "the program cannot be traced: %s", strerror(error));
+    ret_problem->advice = "do not run under a debugger; in a container, give it CAP_SYS_PTRACE";
+    return -error;
+  }
+  return 0;
+}
+
+static int step_step(struct source *source, unsigned milliseconds, bool is_all)
+{
+  const struct source_kernel *kernel = source->kernel;
+  uint64_t end = kernel->clock(kernel->data) + (uint64_t)milliseconds * 1000000;
+  unsigned idle = 0;
+
+  (void)is_all;
+  while (!source->state.is_over && !source->state.has_ended && kernel->clock(kernel->data) < end) {
+    if (source_reap(source))
+      idle = 0;
+    else if (++idle > SPINS)
+      nanosleep(&(struct timespec){0, SLEEP_NANOSECONDS}, NULL);
+    if (source->death_count)
+      break;
+  }
+  return world_flush(source->world);
+}
+
+static void step_free(struct source *source)
+{
+  struct step_source *step = source->data;
+
+  if (!step)
+    return;
+  while (step->tracees)
+    tracee_drop(source, step->tracees);
+  step_maps_done(&step->maps);
+  free(step);
+}
+
+#else
+
+static int step_attach(struct source *source, struct source_problem *ret_problem)
+{
+  (void)source;
+  snprintf(ret_problem->text, sizeof(ret_problem->text), "only programs of x86-64 can be stepped");
+  return -ENOSYS;
+}
+
+static int step_step(struct source *source, unsigned milliseconds, bool is_all)
+{
+  (void)source, (void)milliseconds, (void)is_all;
+  return -ENOSYS;
+}
+
+static void step_free(struct source *source)
+{
+  (void)source;
+}
+
+static void step_waited(struct source *source, int id, int status)
+{
+  (void)source, (void)id, (void)status;
+}
+
+#endif
+
+const struct source_functions source_step_functions = {
+  .attach = step_attach, .step = step_step, .waited = step_waited, .free = step_free};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is mapped in processes that are stepped: /proc/PID/maps, and what has changed since it was read last.
+ */
+#ifndef SOURCE_STEP_MAPS_H
+#define SOURCE_STEP_MAPS_H
+
+#include "source/source_inside.h"
+
+struct step_map {
+  uint32_t process;
+  bool is_there; /* in what is being read now */
+  uint64_t start, end, offset;
+  char *path;
+};
+
+struct step_maps {
+  struct step_map *maps;
+  size_t count, capacity;
+};
+
+/* Tells the world what is new and what is gone. */
+void step_maps_read(struct step_maps *maps, struct source *source, uint32_t process);
+
+/* A copy has what its parent has; after execve there is nothing. */
+void step_maps_fork(struct step_maps *maps, uint32_t parent, uint32_t process);
+void step_maps_forget(struct step_maps *maps, uint32_t process);
+void step_maps_done(struct step_maps *maps);
+
+/* The process of a thread, and what it is called. */
+uint32_t step_maps_process(const struct source *source, int thread);
+void step_maps_name(const struct source *source, uint32_t process, char name[17]);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How processes die, seen with ptrace(2): the last signal that came to each thread, and its registers when that kills
+ * it. The threads run freely otherwise.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "source/source_inside.h"
+
+int watch_attach(int process)
+{
+  long options = PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+
+  return ptrace(PTRACE_SEIZE, process, NULL, (void *)options) < 0 ? -errno : 0;
+}
+
+/* ---- deaths ---- */
+
+/* The process of a thread: "Tgid:" in its status; 0: it is gone. */
+static uint32_t thread_process(const struct source *source, int thread)
+{
+  char path[64], buffer[1024];
+  const char *line;
+
+  snprintf(path, sizeof(path), "/proc/%d/status", thread);
+  if (source->kernel->file_read(source->kernel->data, path, buffer, sizeof(buffer)) < 0)
+    return 0;
+  line = strstr(buffer, "\nTgid:");
+  return line ? (uint32_t)strtoul(line + 6, NULL, 10) : 0;
+}
+
+#ifdef __x86_64__
+/* In the order of the encoding. */
+static void registers_fill(int thread, struct source_death *death)
+{
+  struct user_regs_struct registers;
+
+  if (ptrace(PTRACE_GETREGS, thread, NULL, &registers) < 0)
+    return;
+  const uint64_t values[16] = {registers.rax, registers.rcx, registers.rdx, registers.rbx, registers.rsp, registers.rbp,
+                               registers.rsi, registers.rdi, registers.r8,  registers.r9,  registers.r10, registers.r11,
+                               registers.r12, registers.r13, registers.r14, registers.r15};
+  death->rip = registers.rip;
+  death->flags = registers.eflags;
+  memcpy(death->registers, values, sizeof(values));
+}
+#else
+static void registers_fill(int thread, struct source_death *death)
+{
+  (void)thread, (void)death;
+}
+#endif
+
+void source_death_add(struct source *source, int thread, int signal, int code, uint64_t address)
+{
+  struct source_death death = {.process = thread_process(source, thread),
+                               .thread = (uint32_t)thread,
+                               .signal = signal,
+                               .code = code,
+                               .address = address};
+
+  registers_fill(thread, &death);
+  if (source->death_count < SOURCE_DEATHS_MAX)
+    source->deaths[source->death_count++] = death;
+}
+
+/* ---- stops ---- */
+
+static struct watch_thread *thread_get(struct watch *watch, int id)
+{
+  struct watch_thread *thread = watch->threads;
+
+  while (thread && thread->id != id)
+    thread = thread->link;
+  if (thread)
+    return thread;
+  thread = calloc(1, sizeof(*thread));
+  if (!thread)
+    return NULL;
+  thread->id = id;
+  thread->link = watch->threads;
+  return watch->threads = thread;
+}
+
+static void thread_drop(struct watch *watch, int id)
+{
+  for (struct watch_thread **link = &watch->threads; *link; link = &(*link)->link)
+    if ((*link)->id == id) {
+      struct watch_thread *gone = *link;
+      *link = gone->link;
+      free(gone);
+      return;
+    }
+}
+
+/* It ends: by a signal that came to it? */
+static void exit_note(struct watch *watch, struct source *source, int id)
+{
+  const struct watch_thread *thread = thread_get(watch, id);
+  unsigned long status;
+
+  if (thread && thread->signal && ptrace(PTRACE_GETEVENTMSG, id, NULL, &status) == 0 && WIFSIGNALED((int)status) &&
+      WTERMSIG((int)status) == thread->signal)
+    source_death_add(source, id, thread->signal, thread->code, thread->address);
+  thread_drop(watch, id);
+}
+
+static void signal_note(struct watch *watch, int id, const siginfo_t *info)
+{
+  struct watch_thread *thread = thread_get(watch, id);
+
+  if (!thread)
+    return;
+  thread->signal = info->si_signo;
+  thread->code = info->si_code;
+  thread->address = info->si_code > 0 ? (uint64_t)(uintptr_t)info->si_addr : 0;
+}
+
+void watch_stop(struct watch *watch, struct source *source, int id, int status)
+{
+  int signal = WSTOPSIG(status), event = status >> 16;
+  siginfo_t info;
+
+  if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) { /* the whole group stops: it stays so until SIGCONT */
+    ptrace(PTRACE_LISTEN, id, NULL, NULL);
+    return;
+  }
+  if (event == PTRACE_EVENT_EXIT)
+    exit_note(watch, source, id);
+  else if (!event && ptrace(PTRACE_GETSIGINFO, id, NULL, &info) == 0)
+    signal_note(watch, id, &info);
+  ptrace(PTRACE_CONT, id, NULL, (void *)(uintptr_t)(event ? 0 : signal));
+}
+
+void watch_done(struct watch *watch)
+{
+  while (watch->threads)
+    thread_drop(watch, watch->threads->id);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The code of a process: from the files that are mapped, or out of its memory while it lives. What is in no file goes
+ * into the trace, too, so that readers have the same bytes. Instructions are kept decoded: a program runs the same ones
+ * again and again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "isa/isa.h"
+#include "source/world_inside.h"
+
+/* ---- pages ---- */
+
+static const struct world_page *page_find(const struct world_process *process, uint64_t address)
+{
+  for (size_t i = 0; i < process->page_count; i++)
+    if (process->pages[i].address == address)
+      return &process->pages[i];
+  return NULL;
+}
+
+/* Reads it, and has it in the trace. */
+static const struct world_page *page_add(struct world *world, struct world_process *process, uint64_t address)
+{
+  struct world_page *pages, page = {.address = address};
+  uint8_t bytes[WORLD_PAGE];
+
+  if (process->page_count >= WORLD_PAGES)
+    return NULL;
+  pages = array_grow(process->pages, sizeof(*pages), process->page_count, &process->page_capacity);
+  if (!pages)
+    return NULL;
+  process->pages = pages;
+  page.size = (uint32_t)world->memory(world->memory_data, process->number, address, bytes, sizeof(bytes));
+  if (page.size) {
+    const struct lb_trace_code code = {process->space, address, bytes, page.size};
+
+    page.bytes = malloc(page.size);
+    if (!page.bytes)
+      return NULL;
+    memcpy(page.bytes, bytes, page.size);
+    world_fail(world, world->sink->code(world->sink->data, &code));
+  }
+  pages[process->page_count] = page;
+  return &pages[process->page_count++];
+}
+
+static size_t page_read(struct world *world, struct world_process *process, uint64_t address, uint8_t *buffer,
+                        size_t size)
+{
+  uint64_t start = address & ~(uint64_t)(WORLD_PAGE - 1);
+  const struct world_page *page = page_find(process, start);
+  size_t offset = (size_t)(address - start);
+
+  if (!page)
+    page = page_add(world, process, start);
+  if (!page || offset >= page->size)
+    return 0;
+  if (size > page->size - offset)
+    size = page->size - offset;
+  memcpy(buffer, page->bytes + offset, size);
+  return size;
+}
+
+static void page_drop(struct world_process *process, size_t place)
+{
+  free(process->pages[place].bytes);
+  process->pages[place] = process->pages[--process->page_count];
+}
+
+void process_code_forget(struct world_process *process, uint64_t address, uint64_t size)
+{
+  for (size_t i = 0; i < process->page_count;)
+    if (process->pages[i].address + WORLD_PAGE > address && process->pages[i].address < address + size)
+      page_drop(process, i);
+    else
+      i++;
+  if (process->instructions)
+    memset(process->instructions, 0, WORLD_INSTRUCTIONS * sizeof(*process->instructions));
+}
+
+void process_code_clear(struct world_process *process)
+{
+  while (process->page_count)
+    page_drop(process, process->page_count - 1);
+  free(process->pages);
+  process->pages = NULL;
+  process->page_capacity = 0;
+  if (process->instructions)
+    memset(process->instructions, 0, WORLD_INSTRUCTIONS * sizeof(*process->instructions));
+}
+
+/* ---- bytes ---- */
+
+void world_live(struct world *world)
+{
+  world->is_live = !!world->memory;
+}
+
+/* What is in no file goes into the trace when it is first seen. */
+static size_t code_live(struct world *world, struct world_process *process, uint64_t address, void *buffer, size_t size)
+{
+  uint8_t byte;
+
+  if (!process->symbols || !symbol_space_code(process->symbols, address, &byte, 1))
+    page_read(world, process, address, &byte, 1);
+  return world->memory(world->memory_data, process->number, address, buffer, size);
+}
+
+size_t world_code(struct world *world, const struct world_thread *thread, uint64_t address, void *buffer, size_t size)
+{
+  struct world_process *process = thread->process;
+  uint8_t *bytes = buffer;
+  size_t done, more = 1;
+
+  if (world->is_live)
+    return code_live(world, process, address, buffer, size);
+  done = process->symbols ? symbol_space_code(process->symbols, address, buffer, size) : 0;
+  while (world->memory && done < size && more) {
+    more = page_read(world, process, address + done, bytes + done, size - done);
+    done += more;
+  }
+  return done;
+}
+
+static uint64_t instruction_target(const struct isa_instruction *decoded, uint64_t address)
+{
+  ZyanU64 target;
+
+  for (unsigned i = 0; i < decoded->code.operand_count_visible; i++)
+    if (decoded->operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && decoded->operands[i].imm.is_relative &&
+        ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&decoded->code, &decoded->operands[i], address, &target)))
+      return target;
+  return 0;
+}
+
+static struct world_instruction instruction_read(struct world *world, const struct world_thread *thread,
+                                                 uint64_t address)
+{
+  struct world_instruction instruction = {.address = address, .kind = -1};
+  struct isa_instruction decoded;
+  uint8_t bytes[ISA_LENGTH_MAX];
+  size_t size = world_code(world, thread, address, bytes, sizeof(bytes));
+  int length = size ? isa_decode(thread->process->is_32 ? ISA_COMPATIBLE_32 : ISA_64, false, bytes, size, &decoded) : 0;
+
+  if (length > 0) {
+    instruction.length = (uint8_t)length;
+    instruction.kind = (int8_t)isa_branch_kind(&decoded);
+    if (instruction.kind >= 0)
+      instruction.target = instruction_target(&decoded, address);
+  }
+  return instruction;
+}
+
+struct world_instruction world_instruction(struct world *world, const struct world_thread *thread, uint64_t address)
+{
+  struct world_process *process = thread->process;
+  size_t place = (size_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 50) & (WORLD_INSTRUCTIONS - 1);
+
+  if (world->is_live)
+    return instruction_read(world, thread, address);
+  if (!process->instructions) {
+    process->instructions = calloc(WORLD_INSTRUCTIONS, sizeof(*process->instructions));
+    if (!process->instructions)
+      return instruction_read(world, thread, address);
+  }
+  struct world_instruction *kept = &process->instructions[place];
+  if (kept->address != address || !kept->length)
+    *kept = instruction_read(world, thread, address);
+  return *kept;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What world.c and world_code.c share: a process, and all of them.
+ */
+#ifndef SOURCE_WORLD_INSIDE_H
+#define SOURCE_WORLD_INSIDE_H
+
+#include "source/world.h"
+
+#define WORLD_BUCKETS 1024u
+#define WORLD_MODULES_MAX 16384u /* that a copy of a process gets */
+#define WORLD_PAGES 4096u        /* of code in no file, of a process */
+#define WORLD_PAGE 4096u
+#define WORLD_INSTRUCTIONS 16384u /* that are kept decoded, of a process */
+
+struct world_module {
+  uint64_t address, size, offset;
+  char *path;
+};
+
+/* A page of code that is in no file, as it was when it was read. */
+struct world_page {
+  uint64_t address;
+  uint32_t size; /* 0: it could not be read */
+  uint8_t *bytes;
+};
+
+/* What comes behind an execve that is still to come: of all of them, one after the other. */
+struct world_later {
+  bool is_exec; /* then `path` is its name */
+  uint32_t thread;
+  struct world_module map;
+};
+
+struct world_process {
+  struct world_process *link;
+  uint32_t number, space;
+  uint32_t threads; /* how many it has */
+  bool is_32, is_counted;
+  char *program;
+  struct symbol_space *symbols;
+  struct world_module *modules;
+  size_t module_count, module_capacity;
+  struct world_instruction *instructions; /* a hash; NULL: none yet */
+  struct world_later *laters;
+  size_t later_count, later_capacity;
+  struct world_page *pages;
+  size_t page_count, page_capacity;
+};
+
+struct world {
+  const struct source_sink *sink;
+  world_memory *memory;
+  void *memory_data;
+  bool is_live; /* code is read from memory each time */
+  int error;    /* the first: nothing goes on after it */
+  struct symbol_cache *cache;
+  uint32_t spaces; /* numbers given out */
+  struct world_process *processes[WORLD_BUCKETS];
+  struct world_thread *threads[WORLD_BUCKETS];
+  size_t process_count, thread_count;
+  struct world_counts counts;
+};
+
+/* Remembers the first failure. Returns it. */
+int world_fail(struct world *world, int error);
+
+/* Forgets the code in a range, or all of it. */
+void process_code_forget(struct world_process *process, uint64_t address, uint64_t size);
+void process_code_clear(struct world_process *process);
+
+#endif
