@@ -17,8 +17,11 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/filter_options.h"
 #include "cli/program.h"
 #include "cli/record_session.h"
+#include "cli/record_source.h"
+#include "cli/source_option.h"
 
 #define RING_LEAST (256u << 10)
 #define RING_MOST (1u << 30)
@@ -28,7 +31,10 @@ struct record_arguments {
   const char *output;
   bool is_alone, is_quiet;
   uint64_t ring, limit;
-  char **program; /* its words */
+  enum source_kind source;
+  uint64_t period; /* of --source lbr; 0: not said */
+  uint32_t kinds;  /* likewise */
+  char **program;  /* its words */
 };
 
 /* ---- the trace ---- */
@@ -48,7 +54,7 @@ static int meta_put(struct lb_trace_writer *writer, const char *key, const char 
   return lb_trace_writer_meta(writer, &(struct lb_trace_meta){key, value});
 }
 
-static int metas_put(struct lb_trace_writer *writer, char *const *words)
+static int metas_put(struct lb_trace_writer *writer, char *const *words, enum source_kind source)
 {
   struct text command = {0}, now = {0};
   struct utsname host;
@@ -62,6 +68,8 @@ static int metas_put(struct lb_trace_writer *writer, char *const *words)
   r = meta_put(writer, "producer", "lbr " LB_VERSION);
   if (r >= 0)
     r = meta_put(writer, "source", "process");
+  if (r >= 0)
+    r = meta_put(writer, "recorder", source_word(source));
   if (r >= 0)
     r = meta_put(writer, "command", text_string(&command));
   if (r >= 0 && uname(&host) == 0)
@@ -126,38 +134,78 @@ static int session_record(struct record_session *session, const struct record_ar
   return 0;
 }
 
+/* Another source than the software one. Returns an exit status. */
+static int source_record(const struct record_arguments *arguments, const char *name, const char *path,
+                         struct lb_trace_writer *writer)
+{
+  uint64_t aux = SOURCE_AUX_LEAST;
+  struct record_source_options options = {.source = {.kind = arguments->source,
+                                                     .period = arguments->period,
+                                                     .kinds = arguments->kinds,
+                                                     .is_alone = arguments->is_alone},
+                                          .output = name,
+                                          .limit = arguments->limit,
+                                          .is_quiet = arguments->is_quiet,
+                                          .path = path,
+                                          .program = arguments->program};
+  int status, r;
+
+  while (aux < arguments->ring)
+    aux *= 2;
+  options.source.aux_size = arguments->ring ? aux : 0;
+  r = record_source_run(&options, writer, &status);
+  return r ? r : program_pass_on(status);
+}
+
+static int software_record(const struct record_arguments *arguments, const char *name, const char *path,
+                           struct lb_trace_writer *writer)
+{
+  struct record_session session = {
+    .output = name, .is_quiet = arguments->is_quiet, .is_alone = arguments->is_alone, .writer = writer};
+  int status = session_record(&session, arguments, path);
+
+  process_drain_free(session.drain);
+  process_done(&session.process);
+  return status ? status : program_pass_on(session.status);
+}
+
 static int record_run(const struct record_arguments *arguments)
 {
+  struct lb_trace_writer *writer;
   char *name, *path;
-  struct record_session session = {.is_quiet = arguments->is_quiet, .is_alone = arguments->is_alone};
   int r, status = program_find(arguments->program[0], &path);
 
   if (status)
     return status;
   status = PROGRAM_FAILURE;
-  session.output = name = output_name(arguments);
-  r = name ? lb_trace_writer_open(name, &session.writer) : -ENOMEM;
+  name = output_name(arguments);
+  r = name ? lb_trace_writer_open(name, &writer) : -ENOMEM;
   if (r < 0) {
     cli_error_trace(name ? name : "lbr record", r);
   } else {
-    metas_put(session.writer, arguments->program); /* the writer keeps its error */
-    status = session_record(&session, arguments, path);
+    metas_put(writer, arguments->program, arguments->source); /* the writer keeps its error */
+    status = (arguments->source == SOURCE_SOFTWARE ? software_record : source_record)(arguments, name, path, writer);
   }
-  process_drain_free(session.drain);
-  process_done(&session.process);
   free(name);
   free(path);
-  return status ? status : program_pass_on(session.status);
+  return status;
 }
 
 /* ---- the command line ---- */
 
-enum { KEY_NO_FOLLOW = 0x100, KEY_RING, KEY_LIMIT };
+enum { KEY_NO_FOLLOW = 0x100, KEY_RING, KEY_LIMIT, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
 
 static const struct argp_option options[] = {
   {"output", 'o', "FILE", 0, "Write the trace to FILE (default: PROGRAM.lbr in this folder)", 0},
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Record the program only: its children run as they are", 0},
-  {"ring", KEY_RING, "SIZE", 0, "Memory for what a thread logs, 256K to 1G (default 4M)", 0},
+  {"source", KEY_SOURCE, "SOURCE", 0,
+   "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
+   "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)",
+   0},
+  {"period", KEY_PERIOD, "N", 0, "With --source lbr: a sample every N branches (default 1000003)", 0},
+  {"kind", KEY_KIND, "LIST", 0, "With --source lbr: only branches of these kinds, as for 'lbr script'", 0},
+  {"ring", KEY_RING, "SIZE", 0,
+   "Memory for what a thread logs (bts and pt: for each processor), 256K to 1G (default 4M)", 0},
   {"limit", KEY_LIMIT, "SIZE", 0, "Stop recording when the trace is so big; the program runs on", 0},
   {"quiet", 'q', NULL, 0, "Say nothing unless something is wrong", 0},
   {0},
@@ -213,6 +261,15 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_LIMIT:
     arguments->limit = size_option("--limit", argument, 1, INT64_MAX, state);
     return 0;
+  case KEY_SOURCE:
+    arguments->source = source_option(argument, state);
+    return 0;
+  case KEY_PERIOD:
+    arguments->period = source_option_period(argument, state);
+    return 0;
+  case KEY_KIND:
+    arguments->kinds = filter_option_kinds(argument, state);
+    return 0;
   case 'q':
     arguments->is_quiet = true;
     return 0;
@@ -223,6 +280,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case ARGP_KEY_END:
     if (!arguments->program || !*arguments->program[0])
       argp_error(state, "a program is wanted");
+    if ((arguments->period || arguments->kinds) && arguments->source != SOURCE_LBR)
+      argp_error(state, "--period and --kind are for --source lbr");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -242,8 +301,10 @@ static const struct argp record_argp = {
 
 int cmd_record(int argc, char **argv)
 {
-  struct record_arguments arguments = {0};
+  struct record_arguments arguments = {.source = SOURCE_SOFTWARE};
 
   argp_parse(&record_argp, argc, argv, ARGP_IN_ORDER, NULL, &arguments);
+  if (!source_option_settle(&arguments.source, arguments.is_quiet))
+    return PROGRAM_FAILURE;
   return record_run(&arguments);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "cli/cpu_page.h"
+#include "source/source.h"
 
 static void put_identity(struct page *page, const struct hardware_host *host)
 {
@@ -66,6 +67,31 @@ static void put_findings(struct page *page, const struct hardware_host *host)
   page_section_end(page);
 }
 
+/* What --source of lbr run and lbr record can be here. */
+static void put_sources(struct page *page, const struct hardware_host *host)
+{
+  static const struct page_column columns[] = {{"--source", 12}, {"usable", 8}, {"what", 0}, {NULL, 0}};
+
+  page_section(page, "recording", "Where 'lbr run' and 'lbr record' can take branches from");
+  page_table(page, "sources", columns);
+  for (unsigned i = SOURCE_SOFTWARE; i < SOURCES; i++) {
+    const char *reason, *advice;
+    bool is_usable = source_is_usable(host, i, &reason, &advice);
+
+    page_row(page, is_usable);
+    page_put(page, "name", source_word(i));
+    page_put_flag(page, "usable", is_usable);
+    page_put(page, "what", source_title(i));
+    if (!is_usable)
+      page_put_note(page, "why", reason);
+    else
+      page_absent(page, "why");
+    page_row_end(page);
+  }
+  page_table_end(page);
+  page_section_end(page);
+}
+
 /* Fields that are 0 here and that the catalogue does not expect say nothing to a reader; JSON has them all. */
 static void put_cpuid(struct page *page, const struct hardware_host *host)
 {
@@ -104,6 +130,7 @@ void cpu_page_host(struct page *page, const struct hardware_host *host)
   put_identity(page, host);
   put_kernel(page, host);
   put_findings(page, host);
+  put_sources(page, host);
   put_cpuid(page, host);
   page_blank(page);
   if (host->cpu)

@@ -74,7 +74,7 @@ static uint32_t kinds_find(const char *word)
   return kinds;
 }
 
-static uint32_t kinds_option(char *list, struct argp_state *state)
+uint32_t filter_option_kinds(char *list, struct argp_state *state)
 {
   uint32_t all = 0;
   char *word;
@@ -227,7 +227,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case KEY_KIND:
-    filter->filter.kinds |= kinds_option(argument, state);
+    filter->filter.kinds |= filter_option_kinds(argument, state);
     return 0;
   case KEY_MODULE:
     module_add(filter, argument, state);

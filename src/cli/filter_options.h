@@ -32,6 +32,9 @@ extern const struct argp_child filter_branches[];
 void filter_options_init(struct filter_options *options);
 void filter_options_done(struct filter_options *options);
 
+/* Kinds of branches, as a list of words, which is cut apart; bits 1 << enum lb_branch_kind. */
+uint32_t filter_option_kinds(char *list, struct argp_state *state);
+
 /* A number up to `max`; anything else is an error of argp's. */
 uint64_t filter_option_number(const char *name, const char *argument, uint64_t max, struct argp_state *state);
 

@@ -59,15 +59,15 @@ void record_signals_catch(void)
     signal_catch(caught[i], false);
 }
 
-static void signals_hand_on(const struct record_session *session)
+void record_signals_hand_on(int process)
 {
   for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
     for (; to_hand_on[caught[i]] > 0; to_hand_on[caught[i]]--)
-      if (!session->has_ended)
-        kill(session->process.pid, caught[i]);
+      if (process)
+        kill(process, caught[i]);
 }
 
-static unsigned signals_count(void)
+unsigned record_signals_count(void)
 {
   unsigned count = 0;
 
@@ -229,10 +229,10 @@ struct aftermath {
 static bool session_goes_on(const struct record_session *session, struct aftermath *after, double now)
 {
   if (!session->has_ended) {
-    *after = (struct aftermath){now, signals_count()};
+    *after = (struct aftermath){now, record_signals_count()};
     return true;
   }
-  if (session->is_over || !session->writer || signals_count() != after->signals)
+  if (session->is_over || !session->writer || record_signals_count() != after->signals)
     return false;
   if (session->state->alive > 0)
     after->seen = now;
@@ -243,7 +243,7 @@ void record_session_run(struct record_session *session)
 {
   struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
                               .next = cli_seconds() + PROGRESS_FIRST};
-  struct aftermath after = {cli_seconds(), signals_count()};
+  struct aftermath after = {cli_seconds(), record_signals_count()};
   double now;
 
   bell_process = &session->process;
@@ -253,7 +253,7 @@ void record_session_run(struct record_session *session)
     if (session->state->end != DRAIN_NONE && session->writer)
       session_stop(session, &progress);
     session_reap(session);
-    signals_hand_on(session);
+    record_signals_hand_on(session->has_ended ? 0 : session->process.pid);
     now = cli_seconds();
     progress_show(&progress, session, now);
   } while (session_goes_on(session, &after, now));

@@ -19,7 +19,7 @@ struct trace_input {
   bool is_incomplete; /* it is called NAME.incomplete */
   uint64_t time;      /* when it was begun, in seconds since 1970; 0: not known */
   uint64_t gaps[LB_TRACE_GAP_REASONS];
-  bool is_sampled; /* what it has are samples, as the records so far say */
+  bool is_sampled;           /* what it has are samples, as the records so far say */
   bool has_failed;           /* it could not be read any further */
   struct report_files files; /* for report_names_new */
 };

@@ -107,7 +107,8 @@ static void perf_pt(const struct hardware_system *system, struct hardware_host *
 
   r = system->file_read(system->data, "/sys/bus/event_source/devices/intel_pt/type", buffer, sizeof(buffer));
   if (r < 0) {
-    finding_set(host, HARDWARE_PERF_PT, HARDWARE_NO, host->is_virtual ? "run on the bare machine" : "",
+    finding_set(host, HARDWARE_PERF_PT, HARDWARE_NO,
+                host->vendor == LB_VENDOR_INTEL && host->is_virtual ? "run on the bare machine" : "",
                 "the kernel has no intel_pt%s",
                 host->vendor == LB_VENDOR_INTEL ? host->is_virtual ? ": the hypervisor does not give it" : ""
                                                 : ", since the CPU is not Intel's");
@@ -127,7 +128,8 @@ void usable_perf(const struct hardware_system *system, struct hardware_host *hos
 {
   perf_counter(host, system->perf_open(system->data, HARDWARE_EVENT_CYCLES, 0));
   if (host->findings[HARDWARE_PERF].verdict == HARDWARE_NO)
-    finding_set(host, HARDWARE_PERF_BRANCH, HARDWARE_NO, "", "needs a hardware counter");
+    finding_set(host, HARDWARE_PERF_BRANCH, HARDWARE_NO, host->findings[HARDWARE_PERF].advice,
+                "needs a hardware counter: %.160s", host->findings[HARDWARE_PERF].reason);
   else
     perf_branch(system, host);
   perf_bts(system, host);

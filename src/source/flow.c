@@ -89,6 +89,18 @@ int flow_enter(struct world *world, struct world_thread *thread, uint64_t to)
   return flow_branch(world, thread, thread->from, to, LB_BRANCH_INTERRUPT, 0);
 }
 
+int flow_end(struct world *world, struct world_thread *thread)
+{
+  struct world_instruction out;
+
+  if (!thread->is_out)
+    return 0;
+  out = world_instruction(world, thread, thread->from);
+  if (!out.length || (out.kind != LB_BRANCH_SYSCALL && out.kind != LB_BRANCH_INT))
+    return 0;
+  return flow_branch(world, thread, out.address, out.address + out.length, (unsigned)out.kind, 0);
+}
+
 /* ---- straight code ---- */
 
 static bool is_call(int kind)

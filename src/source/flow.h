@@ -26,6 +26,9 @@ int flow_jump(struct world *world, struct world_thread *thread, uint64_t from, u
 int flow_branch(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned kind,
                 unsigned flags);
 
+/* It has ended: by the system call that it is in, if it is in one. */
+int flow_end(struct world *world, struct world_thread *thread);
+
 /* Nobody knows where it is: branches were lost. Puts a gap into the trace. */
 int flow_lose(struct world *world, struct world_thread *thread, uint64_t count);
 

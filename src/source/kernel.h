@@ -38,9 +38,6 @@ struct source_kernel {
   bool is_traceable; /* processes are real: ptrace(2) can look at them */
 };
 
-/* The one that we run on. */
-const struct source_kernel *source_kernel_real(void);
-
 /* A process that is ours, reaped by the caller: of `go` and `launch` of the real kernel. */
 int kernel_launch(const char *path, char *const arguments[], char *const environment[], int *ret_process);
 

@@ -96,6 +96,14 @@ static int map_take(struct perf_session *session, const struct perf_record *reco
   return record->map.is_executable ? world_map(session->world, record->map.process, &map) : 0;
 }
 
+static int exit_take(struct perf_session *session, const struct perf_record *record)
+{
+  struct world_thread *thread = world_thread(session->world, record->task.process, record->task.thread);
+  int r = thread ? flow_end(session->world, thread) : 0;
+
+  return r < 0 ? r : world_exit(session->world, record->task.process, record->task.thread);
+}
+
 int perf_feed(void *data, const struct perf_item *item)
 {
   struct perf_session *session = data;
@@ -114,7 +122,7 @@ int perf_feed(void *data, const struct perf_item *item)
     return world_fork(session->world, record.task.process, record.task.thread, record.task.parent,
                       record.task.parent_thread);
   case PERF_EXIT:
-    return world_exit(session->world, record.task.process, record.task.thread);
+    return exit_take(session, &record);
   case PERF_LOST:
     return world_gap(session->world, NULL, LB_TRACE_LOST, 0);
   case PERF_AUX:

@@ -96,6 +96,9 @@ struct source_problem {
 struct source;
 struct source_kernel; /* kernel.h */
 
+/* The one that we run on. */
+const struct source_kernel *source_kernel_real(void);
+
 /* Starts the program at `path`, which is not searched for; recording begins with its first instruction. `sink`,
  * `options` and their data must stay good. Returns 0; negative with what is wrong in `ret_problem`; -ENOEXEC, -EACCES
  * or another -errno of execve(2), with an empty text: the program cannot be executed. */

@@ -26,8 +26,6 @@
 
 #ifdef __x86_64__
 
-#define SPINS 300u /* looks for a stop before we sleep */
-#define SLEEP_NANOSECONDS 100000
 #define FRAME_RIP 176u /* of a signal frame: return address, then ucontext_t, whose gregs[REG_RIP] is at 168 */
 
 struct tracee {
@@ -39,7 +37,8 @@ struct tracee {
   struct user_regs_struct before;   /* of the last stop */
   struct world_instruction current; /* what a single step executes */
   struct step_block block;
-  uint64_t call; /* where it goes on behind the system call that was last; 0: it was none */
+  uint64_t start; /* of the block */
+  uint64_t call;  /* where it goes on behind the system call that was last; 0: it was none */
   int signal, code;
   uint64_t address;
 };
@@ -100,9 +99,12 @@ static void tracee_step(struct source *source, struct tracee *tracee, const stru
   if (!thread)
     return;
   tracee->before = *registers;
-  step_block_read(source->world, thread, thread->at, &tracee->block);
-  tracee->current = world_instruction(source->world, thread, registers->rip);
+  if (!is_single || tracee->start != thread->at || tracee->block.is_ambiguous)
+    step_block_read(source->world, thread, thread->at, &tracee->block);
+  tracee->start = thread->at;
   tracee->is_single = is_single || tracee->block.is_ambiguous;
+  if (tracee->is_single)
+    tracee->current = world_instruction(source->world, thread, registers->rip);
   ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, (void *)(uintptr_t)signal);
 }
 
@@ -144,7 +146,7 @@ static void exit_take(struct source *source, struct tracee *tracee, const struct
   }
 }
 
-/* A step has ended. Returns false if it goes on: no branch was taken. */
+/* A step has ended. */
 static void step_take(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
 {
   struct world_thread *thread = tracee_thread(source, tracee);
@@ -164,9 +166,12 @@ static void step_take(struct source *source, struct tracee *tracee, const struct
       thread->at = registers->rip;
     return;
   }
-  exit = tracee->is_single && (!source->options.steps_singly || tracee->block.is_ambiguous)
-           ? &single
-           : step_block_find(&tracee->block, registers->rip);
+  if (!tracee->is_single || (source->options.steps_singly && !tracee->block.is_ambiguous)) {
+    step_block_read(source->world, thread, thread->at, &tracee->block); /* as it is now: it may have changed itself */
+    exit = step_block_find(&tracee->block, registers->rip);
+  } else {
+    exit = &single;
+  }
   if (exit)
     exit_take(source, tracee, exit, registers);
   else
@@ -341,6 +346,7 @@ static void step_waited(struct source *source, int id, int status)
 
   if (!tracee)
     return;
+  world_live_again(source->world);
   if (WIFSTOPPED(status)) {
     tracee_stop(source, tracee, status);
     return;
@@ -377,21 +383,22 @@ static int step_attach(struct source *source, struct source_problem *ret_problem
   return 0;
 }
 
+/* Every stop sends us SIGCHLD: kept back, it can be waited for with an end. */
 static int step_step(struct source *source, unsigned milliseconds, bool is_all)
 {
   const struct source_kernel *kernel = source->kernel;
+  const struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
   uint64_t end = kernel->clock(kernel->data) + (uint64_t)milliseconds * 1000000;
-  unsigned idle = 0;
+  sigset_t set, before;
 
   (void)is_all;
-  while (!source->state.is_over && !source->state.has_ended && kernel->clock(kernel->data) < end) {
-    if (source_reap(source))
-      idle = 0;
-    else if (++idle > SPINS)
-      nanosleep(&(struct timespec){0, SLEEP_NANOSECONDS}, NULL);
-    if (source->death_count)
-      break;
-  }
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &set, &before);
+  while (!source->state.is_over && !source->death_count && kernel->clock(kernel->data) < end)
+    if (!source_reap(source))
+      sigtimedwait(&set, NULL, &time);
+  sigprocmask(SIG_SETMASK, &before, NULL);
   return world_flush(source->world);
 }
 

@@ -387,7 +387,7 @@ int world_exec_later(struct world *world, uint32_t number, uint32_t thread_numbe
 
   if (!thread)
     return world->error;
-  if (!thread->is_begun && !thread->process->later_count)
+  if (!thread->is_begun && !thread->is_forked && !thread->process->later_count)
     return world_exec(world, number, thread_number, name);
   return later_add(world, thread->process,
                    &(struct world_later){true, thread_number, {.path = (char *)(uintptr_t)name}});
@@ -445,6 +445,7 @@ int world_fork(struct world *world, uint32_t number, uint32_t thread_number, uin
   thread = world_thread(world, number, thread_number);
   if (!thread)
     return world->error;
+  thread->is_forked = true;
   if (creator)
     memcpy(thread->name, creator->name, sizeof(thread->name));
   if (is_new && parent && parent != thread->process)

@@ -35,9 +35,10 @@ struct world_thread {
   struct lb_branch *batch; /* NULL: none yet */
   size_t count;
   /* Where it is, for flow.c. */
-  bool is_at;  /* in user mode, from `at` on */
-  bool is_out; /* in the kernel, which it entered from `from` */
-  bool is_begun;
+  bool is_at;     /* in user mode, from `at` on */
+  bool is_out;    /* in the kernel, which it entered from `from` */
+  bool is_begun;  /* it has branches */
+  bool is_forked; /* it ran before what it executes: it has branches to come */
   uint64_t at, from;
 };
 
@@ -53,6 +54,9 @@ void world_free(struct world *world); /* takes NULL */
 /* From now on the memory of a process tells its code, again each time: it stands still when it is asked about. Code
  * that changes itself is then read as it runs. */
 void world_live(struct world *world);
+
+/* Somebody has run since, and may have changed its code. */
+void world_live_again(struct world *world);
 
 /* The functions below return 0; -ENOMEM; what the sink returned; and after that, always the same. */
 

@@ -100,14 +100,26 @@ void world_live(struct world *world)
   world->is_live = !!world->memory;
 }
 
-/* What is in no file goes into the trace when it is first seen. */
-static size_t code_live(struct world *world, struct world_process *process, uint64_t address, void *buffer, size_t size)
+void world_live_again(struct world *world)
 {
-  uint8_t byte;
+  world->line_size = 0;
+}
 
-  if (!process->symbols || !symbol_space_code(process->symbols, address, &byte, 1))
-    page_read(world, process, address, &byte, 1);
-  return world->memory(world->memory_data, process->number, address, buffer, size);
+static size_t code_live(struct world *world, const struct world_process *process, uint64_t address, void *buffer,
+                        size_t size)
+{
+  uint64_t offset = address - world->line_address;
+
+  if (world->line_process != process->number || offset >= world->line_size || size > world->line_size - offset) {
+    world->line_process = process->number;
+    world->line_address = address;
+    world->line_size = world->memory(world->memory_data, process->number, address, world->line, WORLD_LINE);
+    offset = 0;
+  }
+  if (size > world->line_size)
+    size = world->line_size;
+  memcpy(buffer, world->line + offset, size);
+  return size;
 }
 
 size_t world_code(struct world *world, const struct world_thread *thread, uint64_t address, void *buffer, size_t size)
@@ -137,38 +149,51 @@ static uint64_t instruction_target(const struct isa_instruction *decoded, uint64
   return 0;
 }
 
-static struct world_instruction instruction_read(struct world *world, const struct world_thread *thread,
-                                                 uint64_t address)
+/* Code that is in no file goes into the trace when it is first seen. */
+static void code_note(struct world *world, struct world_process *process, uint64_t address)
 {
-  struct world_instruction instruction = {.address = address, .kind = -1};
-  struct isa_instruction decoded;
-  uint8_t bytes[ISA_LENGTH_MAX];
-  size_t size = world_code(world, thread, address, bytes, sizeof(bytes));
-  int length = size ? isa_decode(thread->process->is_32 ? ISA_COMPATIBLE_32 : ISA_64, false, bytes, size, &decoded) : 0;
+  uint8_t byte;
 
-  if (length > 0) {
-    instruction.length = (uint8_t)length;
-    instruction.kind = (int8_t)isa_branch_kind(&decoded);
-    if (instruction.kind >= 0)
-      instruction.target = instruction_target(&decoded, address);
-  }
-  return instruction;
+  if (world->is_live && (!process->symbols || !symbol_space_code(process->symbols, address, &byte, 1)))
+    page_read(world, process, address, &byte, 1);
 }
 
+static void instruction_decode(const struct world_process *process, struct world_decoded *decoded)
+{
+  struct world_instruction *instruction = &decoded->instruction;
+  enum isa_mode mode = process->is_32 ? ISA_COMPATIBLE_32 : ISA_64;
+  struct isa_instruction parts;
+  int length = decoded->size ? isa_decode(mode, false, decoded->bytes, decoded->size, &parts) : 0;
+
+  instruction->kind = -1;
+  instruction->length = 0;
+  instruction->target = 0;
+  if (length <= 0)
+    return;
+  instruction->length = (uint8_t)length;
+  instruction->kind = (int8_t)isa_branch_kind(&parts);
+  if (instruction->kind >= 0)
+    instruction->target = instruction_target(&parts, instruction->address);
+}
+
+/* What is kept of it is good while its bytes are the same; of files they are, until something else is mapped. */
 struct world_instruction world_instruction(struct world *world, const struct world_thread *thread, uint64_t address)
 {
   struct world_process *process = thread->process;
   size_t place = (size_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 50) & (WORLD_INSTRUCTIONS - 1);
+  struct world_decoded now = {.instruction = {.address = address, .kind = -1}}, *kept;
 
-  if (world->is_live)
-    return instruction_read(world, thread, address);
-  if (!process->instructions) {
+  if (!process->instructions)
     process->instructions = calloc(WORLD_INSTRUCTIONS, sizeof(*process->instructions));
-    if (!process->instructions)
-      return instruction_read(world, thread, address);
-  }
-  struct world_instruction *kept = &process->instructions[place];
-  if (kept->address != address || !kept->length)
-    *kept = instruction_read(world, thread, address);
-  return *kept;
+  kept = process->instructions ? &process->instructions[place] : &now;
+  if (kept != &now && kept->instruction.address == address && kept->instruction.length && !world->is_live)
+    return kept->instruction;
+  now.size = (uint8_t)world_code(world, thread, address, now.bytes, sizeof(now.bytes));
+  if (kept != &now && kept->instruction.address == address && kept->instruction.length &&
+      kept->instruction.length <= now.size && !memcmp(kept->bytes, now.bytes, kept->instruction.length))
+    return kept->instruction;
+  code_note(world, process, address);
+  instruction_decode(process, &now);
+  *kept = now;
+  return now.instruction;
 }

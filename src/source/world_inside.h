@@ -12,6 +12,7 @@
 #define WORLD_PAGES 4096u        /* of code in no file, of a process */
 #define WORLD_PAGE 4096u
 #define WORLD_INSTRUCTIONS 16384u /* that are kept decoded, of a process */
+#define WORLD_LINE 256u           /* bytes that are read at once from a process that stands still */
 
 struct world_module {
   uint64_t address, size, offset;
@@ -32,6 +33,12 @@ struct world_later {
   struct world_module map;
 };
 
+/* An instruction, and the bytes that it was made of. */
+struct world_decoded {
+  struct world_instruction instruction;
+  uint8_t size, bytes[15];
+};
+
 struct world_process {
   struct world_process *link;
   uint32_t number, space;
@@ -41,7 +48,7 @@ struct world_process {
   struct symbol_space *symbols;
   struct world_module *modules;
   size_t module_count, module_capacity;
-  struct world_instruction *instructions; /* a hash; NULL: none yet */
+  struct world_decoded *instructions; /* a hash; NULL: none yet */
   struct world_later *laters;
   size_t later_count, later_capacity;
   struct world_page *pages;
@@ -52,8 +59,12 @@ struct world {
   const struct source_sink *sink;
   world_memory *memory;
   void *memory_data;
-  bool is_live; /* code is read from memory each time */
-  int error;    /* the first: nothing goes on after it */
+  bool is_live; /* code is read from memory each time, but for what was read since it stands still: */
+  uint32_t line_process;
+  uint64_t line_address;
+  size_t line_size;
+  uint8_t line[WORLD_LINE];
+  int error; /* the first: nothing goes on after it */
   struct symbol_cache *cache;
   uint32_t spaces; /* numbers given out */
   struct world_process *processes[WORLD_BUCKETS];

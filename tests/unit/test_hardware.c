@@ -41,8 +41,8 @@ struct machine {
   struct file files[8];
   int msr_error; /* of opening the device; 0: the registers below can be read, others fault */
   struct msr msrs[5];
-  int perf[4]; /* answers by enum hardware_event */
-  uint32_t bts_pmu;
+  int perf[5]; /* answers by enum hardware_event */
+  uint32_t bts_pmu, pt_pmu;
   int step_error;
   unsigned stops;
 };
@@ -104,6 +104,8 @@ static int fake_perf_open(void *data, enum hardware_event event, uint32_t pmu)
 
   if (event == HARDWARE_EVENT_BTS)
     assert_int_equal(pmu, machine->bts_pmu);
+  if (event == HARDWARE_EVENT_PT)
+    assert_int_equal(pmu, machine->pt_pmu);
   return machine->perf[event];
 }
 
@@ -173,9 +175,11 @@ static struct machine skylake(void)
               {"/sys/bus/event_source/devices/intel_bts/type", "9\n"},
               {"/sys/bus/event_source/devices/cpu/caps/branches", "32\n"},
               {"/sys/module/msr/parameters/allow_writes", "default\n"},
-              {"/sys/kernel/security/lockdown", "[none] integrity confidentiality\n"}},
+              {"/sys/kernel/security/lockdown", "[none] integrity confidentiality\n"},
+              {"/sys/bus/event_source/devices/intel_pt/type", "10\n"}},
     .msrs = {{0x1D9, 0x4000}, {0x1A0, 0x850089}, {0x345, 0x33C5}},
     .bts_pmu = 9,
+    .pt_pmu = 10,
     .stops = 7,
   };
 }
@@ -190,7 +194,7 @@ static struct machine zen4_guest(void)
     .leaves = {{0x1, {0x00A10F11, 0, 1u << 31, 0}}, {0x40000000, {0x40000001, 0x4B4D564B, 0x564B4D56, 0x0000004D}}},
     .files = {{"/proc/sys/kernel/perf_event_paranoid", "2\n"}, {"/proc/self/status", "Name:\tlbr\nSeccomp:\t0\n"}},
     .msr_error = -ENOENT,
-    .perf = {-ENOENT, -ENOENT, -ENOENT, -ENOENT},
+    .perf = {-ENOENT, -ENOENT, -ENOENT, -ENOENT, -ENOENT},
     .stops = 49,
   };
 }
@@ -202,7 +206,7 @@ static struct machine stranger(void)
     .basic = 0x1,
     .leaves = {{0x1, {0x00000543, 0, 0, 0}}},
     .msr_error = -EACCES,
-    .perf = {-ENODEV, -ENODEV, -ENODEV, -ENODEV},
+    .perf = {-ENODEV, -ENODEV, -ENODEV, -ENODEV, -ENODEV},
     .step_error = -EIO,
   };
 }
@@ -239,7 +243,35 @@ static void test_skylake_bare(void **state)
   assert_finding(&host, HARDWARE_PERF, HARDWARE_YES, "opens", "");
   assert_finding(&host, HARDWARE_PERF_BRANCH, HARDWARE_YES, "32 branches", "");
   assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_YES, "intel_bts opens", "");
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_YES, "intel_pt opens", "");
   assert_finding(&host, HARDWARE_BLOCK_STEP, HARDWARE_YES, "7 stops", "");
+}
+
+/* What a refusal of BTS and Intel PT can mean. */
+static void test_trace_refused(void **state)
+{
+  struct machine machine = skylake();
+  struct hardware_host host;
+
+  (void)state;
+  machine.perf[HARDWARE_EVENT_BTS] = -EACCES; /* it shows addresses of the kernel: 2 is not enough */
+  machine.perf[HARDWARE_EVENT_PT] = -EBUSY;
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_NO, "perf_event_paranoid is 2", "perf_event_paranoid=1");
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_PARTLY, "busy", "try again");
+
+  machine.files[0].text = "1\n";
+  machine.files[5].text = "none [integrity] confidentiality\n";
+  machine.perf[HARDWARE_EVENT_PT] = -EPERM;
+  host = probe(&machine);
+  assert_true(host.is_locked_down);
+  assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_NO, "locked down", "without lockdown");
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_NO, "locked down", "without lockdown");
+
+  machine.files[6].path = NULL;
+  machine.leaves[0].value[2] |= 1u << 31;
+  host = probe(&machine);
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_NO, "the hypervisor does not give it", "bare machine");
 }
 
 static void test_zen4_guest(void **state)
@@ -264,8 +296,9 @@ static void test_zen4_guest(void **state)
   assert_finding(&host, HARDWARE_BTS, HARDWARE_NO, "AMD", "");
   assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "not loaded", "modprobe msr");
   assert_finding(&host, HARDWARE_PERF, HARDWARE_NO, "hypervisor gives none", "virtual PMU");
-  assert_finding(&host, HARDWARE_PERF_BRANCH, HARDWARE_NO, "needs a hardware counter", "");
+  assert_finding(&host, HARDWARE_PERF_BRANCH, HARDWARE_NO, "needs a hardware counter", "virtual PMU");
   assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_NO, "no intel_bts", "");
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_NO, "not Intel's", "");
   assert_finding(&host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "after each of 49 instructions", "bare machine");
 }
 
@@ -579,6 +612,7 @@ int main(void)
     cmocka_unit_test(test_zen4_guest),
     cmocka_unit_test(test_unknown_cpu),
     cmocka_unit_test(test_unknown_cpu_with_arch_lbr),
+    cmocka_unit_test(test_trace_refused),
     cmocka_unit_test(test_container),
     cmocka_unit_test(test_kernel_without_perf),
     cmocka_unit_test(test_paranoid),

@@ -49,7 +49,7 @@ _lbr()
   # bash splits --cpu=NAME into three words unless = was taken out of COMP_WORDBREAKS.
   case $word in
   =) word='' ;;
-  --cpu=* | --format=* | --screen=* | --predictor=* | --dump=* | --until=*) prefix=${word%%=*}= before=${word%%=*} word=${word#*=} ;;
+  --cpu=* | --format=* | --screen=* | --predictor=* | --dump=* | --until=* | --source=*) prefix=${word%%=*}= before=${word%%=*} word=${word#*=} ;;
   esac
   [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
   case $COMP_CWORD:$command:$before:$word in
@@ -65,6 +65,7 @@ _lbr()
   *:machine:--until:*) words='idle halt insns= seconds= text=' ;;
   *:report:--by:*) words='function line edge branch indirect module thread' ;;
   *:report:--sort:*) words='instructions taken passed calls count rate targets name' ;;
+  *:run:--source:* | *:record:--source:*) words='auto software lbr bts pt block-step' ;;
   *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
   *:machine:--serial:*) words='stdio none' files=yes ;;
   *:*:*:-*) words=$(_lbr_options "$command") ;;

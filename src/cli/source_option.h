@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --source of lbr run and lbr record: where branches come from.
+ */
+#ifndef CLI_SOURCE_OPTION_H
+#define CLI_SOURCE_OPTION_H
+
+#include <argp.h>
+
+#include "source/source.h"
+
+#define SOURCE_OPTION_WORDS "auto|software|lbr|bts|pt|block-step"
+
+/* A word of source.def; anything else is an error of argp's. */
+enum source_kind source_option(const char *argument, struct argp_state *state);
+
+/* Branches between two samples. */
+uint64_t source_option_period(const char *argument, struct argp_state *state);
+
+/* Chooses for auto, saying so unless `is_quiet`, and checks that a source can be used here. Returns true; false after a
+ * complaint: what was asked for is not replaced by something else. */
+bool source_option_settle(enum source_kind *kind, bool is_quiet);
+
+/* Says why a source could not be started. Returns an exit status. */
+int source_option_complain(const char *program, int error, const struct source_problem *problem);
+
+#endif
