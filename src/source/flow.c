@@ -108,25 +108,45 @@ static bool is_call(int kind)
   return kind == LB_BRANCH_SYSCALL || kind == LB_BRANCH_INT;
 }
 
-int flow_straight(struct world *world, struct world_thread *thread, uint64_t to)
+static bool is_passed(int kind)
 {
-  uint64_t start = thread->at, address = start;
-  int r = 0;
+  return kind < 0 || kind == LB_BRANCH_JCC || kind == LB_BRANCH_INT3 || is_call(kind);
+}
 
-  while (address < to && to - start < STRAIGHT_MAX) {
+/* Does the code lead there? What is not known is believed. `*ret_end` is how far it is known. */
+static bool straight_check(struct world *world, const struct world_thread *thread, uint64_t to, uint64_t *ret_end)
+{
+  uint64_t address = thread->at;
+
+  while (address < to && to - thread->at < STRAIGHT_MAX) {
     struct world_instruction instruction = world_instruction(world, thread, address);
 
+    *ret_end = address;
     if (!instruction.length)
-      return 1; /* nobody knows: believe it */
-    if (is_call(instruction.kind) || instruction.kind == LB_BRANCH_INT3)
-      r = flow_branch(world, thread, address, address + instruction.length, (unsigned)instruction.kind, 0);
-    else if (instruction.kind >= 0 && instruction.kind != LB_BRANCH_JCC)
-      return 0;
-    if (r < 0)
-      return r;
+      return true;
+    if (!is_passed(instruction.kind))
+      return false;
     address += instruction.length;
   }
+  *ret_end = address;
   return address == to;
+}
+
+int flow_straight(struct world *world, struct world_thread *thread, uint64_t to)
+{
+  uint64_t end;
+  int r = 0;
+
+  if (!straight_check(world, thread, to, &end))
+    return 0;
+  for (uint64_t address = thread->at; address < end && r >= 0;) {
+    struct world_instruction instruction = world_instruction(world, thread, address);
+
+    if (is_call(instruction.kind) || instruction.kind == LB_BRANCH_INT3)
+      r = flow_branch(world, thread, address, address + instruction.length, (unsigned)instruction.kind, 0);
+    address += instruction.length;
+  }
+  return r < 0 ? r : 1;
 }
 
 /* The code is not straight because the thread has executed another program. Returns 1; 0: it has not; or negative. */

@@ -374,9 +374,10 @@ int world_exec(struct world *world, uint32_t number, uint32_t thread_number, con
     return world->error;
   process = thread->process;
   threads_flush(world, process);
+  if (process->is_counted || process->module_count) /* else nobody has heard of its address space */
+    process->space = world->spaces++;
   process_clear(process);
   process->is_32 = false;
-  process->space = world->spaces++;
   thread->has_stream = thread->is_at = thread->is_out = thread->is_begun = false;
   return world_name(world, number, thread_number, name);
 }
