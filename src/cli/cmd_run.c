@@ -20,6 +20,7 @@
 #include "cli/gdb_trace.h"
 #include "cli/program.h"
 #include "cli/run_session.h"
+#include "cli/source_option.h"
 
 #define LAST_DEFAULT 32
 #define PART_LEAST (256u << 10)
@@ -57,6 +58,11 @@ static int program_start(struct run_session *session)
 
   if (r)
     return r;
+  if (arguments->source != SOURCE_SOFTWARE) {
+    r = run_source_start(session, path);
+    free(path);
+    return r;
+  }
   r = process_launch(&options, path, arguments->program, environ, &session->process);
   free(path);
   if (r < 0)
@@ -76,8 +82,11 @@ static int session_run(struct run_session *session)
     process_done(&session->process);
     return PROGRAM_FAILURE;
   }
-  program_show_error(&session->process, session->arguments->program[0], status);
+  if (!session->source)
+    program_show_error(&session->process, session->arguments->program[0], status);
   run_report_end(session, status);
+  run_source_free(session->source); /* lets go of what the program left behind */
+  session->source = NULL;
   process_done(&session->process);
   run_signals_restore();
   bool has_failed = session->is_broken && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -111,6 +120,7 @@ enum {
   KEY_FILTER,
   KEY_NO_DEMANGLE,
   KEY_GDB,
+  KEY_SOURCE,
 };
 
 static const struct argp_option options[] = {
@@ -135,6 +145,10 @@ static const struct argp_option options[] = {
   {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the program after so long: SIGTERM, two seconds later SIGKILL", 0},
   {NULL, 0, NULL, 0, "What is run:", 3},
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Run what the program starts as it is, not recorded", 0},
+  {"source", KEY_SOURCE, "SOURCE", 0,
+   "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
+   "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)",
+   0},
   {0},
 };
 
@@ -202,6 +216,8 @@ static void arguments_check(const struct run_arguments *arguments, struct argp_s
                report_format_name(arguments->format));
   if (arguments->filter && !arguments->cpu)
     argp_error(state, "--filter is for the LBR of a processor: name one with --cpu");
+  if (arguments->is_gdb && arguments->source != SOURCE_SOFTWARE)
+    argp_error(state, "--gdb is for --source software");
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -254,6 +270,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->is_gdb = true;
     arguments->gdb_place = argument;
     return 0;
+  case KEY_SOURCE:
+    arguments->source = source_option(argument, state);
+    return 0;
   case ARGP_KEY_ARG:
     program_take(arguments, state);
     return 0;
@@ -279,7 +298,8 @@ static const struct argp run_argp = {
 
 int cmd_run(int argc, char **argv)
 {
-  struct run_arguments arguments = {.last = LAST_DEFAULT, .exit_code = -1, .format = REPORT_TABLE};
+  struct run_arguments arguments = {
+    .last = LAST_DEFAULT, .exit_code = -1, .format = REPORT_TABLE, .source = SOURCE_SOFTWARE};
   struct run_session *session;
   struct lb_recorder *recorder = NULL;
   int status;
@@ -288,6 +308,8 @@ int cmd_run(int argc, char **argv)
   if (arguments.cpu && run_lbr_new(&arguments, &recorder) < 0)
     return CLI_USAGE;
   free(recorder); /* now it is known that there will be one */
+  if (!source_option_settle(&arguments.source, false))
+    return PROGRAM_FAILURE;
   session = calloc(1, sizeof(*session));
   if (!session) {
     cli_error("no memory");
@@ -299,6 +321,7 @@ int cmd_run(int argc, char **argv)
     run_signals_catch(&arguments);
     status = session_run(session);
   }
+  run_source_free(session->source);
   free(session);
   return status;
 }

@@ -172,35 +172,55 @@ static unsigned line_width(int fd)
   return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void maker_print(struct maker *maker)
+void run_report_print(struct run_session *session, const struct report_death *death, const struct report_places *places)
 {
-  struct run_session *session = maker->session;
   struct report_death_options options = {.format = session->arguments->format,
                                          .wants_color = session->wants_color,
                                          .width = line_width(session->fd),
+                                         .places = places,
                                          .flush = report_flush,
                                          .data = session};
-  struct run_names *names = NULL;
   struct text text = {0};
+  int r = 0;
+
+  if (session->has_reported && options.format != REPORT_JSON)
+    r = text_add(&text, "\n");
+  if (r >= 0)
+    r = report_death_print(&text, death, &options);
+  if (r == -ENOMEM)
+    cli_error("no memory for the report");
+  session->has_reported = true;
+  report_write(session, &text);
+  text_done(&text);
+}
+
+void run_report_no_names(struct run_session *session)
+{
+  struct text text = {0};
+
+  if (text_add(&text, "  no symbols were found: a program that is not stripped has names, one compiled with -g has "
+                      "lines\n") >= 0)
+    report_write(session, &text);
+  text_done(&text);
+}
+
+static void maker_print(struct maker *maker)
+{
+  struct run_session *session = maker->session;
+  struct run_names *names = NULL;
   int r = threads_read(maker);
 
   if (r >= 0)
     r = run_names_new(&session->process, session->arguments->is_mangled, &names);
-  if (r >= 0 && session->has_reported && options.format != REPORT_JSON)
-    r = text_add(&text, "\n");
-  if (r >= 0) {
-    options.places = run_names_places(names);
-    maker->death.program = run_names_program(names, maker->space);
-    r = report_death_print(&text, &maker->death, &options);
+  if (r < 0) {
+    if (r == -ENOMEM)
+      cli_error("no memory for the report");
+    return;
   }
-  if (r == -ENOMEM)
-    cli_error("no memory for the report");
-  if (r >= 0 && options.format != REPORT_JSON && run_names_are_missing(names))
-    text_add(&text,
-             "  no symbols were found: a program that is not stripped has names, one compiled with -g has lines\n");
-  session->has_reported = true;
-  report_write(session, &text);
-  text_done(&text);
+  maker->death.program = run_names_program(names, maker->space);
+  run_report_print(session, &maker->death, run_names_places(names));
+  if (session->arguments->format != REPORT_JSON && run_names_are_missing(names))
+    run_report_no_names(session);
   run_names_free(names);
 }
 
@@ -232,6 +252,8 @@ void run_report_deaths(struct run_session *session)
   const struct process *process = &session->process;
   struct process_thread thread;
 
+  if (session->source) /* it reports them itself */
+    return;
   for (uint32_t slot = 0; slot < process_slots(process) && slot < RUN_SLOTS; slot++) {
     if (!process_thread(process, slot, &thread) || !process_thread_has_died(&thread) ||
         session->reported[slot] == (uint64_t)thread.serial + 1)
@@ -290,7 +312,9 @@ void run_report_alive(struct run_session *session)
 {
   struct process_thread thread;
 
-  if (newest_of(session, (uint32_t)session->process.pid, &thread))
+  if (session->source)
+    run_source_alive(session);
+  else if (newest_of(session, (uint32_t)session->process.pid, &thread))
     report_living(session, &thread, REPORT_ALIVE, 0);
   else
     cli_error("the program has not begun yet");
@@ -378,6 +402,10 @@ void run_report_end(struct run_session *session, int status)
 {
   const struct run_arguments *arguments = session->arguments;
 
+  if (session->source) {
+    run_source_end(session, status);
+    return;
+  }
   run_report_deaths(session);
   report_killed(session, status);
   if (WIFEXITED(status) && (arguments->is_always || arguments->exit_code == WEXITSTATUS(status)))

@@ -13,6 +13,7 @@
 
 #include "process/process.h"
 #include "report/report.h"
+#include "source/source.h"
 
 enum { RUN_SLOTS = 4096 };
 
@@ -29,10 +30,14 @@ struct run_arguments {
   bool is_gdb;           /* what dies is shown in gdb before it is gone, */
   const char *gdb_place; /* one that comes here; NULL: one that is started */
   char **program;        /* its words */
+  enum source_kind source;
 };
+
+struct run_source;
 
 struct run_session {
   const struct run_arguments *arguments;
+  struct run_source *source; /* NULL: the software source; else `process` has a number only */
   struct process process;
   int fd; /* where reports go */
   bool wants_color;
@@ -63,6 +68,23 @@ void run_report_alive(struct run_session *session);
 
 /* It has ended: the deaths that were not reported yet, and what was asked for. */
 void run_report_end(struct run_session *session, int status);
+
+/* Prints one; and that nothing had a name. */
+void run_report_print(struct run_session *session, const struct report_death *death,
+                      const struct report_places *places);
+void run_report_no_names(struct run_session *session);
+
+/* ---- other sources (run_source.c) ---- */
+
+/* Starts the program. Returns CLI_OK, or the exit status after a complaint; run_source_free in either case. */
+int run_source_start(struct run_session *session, const char *path);
+
+/* Records for a moment, and reports deaths. Returns 1 with what waitpid(2) says when the program has ended; 0. */
+int run_source_wait(struct run_session *session, int *ret_status);
+
+void run_source_alive(struct run_session *session);           /* as run_report_alive, */
+void run_source_end(struct run_session *session, int status); /* run_report_end */
+void run_source_free(struct run_source *source);              /* takes NULL */
 
 /* ---- gdb (run_gdb.c) ---- */
 

@@ -124,15 +124,15 @@ int run_watch(struct run_session *session)
 
   signals_block(&set);
   for (;;) {
-    int pid = waitpid(session->process.pid, &status, WNOHANG);
+    int pid = session->source ? run_source_wait(session, &status) : waitpid(session->process.pid, &status, WNOHANG);
 
-    if (pid == session->process.pid)
+    if (pid > 0)
       return status;
     if (pid < 0 && errno != EINTR)
       return -errno;
     signals_act(session);
     clock_look(&clock, session->process.pid);
-    struct timespec time = wait_time(&clock);
+    struct timespec time = session->source ? (struct timespec){0, 0} : wait_time(&clock); /* it has waited */
     int signal = sigtimedwait(&set, NULL, &time);
     if (signal > 0)
       signal_act(session, signal);

@@ -5,7 +5,7 @@
 #include "cli/source_option.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -35,13 +35,18 @@ static const char *between(const char *advice, const char *mark)
   return *advice ? mark : "";
 }
 
+bool source_option_steps_singly(void)
+{
+  return getenv("LBR_SINGLE_STEPS") != NULL;
+}
+
 bool source_option_settle(enum source_kind *kind, bool is_quiet)
 {
   struct hardware_host host;
   const char *reason, *advice;
   bool is_auto = *kind == SOURCE_AUTO, is_usable;
 
-  if (*kind == SOURCE_SOFTWARE)
+  if (*kind == SOURCE_SOFTWARE || (*kind == SOURCE_BLOCK_STEP && source_option_steps_singly()))
     return true;
   hardware_probe(hardware_system_real(), &host);
   is_usable = source_is_usable(&host, is_auto ? SOURCE_PT : *kind, &reason, &advice);

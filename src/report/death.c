@@ -210,7 +210,9 @@ static void put_thread_title(struct death_printer *printer, const struct report_
   if (*thread->name)
     put_safe(printer, thread->name);
   death_put(printer, "%s%s:", thread->count || thread->recorder ? ", newest first" : "",
-            thread->is_damaged ? ", with gaps: parts of the log make no sense" : "");
+            thread->is_damaged ? ", with gaps: parts of the log make no sense"
+            : thread->has_gaps ? ", with gaps: some between them are missing"
+                               : "");
   death_put_color(printer, DEATH_PLAIN);
   death_put(printer, "\n");
 }

@@ -170,7 +170,7 @@ static void put_thread(struct death_printer *printer, const struct report_thread
   death_put(printer, "\n    {\"thread\": %u", thread->thread);
   put_key_string(printer, "name", thread->name);
   death_put(printer, ", \"complete\": %s, \"damaged\": %s, \"branches\": [", thread->is_cut ? "false" : "true",
-            thread->is_damaged ? "true" : "false");
+            thread->is_damaged || thread->has_gaps ? "true" : "false");
   if (!thread->recorder)
     put_branches(printer, thread);
   death_put(printer, "], \"lbr\": ");

@@ -243,7 +243,8 @@ struct report_thread {
   const uint32_t *marks;            /* of each branch */
   size_t count;
   bool is_cut;                        /* there were more, which are gone */
-  bool is_damaged;                    /* some are missing between them */
+  bool is_damaged;                    /* some are missing between them: the log makes no sense there */
+  bool has_gaps;                      /* some are missing between them: the source did not give them */
   const struct lb_recorder *recorder; /* not NULL: what this recorder holds is printed instead of the branches */
 };
 

@@ -142,6 +142,8 @@ int flow_straight(struct world *world, struct world_thread *thread, uint64_t to)
   for (uint64_t address = thread->at; address < end && r >= 0;) {
     struct world_instruction instruction = world_instruction(world, thread, address);
 
+    if (!instruction.length)
+      break;
     if (is_call(instruction.kind) || instruction.kind == LB_BRANCH_INT3)
       r = flow_branch(world, thread, address, address + instruction.length, (unsigned)instruction.kind, 0);
     address += instruction.length;

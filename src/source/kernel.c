@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -165,14 +166,14 @@ static int real_launch(void *data, const char *path, char *const arguments[], ch
   return kernel_launch(path, arguments, environment, ret_process);
 }
 
-/* Also if it is traced: its stops are passed over. */
+/* Also if it is traced: its stops, that of its end too, are passed over. */
 static void child_end(int process)
 {
   int status = 0;
 
   kill(process, SIGKILL);
   while (waitpid(process, &status, __WALL) < 0 ? errno == EINTR : WIFSTOPPED(status))
-    ;
+    ptrace(PTRACE_CONT, process, NULL, NULL);
 }
 
 static int real_go(void *data, int process)

@@ -402,14 +402,28 @@ static int step_step(struct source *source, unsigned milliseconds, bool is_all)
   return world_flush(source->world);
 }
 
+/* What is still there goes on as if it had not been traced. */
+static void tracee_release(const struct tracee *tracee)
+{
+  int status = 0, signal;
+
+  if (ptrace(PTRACE_INTERRUPT, tracee->id, NULL, NULL) < 0 || waitpid(tracee->id, &status, __WALL) < 0 ||
+      !WIFSTOPPED(status))
+    return;
+  signal = status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+  ptrace(PTRACE_DETACH, tracee->id, NULL, (void *)(uintptr_t)signal);
+}
+
 static void step_free(struct source *source)
 {
   struct step_source *step = source->data;
 
   if (!step)
     return;
-  while (step->tracees)
+  while (step->tracees) {
+    tracee_release(step->tracees);
     tracee_drop(source, step->tracees);
+  }
   step_maps_done(&step->maps);
   free(step);
 }
