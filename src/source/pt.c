@@ -15,7 +15,7 @@
 #include "source/flow.h"
 #include "source/pt_chunk.h"
 
-#define STEPS_MAX (1u << 20) /* instructions on which packets say nothing: more make no sense */
+#define STEPS_MAX (1u << 16) /* instructions on which packets say nothing: more make no sense */
 
 struct pt_walk {
   struct world *world;

@@ -6,13 +6,13 @@
  */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -844,13 +844,6 @@ static void test_blocks(void **state)
 
 /* ---- the real kernel ---- */
 
-static void child_work(void)
-{
-  if (fork() == 0)
-    _exit(0);
-  wait(NULL);
-}
-
 /* A dummy event: the same rings, and MMAP2, COMM, FORK and EXIT records as of the hardware's events. */
 static void test_real_kernel(void **state)
 {
@@ -865,7 +858,6 @@ static void test_real_kernel(void **state)
   int process, status, r;
 
   (void)state;
-  child_work();
   assert_int_equal(world_new(&sink, NULL, NULL, &session.world), 0);
   assert_int_equal(kernel->launch(kernel->data, "/bin/sh", arguments, environ, &process), 0);
   r = perf_session_open(&session, process, &options, &problem);
@@ -894,6 +886,44 @@ static void test_real_kernel(void **state)
   world_free(session.world);
 }
 
+/* The same as a source, which is asked how processes die: a shell that starts another program, handles a signal, and is
+ * killed by the next. */
+static void test_real_death(void **state)
+{
+  const struct source_options options = {.kind = SOURCES, .wants_deaths = true};
+  char *const arguments[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
+                             (char *)(uintptr_t) "/bin/true & wait; trap : USR1; kill -USR1 $$; kill -SEGV $$", NULL};
+  struct source_problem problem;
+  struct source_death death;
+  struct log log = {0};
+  struct source_sink sink = log_sink(&log);
+  struct source *source;
+  unsigned deaths = 0;
+  pid_t child;
+  int r;
+
+  (void)state;
+  child = fork(); /* all children of this process are waited for */
+  if (child == 0) {
+    r = source_start(source_kernel_real(), &options, "/bin/sh", arguments, environ, &sink, &source, &problem);
+    if (r < 0)
+      _exit(77);
+    while (!source_state(source)->is_over)
+      source_step(source, 20);
+    while (source_death_next(source, &death))
+      deaths +=
+        death.signal == SIGSEGV && death.process == source_state(source)->process && death.code == 0 && death.rip;
+    r = source_state(source)->status;
+    source_free(source);
+    _exit(deaths == 1 && WIFSIGNALED(r) && WTERMSIG(r) == SIGSEGV ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &r, 0), child);
+  if (WIFEXITED(r) && WEXITSTATUS(r) == 77)
+    skip();
+  assert_true(WIFEXITED(r));
+  assert_int_equal(WEXITSTATUS(r), 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -905,6 +935,7 @@ int main(void)
     cmocka_unit_test(test_bts_liar),      cmocka_unit_test(test_problems),
     cmocka_unit_test(test_names),         cmocka_unit_test(test_conditions),
     cmocka_unit_test(test_blocks),        cmocka_unit_test(test_real_kernel),
+    cmocka_unit_test(test_real_death),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
