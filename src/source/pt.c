@@ -29,11 +29,6 @@ struct pt_walk {
   struct pt_event event;
 };
 
-bool source_has_pt(void)
-{
-  return true;
-}
-
 /* ---- events ---- */
 
 static int walk_on(struct pt_walk *walk, uint64_t ip)

@@ -6,11 +6,6 @@
 
 #include "source/pt.h"
 
-bool source_has_pt(void)
-{
-  return false;
-}
-
 int pt_decode(struct world *world, struct world_thread *thread, const struct pt_model *model, struct pt_state *state,
               const uint8_t *bytes, size_t size)
 {
