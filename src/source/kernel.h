@@ -33,7 +33,7 @@ struct source_kernel {
   void (*drop)(void *data, int process);
   /* A child, or what a child left behind, that has ended. Returns 1; 0: none yet; -ECHILD: there are no more. */
   int (*reap)(void *data, int *ret_process, int *ret_status);
-  /* Bytes of a process's memory. Returns how many there are, at most `size`. */
+  /* Bytes of the memory of a process, or of that of a thread. Returns how many there are, at most `size`. */
   size_t (*memory)(void *data, uint32_t process, uint64_t address, void *buffer, size_t size);
   bool is_traceable; /* processes are real: ptrace(2) can look at them */
 };

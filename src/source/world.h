@@ -44,7 +44,7 @@ struct world_thread {
 
 struct world;
 
-/* Bytes of a process that are in no file. Returns how many there are, at most `size`. */
+/* Bytes of a process, or of the process of a thread. Returns how many there are, at most `size`. */
 typedef size_t world_memory(void *data, uint32_t process, uint64_t address, void *buffer, size_t size);
 
 /* What `sink` points to must stay good. `memory` may be NULL. Returns 0, or -ENOMEM. */

@@ -105,15 +105,17 @@ void world_live_again(struct world *world)
   world->line_size = 0;
 }
 
-static size_t code_live(struct world *world, const struct world_process *process, uint64_t address, void *buffer,
+/* The memory is asked for by the thread: the first thread of its process may be gone. */
+static size_t code_live(struct world *world, const struct world_thread *thread, uint64_t address, void *buffer,
                         size_t size)
 {
+  const struct world_process *process = thread->process;
   uint64_t offset = address - world->line_address;
 
   if (world->line_process != process->number || offset >= world->line_size || size > world->line_size - offset) {
     world->line_process = process->number;
     world->line_address = address;
-    world->line_size = world->memory(world->memory_data, process->number, address, world->line, WORLD_LINE);
+    world->line_size = world->memory(world->memory_data, thread->number, address, world->line, WORLD_LINE);
     offset = 0;
   }
   if (size > world->line_size)
@@ -129,7 +131,7 @@ size_t world_code(struct world *world, const struct world_thread *thread, uint64
   size_t done, more = 1;
 
   if (world->is_live)
-    return code_live(world, process, address, buffer, size);
+    return code_live(world, thread, address, buffer, size);
   done = process->symbols ? symbol_space_code(process->symbols, address, buffer, size) : 0;
   while (world->memory && done < size && more) {
     more = page_read(world, process, address + done, bytes + done, size - done);
