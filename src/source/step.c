@@ -264,27 +264,43 @@ static void creation_take(struct source *source, struct tracee *tracee)
   ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, NULL);
 }
 
+/* The system call that was execve. Its code is gone: it is what was read before the step. */
+static void exec_leave(struct source *source, const struct tracee *caller, struct world_thread *thread)
+{
+  const struct step_block *block = &caller->block;
+  const struct step_exit *exit = block->count ? &block->exits[block->count - 1] : NULL;
+  uint64_t from, to;
+
+  if (caller->is_single && block->is_ambiguous) {
+    if (caller->current.kind != LB_BRANCH_SYSCALL)
+      return;
+    from = caller->current.address;
+    to = from + caller->current.length;
+  } else {
+    if (!exit || exit->kind != LB_BRANCH_SYSCALL || caller->start != thread->at)
+      return;
+    from = exit->from;
+    to = from + exit->length;
+  }
+  flow_branch(source->world, thread, from, to, LB_BRANCH_SYSCALL, 0);
+}
+
 /* Inside execve. The thread that called it takes the number of its process. */
 static void exec_take(struct source *source, struct tracee *tracee)
 {
   struct user_regs_struct registers;
   struct world_thread *thread;
-  struct step_block block;
+  struct tracee *caller;
   unsigned long id;
   char name[17];
 
   if (ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &id) < 0 || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
     return;
+  caller = tracee_get(source, (int)id);
   thread = world_thread(source->world, tracee->process, (uint32_t)id);
-  if (thread && thread->is_at) {
-    step_block_read(source->world, thread, thread->at, &block);
-    if (block.count && block.exits[block.count - 1].kind == LB_BRANCH_SYSCALL) {
-      const struct step_exit *exit = &block.exits[block.count - 1];
-      flow_branch(source->world, thread, exit->from, exit->from + exit->length, LB_BRANCH_SYSCALL, 0);
-    }
-  }
+  if (caller && thread && thread->is_at)
+    exec_leave(source, caller, thread);
   if ((int)id != tracee->id) {
-    struct tracee *caller = tracee_get(source, (int)id);
     world_exit(source->world, tracee->process, (uint32_t)id);
     if (caller)
       tracee_drop(source, caller);
