@@ -411,4 +411,61 @@ python3 live.py '' interrupted --flat keys.bin@0x7c00 >out 2>err
 [ $? -eq 143 ]
 verdict 'live: SIGTERM leaves the terminal in order' $?
 
+# ---- a terminal at the serial line ----
+
+# Sends back what comes; q switches the machine off.
+guest echo 0x7c00 <<'END'
+.code16
+wait:
+  mov $0x3fd, %dx
+  in %dx, %al
+  test $1, %al
+  jz wait
+  mov $0x3f8, %dx
+  in %dx, %al
+  cmp $'q', %al
+  jz off
+  out %al, %dx
+  jmp wait
+off:
+  mov $0x604, %dx
+  mov $0x3400, %ax
+  out %ax, %dx
+  hlt
+END
+
+cat >serial.py <<'END'
+"""serial.py TYPED: runs lbr machine in a terminal, types at its serial line and prints what came back; the status is that of lbr."""
+import os, pty, sys, termios
+
+typed = sys.argv[1].encode().decode("unicode_escape").encode("latin-1")
+go = os.pipe()
+pid, fd = pty.fork()
+if pid == 0:
+    os.read(go[0], 1) # not before the terminal's settings are known
+    os.execv(os.environ["LBR"], ["lbr", "machine", "--flat", "echo.bin@0x7c00", "--screen", "none", "--serial", "stdio"])
+before, output = termios.tcgetattr(fd), b""
+os.write(go[1], b"!")
+while b"Ctrl-]" not in output:
+    output += os.read(fd, 4096)
+while termios.tcgetattr(fd)[3] & termios.ICANON:
+    pass
+os.write(fd, typed)
+try:
+    while data := os.read(fd, 4096):
+        output += data
+except OSError:
+    pass
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+assert termios.tcgetattr(fd) == before
+sys.stdout.write(repr(output.partition(b"ends\r\n")[2]))
+sys.exit(status)
+END
+python3 serial.py 'a\003b\032c\rq' >out 2>err
+[ $? -eq 0 ] && said "b'a\x03b\x1ac\r" && said 'power off'
+verdict 'serial terminal: every key reaches the guest, which switches off' $?
+python3 serial.py 'xy\035' >out 2>err
+[ $? -eq 0 ] && said 'interrupted'
+verdict 'serial terminal: Ctrl-] ends' $?
+
 exit $((failures > 0))
