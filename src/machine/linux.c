@@ -27,6 +27,7 @@ enum {
   INITRD_LAST = 0x22C,
   ALIGNMENT = 0x230,
   RELOCATABLE = 0x234,
+  EXTENDED_FLAGS = 0x236,
   COMMAND_LINE_MAX = 0x238,
   PREFERRED = 0x258,
   INIT_SIZE = 0x260,
@@ -51,8 +52,10 @@ enum {
   PARAMS_SIZE = 0x1000,
 };
 
+#define MSR_EFER 0xC0000080u
 #define MAGIC 0x53726448u /* "HdrS" */
 #define LOADED_HIGH 0x01u
+#define KERNEL_64 0x01u    /* of the extended flags, since 2.12 */
 #define LOADER_OTHER 0xFFu /* no number was given to this loader */
 #define VERSION_LEAST 0x202u
 #define INITRD_LAST_OLD 0x37FFFFFFu /* before 2.03 said so itself */
@@ -75,6 +78,7 @@ struct linux_plan {
   uint64_t initrd_last;    /* highest address of its bytes */
   uint32_t command_line_max;
   uint32_t header_end;
+  bool is_64;
 };
 
 bool machine_is_linux(const struct machine_image *image)
@@ -115,6 +119,7 @@ static const char *header_read(const struct machine_image *image, struct linux_p
     return "the file ends within Linux's setup code";
   plan->size = image->size - plan->offset;
   plan->initrd_last = version >= 0x203 ? header_get(image, plan, INITRD_LAST, 4) : INITRD_LAST_OLD;
+  plan->is_64 = version >= 0x20C && (header_get(image, plan, EXTENDED_FLAGS, 1) & KERNEL_64);
   plan->command_line_max = version >= 0x206 ? (uint32_t)header_get(image, plan, COMMAND_LINE_MAX, 4) : COMMAND_LINE_OLD;
   return NULL;
 }
@@ -246,9 +251,21 @@ static void enter(struct machine *m, const struct linux_plan *plan)
   cpu_changed(cpu);
 }
 
-static const char *plan_make(const struct start *start, struct linux_plan *plan)
+/* Before it can say so itself it needs 64-bit mode. */
+static bool has_64_bit_mode(struct cpu *cpu)
+{
+  uint64_t efer = 0;
+  bool has = cpu_read_msr(cpu, MSR_EFER, &efer) && cpu_write_msr(cpu, MSR_EFER, efer | EFER_LME);
+  if (has)
+    cpu_write_msr(cpu, MSR_EFER, efer);
+  return has;
+}
+
+static const char *plan_make(const struct machine *m, const struct start *start, struct linux_plan *plan)
 {
   const char *why = header_read(&start->image, plan);
+  if (!why && plan->is_64 && !has_64_bit_mode(m->cpu))
+    why = "it is a kernel of 64 bits, and this processor has no 64-bit mode";
   plan->address = EXTENDED_START;
   return why ? why : header_room(&start->image, plan);
 }
@@ -266,7 +283,7 @@ static const char *plan_fit(const struct machine *m, const struct start *start, 
 int linux_load(struct machine *machine, const struct start *start, const char **ret_why)
 {
   struct linux_plan plan = {0};
-  const char *why = plan_make(start, &plan), *line = start->command_line ? start->command_line : "";
+  const char *why = plan_make(machine, start, &plan), *line = start->command_line ? start->command_line : "";
   int r = why ? LB_E_BAD_IMAGE : 0;
   if (!why) {
     why = plan_fit(machine, start, &plan);

@@ -803,6 +803,26 @@ static void test_linux_in_little_memory(void **state)
   guest_free(kernel);
 }
 
+static void test_linux_wants_64_bits(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine_image kernel = guest_read("linux.bin");
+  ((uint8_t *)kernel.bytes)[0x236] = 1; /* XLF_KERNEL_64 */
+  for (unsigned i = 0; i < 4; i++) {
+    static const char *const names[] = {"skylake", "p6", "yonah", "k8"};
+    const char *why = "";
+    assert_int_equal(lb_cpu_find(names[i], &config.model), 0);
+    struct machine *machine = machine_make(&config, NULL);
+    int r = machine_load_kernel(machine, &kernel, NULL, NULL, NULL, 0, &why);
+    assert_int_equal(r, i == 1 || i == 2 ? LB_E_BAD_IMAGE : 0);
+    assert_string_equal(why, r < 0 ? "it is a kernel of 64 bits, and this processor has no 64-bit mode" : "");
+    assert_int_equal(machine_cpu(machine)->efer, 0);
+    machine_free(machine);
+  }
+  guest_free(kernel);
+}
+
 static void assert_bad_linux(size_t at, uint32_t value, unsigned size, const char *sentence)
 {
   struct machine_config config = config_get();
@@ -898,6 +918,7 @@ int main(void)
     cmocka_unit_test(test_memory_types),
     cmocka_unit_test(test_linux),
     cmocka_unit_test(test_linux_in_little_memory),
+    cmocka_unit_test(test_linux_wants_64_bits),
     cmocka_unit_test(test_bad_linux),
     cmocka_unit_test(test_flat),
   };
