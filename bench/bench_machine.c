@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast the machine runs: the load (guest/load.c) with recording off, with LBR, and with LBR and BTS, beside Bochs
- * and QEMU's TCG where they are installed. QEMU stands there twice: as it is, and with its blocks not chained, as
- * something that looks at every branch would have it. The load tells of each program's begin and end on the serial
- * port; the time in between is the CPU time of the emulator's process, so that a busy host matters little. Instructions
- * are counted by our interpreter, for all. At the end, how long `lbr machine` takes for a guest whose first instruction
- * ends it.
+ * How fast the machine runs: the load (guest/load.c) with recording off, with LBR, with LBR and a performance counter
+ * (as perf has it), and with LBR and BTS, beside Bochs and QEMU's TCG where they are installed. QEMU stands there twice:
+ * as it is, and with its blocks not chained, as something that looks at every branch would have it. The load tells of
+ * each program's begin and end on the serial port; the time in between is the CPU time of the emulator's process, so
+ * that a busy host matters little. Instructions are counted by our interpreter, for all. At the end, how long `lbr
+ * machine` takes for a guest whose first instruction ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -167,9 +167,9 @@ static bool peer_run(bench_peer_start *start, const char *image, struct result *
 
 /* ---- the table ---- */
 
-enum { OFF, LBR, BTS, BOCHS, QEMU, NOCHAIN, COLUMNS };
+enum { OFF, LBR, COUNTER, BTS, BOCHS, QEMU, NOCHAIN, COLUMNS };
 
-static const char *const titles[COLUMNS] = {"off", "LBR", "LBR+BTS", "Bochs", "QEMU TCG", "nochain"};
+static const char *const titles[COLUMNS] = {"off", "LBR", "LBR+count", "LBR+BTS", "Bochs", "QEMU TCG", "nochain"};
 
 static void cell_print(const struct result *result, uint64_t instructions, double seconds)
 {
@@ -223,7 +223,7 @@ static bool sums_agree(const struct result *results)
 
 static bool bench_run(unsigned bits)
 {
-  static const char *const recordings[] = {"off", "lbr", "bts"};
+  static const char *const recordings[] = {"off", "lbr", "lbr count", "bts"};
   struct result results[COLUMNS];
   char kernel[4096], image[4096];
   bool is_good = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A bare-metal load for emulators: five programs of different habits, each between two lines on the serial port, by
- * which whoever watches takes the time. The command line says what the CPU shall record: off, lbr or bts (LBR and BTS).
+ * which whoever watches takes the time. The command line says what the CPU shall record: off, lbr or bts (LBR and BTS);
+ * and count, for a performance counter beside it.
  */
 #include <stdint.h>
 

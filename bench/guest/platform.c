@@ -6,6 +6,9 @@
 #include "load.h"
 
 #define COM1 0x3F8
+#define MSR_PERFEVTSEL0 0x186
+#define MSR_PERF_GLOBAL_CTRL 0x38F
+#define EVENT_INSTRUCTIONS 0x4300C0 /* INST_RETIRED, at every level, enabled */
 #define MSR_DEBUGCTL 0x1D9
 #define MSR_DS_AREA 0x600
 #define DEBUGCTL_LBR 1
@@ -83,6 +86,11 @@ static void bts_open(void)
 
 void load_record(const char *command_line)
 {
+  if (has_word(command_line, "count")) {
+    write_msr(MSR_PERFEVTSEL0, EVENT_INSTRUCTIONS);
+    write_msr(MSR_PERF_GLOBAL_CTRL, 1);
+    load_print("counting\n");
+  }
   if (has_word(command_line, "bts")) {
     bts_open();
     write_msr(MSR_DEBUGCTL, DEBUGCTL_LBR | DEBUGCTL_TR | DEBUGCTL_BTS);

@@ -274,6 +274,7 @@ void lb_recorder_flush(struct lb_recorder *recorder);
 struct lb_progress {
   uint64_t instructions;
   uint64_t cycles;
+  uint64_t clocked; /* of these, cycles that lb_recorder_clock was told of already */
   uint64_t reference_cycles;
   uint64_t branches; /* retired, taken or not */
   uint64_t taken_branches;

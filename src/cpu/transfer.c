@@ -152,6 +152,10 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
   bool is_64 = insn_is_64(cpu);
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
   uint64_t base = is_64 ? 0 : cpu->segment[CS].base;
+  if (cpu->watch == WATCH_COUNTERS) {
+    count_branch(cpu, true, is_wrong);
+    return;
+  }
   struct lb_branch branch = {
     .from = insn->rip,
     .to = target,
@@ -170,39 +174,66 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
 
 /* ---- near branches that somebody watches ---- */
 
-/* Does only the recorder listen, and take the branch as a plain one? */
+/* Does the recorder take the branch as a plain one? */
 static inline __attribute__((always_inline)) bool is_plain(const struct cpu *cpu, const struct insn *insn,
                                                            uint64_t target, enum lb_branch_kind kind)
 {
   const struct lb_recorder *recorder = &cpu->recorder;
   bool is_call_of_next = kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn);
-  if (__builtin_expect(cpu->watch != WATCH_RECORDER || is_call_of_next, 0))
+  if (__builtin_expect(is_call_of_next, 0))
     return false;
   if (__builtin_expect(recorder->linear & cpu->segment[CS].linear_base, 0)) /* records hold linear addresses */
     return false;
   return __builtin_expect(recorder->fast[cpu->cpl][kind] != LB_LONG_WAY, 1);
 }
 
-/* The record of a plain branch. What `progress` would count, nobody looks at while no counter runs. */
-static inline __attribute__((always_inline)) void record_plain(struct cpu *cpu, const struct insn *insn,
-                                                               uint64_t target, enum lb_branch_kind kind, bool is_wrong)
+/* Does only the recorder listen, and nobody count or foresee? */
+static inline __attribute__((always_inline)) bool is_only_recorded(const struct cpu *cpu)
+{
+  return __builtin_expect(cpu->watch == WATCH_RECORDER && cpu->predictor.kind == PREDICTOR_NONE, 1);
+}
+
+static inline __attribute__((always_inline)) void record_after(struct cpu *cpu, const struct insn *insn,
+                                                               uint64_t target, enum lb_branch_kind kind, bool is_wrong,
+                                                               uint64_t cycles)
 {
   struct lb_recorder *recorder = &cpu->recorder;
-  uint64_t now = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
-  uint64_t cycles = now - cpu->reported + recorder->cycles;
-  cpu->reported = now;
+  cycles += recorder->cycles;
   struct lb_slot *entry =
     lb_recorder_push(recorder, insn->rip, target, cpu->outside & 3, is_wrong, recorder->fast[cpu->cpl][kind]);
   lb_recorder_stamp(recorder, entry, cycles < 0xFFFF ? cycles : 0xFFFF);
 }
 
-/* The same for a processor that foresees branches. */
-static inline __attribute__((always_inline)) void record_foreseen(struct cpu *cpu, const struct insn *insn,
-                                                                  uint64_t target, enum lb_branch_kind kind)
+/* Cycles that no counter has heard of, up to this instruction. */
+static inline __attribute__((always_inline)) uint64_t cycles_to(const struct cpu *cpu, const struct insn *insn)
+{
+  uint64_t now = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
+  return now - cpu->reported;
+}
+
+/* The record of a plain branch. What `progress` would count, nobody looks at while no counter runs. */
+static inline __attribute__((always_inline)) void record_plain(struct cpu *cpu, const struct insn *insn,
+                                                               uint64_t target, enum lb_branch_kind kind, bool is_wrong)
+{
+  uint64_t cycles = cycles_to(cpu, insn);
+  cpu->reported += cycles;
+  record_after(cpu, insn, target, kind, is_wrong, cycles);
+}
+
+/* The same for a processor that foresees or counts branches. Counters hear of the cycles later. */
+static inline __attribute__((always_inline)) void record_counted(struct cpu *cpu, const struct insn *insn,
+                                                                 uint64_t target, enum lb_branch_kind kind)
 {
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
-  record_plain(cpu, insn, target, kind, is_wrong);
-  pass_cycles(cpu, is_wrong);
+  if (cpu->watch & WATCH_COUNTERS) {
+    uint64_t cycles = cycles_to(cpu, insn);
+    record_after(cpu, insn, target, kind, is_wrong, cycles - cpu->progress.clocked);
+    cpu->progress.clocked = cycles;
+    count_branch(cpu, true, is_wrong);
+  } else {
+    record_plain(cpu, insn, target, kind, is_wrong);
+    pass_cycles(cpu, is_wrong);
+  }
 }
 
 static __attribute__((noinline)) const struct insn *relative_reported(struct cpu *cpu, const struct insn *insn,
@@ -221,17 +252,17 @@ const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, u
 }
 
 #define WATCHED_RELATIVE(name, the_kind)                                                                               \
-  static __attribute__((noinline)) const struct insn *name##_foreseen(struct cpu *cpu, const struct insn *insn)        \
+  static __attribute__((noinline)) const struct insn *name##_counted(struct cpu *cpu, const struct insn *insn)         \
   {                                                                                                                    \
-    record_foreseen(cpu, insn, insn->imm, the_kind);                                                                   \
+    if ((cpu->watch & ~WATCH_COUNTERS) != WATCH_RECORDER || !is_plain(cpu, insn, insn->imm, the_kind))                 \
+      return relative_reported(cpu, insn, the_kind);                                                                   \
+    record_counted(cpu, insn, insn->imm, the_kind);                                                                    \
     return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
   }                                                                                                                    \
   const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
   {                                                                                                                    \
-    if (!is_plain(cpu, insn, insn->imm, the_kind))                                                                     \
-      return relative_reported(cpu, insn, the_kind);                                                                   \
-    if (__builtin_expect(cpu->predictor.kind != PREDICTOR_NONE, 0))                                                    \
-      return name##_foreseen(cpu, insn);                                                                               \
+    if (!is_only_recorded(cpu) || !is_plain(cpu, insn, insn->imm, the_kind))                                           \
+      return name##_counted(cpu, insn);                                                                                \
     record_plain(cpu, insn, insn->imm, the_kind, false);                                                               \
     return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
   }
@@ -241,17 +272,17 @@ WATCHED_RELATIVE(transfer_watched_call, LB_BRANCH_NEAR_REL_CALL)
 
 #define WATCHED_INDIRECT(name, the_kind)                                                                               \
   static __attribute__((noinline))                                                                                     \
-  const struct insn *name##_foreseen(struct cpu *cpu, const struct insn *insn, const struct block *block)              \
+  const struct insn *name##_counted(struct cpu *cpu, const struct insn *insn, const struct block *block)               \
   {                                                                                                                    \
-    record_foreseen(cpu, insn, block->rip, the_kind);                                                                  \
+    if ((cpu->watch & ~WATCH_COUNTERS) != WATCH_RECORDER || !is_plain(cpu, insn, block->rip, the_kind))                \
+      return transfer_indirect(cpu, insn, block->rip, the_kind);                                                       \
+    record_counted(cpu, insn, block->rip, the_kind);                                                                   \
     return transfer_enter(cpu, block);                                                                                 \
   }                                                                                                                    \
   const struct insn *name(struct cpu *cpu, const struct insn *insn, const struct block *block)                         \
   {                                                                                                                    \
-    if (!is_plain(cpu, insn, block->rip, the_kind))                                                                    \
-      return transfer_indirect(cpu, insn, block->rip, the_kind);                                                       \
-    if (__builtin_expect(cpu->predictor.kind != PREDICTOR_NONE, 0))                                                    \
-      return name##_foreseen(cpu, insn, block);                                                                        \
+    if (!is_only_recorded(cpu) || !is_plain(cpu, insn, block->rip, the_kind))                                          \
+      return name##_counted(cpu, insn, block);                                                                         \
     record_plain(cpu, insn, block->rip, the_kind, false);                                                              \
     return transfer_enter(cpu, block);                                                                                 \
   }

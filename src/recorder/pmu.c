@@ -205,7 +205,7 @@ static void overflow(struct lb_recorder *r, uint64_t overflowed)
 
 bool lb_recorder_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
-  lb_recorder_clock(r, progress->cycles);
+  lb_recorder_clock(r, progress->cycles - progress->clocked);
   if (r->cpu->pmu->kind == LB_PMU_P4) {
     if (pmu_p4_progress(r, progress))
       pmi_request(r, PMI_COUNTER);
