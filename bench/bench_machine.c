@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How fast the machine runs: the load (guest/load.c) with recording off, with LBR, with LBR and a performance counter
- * (as perf has it), and with LBR and BTS, beside Bochs and QEMU's TCG where they are installed. QEMU stands there twice:
- * as it is, and with its blocks not chained, as something that looks at every branch would have it. The load tells of
- * each program's begin and end on the serial port; the time in between is the CPU time of the emulator's process, so
- * that a busy host matters little. Instructions are counted by our interpreter, for all. At the end, how long `lbr
- * machine` takes for a guest whose first instruction ends it.
+ * (as perf has it), and with LBR and BTS, beside Bochs and QEMU's TCG where they are installed. QEMU stands there
+ * twice: as it is, and with its blocks not chained, as something that looks at every branch would have it. The load
+ * tells of each program's begin and end on the serial port; the time in between is the CPU time of the emulator's
+ * process, so that a busy host matters little. Instructions are counted by our interpreter, for all. At the end, how
+ * long `lbr machine` takes for a guest whose first instruction ends it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,8 @@ void load_open(void);
 void load_print(const char *text);
 void load_print_hex(uint32_t value);
 
-/* Switches recording on, if the command line holds the word lbr or bts; and a performance counter, if it holds count. */
+/* Switches recording on, if the command line holds the word lbr or bts; and a performance counter, if it holds count.
+ */
 void load_record(const char *command_line);
 
 /* Ends the emulator: each by its own port. */
