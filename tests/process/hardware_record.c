@@ -110,6 +110,7 @@ struct processor {
 
 static struct {
   bool is_pt;
+  bool is_quiet; /* BTS does not show the ways out of the kernel, as under Linux */
   const char *path;
   FILE *list;
   struct thread threads[THREADS_MAX];
@@ -313,7 +314,7 @@ static void thread_return(struct processor *processor, struct thread *thread)
     return;
   if (world.is_pt)
     pt_on(processor, thread);
-  else if (thread->left)
+  else if (thread->left && !world.is_quiet)
     bts_put(processor, KERNEL_ADDRESS, thread->ip);
   thread->is_off = false;
 }
@@ -506,6 +507,7 @@ int main(int argc, char **argv)
   if (argc < 7 || strcmp(argv[3], "-o") != 0 || strcmp(argv[5], "--") != 0)
     die("usage", "NAME record --quiet -o TRACE -- PROGRAM [ARGUMENT]...");
   world.is_pt = length > 2 && !strcmp(argv[0] + length - 2, "pt");
+  world.is_quiet = length > 5 && !strcmp(argv[0] + length - 5, "quiet");
   world.path = argv[6];
   for (unsigned i = 0; i < THREADS_MAX; i++)
     world.threads[i] = (struct thread){.process = FAKE_PROCESS, .id = FAKE_PROCESS + i, .is_off = true};

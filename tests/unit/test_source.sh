@@ -16,6 +16,7 @@ fi
 
 ln -s "$folder/hardware_record" "$scratch/record-bts"
 ln -s "$folder/hardware_record" "$scratch/record-pt"
+ln -s "$folder/hardware_record" "$scratch/record-quiet"
 ln -s "$folder/step_record" "$scratch/record-step"
 
 # one RECORDER PROGRAM: as the oracle lists it.
@@ -48,6 +49,7 @@ for program in table thread signal; do
   case $recorders in *pt*) one pt "$program" ;; esac
 done
 one step hello-static
+one quiet kinds # BTS as under Linux, which does not show the ways out of the kernel
 
 # ---- lbr run: the report of stepping is that of the software source ----
 
