@@ -314,6 +314,7 @@ static void exec_take(struct source *source, struct tracee *tracee)
     thread->is_at = true;
     thread->at = registers.rip;
   }
+  tracee->start = 0;            /* the block is the old program's */
   tracee->call = registers.rip; /* the step out of execve ends where it began */
   tracee->before = registers;
   ptrace(source->options.steps_singly ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, NULL);
