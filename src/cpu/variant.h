@@ -124,13 +124,25 @@ static inline unsigned size_column(unsigned size)
   VARIANT_CHOOSER(                                                                                                     \
     chooser, [REACH_ANY][FORM_REG] = VARIANT_ROW(chooser##_reg), [REACH_ANY][FORM_MEM] = VARIANT_ROW(chooser##_mem))
 
+/* The stack is flat for 32 and 64 bits only. */
+#define VARIANT_STACK(name, the_form, call)                                                                            \
+  VARIANT_SIZES(name, the_form, call)                                                                                  \
+  VARIANT_WAY(name##_4_flat, the_form, 4, REACH_FLAT, name##_4_long, call)                                             \
+  VARIANT_WAY(name##_8_flat, the_form, 8, REACH_FLAT, name##_8_long, call)
+
+#define VARIANT_STACK_ROWS(form, name)                                                                                 \
+  [REACH_ANY][form] = VARIANT_ROW(name), [REACH_FLAT][form] = {NULL, NULL, name##_4_flat, name##_8_flat}
+
 /* One operand, which may be an immediate, and the stack, by reach; there is no size 1. */
 #define FORMS_STACK(chooser, call)                                                                                     \
-  VARIANT_REACHES(chooser##_reg, FORM_REG, call)                                                                       \
-  VARIANT_REACHES(chooser##_mem, FORM_MEM, call)                                                                       \
-  VARIANT_REACHES(chooser##_imm, FORM_IMM, call)                                                                       \
-  VARIANT_CHOOSER(chooser, VARIANT_ROWS(FORM_REG, chooser##_reg), VARIANT_ROWS(FORM_MEM, chooser##_mem),               \
-                  VARIANT_ROWS(FORM_IMM, chooser##_imm))
+  VARIANT_STACK(chooser##_reg, FORM_REG, call)                                                                         \
+  VARIANT_STACK(chooser##_mem, FORM_MEM, call)                                                                         \
+  VARIANT_STACK(chooser##_imm, FORM_IMM, call)                                                                         \
+  VARIANT_WAY(chooser##_mem_4_indexed, FORM_MEM, 4, REACH_INDEXED, chooser##_mem_4_long, call)                         \
+  VARIANT_WAY(chooser##_mem_8_indexed, FORM_MEM, 8, REACH_INDEXED, chooser##_mem_8_long, call)                         \
+  VARIANT_CHOOSER(chooser, VARIANT_STACK_ROWS(FORM_REG, chooser##_reg), VARIANT_STACK_ROWS(FORM_MEM, chooser##_mem),   \
+                  VARIANT_STACK_ROWS(FORM_IMM, chooser##_imm),                                                         \
+                  [REACH_INDEXED][FORM_MEM] = {NULL, NULL, chooser##_mem_4_indexed, chooser##_mem_8_indexed})
 
 /* The size alone matters. */
 #define SIZES(chooser, call)                                                                                           \
@@ -144,11 +156,13 @@ static inline unsigned size_column(unsigned size)
 
 /* The size, and the reach of the stack. */
 #define SIZES_STACK(chooser, call)                                                                                     \
-  VARIANT_REACHES(chooser, FORM_NONE, call)                                                                            \
+  VARIANT_STACK(chooser, FORM_NONE, call)                                                                              \
   insn_handler *chooser(const struct insn *insn)                                                                       \
   {                                                                                                                    \
-    static insn_handler *const table[INSN_REACHES][FORM_NONE + 1][4] = {VARIANT_ROWS(FORM_NONE, chooser)};             \
-    return table[insn->reach][FORM_NONE][size_column(insn->size)];                                                     \
+    static insn_handler *const table[INSN_REACHES][FORM_NONE + 1][4] = {VARIANT_STACK_ROWS(FORM_NONE, chooser)};       \
+    unsigned column = size_column(insn->size);                                                                         \
+    insn_handler *handler = table[insn->reach][FORM_NONE][column];                                                     \
+    return handler ? handler : table[REACH_ANY][FORM_NONE][column];                                                    \
   }                                                                                                                    \
   insn_chooser chooser
 
