@@ -143,8 +143,7 @@ static void pages_put(struct output *output, enum save_section section, const ui
 
 static void head_put(struct output *output)
 {
-  uint8_t head[SAVE_HEAD_SIZE];
-  memcpy(head, SAVE_MAGIC, SAVE_MAGIC_SIZE);
+  uint8_t head[SAVE_HEAD_SIZE] = SAVE_MAGIC;
   bytes_put_u32(head + 8, SAVE_VERSION);
   bytes_put_u32(head + 12, checksum_add(0, head, 12));
   output_put(output, head, sizeof(head));

@@ -18,7 +18,7 @@
 struct world_instruction {
   uint64_t address;
   uint64_t target; /* of a direct branch, else 0 */
-  int8_t kind;     /* enum lb_branch_kind; -1: it goes on with the next */
+  int kind;        /* enum lb_branch_kind; -1: it goes on with the next */
   uint8_t length;  /* 0: its bytes cannot be read, or are no instruction */
 };
 

@@ -173,7 +173,7 @@ static void instruction_decode(const struct world_process *process, struct world
   if (length <= 0)
     return;
   instruction->length = (uint8_t)length;
-  instruction->kind = (int8_t)isa_branch_kind(&parts);
+  instruction->kind = isa_branch_kind(&parts);
   if (instruction->kind >= 0)
     instruction->target = instruction_target(&parts, instruction->address);
 }
