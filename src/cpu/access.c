@@ -330,9 +330,8 @@ void access_flush_page(struct cpu *cpu, uint64_t linear)
   lb_recorder_flush(&cpu->recorder);
 }
 
-void access_flush_writes(struct cpu *cpu, uint64_t physical)
+static void forget_writes(struct cpu *cpu, uintptr_t page)
 {
-  uintptr_t page = (uintptr_t)memory_at(cpu->memory, physical);
   for (unsigned which = 0; which < 2; which++)
     for (unsigned i = 0; i < TLB_ENTRIES; i++) {
       struct cpu_tlb_entry *entry = &cpu->tlbs[which][i];
@@ -340,4 +339,11 @@ void access_flush_writes(struct cpu *cpu, uint64_t physical)
         entry->write = NO_TAG;
     }
   lb_recorder_flush(&cpu->recorder);
+}
+
+void access_flush_writes(struct cpu *cpu, uint64_t physical)
+{
+  const struct memory *memory = cpu->memory;
+  for (unsigned i = 0; i < memory->cpu_count; i++)
+    forget_writes(memory->cpus[i], (uintptr_t)memory_at(memory, physical));
 }

@@ -242,8 +242,8 @@ static uint64_t block_lines_in(const struct cpu *cpu, const struct block *block,
 }
 
 /* Takes the blocks out of a page's list whose bytes are written. Data may share a line with code: what is not met
- * stays, links and all. */
-static void page_forget(struct cpu *cpu, uint64_t number, const struct range *written)
+ * stays, links and all. Returns the lines of what is left. */
+static uint64_t page_forget(struct cpu *cpu, uint64_t number, const struct range *written)
 {
   uint64_t kept = 0;
   bool is_any = false;
@@ -262,9 +262,9 @@ static void page_forget(struct cpu *cpu, uint64_t number, const struct range *wr
       at = &block->next_in_page[which];
     }
   }
-  cpu->memory->code[number] = kept;
   if (is_any)
     forget_links(cpu);
+  return kept;
 }
 
 void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
@@ -274,23 +274,37 @@ void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
     return;
   unsigned first = (unsigned)(address & PAGE_MASK), last = first + size - 1;
   struct range written = {first, last < PAGE_SIZE ? last : PAGE_SIZE - 1};
-  if (cpu->memory->code[number] & line_mask(written.first, written.last))
-    page_forget(cpu, number, &written);
+  struct memory *memory = cpu->memory;
+  if (!(memory->code[number] & line_mask(written.first, written.last)))
+    return;
+  uint64_t kept = 0;
+  for (unsigned i = 0; i < memory->cpu_count; i++)
+    kept |= page_forget(memory->cpus[i], number, &written);
+  memory->code[number] = kept;
 }
 
-void block_flush(struct cpu *cpu)
+static void forget_blocks(struct cpu *cpu)
 {
   struct block_cache *cache = cpu->blocks;
   for (unsigned i = 0; i < HASH_SIZE; i++)
     cache->hash[i] = NULL;
   uint64_t pages = cpu->memory->size / PAGE_SIZE;
-  for (uint64_t i = 0; i < pages; i++) {
+  for (uint64_t i = 0; i < pages; i++)
     cache->pages[i] = NULL;
-    cpu->memory->code[i] = 0;
-  }
   for (unsigned i = 0; i < BLOCK_JUMPS; i++)
     cache->jumps[i].generation = 0;
   cache->used = 0;
+  forget_links(cpu);
+}
+
+/* Which lines hold code is known for all processors together: so all of them forget theirs. The others are between
+ * blocks too, since they run in turn. */
+void block_flush(struct cpu *cpu)
+{
+  struct memory *memory = cpu->memory;
+  for (unsigned i = 0; i < memory->cpu_count; i++)
+    forget_blocks(memory->cpus[i]);
+  memset(memory->code, 0, memory->size / PAGE_SIZE * sizeof(*memory->code));
   block_flush_fetches(cpu);
 }
 

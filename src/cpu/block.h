@@ -63,10 +63,10 @@ static inline bool block_is_at(const struct cpu *cpu, const struct block *block,
          block->code_limit == cpu->code_limit;
 }
 
-/* Physical [address, address + size) within a page was or will be written. */
+/* Physical [address, address + size) within a page was or will be written: every processor forgets what it decoded. */
 void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size);
 
-/* Forget every block; only between blocks. */
+/* Forget every block, of all that share the memory; only between blocks. */
 void block_flush(struct cpu *cpu);
 
 /* Forget only where fetches go. */

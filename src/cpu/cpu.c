@@ -108,9 +108,28 @@ static int allocate(struct cpu *cpu, struct memory *memory)
   return r;
 }
 
+/* Its number is its place. */
+static void join_memory(struct cpu *cpu, struct memory *memory)
+{
+  cpu->number = memory->cpu_count;
+  memory->cpus[memory->cpu_count++] = cpu;
+}
+
+static void leave_memory(struct cpu *cpu)
+{
+  struct memory *memory = cpu->memory;
+  unsigned kept = 0;
+  for (unsigned i = 0; i < memory->cpu_count; i++)
+    if (memory->cpus[i] != cpu)
+      memory->cpus[kept++] = memory->cpus[i];
+  memory->cpu_count = kept;
+}
+
 int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_bus *bus, uint32_t recorder_options,
             struct cpu **ret_cpu)
 {
+  if (memory->cpu_count == MEMORY_CPUS)
+    return -E2BIG;
   struct cpu *cpu = aligned_alloc(64, (sizeof(*cpu) + 63) & ~(size_t)63);
   if (!cpu)
     return -ENOMEM;
@@ -136,6 +155,7 @@ int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_
     return error;
   }
   cpu->features = system_features(model);
+  join_memory(cpu, memory);
   predictor_init(&cpu->predictor, PREDICTOR_2BIT);
   cpu_reset(cpu, false);
   *ret_cpu = cpu;
@@ -146,6 +166,7 @@ void cpu_free(struct cpu *cpu)
 {
   if (!cpu)
     return;
+  leave_memory(cpu);
   block_cache_free(cpu->blocks);
   free(cpu->points);
   for (unsigned i = 0; i < 3; i++)
@@ -160,10 +181,11 @@ void cpu_reset(struct cpu *cpu, bool is_warm)
   else
     lb_recorder_reset_cold(&cpu->recorder);
   system_reset_registers(cpu, is_warm);
-  cpu->activity = CPU_RUNNING;
+  cpu->activity = cpu->number ? CPU_WAIT_SIPI : CPU_RUNNING;
   cpu->signals = cpu->lines = cpu->shadow = 0;
   cpu->is_nmi_blocked = cpu->is_in_smm = cpu->is_smi_blocked = cpu->is_spinning = false;
   cpu->debug_due = 0;
+  cpu->startup = 0;
   cpu->reason[0] = '\0';
   cpu_changed(cpu);
 }

@@ -264,7 +264,7 @@ struct cpu {
   uint64_t star, lstar, cstar, fmask, kernel_gs_base, tsc_aux, tsc_offset, pat;
   uint64_t sysenter_cs, sysenter_esp, sysenter_eip;
   uint64_t mtrr[2 * 16 + 11 + 2]; /* msr.c's own */
-  uint64_t monitor_address;       /* line of 64 bytes; bit 0: armed */
+  uint64_t monitor_address;       /* line of 64 bytes; bits: idle.c */
   uint64_t monitor_sum;           /* of what the line held */
   uint64_t tsc_adjust, misc_enable, hwcr, syscfg, random;
   struct {
@@ -277,12 +277,14 @@ struct cpu {
   uint8_t activity; /* enum cpu_activity */
   uint8_t lines;    /* 1 << enum cpu_line */
   uint8_t signals;  /* enum cpu_signal bits that wait */
+  uint16_t startup; /* vector of a SIPI that came while INIT waited, | 0x100; or 0 */
   uint8_t shadow;   /* SHADOW_ bits: the next instruction is protected from interrupts */
   bool is_nmi_blocked, is_in_smm, is_smi_blocked;
   bool is_spinning; /* the last instruction jumped to itself */
   bool had_tf;      /* TF was 1 when the instruction began */
   bool was_event;   /* the instruction ended in an interrupt handler: no single-step trap */
   bool is_kicked;
+  bool has_paused;     /* PAUSE: others may run, where there are any */
   bool is_alone;       /* the next instruction is a block of its own: fault_unless_alone */
   uint32_t debug_due;  /* bits of DR6 for a #DB after this instruction */
   uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register; DR_ACCESS_POINTS: data points */
@@ -309,6 +311,7 @@ struct cpu {
   } fault;
   jmp_buf door;
 
+  unsigned number; /* among those that share the memory; its first APIC ID; 0 is the bootstrap processor */
   const struct lb_cpu *model;
   uint64_t features; /* 1 << enum cpu_feature */
   struct lb_recorder recorder;
@@ -342,6 +345,8 @@ struct cpu {
 /* What decides whether an instruction may be protected from interrupts. */
 enum { SHADOW_STI = 1, SHADOW_MOV_SS = 2 };
 
+#define STARTUP_WAITS 0x100u /* in `startup` */
+
 /* What cpu_run returns. */
 enum cpu_stop {
   CPU_STOP_BUDGET,        /* so many instructions were executed, or cpu_kick was called */
@@ -352,8 +357,9 @@ enum cpu_stop {
   CPU_STOP_POINT,         /* a debugger wanted it: `hit` says why */
 };
 
-/* Makes a processor of the catalogue, reset. `memory` and the bus' data must live as long. Returns 0, -ENOMEM, or
- * LB_E_NO_UNIT when the CPU has no recording unit. */
+/* Makes a processor of the catalogue, reset. `memory` and the bus' data must live as long. Several may share a memory,
+ * if they run in turn: the first is the bootstrap processor, the others wait for a startup IPI after a reset. Returns
+ * 0, -ENOMEM, -E2BIG for more than MEMORY_CPUS of them, or LB_E_NO_UNIT when the CPU has no recording unit. */
 int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_bus *bus, uint32_t recorder_options,
             struct cpu **ret_cpu);
 void cpu_free(struct cpu *cpu);
@@ -396,8 +402,12 @@ void cpu_start(struct cpu *cpu, uint8_t vector); /* SIPI */
 uint64_t cpu_cycles(const struct cpu *cpu);
 uint64_t cpu_retired(const struct cpu *cpu);
 void cpu_idle(struct cpu *cpu, uint64_t cycles);
+/* Others ran up to this time: it stood still, and neither counters nor the clock of records went on. */
+void cpu_stand(struct cpu *cpu, uint64_t until);
+/* If MWAIT waits and its line was written by somebody, or a masked interrupt ends it: it runs on. */
+void cpu_look_at_monitor(struct cpu *cpu);
 
-/* True when an interrupt could wake it: IF, or a line that cannot be masked. */
+/* True when an interrupt could wake it: IF, or a line that cannot be masked, or an MWAIT that looks at no mask. */
 bool cpu_is_interruptible(const struct cpu *cpu);
 
 /* Everything follows from the registers that were changed from outside (a loader, a debugger): call it after that. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CPUID as the part that stands for a CPU of the catalogue (generation.def) answers, limited to what is here: features
- * of feature.def, one processor, caches and frequencies of a model, and what the catalogue says of the recording unit.
- * SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
+ * of feature.def, cores of one thread in one package, caches and frequencies of a model, and what the catalogue says of
+ * the recording unit. SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
  */
 #include "cpu/control.h"
 #include "cpu/generation.h"
@@ -66,6 +66,28 @@ static void brand_give(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
     r[i] = four_bytes(brand + 16 * (leaf - LEAF_BRAND) + 4 * i);
 }
 
+/* ---- how many ---- */
+
+static unsigned processors(const struct cpu *cpu)
+{
+  return cpu->memory->cpu_count;
+}
+
+/* Bits of an APIC ID that tell them apart. */
+static unsigned id_bits(const struct cpu *cpu)
+{
+  unsigned bits = 0;
+  while (1u << bits < processors(cpu))
+    bits++;
+  return bits;
+}
+
+/* IDs that the package has room for. */
+static unsigned ids(const struct cpu *cpu)
+{
+  return 1u << id_bits(cpu);
+}
+
 /* ---- features ---- */
 
 /* Only leaves with subleaves look at ECX: SDM vol. 2, CPUID. */
@@ -95,7 +117,12 @@ static void leaf_1(const struct cpu *cpu, uint32_t r[4])
   uint64_t apic_base = 0;
   bool is_intel = cpu->model->vendor == LB_VENDOR_INTEL;
   r[EAX] = signature(cpu);
-  r[EBX] = system_has(cpu, FEATURE_CLFSH) ? 8u << 8 : 0; /* CLFLUSH: lines of 64 bytes; APIC number 0 */
+  r[EBX] = system_has(cpu, FEATURE_CLFSH) ? 8u << 8 : 0; /* CLFLUSH: lines of 64 bytes */
+  r[EBX] |= cpu->number << 24;
+  if (processors(cpu) > 1) { /* HTT: 23:16 is how many IDs */
+    r[EBX] |= ids(cpu) << 16;
+    r[EDX] |= UINT32_C(1) << 28;
+  }
   r[ECX] |= cpu->cr4 & CR4_OSXSAVE ? UINT32_C(1) << 27 : 0;
   cpu->bus.apic_read(cpu->bus.data, 0x1B, &apic_base);
   clear_bit(&r[EDX], 9, !(apic_base >> 11 & 1));
@@ -125,6 +152,7 @@ static void leaf_80000001(const struct cpu *cpu, uint32_t r[4])
   r[EAX] = signature(cpu);
   r[EDX] |= first[EDX] & 0x0183F3FF;
   r[ECX] |= cpu->model->pmu->counters == 6 ? UINT32_C(1) << 23 : 0;
+  r[ECX] |= processors(cpu) > 1 ? UINT32_C(1) << 1 : 0; /* cores, not threads */
 }
 
 /* ---- caches ---- */
@@ -152,7 +180,7 @@ static void leaf_2(const struct cpu *cpu, uint32_t r[4])
       memcpy(r, old[i].r, sizeof(old[i].r));
 }
 
-/* L1 data, L1 code, L2, and from Nehalem on L3: lines of 64 bytes, one thread. */
+/* L1 data, L1 code, L2, and from Nehalem on L3, which all cores share: lines of 64 bytes. */
 static void leaf_4(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 {
   static const struct {
@@ -163,6 +191,7 @@ static void leaf_4(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
   if (is_amd(cpu) || subleaf >= (has_l3 ? 4u : 3u))
     return;
   r[EAX] = caches[subleaf].type | (uint32_t)caches[subleaf].level << 5 | 1u << 8;
+  r[EAX] |= (ids(cpu) - 1) << 26 | (caches[subleaf].level == 3 ? ids(cpu) - 1 : 0) << 14;
   r[EBX] = (caches[subleaf].ways - 1u) << 22 | 63;
   r[ECX] = caches[subleaf].sets - 1;
 }
@@ -200,11 +229,13 @@ static void leaf_6(const struct cpu *cpu, uint32_t r[4])
   r[EAX] = has_arat ? 1u << 2 : 0;
 }
 
-/* One thread in one core: level 0 is SMT, level 1 the core, then there is none. */
-static void leaf_b(uint32_t subleaf, uint32_t r[4])
+/* One thread in a core: level 0 is SMT, level 1 the core, then there is none. */
+static void leaf_b(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 {
-  r[EBX] = subleaf < 2 ? 1 : 0;
+  r[EAX] = subleaf == 1 ? id_bits(cpu) : 0;
+  r[EBX] = subleaf == 0 ? 1 : subleaf == 1 ? processors(cpu) : 0;
   r[ECX] = (subleaf & 0xFF) | (subleaf < 2 ? (subleaf + 1) << 8 : 0);
+  r[EDX] = cpu->number;
 }
 
 #define XSAVE_LEGACY 576u /* with the header */
@@ -250,6 +281,16 @@ static void leaf_80000007(const struct cpu *cpu, uint32_t r[4])
 static void leaf_80000008(const struct cpu *cpu, uint32_t r[4])
 {
   r[EAX] = SYSTEM_PHYSICAL_BITS | (system_has(cpu, FEATURE_LM) ? 48u : 32u) << 8;
+  if (is_amd(cpu))
+    r[ECX] = (processors(cpu) - 1) | id_bits(cpu) << 12;
+}
+
+/* AMD, where the leaf exists: APIC ID, core, node 0 of 1. */
+static void leaf_8000001e(const struct cpu *cpu, uint32_t r[4])
+{
+  if (!is_amd(cpu) || processors(cpu) == 1)
+    return;
+  r[EAX] = r[EBX] = cpu->number;
 }
 
 /* ---- all together ---- */
@@ -281,7 +322,7 @@ static void leaf_basic(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, u
     break;
   case 0xB:
     if (!is_amd(cpu))
-      leaf_b(subleaf, r);
+      leaf_b(cpu, subleaf, r);
     break;
   case 0xD:
     leaf_d(cpu, subleaf, r);
@@ -324,6 +365,9 @@ static void leaf_extended(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
     break;
   case 0x80000008:
     leaf_80000008(cpu, r);
+    break;
+  case 0x8000001E:
+    leaf_8000001e(cpu, r);
     break;
   default:
     break;

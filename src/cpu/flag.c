@@ -5,6 +5,7 @@
  */
 #include "cpu/fault.h"
 #include "cpu/operand.h"
+#include "cpu/system.h"
 #include "cpu/variant.h"
 
 const struct insn *flag_clc(struct cpu *cpu, const struct insn *insn)
@@ -66,6 +67,16 @@ const struct insn *flag_nop(struct cpu *cpu, const struct insn *insn)
 {
   (void)cpu;
   return insn_next(cpu, insn);
+}
+
+/* Whoever waits in a loop lets others run, if there are any. */
+const struct insn *flag_pause(struct cpu *cpu, const struct insn *insn)
+{
+  if (system_is_alone(cpu))
+    return insn_next(cpu, insn);
+  cpu->has_paused = true;
+  cpu_kick(cpu);
+  return insn_leave(cpu, insn);
 }
 
 /* CLFLUSH and its kin: no cache is modelled, but the address is checked as that of a load. */

@@ -60,7 +60,10 @@ const struct insn *control_hlt(struct cpu *cpu, const struct insn *insn)
 }
 
 #define MONITOR_LINE UINT64_C(64)
-#define MONITOR_ARMED UINT64_C(1)
+#define MONITOR_ARMED UINT64_C(1)   /* by MONITOR */
+#define MONITOR_WAITING UINT64_C(2) /* MWAIT waits */
+#define MONITOR_MASKED UINT64_C(4)  /* an interrupt ends it although it is masked */
+#define MONITOR_BITS UINT64_C(7)
 
 /* What stands in the line, in short: MWAIT compares, and so notices a store that came in between. */
 static uint64_t line_sum(struct cpu *cpu, uint64_t line)
@@ -103,21 +106,46 @@ static bool is_deep(uint32_t hint)
 }
 
 /* A wait without a monitor that is armed, or for a line that was written meanwhile, is none. ECX bit 0 lets interrupts
- * end it that are masked: since such a one would not wake a processor that is halted here, MWAIT then goes on at once,
- * as it may at any time (SDM vol. 3, 8.10.4: software looks again why it waits). */
+ * end it that are masked: a processor that is alone then goes on at once, as MWAIT may at any time (SDM vol. 3, 8.10.4:
+ * software looks again why it waits); where there are others, which it would keep from running, it waits. */
 const struct insn *control_mwait(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t extensions = (uint32_t)cpu->r[RCX];
   check_monitor(cpu);
   if (extensions & ~1u)
     fault_gp(cpu, 0);
-  uint64_t line = cpu->monitor_address & ~MONITOR_ARMED;
+  uint64_t line = cpu->monitor_address & ~MONITOR_BITS;
   bool is_armed = (cpu->monitor_address & MONITOR_ARMED) && cpu->monitor_sum == line_sum(cpu, line);
-  bool is_awake = (extensions & 1) && ((cpu->lines & 1u << CPU_LINE_INTR) || !(cpu->eflags & FLAG_IF));
+  bool is_masked = (extensions & 1) && !(cpu->eflags & FLAG_IF);
+  bool is_awake = (extensions & 1) && ((cpu->lines & 1u << CPU_LINE_INTR) || (is_masked && system_is_alone(cpu)));
   cpu->monitor_address = 0;
   if (is_armed && !is_awake)
     cpu->activity = CPU_HALTED;
+  if (is_armed && !is_awake && !system_is_alone(cpu))
+    cpu->monitor_address = line | MONITOR_WAITING | (is_masked ? MONITOR_MASKED : 0);
   if (is_armed && is_deep((uint32_t)cpu->r[RAX]))
     lb_recorder_deep_sleep(&cpu->recorder);
   return insn_leave(cpu, insn);
+}
+
+void system_end_mwait(struct cpu *cpu)
+{
+  if (cpu->monitor_address & MONITOR_WAITING)
+    cpu->monitor_address = 0;
+}
+
+bool system_waits_masked(const struct cpu *cpu)
+{
+  return cpu->activity == CPU_HALTED && (cpu->monitor_address & MONITOR_MASKED);
+}
+
+void cpu_look_at_monitor(struct cpu *cpu)
+{
+  if (cpu->activity != CPU_HALTED || !(cpu->monitor_address & MONITOR_WAITING))
+    return;
+  bool is_interrupted = system_waits_masked(cpu) && (cpu->lines & 1u << CPU_LINE_INTR);
+  if (!is_interrupted && cpu->monitor_sum == line_sum(cpu, cpu->monitor_address & ~MONITOR_BITS))
+    return;
+  cpu->monitor_address = 0;
+  cpu->activity = CPU_RUNNING;
 }

@@ -15,13 +15,19 @@
 #define MEMORY_HOLE UINT64_C(0xC0000000) /* RAM beyond goes above 4 GiB */
 #define MEMORY_HIGH UINT64_C(0x100000000)
 
+#define MEMORY_CPUS 8u /* processors that share it, at most */
+
+struct cpu;
+
 struct memory {
-  uint8_t *ram;       /* `size` bytes, then nothing */
-  uint64_t size;      /* in all */
-  uint64_t low;       /* of these below MEMORY_HOLE; the rest starts at MEMORY_HIGH */
-  uint64_t rom_start; /* physical [rom_start, 0x100000) cannot be written by the guest */
-  uint64_t a20_mask;  /* all ones, or without bit 20 */
-  uint64_t *code;     /* per page of RAM: a bit per line of 64 bytes that holds decoded code */
+  uint8_t *ram;                  /* `size` bytes, then nothing */
+  uint64_t size;                 /* in all */
+  uint64_t low;                  /* of these below MEMORY_HOLE; the rest starts at MEMORY_HIGH */
+  uint64_t rom_start;            /* physical [rom_start, 0x100000) cannot be written by the guest */
+  uint64_t a20_mask;             /* all ones, or without bit 20 */
+  uint64_t *code;                /* per page of RAM: a bit per line of 64 bytes that holds decoded code */
+  struct cpu *cpus[MEMORY_CPUS]; /* whoever has decoded code and cached translations of it: cpu_new adds itself */
+  unsigned cpu_count;
 };
 
 /* Gets zeroed RAM of `size` bytes, a multiple of 4096, at least 1 MiB. Returns 0 or -ENOMEM. */

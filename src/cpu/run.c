@@ -77,6 +77,15 @@ void cpu_idle(struct cpu *cpu, uint64_t cycles)
     cpu->reported += cycles;
 }
 
+void cpu_stand(struct cpu *cpu, uint64_t until)
+{
+  uint64_t now = cpu_cycles(cpu);
+  if (until <= now)
+    return;
+  cpu->extra_cycles += until - now;
+  cpu->reported += until - now;
+}
+
 /* Takes the budget away, so that the run loop looks at the world after this instruction; prepare gives it back. */
 static void interrupt_blocks(struct cpu *cpu)
 {
@@ -121,9 +130,12 @@ void cpu_signal(struct cpu *cpu, enum cpu_signal signal)
   interrupt_blocks(cpu);
 }
 
+/* An INIT that it has not yet seen comes first. */
 void cpu_start(struct cpu *cpu, uint8_t vector)
 {
-  if (cpu->activity != CPU_WAIT_SIPI)
+  if (cpu->signals & CPU_INIT)
+    cpu->startup = STARTUP_WAITS | vector;
+  if (cpu->activity != CPU_WAIT_SIPI || (cpu->signals & CPU_INIT))
     return;
   segment_load_real(cpu, CS, (uint16_t)(vector << 8));
   segment_update(cpu);
@@ -133,7 +145,7 @@ void cpu_start(struct cpu *cpu, uint8_t vector)
 
 bool cpu_is_interruptible(const struct cpu *cpu)
 {
-  return (cpu->eflags & FLAG_IF) || cpu->signals;
+  return (cpu->eflags & FLAG_IF) || cpu->signals || system_waits_masked(cpu);
 }
 
 /* ---- between instructions ---- */
@@ -144,6 +156,7 @@ static void wake(struct cpu *cpu)
   pass_cycle(cpu);
   cpu->activity = CPU_RUNNING;
   cpu->is_spinning = false;
+  system_end_mwait(cpu);
   point_step(cpu);
 }
 
@@ -161,6 +174,9 @@ static bool take_signals(struct cpu *cpu, uint8_t shadow)
     cpu->signals &= (uint8_t)~CPU_INIT;
     wake(cpu);
     system_init_signal(cpu);
+    if (cpu->startup)
+      cpu_start(cpu, (uint8_t)cpu->startup);
+    cpu->startup = 0;
     return true;
   }
   if (cpu->activity == CPU_WAIT_SIPI)

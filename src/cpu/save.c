@@ -78,6 +78,7 @@ static void events_archive(struct archive *archive, struct cpu *cpu)
   archive_most(archive, &cpu->activity, CPU_WAIT_SIPI);
   archive_most(archive, &cpu->lines, 1u << CPU_LINE_INTR);
   archive_most(archive, &cpu->signals, CPU_NMI | CPU_SMI | CPU_INIT);
+  archive_most(archive, &cpu->startup, STARTUP_WAITS | 0xFF);
   archive_most(archive, &cpu->shadow, SHADOW_STI | SHADOW_MOV_SS);
   for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
     archive_flag(archive, flags[i]);

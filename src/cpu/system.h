@@ -67,6 +67,16 @@ void system_enter_smm(struct cpu *cpu);
 
 /* INIT, and power-on values of registers. */
 void system_init_signal(struct cpu *cpu);
+
+/* No other processor shares its memory. */
+static inline bool system_is_alone(const struct cpu *cpu)
+{
+  return cpu->memory->cpu_count == 1;
+}
+
+/* MWAIT waits so that an interrupt ends it, too, that is masked; it waits no more. */
+bool system_waits_masked(const struct cpu *cpu);
+void system_end_mwait(struct cpu *cpu);
 void system_reset_registers(struct cpu *cpu, bool is_warm);
 
 /* I/O permission: CPL, IOPL, TSS bitmap. Raises #GP(0). */
