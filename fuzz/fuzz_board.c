@@ -62,30 +62,35 @@ static uint64_t host_now(void *data)
   return ((struct guest *)data)->now;
 }
 
-static void host_intr(void *data, bool is_high)
+static void host_intr(void *data, unsigned cpu, bool is_high)
 {
   struct guest *guest = data;
+  check(cpu == 0, "there is one processor");
   check(guest->intr != is_high, "INTR changes when it is told");
   guest->intr = is_high;
 }
 
-static void host_nmi(void *data)
+static void host_nmi(void *data, unsigned cpu)
 {
+  (void)cpu;
   tell(data, 1);
 }
 
-static void host_smi(void *data)
+static void host_smi(void *data, unsigned cpu)
 {
+  (void)cpu;
   tell(data, 2);
 }
 
-static void host_init(void *data)
+static void host_init(void *data, unsigned cpu)
 {
+  (void)cpu;
   tell(data, 3);
 }
 
-static void host_startup(void *data, uint8_t vector)
+static void host_startup(void *data, unsigned cpu, uint8_t vector)
 {
+  (void)cpu;
   tell(data, 0x400u + vector);
 }
 
@@ -119,8 +124,9 @@ static void host_power_off(void *data)
   tell(data, 9);
 }
 
-static void host_pmi_delivered(void *data)
+static void host_pmi_delivered(void *data, unsigned cpu)
 {
+  (void)cpu;
   tell(data, 8);
 }
 

@@ -56,7 +56,8 @@ static const uint8_t sector[512] = {0xFB, 0x31, 0xC0, 0xCD, 0x16,         0xB4, 
 
 static struct bytes base_make(const char *cpu, const struct machine_image *kernel, uint64_t instructions)
 {
-  struct machine_config config = {.ram = 2 << 20, .predictor = PREDICTOR_2BIT, .has_test_device = !kernel};
+  struct machine_config config = {
+    .cpus = kernel ? 1 : 2, .ram = 2 << 20, .predictor = PREDICTOR_2BIT, .has_test_device = !kernel};
   struct machine_limit limit = {.instructions = instructions};
   struct bytes file = {0};
   struct machine *machine;

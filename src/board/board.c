@@ -27,9 +27,9 @@ static const struct {
 
 /* ---- settling ---- */
 
-static bool board_wants_intr(struct board *board)
+static bool board_wants_intr(struct board *board, const struct lapic *lapic)
 {
-  return lapic_request(board) >= 0 || (pic_output(&board->pic) && lapic_passes_extint(board));
+  return lapic_request(board, lapic) >= 0 || (pic_output(&board->pic) && lapic_passes_extint(board, lapic));
 }
 
 static uint64_t board_earliest(const struct board *board)
@@ -42,17 +42,19 @@ static uint64_t board_earliest(const struct board *board)
 
 void board_settle_intr(struct board *board)
 {
-  bool intr = board_wants_intr(board);
-  if (intr == board->intr)
-    return;
-  board->intr = intr;
-  board->host.intr(board->host.data, intr);
+  for (unsigned i = 0; i < board->config.cpus; i++) {
+    bool intr = board_wants_intr(board, &board->lapics[i]);
+    if (intr == (board->intr >> i & 1))
+      continue;
+    board->intr ^= (uint8_t)(1u << i);
+    board->host.intr(board->host.data, i, intr);
+  }
 }
 
 void board_settle(struct board *board)
 {
   uint64_t before = board->deadline;
-  lapic_set_pin(board, 0, pic_output(&board->pic));
+  lapic_set_pic(board);
   board->is_touched = false;
   board->deadline = board_earliest(board);
   board_settle_intr(board);
@@ -62,17 +64,23 @@ void board_settle(struct board *board)
 
 uint8_t board_acknowledge(struct board *board)
 {
-  int vector = lapic_request(board);
+  struct lapic *lapic = board->asking;
+  int vector = lapic_request(board, lapic);
   uint8_t taken;
   if (vector >= 0)
-    taken = lapic_take(board, (uint8_t)vector);
-  else if (lapic_passes_extint(board))
+    taken = lapic_take(lapic, (uint8_t)vector);
+  else if (lapic_passes_extint(board, lapic))
     taken = pic_acknowledge(&board->pic);
   else
-    taken = (uint8_t)board->lapic.svr; /* the request has gone: the spurious vector */
-  lapic_set_pin(board, 0, pic_output(&board->pic));
+    taken = (uint8_t)lapic->svr; /* the request has gone: the spurious vector */
+  lapic_set_pic(board);
   board_settle_intr(board);
   return taken;
+}
+
+void board_select(struct board *board, unsigned cpu)
+{
+  board->asking = &board->lapics[cpu < board->config.cpus ? cpu : 0];
 }
 
 /* ---- time ---- */
@@ -111,7 +119,7 @@ bool board_owns(const struct board *board, uint64_t address)
   uint64_t page = PAGE_OF(address);
   if (page == PAGE_OF(HPET_BASE) || testdevice_owns(board, address))
     return true;
-  return board->config.has_apic && (page == PAGE_OF(IOAPIC_BASE) || lapic_owns(board, address));
+  return board->config.has_apic && (page == PAGE_OF(IOAPIC_BASE) || lapic_owns(board, board->asking, address));
 }
 
 uint64_t board_read(struct board *board, uint64_t address, unsigned size)
@@ -119,8 +127,8 @@ uint64_t board_read(struct board *board, uint64_t address, unsigned size)
   uint64_t value = UINT64_MAX;
   if (!board_owns(board, address))
     return value >> (64 - 8 * size);
-  if (lapic_owns(board, address))
-    value = lapic_read_memory(board, address, size);
+  if (lapic_owns(board, board->asking, address))
+    value = lapic_read_memory(board, board->asking, address, size);
   else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
     value = ioapic_read_memory(board, address, size);
   else if (testdevice_owns(board, address))
@@ -137,8 +145,8 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
   if (!board_owns(board, address))
     return;
   board_catch_up(board);
-  if (lapic_owns(board, address))
-    lapic_write_memory(board, address, size, value);
+  if (lapic_owns(board, board->asking, address))
+    lapic_write_memory(board, board->asking, address, size, value);
   else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
     ioapic_write_memory(board, address, size, value);
   else if (testdevice_owns(board, address))
@@ -156,7 +164,8 @@ static void board_reset_devices(struct board *board)
   board->lines = 0;
   pic_reset(&board->pic);
   ioapic_reset(board);
-  lapic_reset(board, true);
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    lapic_reset(board, &board->lapics[i], true);
   hpet_reset(board);
   pit_reset(board);
   rtc_reset(board);
@@ -177,6 +186,9 @@ int board_new(const struct board_config *config, const struct board_host *host, 
     return -ENOMEM;
   board->config = *config;
   board->host = *host;
+  board->asking = board->lapics;
+  if (board->config.cpus == 0 || board->config.cpus > BOARD_CPUS)
+    board->config.cpus = 1;
   if (board->config.tsc_per_second == 0 || board->config.tsc_per_second > CLOCK_HERTZ_MAX)
     board->config.tsc_per_second = CLOCK_SECOND;
   if (testdevice_init(board) < 0) {

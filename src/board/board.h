@@ -16,24 +16,26 @@
 
 struct board;
 
+#define BOARD_CPUS 8u
+
 /* What the board drives. Callbacks must not be NULL. */
 struct board_host {
   void *data; /* handed to every callback */
   uint64_t (*now)(void *data);
-  void (*intr)(void *data, bool is_high); /* INTR: called when it changes */
-  void (*nmi)(void *data);
-  void (*smi)(void *data);
-  void (*init)(void *data);                    /* INIT */
-  void (*startup)(void *data, uint8_t vector); /* SIPI */
+  void (*intr)(void *data, unsigned cpu, bool is_high); /* INTR of a processor: called when it changes */
+  void (*nmi)(void *data, unsigned cpu);
+  void (*smi)(void *data, unsigned cpu);
+  void (*init)(void *data, unsigned cpu);                    /* INIT */
+  void (*startup)(void *data, unsigned cpu, uint8_t vector); /* SIPI */
   void (*a20)(void *data, bool is_open);
-  void (*reset)(void *data);                /* port 0xCF9, 8042, port 0x92 */
-  void (*replan)(void *data);               /* board_deadline has changed */
-  void (*serial)(void *data, uint8_t byte); /* COM1 sends */
-  void (*debug)(void *data, uint8_t byte);  /* port 0xE9 */
-  void (*post)(void *data, uint8_t code);   /* port 0x80 */
-  void (*exit)(void *data, uint32_t value); /* port 0xF4 */
-  void (*power_off)(void *data);            /* ACPI's S5 */
-  void (*pmi_delivered)(void *data);        /* the LVT entry took, or dropped, a performance interrupt */
+  void (*reset)(void *data);                       /* port 0xCF9, 8042, port 0x92 */
+  void (*replan)(void *data);                      /* board_deadline has changed */
+  void (*serial)(void *data, uint8_t byte);        /* COM1 sends */
+  void (*debug)(void *data, uint8_t byte);         /* port 0xE9 */
+  void (*post)(void *data, uint8_t code);          /* port 0x80 */
+  void (*exit)(void *data, uint32_t value);        /* port 0xF4 */
+  void (*power_off)(void *data);                   /* ACPI's S5 */
+  void (*pmi_delivered)(void *data, unsigned cpu); /* the LVT entry took, or dropped, a performance interrupt */
 };
 
 /* A disk image, in memory. Writes change the memory only. */
@@ -44,6 +46,7 @@ struct board_disk {
 };
 
 struct board_config {
+  unsigned cpus;         /* processors: 1 to BOARD_CPUS, anything else is 1 */
   uint64_t ram;          /* bytes, for CMOS */
   int64_t wall_clock;    /* seconds since 1970 that the RTC shows at power-on */
   struct board_disk hda; /* bytes NULL: none */
@@ -68,7 +71,10 @@ void board_reset(struct board *board);
  * else. Returns 0, LB_E_TRUNCATED or LB_E_DAMAGED: the board may then only be freed. */
 size_t board_save(struct board *board, void *bytes, size_t size);
 int board_load(struct board *board, const void *bytes, size_t size);
-bool board_intr(const struct board *board); /* INTR as the host was told */
+bool board_intr(const struct board *board, unsigned cpu); /* INTR as the host was told */
+
+/* Which processor makes the calls that follow: its local APIC is meant. At first it is 0, the bootstrap processor. */
+void board_select(struct board *board, unsigned cpu);
 
 /* Ports of 1, 2 or 4 bytes. Nobody there: all ones. */
 uint32_t board_in(struct board *board, uint16_t port, unsigned size);

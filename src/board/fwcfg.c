@@ -33,7 +33,7 @@ static uint64_t item_value(const struct board *board, unsigned *ret_size)
   case ITEM_CPUS:
   case ITEM_CPUS_MAX:
     *ret_size = 2;
-    return 1;
+    return board->config.cpus;
   case ITEM_FILES:
     *ret_size = 4;
     return 0;

@@ -20,12 +20,16 @@ enum {
 
 /* ---- delivery ---- */
 
-static bool is_for_processor(const struct board *board, uint64_t entry)
+/* 0xFF is everybody, whatever the mode. */
+static uint32_t entry_destination(uint64_t entry)
 {
   uint32_t destination = (uint32_t)(entry >> 56);
-  if (destination == 0xFF && (board->lapic.base & APIC_BASE_X2APIC))
-    destination = UINT32_MAX; /* everybody, in the width of that mode */
-  return lapic_is_destination(board, destination, entry & ENTRY_LOGICAL);
+  return destination == 0xFF ? UINT32_MAX : destination;
+}
+
+static uint32_t entry_set(const struct board *board, uint64_t entry)
+{
+  return lapic_destinations(board, entry_destination(entry), entry & ENTRY_LOGICAL);
 }
 
 /* SMI, NMI, INIT and ExtINT are always edges. */
@@ -37,9 +41,10 @@ static bool is_level(uint64_t entry)
 static void ioapic_deliver(struct board *board, unsigned pin)
 {
   uint64_t *entry = &board->ioapic.entry[pin];
-  if ((*entry & ENTRY_MASKED) || APIC_MODE(*entry) == MODE_STARTUP || !is_for_processor(board, *entry))
+  if ((*entry & ENTRY_MASKED) || APIC_MODE(*entry) == MODE_STARTUP)
     return;
-  if (lapic_accept(board, APIC_MODE(*entry), (uint8_t)*entry, is_level(*entry)) && is_level(*entry))
+  uint32_t set = entry_set(board, *entry);
+  if (lapic_deliver(board, set, APIC_MODE(*entry), (uint8_t)*entry, is_level(*entry)) && is_level(*entry))
     *entry |= ENTRY_REMOTE_IRR;
 }
 
@@ -84,15 +89,22 @@ bool ioapic_reaches(const struct board *board, unsigned pin)
 {
   uint64_t entry = board->ioapic.entry[pin];
   bool is_fixed = APIC_MODE(entry) <= MODE_LOWEST;
-  if ((entry & ENTRY_MASKED) || !lapic_is_on(board) || !is_for_processor(board, entry))
+  if (entry & ENTRY_MASKED)
     return false;
-  return !is_fixed || board_apic_is_enabled(board);
+  uint32_t set = entry_set(board, entry);
+  for (unsigned i = 0; i < board->config.cpus; i++) {
+    const struct lapic *lapic = &board->lapics[i];
+    if ((set >> i & 1) && (is_fixed ? lapic_is_enabled(board, lapic) : lapic_is_on(board, lapic)))
+      return true;
+  }
+  return false;
 }
 
-bool ioapic_passes_extint(const struct board *board)
+bool ioapic_passes_extint(const struct board *board, const struct lapic *lapic)
 {
   uint64_t entry = board->ioapic.entry[0];
-  return !(entry & ENTRY_MASKED) && APIC_MODE(entry) == MODE_EXTINT && is_for_processor(board, entry);
+  return !(entry & ENTRY_MASKED) && APIC_MODE(entry) == MODE_EXTINT &&
+         lapic_is_destination(lapic, entry_destination(entry), entry & ENTRY_LOGICAL);
 }
 
 /* ---- registers ---- */
@@ -156,7 +168,7 @@ void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, u
 
 void ioapic_reset(struct board *board)
 {
-  board->ioapic = (struct ioapic){.id = 1};
+  board->ioapic = (struct ioapic){.id = (uint8_t)board->config.cpus};
   for (unsigned i = 0; i < IOAPIC_PINS; i++)
     board->ioapic.entry[i] = ENTRY_MASKED;
 }

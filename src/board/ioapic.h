@@ -12,6 +12,7 @@
 #define IOAPIC_PINS 24u
 
 struct board;
+struct lapic;
 
 struct ioapic {
   uint8_t index, id;
@@ -26,8 +27,8 @@ void ioapic_eoi(struct board *board, uint8_t vector);
 /* Level-triggered pins whose interrupt was refused are offered again. */
 void ioapic_retry(struct board *board);
 bool ioapic_reaches(const struct board *board, unsigned pin);
-/* Is pin 0 set up to pass the 8259A's INT? */
-bool ioapic_passes_extint(const struct board *board);
+/* Is pin 0 set up to pass the 8259A's INT to this processor? */
+bool ioapic_passes_extint(const struct board *board, const struct lapic *lapic);
 uint32_t ioapic_read_memory(struct board *board, uint64_t address, unsigned size);
 void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value);
 

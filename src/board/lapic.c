@@ -21,24 +21,29 @@ static const uint32_t lvt_bits[LVT_ENTRIES] = {
   [LVT_LINT1] = 0x0001A7FF, [LVT_ERROR] = 0x000100FF,   [LVT_CMCI] = 0x000107FF,
 };
 
-bool lapic_is_on(const struct board *board)
+bool lapic_is_on(const struct board *board, const struct lapic *lapic)
 {
-  return board->config.has_apic && (board->lapic.base & APIC_BASE_ENABLED);
+  return board->config.has_apic && (lapic->base & APIC_BASE_ENABLED);
 }
 
-static bool lapic_is_x2(const struct board *board)
+static bool lapic_is_x2(const struct lapic *lapic)
 {
-  return board->lapic.base & APIC_BASE_X2APIC;
+  return lapic->base & APIC_BASE_X2APIC;
+}
+
+bool lapic_is_enabled(const struct board *board, const struct lapic *lapic)
+{
+  return lapic_is_on(board, lapic) && (lapic->svr & SVR_ENABLED);
 }
 
 bool board_apic_is_enabled(const struct board *board)
 {
-  return lapic_is_on(board) && (board->lapic.svr & SVR_ENABLED);
+  return lapic_is_enabled(board, board->asking);
 }
 
 uint32_t board_lvt_perf(const struct board *board)
 {
-  return board->lapic.lvt[LVT_PERF];
+  return board->asking->lvt[LVT_PERF];
 }
 
 /* ---- registers ---- */
@@ -63,10 +68,9 @@ static uint32_t lapic_read_bits(const struct lapic *lapic, unsigned number)
   return number < APIC_IRR ? lapic->tmr[number - APIC_TMR] : lapic->irr[number - APIC_IRR];
 }
 
-static uint32_t lapic_read_register(struct board *board, unsigned number)
+static uint32_t lapic_read_register(struct board *board, struct lapic *lapic, unsigned number)
 {
-  const struct lapic *lapic = &board->lapic;
-  bool is_x2 = lapic_is_x2(board);
+  bool is_x2 = lapic_is_x2(lapic);
   if (is_vector_bits(number))
     return lapic_read_bits(lapic, number);
   if (lvt_of_register(number) >= 0)
@@ -96,7 +100,7 @@ static uint32_t lapic_read_register(struct board *board, unsigned number)
   case APIC_INITIAL_COUNT:
     return lapic->timer.initial;
   case APIC_CURRENT_COUNT:
-    return lapic_timer_count(board);
+    return lapic_timer_count(board, lapic);
   case APIC_DIVIDE:
     return lapic->timer.divide;
   default:
@@ -105,9 +109,8 @@ static uint32_t lapic_read_register(struct board *board, unsigned number)
 }
 
 /* While the APIC is disabled by software its entries stay masked (10.4.7.2). */
-static void lapic_write_lvt(struct board *board, enum lvt entry, uint32_t value)
+static void lapic_write_lvt(struct board *board, struct lapic *lapic, enum lvt entry, uint32_t value)
 {
-  struct lapic *lapic = &board->lapic;
   value = (value & lvt_bits[entry]) | (lapic->lvt[entry] & LVT_REMOTE_IRR);
   if (!(lapic->svr & SVR_ENABLED))
     value |= LVT_MASKED;
@@ -116,13 +119,12 @@ static void lapic_write_lvt(struct board *board, enum lvt entry, uint32_t value)
   if (entry == LVT_TIMER && !board->config.has_tsc_deadline)
     value &= ~(UINT32_C(1) << 18);
   if (entry == LVT_TIMER)
-    lapic_timer_change_mode(board, value);
+    lapic_timer_change_mode(lapic, value);
   lapic->lvt[entry] = value;
 }
 
-static void lapic_write_svr(struct board *board, uint32_t value)
+static void lapic_write_svr(struct board *board, struct lapic *lapic, uint32_t value)
 {
-  struct lapic *lapic = &board->lapic;
   lapic->svr = value & 0x3FF;
   if (value & SVR_ENABLED) {
     ioapic_retry(board);
@@ -132,11 +134,10 @@ static void lapic_write_svr(struct board *board, uint32_t value)
     lapic->lvt[i] |= LVT_MASKED;
 }
 
-static void lapic_write_register(struct board *board, unsigned number, uint32_t value)
+static void lapic_write_register(struct board *board, struct lapic *lapic, unsigned number, uint32_t value)
 {
-  struct lapic *lapic = &board->lapic;
   if (lvt_of_register(number) >= 0) {
-    lapic_write_lvt(board, (enum lvt)lvt_of_register(number), value);
+    lapic_write_lvt(board, lapic, (enum lvt)lvt_of_register(number), value);
     return;
   }
   switch (number) {
@@ -147,7 +148,7 @@ static void lapic_write_register(struct board *board, unsigned number, uint32_t 
     lapic->tpr = value & 0xFF;
     break;
   case APIC_EOI:
-    lapic_eoi(board);
+    lapic_eoi(board, lapic);
     break;
   case APIC_LDR:
     lapic->ldr = value & 0xFF000000;
@@ -156,7 +157,7 @@ static void lapic_write_register(struct board *board, unsigned number, uint32_t 
     lapic->dfr = value | 0x0FFFFFFF;
     break;
   case APIC_SVR:
-    lapic_write_svr(board, value);
+    lapic_write_svr(board, lapic, value);
     break;
   case APIC_ESR: /* any write shows what has gone wrong since the last one (10.5.3) */
     lapic->esr = lapic->errors;
@@ -164,19 +165,19 @@ static void lapic_write_register(struct board *board, unsigned number, uint32_t 
     break;
   case APIC_ICR:
     lapic->icr = value & ICR_BITS & ~ICR_PENDING;
-    lapic_send(board, lapic->icr, lapic_is_x2(board) ? lapic->icr_high : lapic->icr_high >> 24);
+    lapic_send(board, lapic, lapic->icr, lapic_is_x2(lapic) ? lapic->icr_high : lapic->icr_high >> 24);
     break;
   case APIC_ICR_HIGH:
     lapic->icr_high = value & 0xFF000000;
     break;
   case APIC_INITIAL_COUNT:
-    lapic_timer_set_initial(board, value);
+    lapic_timer_set_initial(board, lapic, value);
     break;
   case APIC_DIVIDE:
-    lapic_timer_set_divide(board, value & 0x0B);
+    lapic_timer_set_divide(board, lapic, value & 0x0B);
     break;
   case APIC_SELF_IPI:
-    lapic_accept(board, MODE_FIXED, (uint8_t)value, false);
+    lapic_accept(board, lapic, MODE_FIXED, (uint8_t)value, false);
     break;
   default:
     break; /* read-only */
@@ -185,9 +186,8 @@ static void lapic_write_register(struct board *board, unsigned number, uint32_t 
 
 /* ---- xAPIC: the page ---- */
 
-bool lapic_owns(const struct board *board, uint64_t address)
+bool lapic_owns(const struct board *board, const struct lapic *lapic, uint64_t address)
 {
-  const struct lapic *lapic = &board->lapic;
   return board->config.has_apic && (lapic->base & BASE_MODE) == APIC_BASE_ENABLED && address >> 12 == lapic->base >> 12;
 }
 
@@ -201,28 +201,28 @@ static bool is_xapic_register(unsigned number)
 }
 
 /* A register is the first four of 16 bytes; parts of it may be read, the other twelve bytes are nothing. */
-uint32_t lapic_read_memory(struct board *board, uint64_t address, unsigned size)
+uint32_t lapic_read_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size)
 {
   unsigned number = (unsigned)(address >> 4 & 0xFF), offset = (unsigned)(address & 15);
   if (!is_xapic_register(number)) {
-    lapic_error(board, ESR_REGISTER);
+    lapic_error(board, lapic, ESR_REGISTER);
     return 0;
   }
   if (offset + size > 4 && !(offset == 0 && size == 8))
     return 0;
   if (number == APIC_CURRENT_COUNT)
     lapic_timer_advance(board, board_now(board));
-  return lapic_read_register(board, number) >> 8 * offset;
+  return lapic_read_register(board, lapic, number) >> 8 * offset;
 }
 
 /* Only whole registers can be written: 10.4.1 leaves everything else undefined. */
-void lapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
+void lapic_write_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned number = (unsigned)(address >> 4 & 0xFF);
   if (!is_xapic_register(number))
-    lapic_error(board, ESR_REGISTER);
+    lapic_error(board, lapic, ESR_REGISTER);
   else if (size == 4 && (address & 15) == 0)
-    lapic_write_register(board, number, (uint32_t)value);
+    lapic_write_register(board, lapic, number, (uint32_t)value);
 }
 
 /* ---- x2APIC: the MSRs ---- */
@@ -261,34 +261,34 @@ static uint64_t x2apic_writable(const struct board *board, unsigned number)
   }
 }
 
-static int x2apic_read(struct board *board, unsigned number, uint64_t *ret_value)
+static int x2apic_read(struct board *board, struct lapic *lapic, unsigned number, uint64_t *ret_value)
 {
-  if (!lapic_is_x2(board) || !is_x2apic_readable(number))
+  if (!lapic_is_x2(lapic) || !is_x2apic_readable(number))
     return -1;
   lapic_timer_advance(board, board_now(board));
-  *ret_value = lapic_read_register(board, number);
+  *ret_value = lapic_read_register(board, lapic, number);
   if (number == APIC_ICR)
-    *ret_value |= (uint64_t)board->lapic.icr_high << 32;
+    *ret_value |= (uint64_t)lapic->icr_high << 32;
   return 0;
 }
 
-static int x2apic_write(struct board *board, unsigned number, uint64_t value)
+static int x2apic_write(struct board *board, struct lapic *lapic, unsigned number, uint64_t value)
 {
   uint64_t bits = x2apic_writable(board, number);
-  if (!lapic_is_x2(board) || bits == UINT64_MAX || (value & ~bits))
+  if (!lapic_is_x2(lapic) || bits == UINT64_MAX || (value & ~bits))
     return -1;
   if (number == APIC_ICR)
-    board->lapic.icr_high = (uint32_t)(value >> 32);
-  lapic_write_register(board, number, (uint32_t)value);
+    lapic->icr_high = (uint32_t)(value >> 32);
+  lapic_write_register(board, lapic, number, (uint32_t)value);
   return 0;
 }
 
 /* ---- IA32_APIC_BASE ---- */
 
 /* The transitions of SDM vol. 3, 10.12.5: into x2APIC mode from xAPIC mode only, and out of it only by disabling. */
-static bool base_is_legal(const struct board *board, uint64_t value)
+static bool base_is_legal(const struct board *board, const struct lapic *lapic, uint64_t value)
 {
-  uint64_t from = board->lapic.base & BASE_MODE, to = value & BASE_MODE;
+  uint64_t from = lapic->base & BASE_MODE, to = value & BASE_MODE;
   unsigned bits = board->config.physical_bits ? board->config.physical_bits : 52;
   uint64_t known = APIC_BASE_BSP | BASE_MODE | ((UINT64_C(1) << (bits > 52 ? 52 : bits)) - 0x1000);
   if (!board->config.has_x2apic)
@@ -300,35 +300,38 @@ static bool base_is_legal(const struct board *board, uint64_t value)
   return !(from == BASE_MODE && to == APIC_BASE_ENABLED);
 }
 
-static int lapic_write_base(struct board *board, uint64_t value)
+static int lapic_write_base(struct board *board, struct lapic *lapic, uint64_t value)
 {
-  struct lapic *lapic = &board->lapic;
-  bool was_x2 = lapic_is_x2(board);
-  if (!base_is_legal(board, value))
+  bool was_x2 = lapic_is_x2(lapic);
+  if (!base_is_legal(board, lapic, value))
     return -1;
   lapic->base = value;
   if (!(value & APIC_BASE_ENABLED)) /* what was programmed is lost (10.4.3) */
-    lapic_reset(board, false);
-  else if (lapic_is_x2(board) && !was_x2)
+    lapic_reset(board, lapic, false);
+  else if (lapic_is_x2(lapic) && !was_x2)
     lapic->icr_high = 0;
+  if (!(value & APIC_BASE_ENABLED) || lapic_is_x2(lapic))
+    lapic->id =
+      lapic_number(board, lapic); /* what software wrote there is lost; x2APIC's cannot be written (10.12.5.1) */
   return 0;
 }
 
 int board_apic_read(struct board *board, uint32_t msr, uint64_t *ret_value)
 {
+  struct lapic *lapic = board->asking;
   int r = -1;
   if (!board->config.has_apic)
     return -1;
   if (msr == MSR_APIC_BASE) {
-    *ret_value = board->lapic.base;
+    *ret_value = lapic->base;
     return 0;
   }
   if (msr == MSR_TSC_DEADLINE && board->config.has_tsc_deadline) {
     lapic_timer_advance(board, board_now(board));
-    *ret_value = board->lapic.timer.tsc_deadline;
+    *ret_value = lapic->timer.tsc_deadline;
     r = 0;
   } else if (msr >= MSR_X2APIC && msr < MSR_X2APIC + 0x40)
-    r = x2apic_read(board, msr - MSR_X2APIC, ret_value);
+    r = x2apic_read(board, lapic, msr - MSR_X2APIC, ret_value);
   if (board->is_touched)
     board_settle(board);
   return r;
@@ -336,45 +339,46 @@ int board_apic_read(struct board *board, uint32_t msr, uint64_t *ret_value)
 
 int board_apic_write(struct board *board, uint32_t msr, uint64_t value)
 {
+  struct lapic *lapic = board->asking;
   int r = -1;
   if (!board->config.has_apic)
     return -1;
   board_catch_up(board);
   if (msr == MSR_APIC_BASE)
-    r = lapic_write_base(board, value);
+    r = lapic_write_base(board, lapic, value);
   else if (msr == MSR_TSC_DEADLINE && board->config.has_tsc_deadline) {
-    lapic_timer_set_deadline(board, value);
+    lapic_timer_set_deadline(board, lapic, value);
     r = 0;
   } else if (msr >= MSR_X2APIC && msr < MSR_X2APIC + 0x40)
-    r = x2apic_write(board, msr - MSR_X2APIC, value);
+    r = x2apic_write(board, lapic, msr - MSR_X2APIC, value);
   board_settle(board);
   return r;
 }
 
 uint8_t board_task_priority(const struct board *board)
 {
-  return (uint8_t)(board->lapic.tpr >> 4);
+  return (uint8_t)(board->asking->tpr >> 4);
 }
 
 void board_set_task_priority(struct board *board, uint8_t value)
 {
-  board->lapic.tpr = (value & 15u) << 4; /* the subclass becomes 0 (10.8.6) */
+  board->asking->tpr = (value & 15u) << 4; /* the subclass becomes 0 (10.8.6) */
   board_settle_intr(board);
 }
 
 /* 10.4.7.1: everything masked, TPR 0, disabled by software. */
-void lapic_reset(struct board *board, bool is_power_on)
+void lapic_reset(struct board *board, struct lapic *lapic, bool is_power_on)
 {
-  struct lapic *lapic = &board->lapic;
-  uint64_t base = is_power_on ? BASE_DEFAULT | APIC_BASE_BSP | APIC_BASE_ENABLED : lapic->base;
+  unsigned number = lapic_number(board, lapic);
+  uint64_t base = is_power_on ? BASE_DEFAULT | (number ? 0 : APIC_BASE_BSP) | APIC_BASE_ENABLED : lapic->base;
   *lapic = (struct lapic){
     .base = board->config.has_apic ? base : 0,
-    .id = is_power_on ? 0 : lapic->id,
+    .id = is_power_on ? number : lapic->id,
     .dfr = UINT32_MAX,
     .svr = 0xFF,
     .lint = {lapic->lint[0], lapic->lint[1]},
   };
   for (unsigned i = 0; i < LVT_ENTRIES; i++)
     lapic->lvt[i] = LVT_MASKED;
-  lapic_timer_reset(board);
+  lapic_timer_reset(board, lapic);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The local APIC. lapic.c holds its registers as the processor sees them, lapic_interrupt.c what it does with
- * interrupts, lapic_timer.c its timer. SDM vol. 3 chapter 10.
+ * The local APIC, of which every processor has one. lapic.c holds its registers as the processor sees them,
+ * lapic_interrupt.c what it does with interrupts, lapic_timer.c its timer. SDM vol. 3 chapter 10.
  */
 #ifndef BOARD_LAPIC_H
 #define BOARD_LAPIC_H
@@ -84,42 +84,48 @@ struct lapic {
 /* ---- lapic.c ---- */
 
 /* `is_power_on`: INIT keeps IA32_APIC_BASE and the ID. */
-void lapic_reset(struct board *board, bool is_power_on);
-bool lapic_is_on(const struct board *board); /* globally enabled */
-bool lapic_owns(const struct board *board, uint64_t address);
-uint32_t lapic_read_memory(struct board *board, uint64_t address, unsigned size);
-void lapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value);
+void lapic_reset(struct board *board, struct lapic *lapic, bool is_power_on);
+bool lapic_is_on(const struct board *board, const struct lapic *lapic);      /* globally enabled */
+bool lapic_is_enabled(const struct board *board, const struct lapic *lapic); /* by software, too */
+bool lapic_owns(const struct board *board, const struct lapic *lapic, uint64_t address);
+uint32_t lapic_read_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size);
+void lapic_write_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size, uint64_t value);
 
 /* ---- lapic_interrupt.c ---- */
 
 /* An interrupt from outside: true when it was taken. */
-bool lapic_accept(struct board *board, enum apic_mode mode, uint8_t vector, bool is_level);
-/* Does a message with this destination concern this processor? */
-bool lapic_is_destination(const struct board *board, uint32_t destination, bool is_logical);
-void lapic_raise_lvt(struct board *board, enum lvt entry);
-void lapic_set_pin(struct board *board, unsigned pin, bool is_high);
-void lapic_error(struct board *board, uint32_t bit);
-void lapic_eoi(struct board *board);
-void lapic_send(struct board *board, uint32_t icr, uint32_t destination);
+bool lapic_accept(struct board *board, struct lapic *lapic, enum apic_mode mode, uint8_t vector, bool is_level);
+/* Does a message with this destination concern this processor? And which processors does it: a bit each. */
+bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool is_logical);
+uint32_t lapic_destinations(const struct board *board, uint32_t destination, bool is_logical);
+/* To these; with MODE_LOWEST to one of them. True when somebody took it. */
+bool lapic_deliver(struct board *board, uint32_t set, enum apic_mode mode, uint8_t vector, bool is_level);
+void lapic_raise_lvt(struct board *board, struct lapic *lapic, enum lvt entry);
+void lapic_set_pin(struct board *board, struct lapic *lapic, unsigned pin, bool is_high);
+/* INT of the 8259A is LINT0 of all. */
+void lapic_set_pic(struct board *board);
+void lapic_error(struct board *board, struct lapic *lapic, uint32_t bit);
+void lapic_eoi(struct board *board, struct lapic *lapic);
+void lapic_send(struct board *board, struct lapic *lapic, uint32_t icr, uint32_t destination);
 uint8_t lapic_processor_priority(const struct lapic *lapic);
 /* The vector that is to be delivered now; -1 for none. */
-int lapic_request(const struct board *board);
-uint8_t lapic_take(struct board *board, uint8_t vector);
+int lapic_request(const struct board *board, const struct lapic *lapic);
+uint8_t lapic_take(struct lapic *lapic, uint8_t vector);
 /* Does INT of the 8259A reach INTR? */
-bool lapic_passes_extint(const struct board *board);
+bool lapic_passes_extint(const struct board *board, const struct lapic *lapic);
 /* The same, or may it cause another interrupt through LINT0? */
-bool lapic_hears_pic(const struct board *board);
+bool lapic_hears_pic(const struct board *board, const struct lapic *lapic);
 
 /* ---- lapic_timer.c ---- */
 
-void lapic_timer_reset(struct board *board);
+void lapic_timer_reset(struct board *board, struct lapic *lapic);
 void lapic_timer_advance(struct board *board, uint64_t now);
 uint64_t lapic_timer_deadline(const struct board *board);
-uint32_t lapic_timer_count(const struct board *board);
-void lapic_timer_set_initial(struct board *board, uint32_t value);
-void lapic_timer_set_divide(struct board *board, uint32_t value);
+uint32_t lapic_timer_count(const struct board *board, const struct lapic *lapic);
+void lapic_timer_set_initial(struct board *board, struct lapic *lapic, uint32_t value);
+void lapic_timer_set_divide(struct board *board, struct lapic *lapic, uint32_t value);
 /* The LVT entry is about to change its mode. */
-void lapic_timer_change_mode(struct board *board, uint32_t entry);
-void lapic_timer_set_deadline(struct board *board, uint64_t value);
+void lapic_timer_change_mode(struct lapic *lapic, uint32_t entry);
+void lapic_timer_set_deadline(struct board *board, struct lapic *lapic, uint64_t value);
 
 #endif

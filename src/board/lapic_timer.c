@@ -9,9 +9,9 @@
 
 enum { TIMER_ONE_SHOT, TIMER_PERIODIC, TIMER_TSC_DEADLINE };
 
-static unsigned timer_mode(const struct board *board)
+static unsigned timer_mode(const struct lapic *lapic)
 {
-  return LVT_TIMER_MODE(board->lapic.lvt[LVT_TIMER]);
+  return LVT_TIMER_MODE(lapic->lvt[LVT_TIMER]);
 }
 
 static uint64_t timer_tick(const struct board *board)
@@ -45,34 +45,48 @@ static void timer_expire(struct lapic_timer *timer, uint64_t elapsed, bool is_pe
   timer->count = timer->initial;
 }
 
-void lapic_timer_advance(struct board *board, uint64_t now)
+static void timer_advance(struct board *board, struct lapic *lapic, uint64_t now)
 {
-  struct lapic_timer *timer = &board->lapic.timer;
+  struct lapic_timer *timer = &lapic->timer;
   if (timer->is_counting) {
     uint64_t elapsed = timer_elapsed(timer, clock_ticks(now, BUS_HERTZ));
     if (elapsed < timer->count)
       return;
-    timer_expire(timer, elapsed, timer_mode(board) == TIMER_PERIODIC);
+    timer_expire(timer, elapsed, timer_mode(lapic) == TIMER_PERIODIC);
   } else if (timer->tsc_deadline && now >= timer->tsc_due)
     timer->tsc_deadline = 0;
   else
     return;
-  lapic_raise_lvt(board, LVT_TIMER);
+  lapic_raise_lvt(board, lapic, LVT_TIMER);
 }
 
-uint64_t lapic_timer_deadline(const struct board *board)
+void lapic_timer_advance(struct board *board, uint64_t now)
 {
-  const struct lapic_timer *timer = &board->lapic.timer;
-  if (!lapic_is_on(board) || (board->lapic.lvt[LVT_TIMER] & LVT_MASKED))
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    timer_advance(board, &board->lapics[i], now);
+}
+
+static uint64_t timer_deadline(const struct board *board, const struct lapic *lapic)
+{
+  const struct lapic_timer *timer = &lapic->timer;
+  if (!lapic_is_on(board, lapic) || (lapic->lvt[LVT_TIMER] & LVT_MASKED))
     return CLOCK_NEVER;
   if (timer->is_counting)
     return clock_time(timer->since + timer->count * timer_divisor(timer), BUS_HERTZ);
   return timer->tsc_deadline ? timer->tsc_due : CLOCK_NEVER;
 }
 
-uint32_t lapic_timer_count(const struct board *board)
+uint64_t lapic_timer_deadline(const struct board *board)
 {
-  const struct lapic_timer *timer = &board->lapic.timer;
+  uint64_t deadline = CLOCK_NEVER;
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    deadline = clock_earlier(deadline, timer_deadline(board, &board->lapics[i]));
+  return deadline;
+}
+
+uint32_t lapic_timer_count(const struct board *board, const struct lapic *lapic)
+{
+  const struct lapic_timer *timer = &lapic->timer;
   if (!timer->is_counting)
     return 0;
   uint64_t elapsed = timer_elapsed(timer, timer_tick(board));
@@ -81,20 +95,20 @@ uint32_t lapic_timer_count(const struct board *board)
 
 /* ---- programming; the caller has brought the timer to now ---- */
 
-void lapic_timer_set_initial(struct board *board, uint32_t value)
+void lapic_timer_set_initial(struct board *board, struct lapic *lapic, uint32_t value)
 {
-  struct lapic_timer *timer = &board->lapic.timer;
-  if (timer_mode(board) == TIMER_TSC_DEADLINE)
+  struct lapic_timer *timer = &lapic->timer;
+  if (timer_mode(lapic) == TIMER_TSC_DEADLINE)
     return; /* ignored in this mode */
   timer->initial = timer->count = value;
   timer->since = timer_tick(board);
   timer->is_counting = value != 0;
 }
 
-void lapic_timer_set_divide(struct board *board, uint32_t value)
+void lapic_timer_set_divide(struct board *board, struct lapic *lapic, uint32_t value)
 {
-  struct lapic_timer *timer = &board->lapic.timer;
-  uint32_t count = lapic_timer_count(board);
+  struct lapic_timer *timer = &lapic->timer;
+  uint32_t count = lapic_timer_count(board, lapic);
   timer->divide = value;
   timer->since = timer_tick(board);
   timer->count = count;
@@ -102,10 +116,10 @@ void lapic_timer_set_divide(struct board *board, uint32_t value)
 }
 
 /* Between one-shot and periodic the count goes on; to and from TSC-deadline the timer is disarmed. */
-void lapic_timer_change_mode(struct board *board, uint32_t entry)
+void lapic_timer_change_mode(struct lapic *lapic, uint32_t entry)
 {
-  struct lapic_timer *timer = &board->lapic.timer;
-  bool was_deadline = timer_mode(board) == TIMER_TSC_DEADLINE;
+  struct lapic_timer *timer = &lapic->timer;
+  bool was_deadline = timer_mode(lapic) == TIMER_TSC_DEADLINE;
   if (was_deadline == (LVT_TIMER_MODE(entry) == TIMER_TSC_DEADLINE))
     return;
   timer->is_counting = false;
@@ -115,24 +129,24 @@ void lapic_timer_change_mode(struct board *board, uint32_t entry)
 
 /* ---- TSC-deadline ---- */
 
-static void timer_plan_deadline(struct board *board)
+static void timer_plan_deadline(struct board *board, struct lapic *lapic)
 {
-  struct lapic_timer *timer = &board->lapic.timer;
+  struct lapic_timer *timer = &lapic->timer;
   uint64_t hertz = board->config.tsc_per_second, ticks = clock_ticks(board_now(board), hertz);
   uint64_t ahead = timer->tsc_deadline > ticks ? timer->tsc_deadline - ticks : 0;
   timer->tsc_due = ahead > CLOCK_NEVER - ticks ? CLOCK_NEVER : clock_time(ticks + ahead, hertz);
 }
 
-void lapic_timer_set_deadline(struct board *board, uint64_t value)
+void lapic_timer_set_deadline(struct board *board, struct lapic *lapic, uint64_t value)
 {
-  if (timer_mode(board) != TIMER_TSC_DEADLINE)
+  if (timer_mode(lapic) != TIMER_TSC_DEADLINE)
     return;
-  board->lapic.timer.tsc_deadline = value;
-  timer_plan_deadline(board);
-  lapic_timer_advance(board, board_now(board)); /* a deadline in the past is due at once */
+  lapic->timer.tsc_deadline = value;
+  timer_plan_deadline(board, lapic);
+  timer_advance(board, lapic, board_now(board)); /* a deadline in the past is due at once */
 }
 
-void lapic_timer_reset(struct board *board)
+void lapic_timer_reset(struct board *board, struct lapic *lapic)
 {
-  board->lapic.timer = (struct lapic_timer){.since = timer_tick(board)};
+  lapic->timer = (struct lapic_timer){.since = timer_tick(board)};
 }

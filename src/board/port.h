@@ -12,6 +12,7 @@
 #define PORT_COUNT 0x2018u /* nobody lives beyond */
 
 struct board;
+struct lapic;
 
 typedef uint32_t port_in(struct board *board, uint16_t port, unsigned size);
 typedef void port_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
@@ -32,7 +33,8 @@ struct power {
 void port_map(struct board *board);
 
 void power_reset(struct board *board);
-/* INIT to the processor, of whichever source: its local APIC hears it too. */
+/* INIT to a processor, or to all of them, of whichever source: the local APIC hears it too. */
+void power_init_processor(struct board *board, struct lapic *lapic);
 void power_init_signal(struct board *board);
 void power_advance(struct board *board, uint64_t now);
 uint64_t power_deadline(const struct board *board);

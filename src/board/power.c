@@ -76,7 +76,7 @@ void system_out(struct board *board, uint16_t port, unsigned size, uint32_t valu
     break;
   case 0xB2:
     power->apm[0] = (uint8_t)value;
-    board->host.smi(board->host.data);
+    board->host.smi(board->host.data, lapic_number(board, board->asking)); /* SMBASE may still be the same for all */
     break;
   case 0xB3:
     power->apm[1] = (uint8_t)value;
@@ -220,13 +220,22 @@ void power_out(struct board *board, uint16_t port, unsigned size, uint32_t value
 /* What AT boards did by the processor's RESET, chipsets since the 486 do by INIT, which leaves MSRs alone: bit 0 of
  * port 0x92, the 8042, and port 0xCF9 without bit 1 (ICH data sheets: INIT_NOW, RCIN#, soft reset). SDM vol.
  * 3, 10.4.7.3: the local APIC is reset too. The gate is opened, since the processor goes on at the top of memory. */
+void power_init_processor(struct board *board, struct lapic *lapic)
+{
+  unsigned number = lapic_number(board, lapic);
+  if (number == 0) {
+    board->power.was_init = true;
+    board_set_a20(board, true);
+  }
+  lapic_reset(board, lapic, false);
+  board->is_touched = true;
+  board->host.init(board->host.data, number);
+}
+
 void power_init_signal(struct board *board)
 {
-  board->power.was_init = true;
-  board_set_a20(board, true);
-  lapic_reset(board, false);
-  board->is_touched = true;
-  board->host.init(board->host.data);
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    power_init_processor(board, &board->lapics[i]);
 }
 
 /* Firmware that restarts after INIT finds bit 0 of port 0x92 as it was: by this, software tells INIT from a reset. */

@@ -235,7 +235,8 @@ static void devices_archive(struct archive *archive, struct board *board)
   chip_archive(archive, &board->pic.chip[0]);
   chip_archive(archive, &board->pic.chip[1]);
   ioapic_archive(archive, &board->ioapic);
-  lapic_archive(archive, &board->lapic);
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    lapic_archive(archive, &board->lapics[i]);
   pit_archive(archive, &board->pit);
   rtc_archive(archive, &board->rtc);
   hpet_archive(archive, &board->hpet);
@@ -254,7 +255,7 @@ static void devices_archive(struct archive *archive, struct board *board)
 void board_archive(struct archive *archive, struct board *board)
 {
   archive_flag(archive, &board->is_touched);
-  archive_flag(archive, &board->intr);
+  archive_most(archive, &board->intr, (1u << board->config.cpus) - 1);
   archive_value(archive, &board->deadline);
   archive_most(archive, &board->lines, (UINT32_C(1) << ISA_LINES) - 1);
   archive_flag(archive, &board->a20_is_open);
@@ -280,7 +281,7 @@ int board_load(struct board *board, const void *bytes, size_t size)
   return error;
 }
 
-bool board_intr(const struct board *board)
+bool board_intr(const struct board *board, unsigned cpu)
 {
-  return board->intr;
+  return board->intr >> cpu & 1;
 }

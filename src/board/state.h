@@ -30,7 +30,7 @@ struct board {
   struct board_host host;
   bool is_touched; /* lines or deadlines may have changed since board_settle */
   bool is_advancing;
-  bool intr;         /* as the host knows it */
+  uint8_t intr;      /* INTR as the host knows it: a bit for each processor */
   uint64_t deadline; /* as the host knows it */
   uint32_t lines;    /* interrupt lines that are high */
   bool a20_is_open;
@@ -40,7 +40,8 @@ struct board {
   struct i8042 i8042;
   struct uart uart;
   struct vga vga;
-  struct lapic lapic;
+  struct lapic lapics[BOARD_CPUS];
+  struct lapic *asking; /* the processor's that calls: board_select */
   struct ioapic ioapic;
   struct hpet hpet;
   struct pci pci;
@@ -54,6 +55,11 @@ struct board {
 static inline uint64_t board_now(const struct board *board)
 {
   return board->host.now(board->host.data);
+}
+
+static inline unsigned lapic_number(const struct board *board, const struct lapic *lapic)
+{
+  return (unsigned)(lapic - board->lapics);
 }
 
 /* ---- board.c ---- */
@@ -70,7 +76,7 @@ void board_set_a20(struct board *board, bool is_open);
 
 /* IRQ `irq` goes to the 8259A and to the I/O APIC: 0 to inputs 0 and 2, all others to the input of their number. */
 void line_set(struct board *board, unsigned irq, bool is_high);
-/* Could the processor hear of it, as masks stand? */
+/* Could a processor hear of it, as masks stand? */
 bool line_reaches(const struct board *board, unsigned irq);
 
 #endif

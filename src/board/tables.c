@@ -188,15 +188,18 @@ static void put_override(struct tables *tables, unsigned irq, unsigned pin, unsi
 static uint64_t put_madt(const struct board *board, struct tables *tables)
 {
   size_t start = table_begin(tables, "APIC", 1);
-  tables_put(tables, board->lapic.base & ~UINT64_C(0xFFF), 4);
+  tables_put(tables, board->lapics[0].base & ~UINT64_C(0xFFF), 4);
   tables_put(tables, 1, 4); /* two 8259A are there too */
-  tables_put(tables, 0, 1); /* processor: its ID is 0, its APIC's too, usable */
-  tables_put(tables, 8, 1);
-  tables_put(tables, 0, 2);
-  tables_put(tables, 1, 4);
-  tables_put(tables, 1, 1); /* I/O APIC 1, inputs from 0 */
+  for (unsigned i = 0; i < board->config.cpus; i++) {
+    tables_put(tables, 0, 1); /* processor: its ID, its APIC's, usable */
+    tables_put(tables, 8, 1);
+    tables_put(tables, i, 1);
+    tables_put(tables, i, 1);
+    tables_put(tables, 1, 4);
+  }
+  tables_put(tables, 1, 1); /* I/O APIC, behind them, inputs from 0 */
   tables_put(tables, 12, 1);
-  tables_put(tables, 1, 2);
+  tables_put(tables, board->config.cpus, 2);
   tables_put(tables, IOAPIC_BASE, 4);
   tables_put(tables, 0, 4);
   put_override(tables, 0, 2, 0);

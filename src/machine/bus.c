@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The wires: what the processor asks of the board (struct cpu_bus) and what the board does to the processor and to the
+ * The wires: what a processor asks of the board (struct cpu_bus) and what the board does to the processors and to the
  * world (struct board_host). No decisions here, but two: physical addresses that belong to nobody, and A20.
  */
 #include "machine/firmware.h"
 
 #define ROM_ALIAS UINT64_C(0xFFFF0000) /* the ROM again, below 4 GiB: where the processor starts after INIT */
 
-/* ---- from the processor to the board ---- */
+/* ---- from a processor to the board ---- */
+
+/* Whoever calls is told to the board, too. */
+static struct machine *bus_machine(void *data)
+{
+  const struct wire *wire = data;
+  board_select(wire->machine->board, wire->number);
+  return wire->machine;
+}
 
 static uint32_t bus_in(void *data, uint16_t port, unsigned size)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   return board_in(m->board, port, size);
 }
 
 static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   board_out(m->board, port, size, value);
 }
 
 /* Addresses of no device: all ones, as an open bus reads. */
 static uint64_t bus_read(void *data, uint64_t address, unsigned size)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   uint64_t value = UINT64_MAX >> (64 - 8 * size);
   if (board_owns(m->board, address))
     return board_read(m->board, address, size);
@@ -37,14 +45,14 @@ static uint64_t bus_read(void *data, uint64_t address, unsigned size)
 
 static void bus_write(void *data, uint64_t address, unsigned size, uint64_t value)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   if (board_owns(m->board, address))
     board_write(m->board, address, size, value);
 }
 
 static uint8_t bus_acknowledge(void *data)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   uint8_t vector = board_acknowledge(m->board);
   idle_interrupt(m, vector);
   return vector;
@@ -52,56 +60,56 @@ static uint8_t bus_acknowledge(void *data)
 
 static int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   return board_apic_read(m->board, msr, ret_value);
 }
 
 static int bus_apic_write(void *data, uint32_t msr, uint64_t value)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   return board_apic_write(m->board, msr, value);
 }
 
 static uint8_t bus_task_priority(void *data)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   return board_task_priority(m->board);
 }
 
 static void bus_set_task_priority(void *data, uint8_t value)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   board_set_task_priority(m->board, value);
 }
 
 static void bus_pmi(void *data)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   board_pmi(m->board);
 }
 
 static void bus_ferr(void *data)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   board_ferr(m->board);
 }
 
 static void bus_message(void *data, const struct lb_message *message)
 {
-  struct machine *m = data;
+  struct machine *m = bus_machine(data);
   if (m->host.bus)
     m->host.bus(m->host.data, message);
 }
 
 static void bus_service(void *data, uint8_t number)
 {
-  firmware_call(data, number);
+  firmware_call(bus_machine(data), number);
 }
 
-struct cpu_bus bus_of_machine(struct machine *machine)
+struct cpu_bus bus_of_wire(struct wire *wire)
 {
   return (struct cpu_bus){
-    .data = machine,
+    .data = wire,
     .in = bus_in,
     .out = bus_out,
     .mmio_read = bus_read,
@@ -126,38 +134,38 @@ static uint64_t host_now(void *data)
   return cpu_cycles(m->cpu);
 }
 
-static void host_intr(void *data, bool is_high)
+static void host_intr(void *data, unsigned cpu, bool is_high)
 {
   struct machine *m = data;
-  cpu_set_line(m->cpu, CPU_LINE_INTR, is_high);
+  cpu_set_line(m->cpus[cpu], CPU_LINE_INTR, is_high);
 }
 
-static void host_nmi(void *data)
+static void host_nmi(void *data, unsigned cpu)
 {
   struct machine *m = data;
   idle_disturb(m);
-  cpu_signal(m->cpu, CPU_NMI);
+  cpu_signal(m->cpus[cpu], CPU_NMI);
 }
 
-static void host_smi(void *data)
+static void host_smi(void *data, unsigned cpu)
 {
   struct machine *m = data;
   idle_disturb(m);
-  cpu_signal(m->cpu, CPU_SMI);
+  cpu_signal(m->cpus[cpu], CPU_SMI);
 }
 
-static void host_init(void *data)
+static void host_init(void *data, unsigned cpu)
 {
   struct machine *m = data;
   idle_disturb(m);
-  cpu_signal(m->cpu, CPU_INIT);
+  cpu_signal(m->cpus[cpu], CPU_INIT);
 }
 
-static void host_startup(void *data, uint8_t vector)
+static void host_startup(void *data, unsigned cpu, uint8_t vector)
 {
   struct machine *m = data;
   idle_disturb(m);
-  cpu_start(m->cpu, vector);
+  cpu_start(m->cpus[cpu], vector);
 }
 
 static void host_a20(void *data, bool is_open)
@@ -167,7 +175,8 @@ static void host_a20(void *data, bool is_open)
   if (m->memory.a20_mask == mask)
     return;
   m->memory.a20_mask = mask;
-  cpu_changed(m->cpu); /* translations hold physical addresses behind the gate */
+  for (unsigned i = 0; i < m->cpu_count; i++)
+    cpu_changed(m->cpus[i]); /* translations hold physical addresses behind the gate */
 }
 
 /* Everything is reset, the device that asks for it too: not while it is being talked to, but when the run loop is back.
@@ -220,10 +229,10 @@ static void host_power_off(void *data)
   cpu_kick(m->cpu);
 }
 
-static void host_pmi_delivered(void *data)
+static void host_pmi_delivered(void *data, unsigned cpu)
 {
   struct machine *m = data;
-  lb_recorder_pmi_delivered(&m->cpu->recorder);
+  lb_recorder_pmi_delivered(&m->cpus[cpu]->recorder);
 }
 
 struct board_host board_host_of_machine(struct machine *machine)

@@ -157,7 +157,8 @@ static void install_memory_types(struct machine *m)
     {0x2FF, 0xC06},                  /* on, fixed ranges too; the rest is write-back */
   };
   for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
-    cpu_write_msr(m->cpu, registers[i].msr, registers[i].value);
+    for (unsigned k = 0; k < m->cpu_count; k++)
+      cpu_write_msr(m->cpus[k], registers[i].msr, registers[i].value);
 }
 
 void firmware_install(struct machine *machine)

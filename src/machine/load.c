@@ -11,6 +11,8 @@
 
 struct sections {
   struct machine_image at[SAVE_SECTIONS];
+  struct machine_image cpus[MACHINE_CPUS];
+  unsigned cpu_count;
 };
 
 /* ---- checksums ---- */
@@ -43,13 +45,30 @@ static int section_find(const uint8_t *bytes, size_t size, size_t *at, enum save
   return bytes_get_u32(head + 16) == checksum_add(0, ret_contents->bytes, ret_contents->size) ? 0 : LB_E_DAMAGED;
 }
 
+static bool is_next(const uint8_t *bytes, size_t size, size_t at, enum save_section section)
+{
+  return size - at >= SAVE_NAME_SIZE && memcmp(bytes + at, save_names[section], SAVE_NAME_SIZE) == 0;
+}
+
+/* As many processors as there are; whether they are enough is the plan's business. */
+static int cpus_find(const uint8_t *bytes, size_t size, size_t *at, struct sections *sections)
+{
+  int error = 0;
+  sections->cpu_count = 0;
+  do
+    error = section_find(bytes, size, at, SAVE_CPU, &sections->cpus[sections->cpu_count++]);
+  while (error >= 0 && sections->cpu_count < MACHINE_CPUS && is_next(bytes, size, *at, SAVE_CPU));
+  return error;
+}
+
 static int sections_find(const uint8_t *bytes, size_t size, struct sections *ret_sections)
 {
   size_t at = SAVE_HEAD_SIZE, end = at;
   int error = head_check(bytes, size);
   for (unsigned i = 0; error >= 0 && i < SAVE_SECTIONS; i++) {
     end = at;
-    error = section_find(bytes, size, &at, (enum save_section)i, &ret_sections->at[i]);
+    error = i == SAVE_CPU ? cpus_find(bytes, size, &at, ret_sections)
+                          : section_find(bytes, size, &at, (enum save_section)i, &ret_sections->at[i]);
   }
   if (error < 0)
     return error;
@@ -104,19 +123,29 @@ static int plan_load(const struct machine_image *contents, struct save_plan *pla
   return ret_rest->error;
 }
 
+/* A run leaves all processors at the same time. */
+static bool clocks_agree(const struct machine *m)
+{
+  for (unsigned i = 1; i < m->cpu_count; i++)
+    if (cpu_cycles(m->cpus[i]) != cpu_cycles(m->cpus[0]))
+      return false;
+  return true;
+}
+
 /* Devices say what INTR is; the processor must have heard the same. Devices before the processor: opening A20 makes it
  * forget translations. */
 static int parts_load(struct machine *m, const struct sections *sections)
 {
-  const struct machine_image *board = &sections->at[SAVE_BOARD], *cpu = &sections->at[SAVE_CPU];
+  const struct machine_image *board = &sections->at[SAVE_BOARD];
   int error = pages_load(&sections->at[SAVE_MEMORY], m->memory.ram, m->memory.size);
   if (error >= 0)
     error = board_load(m->board, board->bytes, board->size);
-  if (error >= 0)
-    error = cpu_load(m->cpu, cpu->bytes, cpu->size);
-  if (error >= 0 && board_intr(m->board) != !!(m->cpu->lines & 1u << CPU_LINE_INTR))
-    error = LB_E_DAMAGED;
-  return error;
+  for (unsigned i = 0; error >= 0 && i < m->cpu_count; i++) {
+    error = cpu_load(m->cpus[i], sections->cpus[i].bytes, sections->cpus[i].size);
+    if (error >= 0 && board_intr(m->board, i) != !!(m->cpus[i]->lines & 1u << CPU_LINE_INTR))
+      error = LB_E_DAMAGED;
+  }
+  return error >= 0 && !clocks_agree(m) ? LB_E_DAMAGED : error;
 }
 
 static int machine_fill(struct machine *m, const struct sections *sections)
@@ -132,6 +161,9 @@ static int machine_fill(struct machine *m, const struct sections *sections)
     error = drive_load(&m->disk, &plan.disk, &sections->at[SAVE_DISK]);
   if (error < 0)
     return error;
+  if (plan.cpus != sections->cpu_count)
+    return LB_E_DAMAGED;
+  m->config.cpus = plan.cpus;
   m->config.ram = plan.ram;
   m->config.recorder_options = plan.recorder_options;
   m->config.has_test_device = plan.has_test_device;
@@ -141,14 +173,20 @@ static int machine_fill(struct machine *m, const struct sections *sections)
     error = parts_load(m, sections);
   if (error >= 0)
     error = start_load(m, &sections->at[SAVE_START]);
+  if (error < 0)
+    return error;
   machine_archive(&rest, m);
-  m->config.predictor = error >= 0 ? (enum predictor_kind)m->cpu->predictor.kind : PREDICTOR_NONE;
-  return error >= 0 ? archive_end(&rest) : error;
+  error = archive_end(&rest);
+  if (error < 0)
+    return error;
+  m->cpu = m->cpus[m->turn.number];
+  m->config.predictor = (enum predictor_kind)m->cpu->predictor.kind;
+  return 0;
 }
 
 int machine_restore(const void *bytes, size_t size, const struct machine_host *host, struct machine **ret_machine)
 {
-  struct sections sections;
+  struct sections sections = {0};
   int error = sections_find(bytes, size, &sections);
   if (error < 0)
     return error;

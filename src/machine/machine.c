@@ -47,6 +47,7 @@ static int machine_init_board(struct machine *m)
 {
   struct board_host host = board_host_of_machine(m);
   struct board_config config = {
+    .cpus = m->cpu_count,
     .ram = m->memory.size,
     .wall_clock = m->config.wall_clock ? m->config.wall_clock : WALL_CLOCK_DEFAULT,
     .hda = drive_as_board_disk(&m->disk),
@@ -62,13 +63,27 @@ static int machine_init_board(struct machine *m)
   return board_new(&config, &host, &m->board);
 }
 
+static int machine_init_cpus(struct machine *m)
+{
+  unsigned count = m->config.cpus ? m->config.cpus : 1;
+  if (count > MACHINE_CPUS)
+    return -EINVAL;
+  int r = 0;
+  for (unsigned i = 0; r >= 0 && i < count; i++) {
+    m->wires[i] = (struct wire){.machine = m, .number = i};
+    struct cpu_bus bus = bus_of_wire(&m->wires[i]);
+    r = cpu_new(m->config.model, &m->memory, &bus, m->config.recorder_options, &m->cpus[i]);
+    m->cpu_count = r >= 0 ? i + 1 : i;
+  }
+  m->cpu = m->cpus[0];
+  return r;
+}
+
 int machine_assemble(struct machine *machine)
 {
-  struct cpu_bus bus = bus_of_machine(machine);
-  const struct machine_config *config = &machine->config;
   int r = machine_init_memory(machine);
   if (r >= 0)
-    r = cpu_new(config->model, &machine->memory, &bus, config->recorder_options, &machine->cpu);
+    r = machine_init_cpus(machine);
   if (r >= 0)
     r = machine_init_board(machine);
   return r;
@@ -90,7 +105,9 @@ int machine_new(const struct machine_config *config, const struct machine_host *
     machine_free(m);
     return r;
   }
-  predictor_init(&m->cpu->predictor, config->predictor);
+  for (unsigned i = 0; i < m->cpu_count; i++)
+    predictor_init(&m->cpus[i]->predictor, config->predictor);
+  turn_reset(m);
   firmware_install(m);
   *ret_machine = m;
   return 0;
@@ -101,7 +118,8 @@ void machine_free(struct machine *machine)
   if (!machine)
     return;
   board_free(machine->board);
-  cpu_free(machine->cpu);
+  for (unsigned i = 0; i < machine->cpu_count; i++)
+    cpu_free(machine->cpus[i]);
   memory_done(&machine->memory);
   drive_done(&machine->floppy);
   drive_done(&machine->disk);
@@ -111,7 +129,9 @@ void machine_free(struct machine *machine)
 
 void machine_power_on(struct machine *machine, bool is_warm)
 {
-  cpu_reset(machine->cpu, is_warm);
+  turn_reset(machine);
+  for (unsigned i = 0; i < machine->cpu_count; i++)
+    cpu_reset(machine->cpus[i], is_warm);
   board_reset(machine->board);
   machine->memory.a20_mask = UINT64_MAX;
   machine->wait_until = 0;
@@ -136,7 +156,17 @@ bool machine_is_free(const struct machine *machine, uint64_t address, uint64_t s
 
 struct cpu *machine_cpu(struct machine *machine)
 {
-  return machine->cpu;
+  return machine->cpus[machine->shown];
+}
+
+void machine_show(struct machine *machine, unsigned number)
+{
+  machine->shown = number < machine->cpu_count ? number : 0;
+}
+
+unsigned machine_cpu_count(const struct machine *machine)
+{
+  return machine->cpu_count;
 }
 
 struct memory *machine_memory(struct machine *machine)
@@ -166,7 +196,10 @@ uint32_t machine_exit_value(const struct machine *machine)
 
 const char *machine_stop_reason(const struct machine *machine)
 {
-  return machine->cpu->reason;
+  const char *reason = "";
+  for (unsigned i = 0; i < machine->cpu_count && !*reason; i++)
+    reason = machine->cpus[i]->reason;
+  return reason;
 }
 
 bool machine_serial_receive(struct machine *machine, uint8_t byte)
@@ -181,25 +214,26 @@ static unsigned facts_page(void *data, uint64_t linear)
 {
   struct machine *m = data;
   unsigned bits = 0;
-  return cpu_translate(m->cpu, linear, &bits) == UINT64_MAX ? 0 : bits;
+  return cpu_translate(machine_cpu(m), linear, &bits) == UINT64_MAX ? 0 : bits;
 }
 
 /* Type of the IDT's gate of this vector. The vectors of real mode do what interrupt gates do. */
 static uint8_t facts_gate(struct machine *m, uint8_t vector)
 {
-  const struct cpu *cpu = m->cpu;
+  const struct cpu *cpu = machine_cpu(m);
   unsigned size = cpu->efer & EFER_LMA ? 16 : 8;
   uint8_t gate[8] = {0};
   if (!(cpu->cr0 & CR0_PE))
     return 0xE;
   if (cpu->idtr.limit < vector * size + size - 1)
     return 0;
-  cpu_peek(m->cpu, cpu->idtr.base + vector * size, gate, sizeof(gate));
+  cpu_peek(machine_cpu(m), cpu->idtr.base + vector * size, gate, sizeof(gate));
   return gate[5] & 0xF;
 }
 
 struct lb_ds_facts machine_ds_facts(struct machine *machine)
 {
+  board_select(machine->board, machine->shown);
   uint32_t entry = board_lvt_perf(machine->board);
   return (struct lb_ds_facts){
     .data = machine,

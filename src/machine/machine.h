@@ -15,6 +15,8 @@
 
 struct machine;
 
+#define MACHINE_CPUS 8u
+
 /* Who listens to what leaves the machine. Any may be NULL. */
 struct machine_host {
   void *data;
@@ -31,6 +33,7 @@ struct machine_image {
 /* What a machine is made of. */
 struct machine_config {
   const struct lb_cpu *model;
+  unsigned cpus;             /* processors, 1 to MACHINE_CPUS; 0: 1 */
   uint64_t ram;              /* bytes; 0: 128 MiB */
   uint32_t recorder_options; /* 1 << enum lb_option */
   enum predictor_kind predictor;
@@ -42,8 +45,8 @@ struct machine_config {
 
 /* Makes a machine, powered on, with firmware in place. An image that is smaller than a disk of its kind is filled up
  * with zeros: a lone boot sector will do. Returns 0, -ENOMEM, LB_E_NO_UNIT, LB_E_BAD_RAM (fewer than 2 MiB or more than
- * 64 GiB), LB_E_TOO_BIG for a floppy of more than 2.88 MB or a disk of more than 8 GiB, LB_E_BAD_IMAGE for an image of
- * no bytes. */
+ * 64 GiB), -EINVAL for more than MACHINE_CPUS processors, LB_E_TOO_BIG for a floppy of more than 2.88 MB or a disk of
+ * more than 8 GiB, LB_E_BAD_IMAGE for an image of no bytes. */
 int machine_new(const struct machine_config *config, const struct machine_host *host, struct machine **ret_machine);
 void machine_free(struct machine *machine);
 
@@ -115,7 +118,11 @@ const char *machine_stop_reason(const struct machine *machine); /* of SHUTDOWN a
 
 /* ---- looking and touching ---- */
 
+/* The processor that machine_show chose, at first the bootstrap processor; and how many there are. */
 struct cpu *machine_cpu(struct machine *machine);
+void machine_show(struct machine *machine, unsigned number); /* what is no number of one is 0 */
+unsigned machine_cpu_count(const struct machine *machine);
+uint64_t machine_retired(const struct machine *machine); /* instructions of all */
 struct memory *machine_memory(struct machine *machine);
 const struct machine_config *machine_config(const struct machine *machine); /* `ram` is 0 for the default; no images */
 struct machine_image machine_kernel(const struct machine *machine);         /* that it was started with; or no bytes */

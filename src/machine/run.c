@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The run loop. One cycle of the processor is one nanosecond. The processor runs until the board or the keyboard next
- * wants to be called, then these are told the time, and so on. While the guest waits (HLT, or a jump to itself) time is
- * skipped up to the next moment at which something happens; idle.c says when nothing will.
+ * wants to be called, then these are told the time, and so on; several processors run in turn (turn.c). While the guest
+ * waits (HLT, or a jump to itself) time is skipped up to the next moment at which something happens; idle.c says when
+ * nothing will.
  */
 #include "machine/firmware.h"
 
@@ -47,6 +48,7 @@ static bool run_requests(struct machine *m)
 {
   bool is_any = m->wants_reset || !m->is_started || m->wants_boot;
   if (m->wants_reset) {
+    turn_reset(m);
     if (boot_resume(m))
       return true;
     machine_power_on(m, true);
@@ -73,7 +75,7 @@ static bool run_is_over(struct machine *m, struct run *run)
   }
   if (atomic_exchange(&m->is_stopping, false))
     return run_ends(run, MACHINE_STOP_REQUESTED);
-  if (limit->instructions && cpu_retired(m->cpu) - run->retired >= limit->instructions)
+  if (limit->instructions && machine_retired(m) - run->retired >= limit->instructions)
     return run_ends(run, MACHINE_STOP_INSTRUCTIONS);
   if (cpu_cycles(m->cpu) >= run->last_time)
     return run_ends(run, MACHINE_STOP_TIME);
@@ -89,8 +91,10 @@ static uint64_t run_slice(const struct machine *m, const struct run *run)
     return 1;
   if (slice > until - now)
     slice = until - now;
+  if (slice > turn_left(m))
+    slice = turn_left(m);
   if (run->limit->instructions) {
-    uint64_t left = run->limit->instructions - (cpu_retired(m->cpu) - run->retired);
+    uint64_t left = run->limit->instructions - (machine_retired(m) - run->retired);
     if (slice > left)
       slice = left;
   }
@@ -108,13 +112,14 @@ static void run_pass(struct machine *m, const struct run *run, uint64_t until)
     until = run->last_time;
   if (until > now)
     cpu_idle(m->cpu, until - now);
+  turn_renew(m);
 }
 
 /* Time passes until something happens. False: nothing ever will. */
 static bool run_skip(struct machine *m, const struct run *run)
 {
-  uint64_t until = run_deadline(m), retired = cpu_retired(m->cpu);
-  if (!cpu_is_interruptible(m->cpu) || until == UINT64_MAX)
+  uint64_t until = run_deadline(m), retired = machine_retired(m);
+  if (!turn_is_interruptible(m) || until == UINT64_MAX)
     return false;
   if (!board_can_wake(m->board) && keyboard_deadline(m) == UINT64_MAX)
     return false;
@@ -131,7 +136,7 @@ static bool run_skip(struct machine *m, const struct run *run)
 static void run_go_on(struct machine *m, const struct run *run)
 {
   uint64_t until = run_deadline(m);
-  bool is_disturbed = m->cpu->signals || m->cpu->lines || until == UINT64_MAX;
+  bool is_disturbed = turn_is_disturbed(m) || until == UINT64_MAX;
   if (m->skip_until && !is_disturbed)
     run_pass(m, run, until < m->skip_until ? until : m->skip_until);
   else
@@ -140,10 +145,10 @@ static void run_go_on(struct machine *m, const struct run *run)
 
 static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
 {
-  bool is_new = !run->was_halted || cpu_retired(m->cpu) != run->retired;
+  bool is_new = !run->was_halted || machine_retired(m) != run->retired;
   if (stop == CPU_STOP_HALTED && run->limit->until_halt && is_new && !idle_waits_for_key(m))
     return run_ends(run, MACHINE_STOP_HALTED);
-  if (run->limit->until_idle && cpu_is_interruptible(m->cpu) && idle_is_forever(m, stop))
+  if (run->limit->until_idle && cpu_is_interruptible(m->cpu) && turn_others_sleep(m) && idle_is_forever(m, stop))
     return run_ends(run, MACHINE_STOP_IDLE);
   return run_skip(m, run) ? false : run_ends(run, MACHINE_STOP_IDLE);
 }
@@ -151,15 +156,18 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
 /* True when the run is over. */
 static bool run_step(struct machine *m, struct run *run)
 {
-  enum cpu_stop stop = run->limit->is_step ? cpu_step(m->cpu) : cpu_run(m->cpu, run_slice(m, run));
+  bool all_wait = true;
+  enum cpu_stop stop = run->limit->is_step ? cpu_step(m->cpu) : turn_run(m, run_slice(m, run), &all_wait);
   bool is_asked = m->wants_reset || m->wants_boot || m->has_exit || m->is_off;
   switch (stop) {
   case CPU_STOP_HALTED:
   case CPU_STOP_SPINNING:
-    return is_asked ? false : run_wait(m, run, stop);
+    return is_asked || !all_wait ? false : run_wait(m, run, stop);
   case CPU_STOP_SHUTDOWN:
+    machine_show(m, m->turn.number);
     return run_ends(run, MACHINE_STOP_SHUTDOWN);
   case CPU_STOP_UNIMPLEMENTED:
+    machine_show(m, m->turn.number);
     return run_ends(run, MACHINE_STOP_UNIMPLEMENTED);
   case CPU_STOP_POINT:
     return run_ends(run, MACHINE_STOP_POINT);
@@ -181,7 +189,7 @@ enum machine_stop machine_run(struct machine *machine, const struct machine_limi
 {
   machine_start(machine);
   uint64_t now = cpu_cycles(machine->cpu);
-  struct run run = {.limit = limit, .retired = cpu_retired(machine->cpu), .last_time = UINT64_MAX};
+  struct run run = {.limit = limit, .retired = machine_retired(machine), .last_time = UINT64_MAX};
   if (limit->nanoseconds && limit->nanoseconds < UINT64_MAX - now)
     run.last_time = now + limit->nanoseconds;
   run.was_halted = machine->cpu->activity == CPU_HALTED;
@@ -191,6 +199,7 @@ enum machine_stop machine_run(struct machine *machine, const struct machine_limi
       break;
     run_advance(machine);
   } while (!run_is_over(machine, &run) && !run_step(machine, &run));
+  turn_settle(machine);
   if (run.stop == MACHINE_STOP_IDLE)
     machine->idle = (struct idle){0}; /* whoever runs it on has changed something */
   return run.stop;

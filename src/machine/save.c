@@ -58,6 +58,7 @@ static size_t write_machine(struct machine *m, void *bytes, size_t size)
 {
   struct archive archive = archive_writer(bytes, size);
   struct save_plan plan = {
+    .cpus = m->cpu_count,
     .ram = m->memory.size,
     .recorder_options = m->config.recorder_options,
     .has_test_device = m->config.has_test_device,
@@ -83,9 +84,10 @@ static size_t write_board(struct machine *m, void *bytes, size_t size)
   return board_save(m->board, bytes, size);
 }
 
+/* The one that is shown. */
 static size_t write_cpu(struct machine *m, void *bytes, size_t size)
 {
-  return cpu_save(m->cpu, bytes, size);
+  return cpu_save(machine_cpu(m), bytes, size);
 }
 
 static void section_put(struct output *output, enum save_section section, struct machine *m, section_writer *writer)
@@ -170,7 +172,12 @@ int machine_save(struct machine *machine, machine_writer *write, void *data)
   pages_put(output, SAVE_DISK, machine->disk.bytes, machine->disk.size);
   pages_put(output, SAVE_MEMORY, machine->memory.ram, machine->memory.size);
   section_put(output, SAVE_BOARD, machine, write_board);
-  section_put(output, SAVE_CPU, machine, write_cpu);
+  unsigned shown = machine->shown;
+  for (unsigned i = 0; i < machine->cpu_count; i++) {
+    machine_show(machine, i);
+    section_put(output, SAVE_CPU, machine, write_cpu);
+  }
+  machine->shown = shown;
   end_put(output);
   output_flush(output);
   int error = output->error;

@@ -11,12 +11,12 @@
 
 #define SAVE_MAGIC "\x89LBM\r\n\x1A\n"
 #define SAVE_MAGIC_SIZE 8u
-#define SAVE_VERSION 1u
+#define SAVE_VERSION 2u
 #define SAVE_HEAD_SIZE 16u    /* magic, version, checksum of these */
 #define SAVE_SECTION_SIZE 24u /* name, length, checksum of the contents, checksum of these */
 #define SAVE_NAME_SIZE 8u
 
-/* In this order, each once. */
+/* In this order, each once, but SAVE_CPU for each processor. */
 enum save_section { SAVE_MACHINE, SAVE_START, SAVE_FLOPPY, SAVE_DISK, SAVE_MEMORY, SAVE_BOARD, SAVE_CPU, SAVE_END };
 #define SAVE_SECTIONS (SAVE_END + 1u)
 extern const char save_names[SAVE_SECTIONS][SAVE_NAME_SIZE + 1];
@@ -24,6 +24,7 @@ extern const char save_names[SAVE_SECTIONS][SAVE_NAME_SIZE + 1];
 /* What must be known before there can be a machine. */
 struct save_plan {
   char cpu[32]; /* name in the catalogue */
+  uint32_t cpus;
   uint64_t ram;
   uint32_t recorder_options;
   bool has_test_device;

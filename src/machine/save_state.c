@@ -36,6 +36,7 @@ static void drive_archive(struct archive *archive, struct drive *drive, uint64_t
 void plan_archive(struct archive *archive, struct save_plan *plan)
 {
   archive_bytes(archive, plan->cpu, sizeof(plan->cpu));
+  archive_most(archive, &plan->cpus, MACHINE_CPUS);
   archive_value(archive, &plan->ram);
   archive_value(archive, &plan->recorder_options);
   archive_flag(archive, &plan->has_test_device);
@@ -44,7 +45,7 @@ void plan_archive(struct archive *archive, struct save_plan *plan)
   drive_archive(archive, &plan->disk, DISK_MOST);
   if (plan->cpu[sizeof(plan->cpu) - 1] || plan->ram < RAM_LEAST || plan->ram > RAM_MOST || plan->ram & PAGE_MASK)
     archive_refuse(archive);
-  if (plan->recorder_options >> LB_OPTIONS)
+  if (plan->recorder_options >> LB_OPTIONS || plan->cpus == 0)
     archive_refuse(archive);
 }
 
@@ -70,6 +71,10 @@ void machine_archive(struct archive *archive, struct machine *machine)
   archive_value(archive, &machine->wait_until);
   archive_value(archive, &machine->skip_until);
   archive_value(archive, &machine->key_wait);
+  archive_most(archive, &machine->turn.number, machine->cpu_count - 1);
+  archive_most(archive, &machine->turn.waiting, machine->cpu_count - 1);
+  archive_value(archive, &machine->turn.until);
+  archive_value(archive, &machine->turn.retired);
 }
 
 /* ---- what it was started with ---- */

@@ -56,9 +56,28 @@ struct idle {
   uint64_t retired; /* instructions at the last time */
 };
 
+/* Who is at the other end of a processor's bus. */
+struct wire {
+  struct machine *machine;
+  unsigned number; /* of the processor */
+};
+
+/* Whose turn it is: see turn.c. */
+struct turn {
+  unsigned number;  /* of the processor */
+  unsigned waiting; /* processors in a row that did nothing but wait, up to the one before */
+  uint64_t until;   /* its end */
+  uint64_t retired; /* instructions of this processor when it began */
+};
+
 struct machine {
   struct memory memory;
-  struct cpu *cpu;
+  struct cpu *cpu; /* the one whose turn it is; the firmware serves it */
+  struct cpu *cpus[MACHINE_CPUS];
+  unsigned cpu_count;
+  unsigned shown; /* which one machine_cpu gives */
+  struct wire wires[MACHINE_CPUS];
+  struct turn turn;
   struct board *board;
   struct machine_host host;
   struct machine_config config; /* its images are in the drives */
@@ -81,7 +100,7 @@ struct machine {
 
 /* ---- bus.c ---- */
 
-struct cpu_bus bus_of_machine(struct machine *machine);
+struct cpu_bus bus_of_wire(struct wire *wire);
 struct board_host board_host_of_machine(struct machine *machine);
 
 /* ---- geometry.c ---- */
@@ -101,6 +120,25 @@ int machine_assemble(struct machine *machine);
 void machine_power_on(struct machine *machine, bool is_warm);
 /* Is all of [address, address + size) RAM that belongs to the guest at the start? */
 bool machine_is_free(const struct machine *machine, uint64_t address, uint64_t size);
+
+/* ---- turn.c ---- */
+
+/* The processor runs whose turn it is, for so many instructions at most, and the turn ends if it is over. *ret_waits:
+ * all processors wait, and `stop` says how the bootstrap processor does; it is its turn. */
+enum cpu_stop turn_run(struct machine *machine, uint64_t instructions, bool *ret_waits);
+/* Instructions that are left of the turn. */
+uint64_t turn_left(const struct machine *machine);
+/* Time has passed while all waited: it begins anew. */
+void turn_renew(struct machine *machine);
+/* Power-on: the bootstrap processor's, and all clocks are the same. */
+void turn_reset(struct machine *machine);
+/* All clocks to the same time, for who looks at the others. */
+void turn_settle(struct machine *machine);
+/* Could an interrupt wake somebody; has somebody been sent one? */
+bool turn_is_interruptible(const struct machine *machine);
+bool turn_is_disturbed(const struct machine *machine);
+/* Nobody but the bootstrap processor could be woken. */
+bool turn_others_sleep(const struct machine *machine);
 
 /* ---- boot.c ---- */
 

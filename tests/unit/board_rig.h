@@ -45,30 +45,35 @@ static inline uint64_t rig_now(void *data)
   return ((struct rig *)data)->now;
 }
 
-static inline void rig_intr(void *data, bool is_high)
+static inline void rig_intr(void *data, unsigned cpu, bool is_high)
 {
   struct rig *rig = data;
+  assert_int_equal(cpu, 0);
   assert_true(rig->intr != is_high); /* only changes are told */
   rig->intr = is_high;
 }
 
-static inline void rig_nmi(void *data)
+static inline void rig_nmi(void *data, unsigned cpu)
 {
+  assert_int_equal(cpu, 0);
   ((struct rig *)data)->nmi++;
 }
 
-static inline void rig_smi(void *data)
+static inline void rig_smi(void *data, unsigned cpu)
 {
+  assert_int_equal(cpu, 0);
   ((struct rig *)data)->smi++;
 }
 
-static inline void rig_init(void *data)
+static inline void rig_init(void *data, unsigned cpu)
 {
+  assert_int_equal(cpu, 0);
   ((struct rig *)data)->init++;
 }
 
-static inline void rig_startup(void *data, uint8_t vector)
+static inline void rig_startup(void *data, unsigned cpu, uint8_t vector)
 {
+  assert_int_equal(cpu, 0);
   struct rig *rig = data;
   rig->startup++;
   rig->startup_vector = vector;
@@ -121,8 +126,9 @@ static inline void rig_exit(void *data, uint32_t value)
   rig->exit_value = value;
 }
 
-static inline void rig_pmi_delivered(void *data)
+static inline void rig_pmi_delivered(void *data, unsigned cpu)
 {
+  assert_int_equal(cpu, 0);
   ((struct rig *)data)->pmi++;
 }
 

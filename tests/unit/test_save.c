@@ -55,9 +55,11 @@ static void hear(void *data, uint8_t byte)
 
 enum { KERNEL, FLOPPY, DISK, FLAT };
 
+#define CPUS(n) ((n) << 8)
+
 struct guest {
   const char *folder, *name, *cpu;
-  int kind;
+  int kind;      /* | CPUS(n) for more than one processor */
   uint64_t end;  /* instructions */
   uint64_t step; /* between two places where it is saved */
   enum predictor_kind predictor;
@@ -82,16 +84,16 @@ static struct machine *guest_start(const struct guest *guest, struct bytes *hear
 {
   struct bytes file = guest_read(guest);
   struct machine_image image = {file.at, file.size};
-  struct machine_config config = {.ram = 2 << 20, .predictor = guest->predictor};
+  struct machine_config config = {.cpus = (unsigned)guest->kind >> 8, .ram = 2 << 20, .predictor = guest->predictor};
   struct machine_host host = {.data = heard, .serial = hear, .debug = hear};
   struct machine *machine;
-  if (guest->kind == FLOPPY || guest->kind == DISK)
-    *(guest->kind == FLOPPY ? &config.floppy : &config.disk) = image;
+  if ((guest->kind & 0xFF) == FLOPPY || (guest->kind & 0xFF) == DISK)
+    *((guest->kind & 0xFF) == FLOPPY ? &config.floppy : &config.disk) = image;
   assert_int_equal(lb_cpu_find(guest->cpu, &config.model), 0);
   assert_int_equal(machine_new(&config, &host, &machine), 0);
-  if (guest->kind == KERNEL)
+  if ((guest->kind & 0xFF) == KERNEL)
     assert_int_equal(machine_load_kernel(machine, &image, "kernel", NULL, NULL, 0, NULL), 0);
-  if (guest->kind == FLAT)
+  if ((guest->kind & 0xFF) == FLAT)
     assert_int_equal(machine_load_flat(machine, &image, 0x100000), 0);
   bytes_done(&file);
   return machine;
@@ -99,7 +101,7 @@ static struct machine *guest_start(const struct guest *guest, struct bytes *hear
 
 static enum machine_stop run_to(struct machine *machine, uint64_t end)
 {
-  uint64_t done = cpu_retired(machine_cpu(machine));
+  uint64_t done = machine_retired(machine);
   struct machine_limit limit = {.instructions = end - done};
   return done < end ? machine_run(machine, &limit) : MACHINE_STOP_INSTRUCTIONS;
 }
@@ -216,6 +218,18 @@ static void test_every_instruction(void **state)
     guest_check(&guests[i]);
 }
 
+/* Several processors: in the middle of turns, IPIs on their way. */
+static void test_processors_go_on(void **state)
+{
+  static const struct guest guests[] = {
+    {"LB_GUESTS", "smp.bin", "skylake", FLAT | CPUS(2), MANY, 97, PREDICTOR_2BIT},
+    {"LB_GUESTS", "smp.bin", "haswell", FLAT | CPUS(3), MANY, 1009, PREDICTOR_NONE},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++)
+    guest_check(&guests[i]);
+}
+
 /* Ended by time, in the middle of waiting (HLT, a jump to itself), again and again. */
 static void test_waiting_goes_on(void **state)
 {
@@ -318,7 +332,7 @@ static void covered(const char *type, const void *one, const void *other, size_t
 
 static struct machine *some_machine(void)
 {
-  struct machine_config config = {.ram = 2 << 20, .has_test_device = true};
+  struct machine_config config = {.cpus = MACHINE_CPUS, .ram = 2 << 20, .has_test_device = true};
   struct machine *machine;
   assert_int_equal(lb_cpu_find("skylake", &config.model), 0);
   assert_int_equal(machine_new(&config, NULL, &machine), 0);
@@ -349,7 +363,8 @@ static void test_processor_is_whole(void **state)
     /* not between two runs */
     EXEMPT(struct cpu, held), EXEMPT(struct cpu, hit), EXEMPT(struct cpu, is_stepping), EXEMPT(struct cpu, at),
     EXEMPT(struct cpu, is_alone), EXEMPT(struct cpu, counts_blocks), EXEMPT(struct cpu, progress.clocked),
-    EXEMPT(struct cpu, is_kicked), EXEMPT(struct cpu, fault), EXEMPT(struct cpu, door), EXEMPT(struct cpu, reason),
+    EXEMPT(struct cpu, is_kicked), EXEMPT(struct cpu, has_paused), EXEMPT(struct cpu, fault), EXEMPT(struct cpu, door),
+    EXEMPT(struct cpu, reason),
     /* save.c has its own ways for these: flags as one number, the recorder, cached pages */
     EXEMPT(struct cpu, lazy), EXEMPT(struct cpu, eflags), EXEMPT(struct cpu, recorder), EXEMPT(struct cpu, tlbs),
     EXEMPT(struct cpu, tlb_shift),
@@ -361,7 +376,7 @@ static void test_processor_is_whole(void **state)
     /* what it is made of, and who looks at it */
     EXEMPT(struct cpu, points), EXEMPT(struct cpu, point_count), EXEMPT(struct cpu, code_points),
     EXEMPT(struct cpu, catches), EXEMPT(struct cpu, follower), EXEMPT(struct cpu, follower_data),
-    EXEMPT(struct cpu, model), EXEMPT(struct cpu, features), EXEMPT(struct cpu, listener),
+    EXEMPT(struct cpu, number), EXEMPT(struct cpu, model), EXEMPT(struct cpu, features), EXEMPT(struct cpu, listener),
     EXEMPT(struct cpu, listener_data), EXEMPT(struct cpu, bus), EXEMPT(struct cpu, memory), EXEMPT(struct cpu, jumps),
     EXEMPT(struct cpu, blocks),
 #define SEGMENT(i)                                                                                                     \
@@ -441,9 +456,12 @@ static void test_recorder_is_whole(void **state)
 static void test_board_is_whole(void **state)
 {
   static const struct exempt list[] = {
-    EXEMPT(struct board, config),       EXEMPT(struct board, host),
+    EXEMPT(struct board, config),
+    EXEMPT(struct board, host),
     EXEMPT(struct board, is_advancing), /* only while it is told the time */
-    EXEMPT(struct board, port_owner),   EXEMPT(struct board, testdevice.memory),
+    EXEMPT(struct board, asking),
+    EXEMPT(struct board, port_owner),
+    EXEMPT(struct board, testdevice.memory),
   };
   static uint8_t bytes[1 << 18], memory[TESTDEVICE_SIZE];
   static struct board one, other;
@@ -454,6 +472,7 @@ static void test_board_is_whole(void **state)
   assert_true(writer.at < sizeof(bytes));
   memset(&one, PATTERN_ONE, sizeof(one));
   memset(&other, PATTERN_OTHER, sizeof(other));
+  one.config.cpus = other.config.cpus = BOARD_CPUS;
   one.config.has_test_device = other.config.has_test_device = true;
   one.testdevice.memory = other.testdevice.memory = memory;
   READ_TWICE(bytes, writer.at, board_archive, &one, &other);
@@ -467,6 +486,10 @@ static void test_machine_is_whole(void **state)
     /* sections of their own, and the plan */
     EXEMPT(struct machine, memory),
     EXEMPT(struct machine, cpu),
+    EXEMPT(struct machine, cpus),
+    EXEMPT(struct machine, cpu_count),
+    EXEMPT(struct machine, wires),
+    EXEMPT(struct machine, shown), /* who looks at it */
     EXEMPT(struct machine, board),
     EXEMPT(struct machine, config),
     EXEMPT(struct machine, floppy),
@@ -491,6 +514,7 @@ static void test_machine_is_whole(void **state)
   COVERED(machine, &one, &other, list);
   writer = archive_writer(bytes, sizeof(bytes));
   plan.ram = 2 << 20;
+  plan.cpus = 1;
   plan_archive(&writer, &plan);
   memset(&plan_one, PATTERN_ONE, sizeof(plan_one));
   memset(&plan_other, PATTERN_OTHER, sizeof(plan_other));
@@ -625,9 +649,11 @@ static void test_forged_fields(void **state)
     uint8_t value;
   } rows[] = {
     {SAVE_MACHINE, 31, 'x'},  /* the CPU's name does not end */
-    {SAVE_MACHINE, 39, 0x40}, /* RAM of exabytes */
-    {SAVE_MACHINE, 33, 1},    /* RAM that is no page */
-    {SAVE_MACHINE, 44, 7},    /* has_test_device */
+    {SAVE_MACHINE, 32, 0},    /* no processor */
+    {SAVE_MACHINE, 32, 2},    /* two, of which one is there */
+    {SAVE_MACHINE, 43, 0x40}, /* RAM of exabytes */
+    {SAVE_MACHINE, 37, 1},    /* RAM that is no page */
+    {SAVE_MACHINE, 48, 7},    /* has_test_device */
     {SAVE_BOARD, 0, 2},       /* is_touched */
     {SAVE_BOARD, 13, 1},      /* lines */
     {SAVE_CPU, 138, 0x80},    /* CS */
@@ -709,14 +735,15 @@ static void test_recorder_alone(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_labs_go_on),        cmocka_unit_test(test_guests_go_on),
-    cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_waiting_goes_on),
-    cmocka_unit_test(test_keys_and_restart),  cmocka_unit_test(test_processor_is_whole),
-    cmocka_unit_test(test_recorder_is_whole), cmocka_unit_test(test_board_is_whole),
-    cmocka_unit_test(test_machine_is_whole),  cmocka_unit_test(test_start_is_whole),
-    cmocka_unit_test(test_cut_files),         cmocka_unit_test(test_damaged_files),
-    cmocka_unit_test(test_foreign_files),     cmocka_unit_test(test_forged_fields),
-    cmocka_unit_test(test_writer_fails),      cmocka_unit_test(test_recorder_alone),
+    cmocka_unit_test(test_labs_go_on),         cmocka_unit_test(test_guests_go_on),
+    cmocka_unit_test(test_every_instruction),  cmocka_unit_test(test_processors_go_on),
+    cmocka_unit_test(test_waiting_goes_on),    cmocka_unit_test(test_keys_and_restart),
+    cmocka_unit_test(test_processor_is_whole), cmocka_unit_test(test_recorder_is_whole),
+    cmocka_unit_test(test_board_is_whole),     cmocka_unit_test(test_machine_is_whole),
+    cmocka_unit_test(test_start_is_whole),     cmocka_unit_test(test_cut_files),
+    cmocka_unit_test(test_damaged_files),      cmocka_unit_test(test_foreign_files),
+    cmocka_unit_test(test_forged_fields),      cmocka_unit_test(test_writer_fails),
+    cmocka_unit_test(test_recorder_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
