@@ -189,6 +189,7 @@ static int session_make(struct machine_session *session, struct machine_argument
 {
   struct machine_config config = {
     .model = arguments->cpu,
+    .cpus = arguments->cpus,
     .ram = arguments->ram,
     .recorder_options = arguments->recorder_options,
     .predictor = arguments->predictor,
@@ -316,7 +317,7 @@ static void session_show(struct machine_session *session)
   session_print_dumps(session);
   if (isatty(STDERR_FILENO) && session->end != END_SHUTDOWN && session->end != END_UNIMPLEMENTED)
     cli_error("ended: %s, after %llu instructions in %.2f s", session_end_name(session->end),
-              (unsigned long long)cpu_retired(machine_cpu(session->machine)), session->seconds);
+              (unsigned long long)machine_retired(session->machine), session->seconds);
 }
 
 static int session_run_and_show(struct machine_session *session)

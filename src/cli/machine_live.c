@@ -136,7 +136,7 @@ static void size_read(struct live *live)
 /* Below the guest's screen, if the terminal has room. */
 static void status_put(struct live *live, const struct machine_screen *screen, double now, struct text *text)
 {
-  uint64_t retired = cpu_retired(machine_cpu(live->session->machine));
+  uint64_t retired = machine_retired(live->session->machine);
   double span = now - live->status_time;
 
   if (now < live->next_status || live->screen.rows <= screen->rows)

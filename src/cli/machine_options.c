@@ -14,9 +14,11 @@
 #include "cli/cli.h"
 #include "cli/gdb_listen.h"
 #include "lastbranch/recorder.h"
+#include "machine/machine.h"
 
 enum {
   KEY_RAM = 0x100,
+  KEY_CPUS,
   KEY_FDA,
   KEY_HDA,
   KEY_KERNEL,
@@ -40,6 +42,7 @@ enum {
 static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "The machine:", 1},
   {"cpu", 'c', "NAME", 0, "Its processor (skylake; 'lbr cpu --list' shows all)", 0},
+  {"cpus", KEY_CPUS, "N", 0, "How many of them, 1 to 8 (1); they run in turn", 0},
   {"ram", KEY_RAM, "MB", 0, "Its memory (128)", 0},
   {"predictor", KEY_PREDICTOR, "KIND", 0, "What foresees branches: none (default), 2bit or gshare", 0},
   {"option", 'o', "NAME", 0, "A reading of the manuals other than the usual one; may be given several times", 0},
@@ -201,6 +204,8 @@ static void arguments_check(const struct machine_arguments *arguments, struct ar
     argp_error(state, "with --json standard output is for the object alone: --serial and --bus want a file");
   if (a->wants_wait && !a->gdb)
     argp_error(state, "--wait is for --gdb");
+  if (a->gdb && a->cpus > 1)
+    argp_error(state, "--gdb debugs a machine with one processor: --cpus 1");
   if (a->is_json && a->screen == SCREEN_LIVE)
     argp_error(state, "either --json or --screen live");
   if (a->screen == SCREEN_LIVE && is_serial_stdio)
@@ -219,6 +224,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   switch (key) {
   case 'c':
     arguments->cpu = cli_option_cpu(argument);
+    break;
+  case KEY_CPUS:
+    arguments->cpus = (unsigned)number_option("--cpus", argument, 1, MACHINE_CPUS, state);
     break;
   case KEY_RAM:
     arguments->ram = number_option("--ram", argument, 2, 65536, state) << 20;

@@ -29,6 +29,7 @@ enum machine_dump {
 
 struct machine_arguments {
   const struct lb_cpu *cpu; /* with --load NULL: not said */
+  unsigned cpus;            /* 0: not said */
   uint64_t ram;             /* bytes; 0: the machine's own choice */
   enum predictor_kind predictor;
   bool names_predictor; /* it was said */

@@ -39,7 +39,8 @@ static void lbr_print(struct machine_session *session)
   text_done(&text);
 }
 
-void session_print_dumps(struct machine_session *session)
+/* What --dump asks for of the processor that is shown. */
+static void processor_print(struct machine_session *session)
 {
   const struct machine_arguments *arguments = session->arguments;
   bool is_json = arguments->format == REPORT_JSON, is_first = true;
@@ -59,6 +60,21 @@ void session_print_dumps(struct machine_session *session)
       dumps[i].put(session, &page);
       page_close(&page);
     }
+}
+
+/* With several, as text, each below its name; as JSON the objects follow each other in the order of their numbers. */
+void session_print_dumps(struct machine_session *session)
+{
+  unsigned count = machine_cpu_count(session->machine);
+  bool is_text = session->arguments->format != REPORT_JSON && session->arguments->dumps;
+
+  for (unsigned i = 0; i < count; i++) {
+    machine_show(session->machine, i);
+    if (count > 1 && is_text)
+      printf("%sProcessor %u\n\n", i ? "\n" : "", i);
+    processor_print(session);
+  }
+  machine_show(session->machine, 0);
 }
 
 /* ---- JSON ---- */
@@ -111,11 +127,41 @@ static void json_records(struct machine_session *session, struct page *page)
   text_done(&text);
 }
 
+static void json_dumps(struct machine_session *session, struct page *page)
+{
+  json_records(session, page);
+  for (size_t i = 0; i < DUMPS; i++)
+    if (session->arguments->dumps & dumps[i].dump & ~(unsigned)DUMP_REGS)
+      dumps[i].put(session, page);
+}
+
+/* The others: what stands outside the list is the bootstrap processor's. */
+static void json_others(struct machine_session *session, struct page *page)
+{
+  unsigned count = machine_cpu_count(session->machine);
+
+  if (count == 1)
+    return;
+  page_array(page, "other_processors");
+  for (unsigned i = 1; i < count; i++) {
+    machine_show(session->machine, i);
+    page_section(page, NULL, NULL);
+    page_put_number(page, "number", i);
+    page_put_number(page, "instructions", cpu_retired(machine_cpu(session->machine)));
+    dump_regs(session, page);
+    json_dumps(session, page);
+    page_section_end(page);
+  }
+  page_array_end(page);
+  machine_show(session->machine, 0);
+}
+
 void session_print_json(struct machine_session *session)
 {
   const struct machine_arguments *arguments = session->arguments;
   struct page page;
 
+  machine_show(session->machine, 0);
   page_open(&page, true, false);
   page_put(&page, "cpu", arguments->cpu->name);
   page_put(&page, "end", session_end_name(session->end));
@@ -124,17 +170,15 @@ void session_print_json(struct machine_session *session)
     page_put_number(&page, "exit_value", machine_exit_value(session->machine));
   else
     page_absent(&page, "exit_value");
-  page_put_number(&page, "instructions", cpu_retired(machine_cpu(session->machine)));
+  page_put_number(&page, "instructions", machine_retired(session->machine));
   page_put_number(&page, "nanoseconds", machine_time(session->machine));
   page_put_number(&page, "milliseconds_taken", (uint64_t)(session->seconds * 1000));
   dump_regs(session, &page);
   json_screen(session, &page);
   json_serial(session, &page);
   page_put_number(&page, "serial_bytes_dropped", session->heard_dropped);
-  json_records(session, &page);
-  for (size_t i = 0; i < DUMPS; i++)
-    if (arguments->dumps & dumps[i].dump & ~(unsigned)DUMP_REGS)
-      dumps[i].put(session, &page);
+  json_dumps(session, &page);
+  json_others(session, &page);
   page_close(&page);
 }
 
@@ -191,7 +235,7 @@ void session_print_death(struct machine_session *session)
   struct text text = {0};
 
   cli_error("%s%s%s, after %llu instructions", what, *reason ? ": " : "", reason,
-            (unsigned long long)cpu_retired(machine_cpu(session->machine)));
+            (unsigned long long)machine_retired(session->machine));
   registers_text(machine_cpu(session->machine), &text);
   bytes_text(session, &text);
   last_text(session, &text);

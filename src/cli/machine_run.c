@@ -115,7 +115,7 @@ struct progress {
 
 static void progress_show(struct machine_session *session, struct progress *progress, double now)
 {
-  uint64_t retired = cpu_retired(machine_cpu(session->machine));
+  uint64_t retired = machine_retired(session->machine);
 
   if (!progress->is_shown || now < progress->next)
     return;
@@ -151,7 +151,7 @@ static struct machine_limit slice_limit(const struct machine_session *session)
                                 .nanoseconds = SLICE_NANOSECONDS,
                                 .until_idle = arguments->until_idle,
                                 .until_halt = arguments->until_halt};
-  uint64_t done = cpu_retired(machine_cpu(session->machine));
+  uint64_t done = machine_retired(session->machine);
 
   if (machine_gdb_is_attached(session))
     limit.instructions = SLICE_INSTRUCTIONS_GDB;
@@ -187,7 +187,7 @@ static bool stop_is_final(const struct machine_session *session, enum machine_st
 bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
 {
   const struct machine_arguments *arguments = session->arguments;
-  uint64_t done = cpu_retired(machine_cpu(session->machine));
+  uint64_t done = machine_retired(session->machine);
 
   session_look_for_text(session);
   if (session->trace.error < 0)

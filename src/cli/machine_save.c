@@ -43,11 +43,18 @@ static int arguments_agree(const struct machine_arguments *arguments, const stru
   static const char *const predictors[] = {
     [PREDICTOR_NONE] = "none", [PREDICTOR_2BIT] = "2bit", [PREDICTOR_GSHARE] = "gshare"};
   const char *name = arguments->load;
-  char ram[32];
+  char ram[32], cpus[32];
 
+  snprintf(cpus, sizeof(cpus), "%u", config->cpus);
   snprintf(ram, sizeof(ram), "%llu", (unsigned long long)(config->ram >> 20));
   if (arguments->cpu && arguments->cpu != config->model)
     return contradiction(name, "--cpu", config->model->name);
+  if (arguments->cpus && arguments->cpus != config->cpus)
+    return contradiction(name, "--cpus", cpus);
+  if (arguments->gdb && config->cpus > 1) {
+    cli_error("%s: --gdb debugs a machine with one processor: the saved machine has %u", name, config->cpus);
+    return -EINVAL;
+  }
   if (arguments->ram && arguments->ram != config->ram)
     return contradiction(name, "--ram", ram);
   if (arguments->names_predictor && arguments->predictor != config->predictor)
@@ -62,7 +69,7 @@ static int arguments_agree(const struct machine_arguments *arguments, const stru
 static int limit_check(const struct machine_session *session)
 {
   const struct machine_arguments *arguments = session->arguments;
-  uint64_t done = cpu_retired(machine_cpu(session->machine));
+  uint64_t done = machine_retired(session->machine);
 
   if (!arguments->until_instructions || arguments->until_instructions > done)
     return 0;
@@ -124,7 +131,7 @@ int session_save(struct machine_session *session)
       cli_error("%s: the machine could not be saved: %s", name, lb_strerror(r));
     else if (isatty(STDERR_FILENO))
       cli_error("%s: the machine after %llu instructions, %.1f MB", name,
-                (unsigned long long)cpu_retired(machine_cpu(session->machine)), (double)size * 1e-6);
+                (unsigned long long)machine_retired(session->machine), (double)size * 1e-6);
   }
   new_file_done(&file);
   return r;

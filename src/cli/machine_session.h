@@ -40,9 +40,16 @@ struct machine_pages {
   uint64_t last;
 };
 
+/* A processor that the trace listens to. */
+struct machine_tap {
+  struct machine_session *session;
+  uint32_t stream;
+};
+
 struct machine_trace {
   struct lb_trace_writer *writer;
-  uint32_t stream;
+  struct machine_tap taps[MACHINE_CPUS];
+  uint32_t stream; /* of what is in the buffer */
   size_t count;
   uint64_t total;
   int error;

@@ -87,9 +87,14 @@ static int trace_flush(struct machine_trace *trace)
 
 static void trace_take(void *data, const struct lb_branch *branch)
 {
-  struct machine_session *session = data;
+  const struct machine_tap *tap = data;
+  struct machine_session *session = tap->session;
   struct machine_trace *trace = &session->trace;
 
+  if (tap->stream != trace->stream) {
+    trace_flush(trace);
+    trace->stream = tap->stream;
+  }
   trace->buffer[trace->count++] = *branch;
   trace->total++;
   if (trace->count == TRACE_BUFFER && trace_flush(trace) < 0)
@@ -165,6 +170,29 @@ static int trace_complain(const char *name, int error)
   return error;
 }
 
+/* Each processor has a stream. */
+static int streams_put(struct machine_session *session)
+{
+  struct machine_trace *trace = &session->trace;
+
+  for (unsigned i = 0; i < machine_cpu_count(session->machine); i++) {
+    struct machine_tap *tap = &trace->taps[i];
+    char name[16];
+    int r;
+
+    snprintf(name, sizeof(name), "cpu %u", i);
+    tap->session = session;
+    r = lb_trace_writer_stream(trace->writer, &(struct lb_trace_stream){.name = name}, &tap->stream);
+    if (r < 0)
+      return r;
+    machine_show(session->machine, i);
+    cpu_listen(machine_cpu(session->machine), trace_take, tap);
+  }
+  machine_show(session->machine, 0);
+  trace->stream = trace->taps[0].stream;
+  return 0;
+}
+
 int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, int argc, char **argv)
 {
   struct machine_trace *trace = &session->trace;
@@ -179,11 +207,10 @@ int machine_trace_open(struct machine_session *session, const struct machine_fil
   if (r >= 0)
     r = modules_put(trace->writer, kernel);
   if (r >= 0)
-    r = lb_trace_writer_stream(trace->writer, &(struct lb_trace_stream){.name = "cpu 0"}, &trace->stream);
+    r = streams_put(session);
   if (r < 0)
-    return trace->error = r; /* machine_trace_close says so */
-  cpu_listen(machine_cpu(session->machine), trace_take, session);
-  return 0;
+    trace->error = r; /* machine_trace_close says so */
+  return r;
 }
 
 /* ---- the end ---- */
@@ -199,9 +226,11 @@ static int page_compare(const void *one, const void *other)
 static int code_put(struct machine_session *session)
 {
   struct machine_pages *pages = &session->trace.pages;
-  struct cpu *cpu = machine_cpu(session->machine);
+  struct cpu *cpu;
   uint8_t bytes[GUEST_PAGE];
 
+  machine_show(session->machine, 0);
+  cpu = machine_cpu(session->machine);
   if (!pages->pages)
     return 0;
   qsort(pages->pages, pages->capacity, sizeof(*pages->pages), page_compare);
@@ -220,7 +249,7 @@ static int instructions_put(struct machine_session *session)
 {
   char count[24];
 
-  snprintf(count, sizeof(count), "%llu", (unsigned long long)cpu_retired(machine_cpu(session->machine)));
+  snprintf(count, sizeof(count), "%llu", (unsigned long long)machine_retired(session->machine));
   return meta_put(session->trace.writer, "instructions", count);
 }
 
