@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The board of a PC: everything behind the processor's pins but RAM. Two 8259A, 8254, RTC/CMOS, 8042 with keyboard,
- * COM1, VGA text registers, local APIC, I/O APIC, HPET, PCI configuration space, an IDE disk, power and debug ports.
+ * COM1, VGA text registers, local APICs, I/O APIC, HPET, PCI configuration space, an IDE disk, power and debug ports.
  *
  * The board knows no processor: it is called for ports, device memory and APIC registers, it drives lines through
  * struct board_host, and it is told the time. Nothing happens in it on its own: board_deadline says when it next wants
