@@ -46,6 +46,41 @@ guest busy 0x7c00 <<'END'
 1: inc %ax
   jmp 1b
 END
+# Starts a second processor, which records one branch, and waits for it.
+guest pair 0x7c00 <<'END'
+.code16
+  xor %ax, %ax
+  mov %ax, %ds
+  mov $0x1b, %ecx
+  rdmsr
+  or $0xc00, %eax
+  wrmsr
+  mov $0x830, %ecx
+  xor %edx, %edx
+  mov $0xc4500, %eax
+  wrmsr
+  mov $0xc4608, %eax
+  wrmsr
+first: pause
+  cmpb $0, flag
+  je first
+  cli
+  hlt
+flag: .byte 0
+.org 0x400
+  xor %ax, %ax
+  mov %ax, %ds
+  mov $0x1d9, %ecx
+  mov $1, %eax
+  xor %edx, %edx
+  wrmsr
+  jmp second
+.org 0x420
+second:
+  incb flag
+  cli
+  hlt
+END
 guest exit 0x7c00 <<'END'
 .code16
   mov $0x21, %al
@@ -467,5 +502,37 @@ verdict 'serial terminal: every key reaches the guest, which switches off' $?
 python3 serial.py 'xy\035' >out 2>err
 [ $? -eq 0 ] && said 'interrupted'
 verdict 'serial terminal: Ctrl-] ends' $?
+
+# ---- several processors ----
+
+run machine --flat pair.bin@0x7c00 --cpus 2 --dump lbr,regs --screen none
+[ $status -eq 0 ] && said 'Processor 0' && said 'recording off, 0 of 32 records' && said 'Processor 1' && said 'recording on, 1 of 32 records' &&
+  said '0x15  0x20  jmp' && said 'eip 00000038' && said 'eip 00000026'
+verdict '--cpus 2: a dump of each' $?
+mv out whole
+run machine --flat pair.bin@0x7c00 --cpus 2 --until insns=17 --save pair.lbm --screen none
+[ $status -eq 0 ] && run machine --load pair.lbm --dump lbr,regs --screen none && [ $status -eq 0 ] && cmp -s out whole
+verdict '--cpus 2: saved in the middle, it goes on' $?
+run machine --load pair.lbm --cpus 3
+[ $status -eq 1 ] && complained 'the saved machine has 2'
+verdict '--load: another number of processors' $?
+run machine --flat pair.bin@0x7c00 --cpus 2 --json --trace pair.lbr
+[ $status -eq 0 ] && python3 - out <<'END'
+import json, sys
+machine = json.load(open(sys.argv[1]))
+[other] = machine["other_processors"]
+assert other["number"] == 1 and 0 < other["instructions"] < machine["instructions"]
+assert other["registers"]["rip"] == "0x26" and machine["registers"]["rip"] == "0x38"
+END
+verdict '--cpus 2: JSON has the other one too' $?
+"$lbr" script pair.lbr >out 2>err
+said '1 0 0x8015 -> 0x8020 jmp'
+verdict '--cpus 2: a stream of the trace for each' $?
+run machine --flat pair.bin@0x7c00 --cpus 9
+[ $status -eq 2 ] && complained '1 to 8'
+verdict '--cpus: too many' $?
+run machine --flat pair.bin@0x7c00 --cpus 2 --gdb unix:gdb
+[ $status -eq 2 ] && complained 'one processor'
+verdict '--cpus 2: no gdb' $?
 
 exit $((failures > 0))
