@@ -5,6 +5,7 @@
  */
 #include "cpu/control.h"
 #include "cpu/instruction.h"
+#include "cpu/paging.h"
 
 /* ---- CLI and STI ---- */
 
@@ -68,10 +69,12 @@ const struct insn *control_hlt(struct cpu *cpu, const struct insn *insn)
 /* What stands in the line, in short: MWAIT compares, and so notices a store that came in between. */
 static uint64_t line_sum(struct cpu *cpu, uint64_t line)
 {
-  uint8_t bytes[MONITOR_LINE] = {0};
-  uint64_t sum = UINT64_C(0xCBF29CE484222325);
-  cpu_peek(cpu, line, bytes, sizeof(bytes));
-  for (unsigned i = 0; i < sizeof(bytes); i++)
+  static const uint8_t nothing[MONITOR_LINE];
+  uint64_t sum = UINT64_C(0xCBF29CE484222325), physical;
+  const uint8_t *bytes = paging_look(cpu, line, &physical, NULL) ? memory_at(cpu->memory, physical) : NULL;
+  if (!bytes)
+    bytes = nothing;
+  for (unsigned i = 0; i < MONITOR_LINE; i++)
     sum = (sum ^ bytes[i]) * UINT64_C(0x100000001B3);
   return sum;
 }
