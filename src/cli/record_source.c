@@ -5,7 +5,6 @@
  */
 #include "cli/record_source.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -140,13 +139,15 @@ static int source_follow(struct source *source)
   return r < 0 ? r : source_finish(source);
 }
 
-/* Recording has failed: the program runs on. */
-static void program_wait(const struct source_state *state, int *status)
+/* If recording has failed, the program runs on. */
+static void program_wait(struct source *source)
 {
-  *status = state->status;
-  if (!state->has_ended)
-    while (waitpid((pid_t)state->process, status, 0) < 0 && errno == EINTR)
-      record_signals_hand_on((int)state->process);
+  const struct source_state *state = source_state(source);
+
+  while (!state->has_ended) {
+    source_step(source, STEP_MILLISECONDS);
+    record_signals_hand_on((int)state->process);
+  }
 }
 
 static int trace_close(const struct record_source_options *options, struct lb_trace_writer *writer, int error)
@@ -192,9 +193,9 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
   if (source_sampling(source))
     lb_trace_writer_meta(writer, &(struct lb_trace_meta){"sampling", source_sampling(source)});
   r = source_follow(source);
+  program_wait(source);
   state = *source_state(source);
-  program_wait(&state, ret_status);
-  state.status = *ret_status;
+  *ret_status = state.status;
   source_free(source);
   end_note(writer, &state);
   branches = lb_trace_writer_size(writer).branches;

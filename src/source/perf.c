@@ -232,6 +232,8 @@ int perf_session_open(struct perf_session *session, int process, const struct so
     return perf_problem(ret_problem, session->kind, r == -ENOMEM ? PERF_PROBLEM_MEMORY : PERF_PROBLEM_PMU, r);
   for (size_t i = 0; i < session->count && r >= 0; i++)
     r = cpu_open(session, i, process, options, ret_problem);
+  if (r >= 0 && session->attributes.aux_watermark)
+    perf_mark_add(session, process); /* without it, gaps tell */
   session->layout = (struct perf_layout){session->attributes.sample_type, session->attributes.branch_sample_type, true};
   return r < 0 ? r : 0;
 }
@@ -250,6 +252,9 @@ void perf_session_close(struct perf_session *session)
     if (cpu->fd >= 0)
       kernel->close(kernel->data, cpu->fd);
   }
+  while (session->mark_count)
+    perf_mark_drop(session, session->marks[session->mark_count - 1].thread);
+  free(session->marks);
   free(session->cpus);
   free(session->fds);
   perf_queue_done(&session->queue);
@@ -300,6 +305,12 @@ static int cpu_read(struct perf_session *session, struct perf_cpu *cpu, uint8_t 
   if (cpu->aux_size)
     __atomic_store_n(&cpu->page->aux_tail, aux_tail, __ATOMIC_RELEASE);
   return r;
+}
+
+void perf_session_wait(struct perf_session *session, unsigned milliseconds, int fd)
+{
+  session->fds[session->count] = fd;
+  session->kernel->wait(session->kernel->data, session->fds, session->count + 1, milliseconds);
 }
 
 int perf_session_step(struct perf_session *session, unsigned milliseconds, bool is_all)

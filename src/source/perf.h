@@ -22,6 +22,11 @@ struct perf_cpu {
   struct pt_state pt;
 };
 
+/* The event that keeps a thread apart from others. */
+struct perf_mark {
+  int thread, fd;
+};
+
 /* A record that waits for its turn. */
 struct perf_item {
   uint64_t time, order;
@@ -46,9 +51,11 @@ struct perf_session {
   struct world *world;
   struct perf_cpu *cpus;
   size_t count;
-  int *fds;
+  int *fds; /* of the events, and room for one more */
+  struct perf_mark *marks;
+  size_t mark_count, mark_capacity;
   struct perf_queue queue;
-  uint64_t before; /* the time of the last round but one */
+  uint64_t before; /* the time of the last round */
   struct pt_model model;
   char sampling[160];
 };
@@ -61,6 +68,16 @@ void perf_session_close(struct perf_session *session);
 
 /* Takes what is there; waits for at most so long before. `is_all`: nothing comes any more. Returns 0, or as world. */
 int perf_session_step(struct perf_session *session, unsigned milliseconds, bool is_all);
+
+/* Waits as perf_session_step does, also for something to read from `fd`. */
+void perf_session_wait(struct perf_session *session, unsigned milliseconds, int fd);
+
+/* ---- marks ---- */
+
+/* Of a thread that stands still and has started nothing yet: from now on its AUX data is apart from that of all that it
+ * starts. Returns 0, also if it has one; or negative: in AUX data, others may follow it with no sign. */
+int perf_mark_add(struct perf_session *session, int thread);
+void perf_mark_drop(struct perf_session *session, int thread); /* it is gone */
 
 /* ---- the queue ---- */
 

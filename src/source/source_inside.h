@@ -5,6 +5,8 @@
 #ifndef SOURCE_SOURCE_INSIDE_H
 #define SOURCE_SOURCE_INSIDE_H
 
+#include <signal.h>
+
 #include "source/kernel.h"
 #include "source/world.h"
 
@@ -49,10 +51,16 @@ struct watch_thread {
 
 struct watch {
   struct watch_thread *threads;
+  int bell;      /* a descriptor that can be read when a thread may have stopped; negative: there is none */
+  sigset_t mask; /* of signals, as it was before: with a bell, SIGCHLD is blocked */
 };
 
-/* Begins to look at a child that waits before execve. Returns 0, or -errno. */
-int watch_attach(int process);
+/* Begins to look at a child that waits before execve, and at all that it starts. `bell` must be -1. Returns 0, or
+ * -errno. */
+int watch_attach(struct watch *watch, int process);
+
+/* Has a thread stopped since the last call? */
+bool watch_has_rung(struct watch *watch);
 
 /* A thread that is watched has stopped: notes what may kill it, and lets it go on. */
 void watch_stop(struct watch *watch, struct source *source, int thread, int status);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sources that are events of perf_event_open(2), as a source. If somebody wants to know how processes die, they are
- * watched with ptrace(2), too, which costs only where signals come.
+ * The sources that are events of perf_event_open(2), as a source. With AUX data, what the program starts is watched
+ * with ptrace(2), too, to get its marks (perf_mark.c) before it runs; and if somebody wants to know how processes die.
+ * That costs only where something is started and where signals come.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include "source/perf.h"
@@ -14,8 +16,9 @@
 
 struct perf_source {
   struct perf_session session;
-  bool is_watching;
+  bool has_aux, is_watching;
   struct watch watch;
+  int error; /* of a step: nothing is recorded any more */
 };
 
 static struct pt_model model_find(void)
@@ -44,27 +47,50 @@ static int perf_attach(struct source *source, struct source_problem *ret_problem
     return -ENOMEM;
   }
   source->data = perf;
+  perf->watch.bell = -1;
+  perf->has_aux = source->options.kind == SOURCE_BTS || source->options.kind == SOURCE_PT;
   perf->session.kernel = source->kernel;
   perf->session.kind = source->options.kind;
   perf->session.world = source->world;
   perf->session.model = model_find();
   r = perf_session_open(&perf->session, process, &source->options, ret_problem);
-  if (r >= 0 && source->options.wants_deaths && source->kernel->is_traceable)
-    perf->is_watching = watch_attach(process) >= 0; /* without it, less is known of how it dies */
+  if (r >= 0 && (source->options.wants_deaths || perf->has_aux) && source->kernel->is_traceable)
+    perf->is_watching = watch_attach(&perf->watch, process) >= 0; /* without it, less is known */
   return r;
+}
+
+/* A thread that has stopped waits for us: it comes first, but rings are read now and then. Returns whether it does. */
+static bool step_wait(struct perf_source *perf, unsigned milliseconds)
+{
+  const struct source_kernel *kernel = perf->session.kernel;
+
+  perf_session_wait(&perf->session, milliseconds, perf->watch.bell);
+  return watch_has_rung(&perf->watch) &&
+         kernel->clock(kernel->data) - perf->session.before < milliseconds * UINT64_C(1000000);
 }
 
 static int perf_step(struct source *source, unsigned milliseconds, bool is_all)
 {
   struct perf_source *perf = source->data;
 
-  return perf_session_step(&perf->session, milliseconds, is_all);
+  if (milliseconds && (perf->watch.bell >= 0 || perf->error < 0)) {
+    if (step_wait(perf, milliseconds))
+      return perf->error;
+    milliseconds = 0;
+  }
+  if (perf->error >= 0)
+    perf->error = perf_session_step(&perf->session, milliseconds, is_all);
+  return perf->error;
 }
 
 static void perf_waited(struct source *source, int process, int status)
 {
   struct perf_source *perf = source->data;
 
+  if (!WIFSTOPPED(status))
+    perf_mark_drop(&perf->session, process);
+  else if (perf->has_aux && status >> 16 == PTRACE_EVENT_STOP)
+    perf_mark_add(&perf->session, process);
   if (perf->is_watching && WIFSTOPPED(status))
     watch_stop(&perf->watch, source, process, status);
 }

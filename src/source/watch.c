@@ -9,17 +9,42 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/signalfd.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "source/source_inside.h"
 
-int watch_attach(int process)
+/* A descriptor that can be read when a thread has stopped: who is watched does not wait for us longer than it must. */
+static void bell_hang(struct watch *watch)
+{
+  sigset_t set;
+
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  if (sigprocmask(SIG_BLOCK, &set, &watch->mask) < 0)
+    return;
+  watch->bell = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (watch->bell < 0)
+    sigprocmask(SIG_SETMASK, &watch->mask, NULL);
+}
+
+int watch_attach(struct watch *watch, int process)
 {
   long options = PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 
-  return ptrace(PTRACE_SEIZE, process, NULL, (void *)options) < 0 ? -errno : 0;
+  if (ptrace(PTRACE_SEIZE, process, NULL, (void *)options) < 0)
+    return -errno;
+  bell_hang(watch);
+  return 0;
+}
+
+bool watch_has_rung(struct watch *watch)
+{
+  struct signalfd_siginfo info;
+
+  return watch->bell >= 0 && read(watch->bell, &info, sizeof(info)) == (ssize_t)sizeof(info);
 }
 
 /* ---- deaths ---- */
@@ -144,4 +169,8 @@ void watch_done(struct watch *watch)
 {
   while (watch->threads)
     thread_drop(watch, watch->threads->id);
+  if (watch->bell < 0)
+    return;
+  close(watch->bell);
+  sigprocmask(SIG_SETMASK, &watch->mask, NULL);
 }

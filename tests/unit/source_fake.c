@@ -6,8 +6,10 @@
 #include "source_fake.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 /* ---- events ---- */
@@ -20,12 +22,35 @@ static size_t fake_cpus(void *data, int *cpus, size_t room)
   return room < FAKE_CPUS ? room : FAKE_CPUS;
 }
 
+static struct fake_task *task_find(struct fake *fake, uint32_t number)
+{
+  for (unsigned i = 0; i < fake->task_count; i++)
+    if (fake->tasks[i].number == number)
+      return &fake->tasks[i];
+  return NULL;
+}
+
+/* An event of one thread alone. */
+static int mark_open(struct fake *fake, const struct perf_event_attr *attributes, int process)
+{
+  struct fake_task *task = task_find(fake, (uint32_t)process);
+
+  if (!task || attributes->inherit || attributes->type != PERF_TYPE_SOFTWARE || !attributes->exclude_kernel)
+    return -EINVAL;
+  task->is_marked = task->was_marked = true;
+  task->like = NULL;
+  fake->marked++;
+  return FAKE_MARK + (int)(task - fake->tasks);
+}
+
 static int fake_open(void *data, struct perf_event_attr *attributes, int process, int cpu)
 {
   struct fake *fake = data;
 
   if (fake->open_error)
     return fake->open_error;
+  if (cpu == -1)
+    return mark_open(fake, attributes, process);
   if (process != FAKE_PROCESS || cpu < 0 || cpu >= FAKE_CPUS || !attributes->disabled || !attributes->enable_on_exec ||
       !attributes->inherit || !attributes->exclude_kernel || attributes->size != sizeof(*attributes))
     return -EINVAL;
@@ -41,7 +66,11 @@ static void fake_close(void *data, int fd)
 {
   struct fake *fake = data;
 
-  (void)fd;
+  if (fd >= FAKE_MARK) {
+    fake->tasks[fd - FAKE_MARK].is_marked = false;
+    fake->marked--;
+    return;
+  }
   fake->closed++;
 }
 
@@ -132,6 +161,13 @@ static int fake_reap(void *data, int *ret_process, int *ret_status)
 {
   struct fake *fake = data;
 
+  for (unsigned i = 0; i < fake->task_count; i++)
+    if (fake->tasks[i].stop) {
+      *ret_process = (int)fake->tasks[i].number;
+      *ret_status = fake->tasks[i].stop;
+      fake->tasks[i].stop = 0;
+      return 1;
+    }
   if (!fake->is_done)
     return 0;
   if (fake->status < 0)
@@ -152,7 +188,8 @@ static size_t fake_memory(void *data, uint32_t process, uint64_t address, void *
 
 void fake_init(struct fake *fake)
 {
-  *fake = (struct fake){.now = 1000};
+  *fake = (struct fake){.now = 1000, .tasks = {{.number = FAKE_PROCESS}}, .task_count = 1};
+  fake->running = fake->tasks;
   fake->kernel = (struct source_kernel){
     .data = fake,
     .cpus = fake_cpus,
@@ -269,4 +306,38 @@ bool fake_task(struct fake *fake, unsigned cpu, uint32_t type, uint32_t process,
   } body = {process, parent, thread, parent_thread, fake->now};
 
   return fake_record(fake, cpu, type, 0, &body, sizeof(body), parent, parent_thread);
+}
+
+/* ---- threads ---- */
+
+void fake_jump(struct fake *fake, uint64_t from, uint64_t to)
+{
+  uint64_t record[3] = {from, to, 0};
+
+  memcpy(fake->branches + fake->branches_size, record, sizeof(record));
+  fake->branches_size += sizeof(record);
+}
+
+void fake_fork(struct fake *fake, uint32_t number)
+{
+  const struct fake_task *parent = fake->running;
+  struct fake_task *task = &fake->tasks[fake->task_count++];
+
+  *task = (struct fake_task){.number = number, .stop = PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7F};
+  if (!parent->is_marked)
+    task->like = parent->like ? parent->like : parent;
+  fake_task(fake, 0, PERF_RECORD_FORK, number, number, parent->number, parent->number);
+}
+
+void fake_switch(struct fake *fake, uint32_t number)
+{
+  const struct fake_task *from = fake->running, *to = task_find(fake, number);
+  bool are_alike = to && (from->like == to || to->like == from || (from->like && from->like == to->like));
+
+  if (!are_alike && fake->branches_size) {
+    fake_aux(fake, 0, fake->branches, fake->branches_size, 0, from->number, from->number);
+    fake->branches_size = 0;
+  }
+  if (to)
+    fake->running = to;
 }

@@ -19,11 +19,28 @@ struct fake_cpu {
   uint64_t aux_head;
 };
 
+#define FAKE_TASKS 4
+#define FAKE_MARK 200 /* descriptors from here on are events of one thread alone */
+
+/* A thread, with what is in its list of events. */
+struct fake_task {
+  uint32_t number;
+  int stop;                     /* what is waited for: a status, or 0 */
+  bool is_marked;               /* an event of its own is in it */
+  bool was_marked;              /* at any time */
+  const struct fake_task *like; /* it was inherited whole, and is like this one's; NULL: like none */
+};
+
 struct fake {
   struct source_kernel kernel;
   struct fake_cpu cpus[FAKE_CPUS];
   struct perf_event_attr attributes; /* that were opened last */
-  unsigned opened, closed, mapped, unmapped;
+  unsigned opened, closed, mapped, unmapped, marked;
+  struct fake_task tasks[FAKE_TASKS]; /* the first is the program */
+  unsigned task_count;
+  const struct fake_task *running; /* on the first processor, with branches that no record tells of yet */
+  uint8_t branches[1024];
+  size_t branches_size;
   uint64_t now;
   /* Is called when the source waits: fills rings. Returns false: the program has ended. */
   bool (*produce)(struct fake *fake);
@@ -47,6 +64,14 @@ bool fake_record(struct fake *fake, unsigned cpu, uint32_t type, uint16_t misc, 
 /* AUX data and its record; `size` 0 with flags is loss alone. */
 bool fake_aux(struct fake *fake, unsigned cpu, const void *bytes, size_t size, uint64_t flags, uint32_t process,
               uint32_t thread);
+
+/* The running thread starts a process, which stops at once, as one that is traced. */
+void fake_fork(struct fake *fake, uint32_t number);
+
+/* The first processor goes over to a thread, as perf_event_context_sched_out of Linux does it: AUX data ends with a
+ * record only if the lists of events of the two are not alike. */
+void fake_switch(struct fake *fake, uint32_t number);
+void fake_jump(struct fake *fake, uint64_t from, uint64_t to); /* a BTS record of who is running */
 
 bool fake_map(struct fake *fake, unsigned cpu, uint32_t process, uint64_t address, uint64_t size, uint64_t offset,
               const char *path);

@@ -647,6 +647,58 @@ static void test_bts(void **state)
   fake_done(&fake);
 }
 
+/* Three generations on one processor, each in its loop. The second is let go on when the source has seen it stop. */
+static bool family_produce(struct fake *fake)
+{
+  if (fake->task_count == 1) {
+    fake_comm(fake, 0, FAKE_PROCESS, FAKE_PROCESS, "program", true);
+    fake_jump(fake, CODE + 6, CODE);
+    fake_fork(fake, 1001);
+    return true;
+  }
+  fake_switch(fake, 1001);
+  if (fake->task_count == 2) {
+    fake_jump(fake, CODE + 16, CODE + 8);
+    fake_fork(fake, 1002);
+    return true;
+  }
+  fake_switch(fake, 1002);
+  fake_jump(fake, CODE + 13, CODE);
+  fake_jump(fake, CODE + 2, CODE + 8);
+  fake_switch(fake, FAKE_PROCESS);
+  fake_jump(fake, CODE + 6, CODE);
+  fake_switch(fake, 1001);
+  fake_jump(fake, CODE + 8, CODE + 16);
+  fake_switch(fake, 0);
+  return false;
+}
+
+/* A change from one thread to another shows in AUX data only if their events are not alike: a mark sees to it. */
+static void test_bts_threads(void **state)
+{
+  const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
+  struct log log = {0};
+  struct source_sink sink = log_sink(&log);
+  struct fake fake;
+
+  (void)state;
+  fake_init(&fake);
+  fake.produce = family_produce;
+  fake.memory = code_memory;
+  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
+  record(&fake, &options, &sink, NULL, NULL);
+  assert_null(strstr(log.text, "gap"));
+  assert_non_null(strstr(log.text, "stream 0 space 0 process 1000 thread 1000 program\n"));
+  assert_non_null(strstr(log.text, "0 10006 10000 jmp\n0 10004 10006 syscall\n0 10006 10000 jmp\n"));
+  assert_non_null(strstr(log.text, "stream 1 space 1 process 1001 thread 1001 program\n"));
+  assert_non_null(strstr(log.text, "1 10010 10008 ret\n1 10008 10010 call\n"));
+  assert_non_null(strstr(log.text, "stream 2 space 2 process 1002 thread 1002 program\n"));
+  assert_non_null(strstr(log.text, "2 1000d 10000 ret\n2 10002 10008 jcc\n"));
+  for (unsigned i = 0; i < 3; i++)
+    assert_true(fake.tasks[i].was_marked && !fake.tasks[i].is_marked);
+  fake_done(&fake);
+}
+
 /* AUX records that lie; a rest that is no record; lost records. */
 static bool liar_produce(struct fake *fake)
 {
@@ -932,10 +984,10 @@ int main(void)
     cmocka_unit_test(test_branch_filter), cmocka_unit_test(test_sample),
     cmocka_unit_test(test_lbr),           cmocka_unit_test(test_lbr_choices),
     cmocka_unit_test(test_lbr_trace),     cmocka_unit_test(test_bts),
-    cmocka_unit_test(test_bts_liar),      cmocka_unit_test(test_problems),
-    cmocka_unit_test(test_names),         cmocka_unit_test(test_conditions),
-    cmocka_unit_test(test_blocks),        cmocka_unit_test(test_real_kernel),
-    cmocka_unit_test(test_real_death),
+    cmocka_unit_test(test_bts_threads),   cmocka_unit_test(test_bts_liar),
+    cmocka_unit_test(test_problems),      cmocka_unit_test(test_names),
+    cmocka_unit_test(test_conditions),    cmocka_unit_test(test_blocks),
+    cmocka_unit_test(test_real_kernel),   cmocka_unit_test(test_real_death),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Marks. When a processor changes from one thread to another whose events were inherited from the same ones, Linux does
+ * not stop the events: it lets the two threads change their lists of events, which are alike (context_equiv in its
+ * kernel/events/core.c). AUX data then goes on, that of both threads in one piece, with no sign between. A list of
+ * which a part was not inherited is not like another. So each thread has an event of its own, which does nothing.
+ */
+#include <errno.h>
+
+#include "base/base.h"
+#include "source/perf.h"
+
+int perf_mark_add(struct perf_session *session, int thread)
+{
+  struct perf_event_attr attributes = {.size = sizeof(attributes),
+                                       .type = PERF_TYPE_SOFTWARE,
+                                       .config = PERF_COUNT_SW_DUMMY,
+                                       .disabled = 1,
+                                       .exclude_kernel = 1,
+                                       .exclude_hv = 1};
+  struct perf_mark *marks;
+  int fd;
+
+  for (size_t i = 0; i < session->mark_count; i++)
+    if (session->marks[i].thread == thread)
+      return 0;
+  marks = array_grow(session->marks, sizeof(*marks), session->mark_count, &session->mark_capacity);
+  if (!marks)
+    return -ENOMEM;
+  session->marks = marks;
+  fd = session->kernel->open(session->kernel->data, &attributes, thread, -1);
+  if (fd < 0)
+    return fd;
+  marks[session->mark_count++] = (struct perf_mark){thread, fd};
+  return 0;
+}
+
+void perf_mark_drop(struct perf_session *session, int thread)
+{
+  for (size_t i = 0; i < session->mark_count; i++)
+    if (session->marks[i].thread == thread) {
+      session->kernel->close(session->kernel->data, session->marks[i].fd);
+      session->marks[i] = session->marks[--session->mark_count];
+      return;
+    }
+}
