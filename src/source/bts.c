@@ -16,10 +16,8 @@ static int record_take(struct world *world, struct world_thread *thread, const u
 
   if ((!from && !to) || (flow_is_kernel(from) && flow_is_kernel(to)))
     return 0;
-  if (flow_is_kernel(to)) {
-    flow_leave(thread, from);
-    return 0;
-  }
+  if (flow_is_kernel(to))
+    return flow_turn(world, thread, from);
   if (flow_is_kernel(from))
     return flow_enter(world, thread, to);
   return flow_jump(world, thread, from, to, 0);

@@ -172,23 +172,76 @@ static int exec_pass(struct world *world, struct world_thread *thread)
   return r < 0 ? r : 1;
 }
 
+/* ---- out of the kernel, and nobody said where ---- */
+
+/* It went on elsewhere than behind the turn: in the handler of a signal, mostly. Where that begins is lost; where it
+ * goes on when the handler ends is kept. */
+static int handler_pass(struct world *world, struct world_thread *thread)
+{
+  struct world_instruction out = world_instruction(world, thread, thread->at);
+  int r = 0;
+
+  if (is_call(out.kind))
+    r = flow_branch(world, thread, out.address, out.address + out.length, (unsigned)out.kind, 0);
+  if (thread->frame_count == WORLD_FRAMES)
+    memmove(thread->frames, thread->frames + 1, --thread->frame_count * sizeof(*thread->frames));
+  thread->frames[thread->frame_count++] = (struct world_frame){thread->at, out.address};
+  return r < 0 ? r : flow_lose(world, thread, 0);
+}
+
+/* The end of a handler: it is back where one of those that run was entered, from where the code leads to `to`. Jumps
+ * out of handlers may have left some behind. A system call may be done again. */
+static int sigreturn_pass(struct world *world, struct world_thread *thread, uint64_t to)
+{
+  uint64_t from = thread->at, end;
+
+  while (thread->frame_count) {
+    const struct world_frame *frame = &thread->frames[--thread->frame_count];
+
+    thread->at = to == frame->out ? frame->out : frame->at;
+    if (straight_check(world, thread, to, &end))
+      return flow_branch(world, thread, from, thread->at, LB_BRANCH_IRET, 0);
+  }
+  return flow_lose(world, thread, 0);
+}
+
+/* It is in user mode at `to`, whatever was before. */
+static int flow_arrive(struct world *world, struct world_thread *thread, uint64_t to)
+{
+  bool was_out = thread->is_out;
+  int r = 0;
+
+  if (was_out) { /* it came back: to where it was, and behind the call that may be there */
+    thread->is_out = false;
+    thread->is_at = thread->is_begun = true;
+    thread->at = thread->from;
+    if (world_instruction(world, thread, thread->at).kind == LB_BRANCH_SYSCALL &&
+        is_sigreturn(world, thread, thread->at))
+      r = sigreturn_pass(world, thread, to);
+  }
+  if (r < 0 || !thread->is_at)
+    return r;
+  r = flow_straight(world, thread, to);
+  if (r == 0)
+    r = exec_pass(world, thread);
+  if (r == 0)
+    r = was_out ? handler_pass(world, thread) : flow_lose(world, thread, 0);
+  return r;
+}
+
+int flow_turn(struct world *world, struct world_thread *thread, uint64_t from)
+{
+  int r = flow_arrive(world, thread, from);
+
+  flow_leave(thread, from);
+  return r < 0 ? r : 0;
+}
+
 int flow_jump(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned flags)
 {
   struct world_instruction instruction;
-  int r = 0;
+  int r = flow_arrive(world, thread, from);
 
-  if (thread->is_out) /* it came back, and nobody said where: behind the call, mostly */
-    r = flow_enter(world, thread,
-                   thread->from + (is_call(world_instruction(world, thread, thread->from).kind)
-                                     ? world_instruction(world, thread, thread->from).length
-                                     : 0u));
-  if (r >= 0 && thread->is_at) {
-    r = flow_straight(world, thread, from);
-    if (r == 0)
-      r = exec_pass(world, thread);
-    if (r == 0)
-      r = flow_lose(world, thread, 0);
-  }
   if (r < 0)
     return r;
   instruction = world_instruction(world, thread, from);

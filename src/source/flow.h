@@ -12,6 +12,9 @@
 /* The thread enters the kernel at `from`: by a system call there, a fault or an interrupt. */
 void flow_leave(struct world_thread *thread, uint64_t from);
 
+/* The same, where it need not be said how it comes to `from`, nor that it came back from the kernel before. */
+int flow_turn(struct world *world, struct world_thread *thread, uint64_t from);
+
 /* It is back in user mode at `to`. */
 int flow_enter(struct world *world, struct world_thread *thread, uint64_t to);
 

@@ -379,6 +379,7 @@ int world_exec(struct world *world, uint32_t number, uint32_t thread_number, con
   process_clear(process);
   process->is_32 = false;
   thread->has_stream = thread->is_at = thread->is_out = thread->is_begun = false;
+  thread->frame_count = 0;
   return world_name(world, number, thread_number, name);
 }
 

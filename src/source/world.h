@@ -24,6 +24,14 @@ struct world_instruction {
 
 struct world_process;
 
+#define WORLD_FRAMES 8u /* handlers of signals in one another that are followed */
+
+/* A handler runs: where the thread goes on behind it. */
+struct world_frame {
+  uint64_t at;
+  uint64_t out; /* or here: where it went into the kernel */
+};
+
 /* A thread. Those who follow its branches keep here where it is. */
 struct world_thread {
   struct world_thread *link;
@@ -40,6 +48,8 @@ struct world_thread {
   bool is_begun;  /* it has branches */
   bool is_forked; /* it ran before what it executes: it has branches to come */
   uint64_t at, from;
+  struct world_frame frames[WORLD_FRAMES];
+  unsigned frame_count;
 };
 
 struct world;
