@@ -174,59 +174,92 @@ static int exec_pass(struct world *world, struct world_thread *thread)
 
 /* ---- out of the kernel, and nobody said where ---- */
 
-/* It went on elsewhere than behind the turn: in the handler of a signal, mostly. Where that begins is lost; where it
- * goes on when the handler ends is kept. */
-static int handler_pass(struct world *world, struct world_thread *thread)
+/* It is behind the turn at `at`: a system call there becomes a branch. Where it goes on when a handler ends is kept. */
+static int turn_pass(struct world *world, struct world_thread *thread, bool was_out)
 {
   struct world_instruction out = world_instruction(world, thread, thread->at);
+  uint64_t from = thread->at;
   int r = 0;
 
-  if (is_call(out.kind))
-    r = flow_branch(world, thread, out.address, out.address + out.length, (unsigned)out.kind, 0);
+  if (was_out && is_call(out.kind))
+    r = flow_branch(world, thread, from, from + out.length, (unsigned)out.kind, 0);
   if (thread->frame_count == WORLD_FRAMES)
     memmove(thread->frames, thread->frames + 1, --thread->frame_count * sizeof(*thread->frames));
-  thread->frames[thread->frame_count++] = (struct world_frame){thread->at, out.address};
-  return r < 0 ? r : flow_lose(world, thread, 0);
+  thread->frames[thread->frame_count++] = (struct world_frame){thread->at, from};
+  return r;
 }
 
-/* The end of a handler: it is back where one of those that run was entered, from where the code leads to `to`. Jumps
- * out of handlers may have left some behind. A system call may be done again. */
+/* It went on in the handler of a signal, or of several, from where the code leads to `to`. Returns 1; 0: nobody has
+ * told of one; or negative. */
+static int handler_pass(struct world *world, struct world_thread *thread, uint64_t to, bool was_out)
+{
+  struct world_instruction out = world_instruction(world, thread, thread->at);
+  uint64_t place = thread->at + (was_out && is_call(out.kind) ? out.length : 0u), handler;
+  int r = 0;
+
+  while (r == 0 && world_signal_take(world, thread, place, &handler)) {
+    r = turn_pass(world, thread, was_out);
+    if (r >= 0)
+      r = flow_branch(world, thread, place, handler, LB_BRANCH_INTERRUPT, 0);
+    if (r >= 0)
+      r = flow_straight(world, thread, to);
+    was_out = false;
+    place = handler;
+  }
+  return r;
+}
+
+/* The end of a handler: it is back where one of those that run was entered, from where the code leads to `to`, or into
+ * the next handler. Jumps out of handlers may have left some behind. A system call may be done again. */
 static int sigreturn_pass(struct world *world, struct world_thread *thread, uint64_t to)
 {
   uint64_t from = thread->at, end;
 
-  while (thread->frame_count) {
-    const struct world_frame *frame = &thread->frames[--thread->frame_count];
+  for (unsigned i = thread->frame_count; i-- > 0;) {
+    const struct world_frame *frame = &thread->frames[i];
 
-    thread->at = to == frame->out ? frame->out : frame->at;
-    if (straight_check(world, thread, to, &end))
+    thread->at = to == frame->out || world_signal_is(world, thread, frame->out) ? frame->out : frame->at;
+    if (straight_check(world, thread, to, &end) || world_signal_is(world, thread, thread->at)) {
+      thread->frame_count = i;
       return flow_branch(world, thread, from, thread->at, LB_BRANCH_IRET, 0);
+    }
   }
   return flow_lose(world, thread, 0);
+}
+
+/* It came back: to where it was, or behind the call that is there. Returns whether it is there: not at the end of a
+ * handler. */
+static int flow_back(struct world *world, struct world_thread *thread, uint64_t to)
+{
+  thread->is_out = false;
+  thread->is_at = thread->is_begun = true;
+  thread->at = thread->from;
+  if (world_instruction(world, thread, thread->at).kind != LB_BRANCH_SYSCALL ||
+      !is_sigreturn(world, thread, thread->at))
+    return 1;
+  return sigreturn_pass(world, thread, to);
 }
 
 /* It is in user mode at `to`, whatever was before. */
 static int flow_arrive(struct world *world, struct world_thread *thread, uint64_t to)
 {
-  bool was_out = thread->is_out;
+  bool may_handle = thread->is_out, was_out = false;
   int r = 0;
 
-  if (was_out) { /* it came back: to where it was, and behind the call that may be there */
-    thread->is_out = false;
-    thread->is_at = thread->is_begun = true;
-    thread->at = thread->from;
-    if (world_instruction(world, thread, thread->at).kind == LB_BRANCH_SYSCALL &&
-        is_sigreturn(world, thread, thread->at))
-      r = sigreturn_pass(world, thread, to);
+  if (thread->is_out) {
+    r = flow_back(world, thread, to);
+    was_out = r > 0;
   }
   if (r < 0 || !thread->is_at)
     return r;
   r = flow_straight(world, thread, to);
+  if (r == 0 && may_handle)
+    r = handler_pass(world, thread, to, was_out);
   if (r == 0)
     r = exec_pass(world, thread);
-  if (r == 0)
-    r = was_out ? handler_pass(world, thread) : flow_lose(world, thread, 0);
-  return r;
+  if (r == 0 && was_out)
+    r = turn_pass(world, thread, true); /* a handler that nobody has told of, mostly */
+  return r == 0 ? flow_lose(world, thread, 0) : r;
 }
 
 int flow_turn(struct world *world, struct world_thread *thread, uint64_t from)

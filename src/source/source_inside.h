@@ -47,12 +47,15 @@ struct watch_thread {
   int id;
   int signal, code; /* of the last that came to it; 0: none */
   uint64_t address;
+  bool is_stepped; /* into a handler, from `at` */
+  uint64_t at;
 };
 
 struct watch {
   struct watch_thread *threads;
-  int bell;      /* a descriptor that can be read when a thread may have stopped; negative: there is none */
-  sigset_t mask; /* of signals, as it was before: with a bell, SIGCHLD is blocked */
+  bool wants_handlers; /* the world is told where handlers of signals begin */
+  int bell;            /* a descriptor that can be read when a thread may have stopped; negative: there is none */
+  sigset_t mask;       /* of signals, as it was before: with a bell, SIGCHLD is blocked */
 };
 
 /* Begins to look at a child that waits before execve, and at all that it starts. `bell` must be -1. Returns 0, or

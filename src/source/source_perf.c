@@ -47,7 +47,7 @@ static int perf_attach(struct source *source, struct source_problem *ret_problem
     return -ENOMEM;
   }
   source->data = perf;
-  perf->watch.bell = -1;
+  perf->watch = (struct watch){.bell = -1, .wants_handlers = source->options.kind == SOURCE_BTS};
   perf->has_aux = source->options.kind == SOURCE_BTS || source->options.kind == SOURCE_PT;
   perf->session.kernel = source->kernel;
   perf->session.kind = source->options.kind;

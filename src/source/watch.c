@@ -77,7 +77,19 @@ static void registers_fill(int thread, struct source_death *death)
   death->flags = registers.eflags;
   memcpy(death->registers, values, sizeof(values));
 }
+static uint64_t thread_place(int thread)
+{
+  struct user_regs_struct registers;
+
+  return ptrace(PTRACE_GETREGS, thread, NULL, &registers) < 0 ? 0 : registers.rip;
+}
 #else
+static uint64_t thread_place(int thread)
+{
+  (void)thread;
+  return 0;
+}
+
 static void registers_fill(int thread, struct source_death *death)
 {
   (void)thread, (void)death;
@@ -149,6 +161,47 @@ static void signal_note(struct watch *watch, int id, const siginfo_t *info)
   thread->address = info->si_code > 0 ? (uint64_t)(uintptr_t)info->si_addr : 0;
 }
 
+/* ---- handlers ---- */
+
+/* "SigCgt:" in its status. */
+static bool has_handler(const struct source *source, int thread, int signal)
+{
+  char path[64], buffer[4096];
+  const char *line;
+
+  snprintf(path, sizeof(path), "/proc/%d/status", thread);
+  if (source->kernel->file_read(source->kernel->data, path, buffer, sizeof(buffer)) < 0)
+    return false;
+  line = strstr(buffer, "\nSigCgt:");
+  return line && signal >= 1 && signal <= 64 && strtoull(line + 8, NULL, 16) >> (signal - 1) & 1;
+}
+
+/* The signal that it has stopped for has a handler: a step goes to the handler's first instruction and executes none.
+ */
+static bool handler_step(struct watch *watch, const struct source *source, int id, int signal)
+{
+  struct watch_thread *thread = thread_get(watch, id);
+
+  if (!thread || !has_handler(source, id, signal))
+    return false;
+  thread->at = thread_place(id);
+  thread->is_stepped = thread->at && ptrace(PTRACE_SINGLESTEP, id, NULL, (void *)(uintptr_t)signal) == 0;
+  return thread->is_stepped;
+}
+
+/* Is this the stop behind such a step? */
+static bool handler_note(struct watch *watch, struct source *source, int id, int signal, const siginfo_t *info)
+{
+  struct watch_thread *thread = thread_get(watch, id);
+
+  if (!thread || !thread->is_stepped || signal != SIGTRAP)
+    return false;
+  thread->is_stepped = false;
+  if (info->si_code == SIGTRAP) /* no trap: the kernel tells that a handler was entered */
+    world_signal(source->world, (uint32_t)id, thread->at, thread_place(id));
+  return true;
+}
+
 void watch_stop(struct watch *watch, struct source *source, int id, int status)
 {
   int signal = WSTOPSIG(status), event = status >> 16;
@@ -160,8 +213,15 @@ void watch_stop(struct watch *watch, struct source *source, int id, int status)
   }
   if (event == PTRACE_EVENT_EXIT)
     exit_note(watch, source, id);
-  else if (!event && ptrace(PTRACE_GETSIGINFO, id, NULL, &info) == 0)
+  if (!event && ptrace(PTRACE_GETSIGINFO, id, NULL, &info) == 0) {
+    if (handler_note(watch, source, id, signal, &info)) {
+      ptrace(PTRACE_CONT, id, NULL, NULL);
+      return;
+    }
     signal_note(watch, id, &info);
+    if (watch->wants_handlers && handler_step(watch, source, id, signal))
+      return;
+  }
   ptrace(PTRACE_CONT, id, NULL, (void *)(uintptr_t)(event ? 0 : signal));
 }
 

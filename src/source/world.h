@@ -95,6 +95,14 @@ int world_fork(struct world *world, uint32_t process, uint32_t thread, uint32_t 
 int world_name(struct world *world, uint32_t process, uint32_t thread, const char *name);
 int world_exit(struct world *world, uint32_t process, uint32_t thread);
 
+/* A signal has come to a thread at `at`, and `handler` is where it goes on: for who does not see it from the branches.
+ * The thread need not be known yet. */
+void world_signal(struct world *world, uint32_t thread, uint64_t at, uint64_t handler);
+
+/* The first that came to the thread there; those before it are forgotten. Returns false if there was none. */
+bool world_signal_is(const struct world *world, const struct world_thread *thread, uint64_t at); /* is there one? */
+bool world_signal_take(struct world *world, const struct world_thread *thread, uint64_t at, uint64_t *ret_handler);
+
 /* The thread, which is made if need be. NULL: there are too many, or there is no memory. */
 struct world_thread *world_thread(struct world *world, uint32_t process, uint32_t thread);
 

@@ -55,6 +55,14 @@ struct world_process {
   size_t page_count, page_capacity;
 };
 
+/* A signal that came to a thread. */
+struct world_signal {
+  uint32_t thread;
+  uint64_t at, handler;
+};
+
+#define WORLD_SIGNALS 4096u /* that wait to be asked for */
+
 struct world {
   const struct source_sink *sink;
   world_memory *memory;
@@ -71,6 +79,8 @@ struct world {
   struct world_thread *threads[WORLD_BUCKETS];
   size_t process_count, thread_count;
   struct world_counts counts;
+  struct world_signal *signals;
+  size_t signal_count, signal_capacity;
 };
 
 /* Remembers the first failure. Returns it. */

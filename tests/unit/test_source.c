@@ -647,6 +647,76 @@ static void test_bts(void **state)
   fake_done(&fake);
 }
 
+/* Hardware that does not say where the kernel goes on: only turns into it are there. */
+static size_t bare_memory(void *data, uint32_t process, uint64_t address, void *buffer, size_t size)
+{
+  (void)data, (void)process;
+  return code_memory(NULL, address, buffer, size);
+}
+
+static void turns_decode(const uint64_t (*pairs)[2], size_t count, unsigned signals, const char *wanted)
+{
+  struct log log = {0};
+  struct source_sink sink = log_sink(&log);
+  struct world_thread *thread;
+  uint64_t record[3] = {0};
+  struct world *world;
+
+  assert_int_equal(world_new(&sink, bare_memory, NULL, &world), 0);
+  for (unsigned i = 0; i < signals; i++) { /* at the system call; that of another thread counts for nothing */
+    world_signal(world, 8, CODE + 6, CODE);
+    world_signal(world, 7, CODE + 6, CODE + 8);
+  }
+  thread = world_thread(world, 7, 7);
+  for (size_t i = 0; i < count; i++) {
+    memcpy(record, pairs[i], 16);
+    assert_int_equal(bts_decode(world, thread, (const uint8_t *)record, sizeof(record)), 0);
+  }
+  assert_int_equal(world_flush(world), 0);
+  assert_non_null(strstr(log.text, "thread 7 \n"));
+  assert_string_equal(strstr(log.text, "thread 7 \n") + 10, wanted);
+  world_free(world);
+}
+
+#define TURNS(signals, wanted, ...)                                                                                    \
+  do {                                                                                                                 \
+    static const uint64_t pairs[][2] = {__VA_ARGS__};                                                                  \
+    turns_decode(pairs, sizeof(pairs) / sizeof(*pairs), signals, wanted);                                              \
+  } while (0)
+
+static void test_bts_turns(void **state)
+{
+  (void)state;
+  /* A system call, and an interrupt behind it. */
+  TURNS(0, "0 10006 10000 jmp\n0 10004 10006 syscall\n0 10006 10000 jmp\n", {CODE + 6, CODE}, {CODE + 4, KERNEL},
+        {CODE + 6, KERNEL}, {CODE + 6, CODE});
+  /* An interrupt right before it. */
+  TURNS(0, "0 10006 10000 jmp\n0 10004 10006 syscall\n0 10006 10000 jmp\n", {CODE + 6, CODE}, {CODE + 4, KERNEL},
+        {CODE + 4, KERNEL}, {CODE + 6, CODE});
+  /* A handler at 10008 that nobody has told of, and the way back. */
+  TURNS(0,
+        "0 10006 10000 jmp\n0 10004 10006 syscall\ngap 0 lost\n0 10008 10010 call\n0 10010 10011 ret\n"
+        "0 10016 10006 iret\n0 10006 10000 jmp\n",
+        {CODE + 6, CODE}, {CODE + 4, KERNEL}, {CODE + 8, CODE + 16}, {CODE + 16, CODE + 17}, {CODE + 22, KERNEL},
+        {CODE + 6, CODE});
+  /* The same with a signal that is known; the call is done again. */
+  TURNS(1,
+        "0 10006 10000 jmp\n0 10004 10006 syscall\n0 10006 10008 interrupt\n0 10008 10010 call\n0 10010 10011 ret\n"
+        "0 10016 10004 iret\n0 10004 10006 syscall\n0 10006 10000 jmp\n",
+        {CODE + 6, CODE}, {CODE + 4, KERNEL}, {CODE + 8, CODE + 16}, {CODE + 16, CODE + 17}, {CODE + 22, KERNEL},
+        {CODE + 4, KERNEL}, {CODE + 6, CODE});
+  /* Two, the second when the first is done. */
+  TURNS(2,
+        "0 10006 10000 jmp\n0 10004 10006 syscall\n0 10006 10008 interrupt\n0 10008 10010 call\n0 10010 10011 ret\n"
+        "0 10016 10006 iret\n0 10006 10008 interrupt\n0 10008 10010 call\n0 10010 10011 ret\n"
+        "0 10016 10006 iret\n0 10006 10000 jmp\n",
+        {CODE + 6, CODE}, {CODE + 4, KERNEL}, {CODE + 8, CODE + 16}, {CODE + 16, CODE + 17}, {CODE + 22, KERNEL},
+        {CODE + 8, CODE + 16}, {CODE + 16, CODE + 17}, {CODE + 22, KERNEL}, {CODE + 6, CODE});
+  /* An end of a handler that was never entered. */
+  TURNS(0, "0 10010 10011 ret\ngap 0 lost\n0 10006 10000 jmp\n", {CODE + 16, CODE + 17}, {CODE + 22, KERNEL},
+        {CODE + 6, CODE});
+}
+
 /* Three generations on one processor, each in its loop. The second is let go on when the source has seen it stop. */
 static bool family_produce(struct fake *fake)
 {
@@ -984,10 +1054,11 @@ int main(void)
     cmocka_unit_test(test_branch_filter), cmocka_unit_test(test_sample),
     cmocka_unit_test(test_lbr),           cmocka_unit_test(test_lbr_choices),
     cmocka_unit_test(test_lbr_trace),     cmocka_unit_test(test_bts),
-    cmocka_unit_test(test_bts_threads),   cmocka_unit_test(test_bts_liar),
-    cmocka_unit_test(test_problems),      cmocka_unit_test(test_names),
-    cmocka_unit_test(test_conditions),    cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_real_kernel),   cmocka_unit_test(test_real_death),
+    cmocka_unit_test(test_bts_threads),   cmocka_unit_test(test_bts_turns),
+    cmocka_unit_test(test_bts_liar),      cmocka_unit_test(test_problems),
+    cmocka_unit_test(test_names),         cmocka_unit_test(test_conditions),
+    cmocka_unit_test(test_blocks),        cmocka_unit_test(test_real_kernel),
+    cmocka_unit_test(test_real_death),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
