@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -55,6 +56,12 @@ static void real_close(void *data, int fd)
 {
   (void)data;
   close(fd);
+}
+
+static void real_resume(void *data, int fd)
+{
+  (void)data;
+  ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 static int real_map(void *data, int fd, size_t size, uint64_t offset, void **ret_memory)
@@ -231,6 +238,7 @@ const struct source_kernel *source_kernel_real(void)
     .cpus = real_cpus,
     .open = real_open,
     .close = real_close,
+    .resume = real_resume,
     .map = real_map,
     .unmap = real_unmap,
     .wait = real_wait,

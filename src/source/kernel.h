@@ -17,6 +17,8 @@ struct source_kernel {
   /* perf_event_open(2) of a process on a processor. Returns a descriptor, or -errno. */
   int (*open)(void *data, struct perf_event_attr *attributes, int process, int cpu);
   void (*close)(void *data, int fd);
+  /* The kernel has switched an event off, and those that were inherited from it, because its AUX area was full: on. */
+  void (*resume)(void *data, int fd);
   /* mmap(2), for reading and writing. Returns 0, or -errno. */
   int (*map)(void *data, int fd, size_t size, uint64_t offset, void **ret_memory);
   void (*unmap)(void *data, void *memory, size_t size);

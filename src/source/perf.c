@@ -285,6 +285,7 @@ static int record_queue(struct perf_session *session, struct perf_cpu *cpu, cons
     item.is_lost = !aux_is_there(cpu, head, &record);
     item.aux_size = item.is_lost ? 0 : (size_t)record.aux.size;
     *aux_tail = item.is_lost ? head : record.aux.offset + record.aux.size;
+    cpu->is_full |= item.is_lost || record.aux.flags & PERF_AUX_TRUNCATED;
   }
   return perf_queue_add(&session->queue, &item, bytes, &aux, record.kind == PERF_AUX ? record.aux.offset : 0);
 }
@@ -304,6 +305,9 @@ static int cpu_read(struct perf_session *session, struct perf_cpu *cpu, uint8_t 
   __atomic_store_n(&cpu->page->data_tail, tail, __ATOMIC_RELEASE);
   if (cpu->aux_size)
     __atomic_store_n(&cpu->page->aux_tail, aux_tail, __ATOMIC_RELEASE);
+  if (cpu->is_full)
+    session->kernel->resume(session->kernel->data, cpu->fd);
+  cpu->is_full = false;
   return r;
 }
 

@@ -19,6 +19,7 @@ struct perf_cpu {
   struct perf_ring ring;
   void *aux;
   size_t aux_size;
+  bool is_full; /* there was no room for AUX data: the kernel waits to be told that there is */
   struct pt_state pt;
 };
 

@@ -74,6 +74,11 @@ static void fake_close(void *data, int fd)
   fake->closed++;
 }
 
+static void fake_resume(void *data, int fd)
+{
+  ((struct fake *)data)->cpus[fd - 100].is_off = false;
+}
+
 static int fake_map_memory(void *data, int fd, size_t size, uint64_t offset, void **ret_memory)
 {
   struct fake *fake = data;
@@ -195,6 +200,7 @@ void fake_init(struct fake *fake)
     .cpus = fake_cpus,
     .open = fake_open,
     .close = fake_close,
+    .resume = fake_resume,
     .map = fake_map_memory,
     .unmap = fake_unmap,
     .wait = fake_wait,

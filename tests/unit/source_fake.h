@@ -17,6 +17,7 @@ struct fake_cpu {
   uint8_t *aux;
   size_t aux_size;
   uint64_t aux_head;
+  bool is_off; /* until the source switches it on again */
 };
 
 #define FAKE_TASKS 4

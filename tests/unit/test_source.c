@@ -647,6 +647,39 @@ static void test_bts(void **state)
   fake_done(&fake);
 }
 
+/* A full AUX area: the kernel switches the event off, and it stays so until it is told. */
+static bool full_produce(struct fake *fake)
+{
+  static const uint64_t pairs[][2] = {{CODE + 6, CODE}};
+  bool *is_second = fake->data;
+
+  if (!*is_second)
+    fake_comm(fake, 0, FAKE_PROCESS, FAKE_PROCESS, "program", true);
+  if (!fake->cpus[0].is_off)
+    bts_put(fake, pairs, 1, *is_second ? 0 : PERF_AUX_FLAG_TRUNCATED);
+  fake->cpus[0].is_off |= !*is_second;
+  return !*is_second && (*is_second = true);
+}
+
+static void test_bts_full(void **state)
+{
+  const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
+  struct log log = {0};
+  struct source_sink sink = log_sink(&log);
+  bool is_second = false;
+  struct fake fake;
+
+  (void)state;
+  fake_init(&fake);
+  fake.produce = full_produce;
+  fake.data = &is_second;
+  fake.memory = code_memory;
+  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
+  record(&fake, &options, &sink, NULL, NULL);
+  assert_non_null(strstr(log.text, "0 10006 10000 jmp\ngap 0 lost\n0 10006 10000 jmp\n"));
+  fake_done(&fake);
+}
+
 /* Hardware that does not say where the kernel goes on: only turns into it are there. */
 static size_t bare_memory(void *data, uint32_t process, uint64_t address, void *buffer, size_t size)
 {
@@ -1055,10 +1088,10 @@ int main(void)
     cmocka_unit_test(test_lbr),           cmocka_unit_test(test_lbr_choices),
     cmocka_unit_test(test_lbr_trace),     cmocka_unit_test(test_bts),
     cmocka_unit_test(test_bts_threads),   cmocka_unit_test(test_bts_turns),
-    cmocka_unit_test(test_bts_liar),      cmocka_unit_test(test_problems),
-    cmocka_unit_test(test_names),         cmocka_unit_test(test_conditions),
-    cmocka_unit_test(test_blocks),        cmocka_unit_test(test_real_kernel),
-    cmocka_unit_test(test_real_death),
+    cmocka_unit_test(test_bts_full),      cmocka_unit_test(test_bts_liar),
+    cmocka_unit_test(test_problems),      cmocka_unit_test(test_names),
+    cmocka_unit_test(test_conditions),    cmocka_unit_test(test_blocks),
+    cmocka_unit_test(test_real_kernel),   cmocka_unit_test(test_real_death),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
