@@ -90,4 +90,7 @@ int world_fail(struct world *world, int error);
 void process_code_forget(struct world_process *process, uint64_t address, uint64_t size);
 void process_code_clear(struct world_process *process);
 
+/* Those of a thread: it is gone (world_signal.c). */
+void world_signals_forget(struct world *world, uint32_t thread);
+
 #endif
