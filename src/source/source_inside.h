@@ -5,8 +5,6 @@
 #ifndef SOURCE_SOURCE_INSIDE_H
 #define SOURCE_SOURCE_INSIDE_H
 
-#include <signal.h>
-
 #include "source/kernel.h"
 #include "source/world.h"
 
@@ -55,7 +53,7 @@ struct watch {
   struct watch_thread *threads;
   bool wants_handlers; /* the world is told where handlers of signals begin */
   int bell;            /* a descriptor that can be read when a thread may have stopped; negative: there is none */
-  sigset_t mask;       /* of signals, as it was before: with a bell, SIGCHLD is blocked */
+  bool has_blocked;    /* SIGCHLD, for the bell */
 };
 
 /* Begins to look at a child that waits before execve, and at all that it starts. `bell` must be -1. Returns 0, or

@@ -19,15 +19,26 @@
 /* A descriptor that can be read when a thread has stopped: who is watched does not wait for us longer than it must. */
 static void bell_hang(struct watch *watch)
 {
+  sigset_t set, before;
+
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  watch->bell = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (watch->bell >= 0 && sigprocmask(SIG_BLOCK, &set, &before) == 0)
+    watch->has_blocked = !sigismember(&before, SIGCHLD);
+}
+
+static void bell_take(struct watch *watch)
+{
   sigset_t set;
 
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
-  if (sigprocmask(SIG_BLOCK, &set, &watch->mask) < 0)
-    return;
-  watch->bell = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (watch->bell < 0)
-    sigprocmask(SIG_SETMASK, &watch->mask, NULL);
+  if (watch->has_blocked)
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+  if (watch->bell >= 0)
+    close(watch->bell);
+  watch->bell = -1;
 }
 
 int watch_attach(struct watch *watch, int process)
@@ -229,8 +240,5 @@ void watch_done(struct watch *watch)
 {
   while (watch->threads)
     thread_drop(watch, watch->threads->id);
-  if (watch->bell < 0)
-    return;
-  close(watch->bell);
-  sigprocmask(SIG_SETMASK, &watch->mask, NULL);
+  bell_take(watch);
 }
