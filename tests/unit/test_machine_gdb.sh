@@ -225,7 +225,7 @@ where "$at_undefined" "$at_spin32" $((at_spin32 + 1)) "$at_spin32" $((at_spin32 
 verdict 'a pentium-m: protected mode, btrace' $?
 start --wait --gdb 0 --kernel "$guests/kernel64.elf"
 port=$(sed -nE 's/.*target remote 127.0.0.1:([0-9]+)$/\1/p' err)
-timeout 30 gdb -nx -q -batch -ex "target remote :$port" -ex 'stepi' -ex 'show architecture' -ex kill "$guests/kernel64.elf" >said 2>&1 </dev/null
+timeout 30 gdb -nx -q -batch -ex "target remote 127.0.0.1:$port" -ex 'stepi' -ex 'show architecture' -ex kill "$guests/kernel64.elf" >said 2>&1 </dev/null
 finish
 [ $status -eq 0 ] && saw 'in _start ()' && saw '(currently "i386:x86-64")'
 verdict 'a port; a 64-bit kernel with its symbols' $?
