@@ -438,13 +438,16 @@ static int process_copy(struct world *world, struct world_process *process, cons
 int world_fork(struct world *world, uint32_t number, uint32_t thread_number, uint32_t parent_number,
                uint32_t parent_thread)
 {
-  const struct world_thread *creator = thread_look(world, parent_thread);
+  const struct world_thread *creator;
   struct world_thread *thread = thread_look(world, thread_number);
-  struct world_process *parent = process_look(world, parent_number);
-  bool is_new = !process_look(world, number);
+  struct world_process *parent;
+  bool is_new;
 
-  if (thread) /* its end was not seen */
+  if (thread) /* its end was not seen; a forged record may name it as its own creator */
     world_exit(world, thread->process->number, thread_number);
+  creator = thread_look(world, parent_thread);
+  parent = process_look(world, parent_number);
+  is_new = !process_look(world, number);
   thread = world_thread(world, number, thread_number);
   if (!thread)
     return world->error;
