@@ -199,8 +199,8 @@ enum {
   MODE_LONG = 1 << 3, /* EFER.LMA */
   MODE_USER = 1 << 4, /* CPL 3 */
   MODE_ONE = 1 << 5,  /* blocks of one instruction: something must be looked at after each */
-  MODE_FLAT = 1 << 7, /* outside 64-bit mode: DS, ES and SS are all of 4 GiB, to be read and written; ESP is 32 bits */
   MODE_STEP = 1 << 6, /* the same, for a single step: past points */
+  MODE_FLAT = 1 << 7, /* outside 64-bit mode: DS, ES and SS are all of 4 GiB, to be read and written; ESP is 32 bits */
 };
 
 /* ---- where a debugger outside the guest wants it to stop ---- */
