@@ -18,6 +18,9 @@ build: ## build lbr and liblastbranch in build/
 test: deps ## build three ways, run every test and check
 	@tools/run-tests
 
+test-long: deps ## run the tests that take minutes each: JITs, servers, stress
+	@tools/run-tests long
+
 demo: build ## see how a program died, and two experiments on two processors
 	@tools/demo $(BUILD)/lbr
 
@@ -54,4 +57,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test demo bench bench-process bench-read bench-bolt tidy fuzz install format clean
+.PHONY: help deps build test test-long demo bench bench-process bench-read bench-bolt tidy fuzz install format clean
