@@ -2,6 +2,7 @@
  *
  * The built guests, as data of the program: lab_FILE to lab_FILE_end.
  */
+#include <cet.h> /* the note without which the linker drops that of all other objects */
 .macro embed file
   .global lab_\file, lab_\file\()_end
   .balign 16

@@ -2,6 +2,7 @@
  *
  * The built runtime, as data of the program: process_runtime to process_runtime_end.
  */
+#include <cet.h> /* the note without which the linker drops that of all other objects */
 .section .rodata
 .global process_runtime, process_runtime_end
 .balign 16

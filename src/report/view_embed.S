@@ -2,6 +2,7 @@
  *
  * The template of the page of `lbr view`, as data of the program.
  */
+#include <cet.h> /* the note without which the linker drops that of all other objects */
 .section .rodata
 .global view_html, view_html_end, view_css, view_css_end, view_script, view_script_end
 view_html:
