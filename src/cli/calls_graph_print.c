@@ -46,7 +46,7 @@ static void print_functions(struct printing *printing)
            symbol && module ? " (" : "", symbol && module ? module : "", symbol && module ? ")" : "");
   }
   if (lines > limit)
-    printf("... and %llu more: --limit\n", (unsigned long long)(lines - limit));
+    printf("... and %llu more: --top\n", (unsigned long long)(lines - limit));
 }
 
 static void print_edges(struct printing *printing)
@@ -62,7 +62,7 @@ static void print_edges(struct printing *printing)
            name_of(printing, edge->caller, &printing->name), name_of(printing, edge->callee, &printing->other));
   }
   if (graph->edge_count > limit)
-    printf("... and %llu more: --limit\n", (unsigned long long)(graph->edge_count - limit));
+    printf("... and %llu more: --top\n", (unsigned long long)(graph->edge_count - limit));
 }
 
 static void print_remarks(const struct printing *printing)

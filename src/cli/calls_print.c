@@ -67,7 +67,7 @@ static void print_left_out(const struct calls_tree *tree)
 {
   if (tree->left_out)
     printf("\n%zu more thread%s, in which less ran: %llu instructions and %llu branches in all. 'lbr stat' lists them, "
-           "--thread\nshows one, --limit makes it more.\n",
+           "--thread\nshows one, --top makes it more.\n",
            tree->left_out, tree->left_out == 1 ? "" : "s", (unsigned long long)tree->left_instructions,
            (unsigned long long)tree->left_branches);
 }
@@ -82,7 +82,7 @@ static void print_remarks(const struct printing *printing)
     printf("Calls with fewer than %llu %s are summed up, ", (unsigned long long)threshold,
            walk->options->by_branches ? "branches" : "instructions");
     if (walk->options->limit < TREE_LINES_MOST)
-      printf("to make it %llu lines: --limit makes it more, --function and --between\nshow a part, --all shows every "
+      printf("to make it %llu lines: --top makes it more, --function and --between\nshow a part, --all shows every "
              "call.\n",
              (unsigned long long)walk->options->limit);
     else

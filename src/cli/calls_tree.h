@@ -9,7 +9,7 @@
 
 #define TREE_SMALL UINT32_MAX /* as a function: calls that are summed up */
 #define TREE_NONE SIZE_MAX
-#define TREE_LINES_MOST (1u << 21) /* that are kept, whatever --limit says: 128 MiB */
+#define TREE_LINES_MOST (1u << 21) /* that are kept, whatever --top says: 128 MiB */
 
 /* A call, or several that are alike; its own calls are the lines behind it. */
 struct tree_line {

@@ -1,27 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands share: colours or not, how complaints look, -h, and the CPU that a user names.
+ * What the commands share: colours or not, how wide the output may be, how complaints look, and the CPU that a user
+ * names.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
 
+#define COLUMNS_USUAL 80 /* of a terminal that does not say */
 #define GUESSES 3
 #define NAME_MAX_LENGTH 64
 #define TITLE_MIN_LENGTH 6 /* less, such as a vendor alone, is part of too many titles */
+
+/* What the options in common_options (options.c) say. */
+static enum cli_color color_wanted;
+static bool is_quiet, has_long_names;
+
+void cli_set_color(enum cli_color color)
+{
+  color_wanted = color;
+}
+
+void cli_set_quiet(void)
+{
+  is_quiet = true;
+}
+
+bool cli_is_quiet(void)
+{
+  return is_quiet;
+}
+
+void cli_set_long_names(void)
+{
+  has_long_names = true;
+}
 
 bool cli_wants_color_on(int fd)
 {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
+  if (color_wanted != CLI_COLOR_AUTO)
+    return color_wanted == CLI_COLOR_ALWAYS;
   if (no_color && *no_color)
     return false;
   return terminal && *terminal && strcmp(terminal, "dumb") != 0 && isatty(fd);
@@ -30,6 +58,35 @@ bool cli_wants_color_on(int fd)
 bool cli_wants_color(void)
 {
   return cli_wants_color_on(STDOUT_FILENO);
+}
+
+int cli_columns(void)
+{
+  struct winsize size;
+
+  if (!isatty(STDOUT_FILENO))
+    return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col ? COLUMNS_USUAL : size.ws_col;
+}
+
+int cli_name_columns(void)
+{
+  return has_long_names ? 0 : cli_columns();
+}
+
+const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE])
+{
+  char digits[CLI_NUMBER_SIZE];
+  size_t length = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value), at = 0;
+  bool is_grouped = isatty(STDOUT_FILENO);
+
+  for (size_t i = 0; i < length; i++) {
+    if (is_grouped && i && (length - i) % 3 == 0)
+      buffer[at++] = ',';
+    buffer[at++] = digits[i];
+  }
+  buffer[at] = '\0';
+  return buffer;
 }
 
 void cli_error(const char *format, ...)
@@ -55,23 +112,6 @@ void cli_error_trace(const char *name, int error)
   else
     cli_error("%s: %s", name, lb_strerror(error));
 }
-
-/* ---- -h ---- */
-
-static error_t help_parse(int key, char *argument, struct argp_state *state)
-{
-  (void)argument;
-  if (key != 'h')
-    return ARGP_ERR_UNKNOWN;
-  argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-  return 0;
-}
-
-static const struct argp_option help_options[] = {{NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0}, {0}};
-
-static const struct argp help_argp = {.options = help_options, .parser = help_parse};
-
-const struct argp_child cli_help[] = {{&help_argp, 0, NULL, 0}, {0}};
 
 /* ---- the CPU that was meant ---- */
 

@@ -2,13 +2,14 @@
  *
  * What the commands share. Every cmd_NAME.c includes this header, which declares cmd_NAME too. Commands write results
  * to stdout and complaints to stderr with cli_error; main checks that stdout was really written. Options are argp's; a
- * usage error leaves argp with CLI_USAGE.
+ * usage error leaves argp with CLI_USAGE. Options that several commands take are in options.h.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/command.h"
 #include "lastbranch/cpudb.h"
@@ -20,12 +21,33 @@ enum cli_exit {
   CLI_USAGE = 2,   /* the command line makes no sense */
 };
 
-/* True when stdout is a terminal that shows colours and the user does not object: NO_COLOR is unset or empty, TERM is
- * set and not "dumb". */
+/* --color: auto if it was not given. */
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+void cli_set_color(enum cli_color color);
+
+/* As --color says. For auto: true when stdout is a terminal that shows colours and the user does not object: NO_COLOR
+ * is unset or empty, TERM is set and not "dumb". */
 bool cli_wants_color(void);
 
 /* The same for a descriptor. */
 bool cli_wants_color_on(int fd);
+
+/* --quiet: no progress, no notes. */
+void cli_set_quiet(void);
+bool cli_is_quiet(void);
+
+/* --long-names: names are not shortened. */
+void cli_set_long_names(void);
+
+/* Columns of the terminal that stdout is; 0: it is none, and lines are neither broken nor shortened. */
+int cli_columns(void);
+
+/* Columns that names are to be shortened to fit in; 0: they are not to be shortened. */
+int cli_name_columns(void);
+
+/* A count as digits; for people, on a terminal, in groups of three: 1,234,567. Returns the buffer. */
+#define CLI_NUMBER_SIZE 32
+const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE]);
 
 /* Prints "lbr: ...\n" to stderr; the format ends without full stop and newline. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -42,8 +64,5 @@ const struct lb_cpu *cli_option_cpu(const char *name);
 
 /* Of a clock that only goes forward, in seconds. */
 double cli_seconds(void);
-
-/* For the `children` of every command's argp: -h is --help, as it is without a command. */
-extern const struct argp_child cli_help[];
 
 #endif

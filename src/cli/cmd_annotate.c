@@ -10,12 +10,13 @@
 #include "base/base.h"
 #include "cli/annotate_page.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/report_words.h"
 
 struct annotate_arguments {
   const char *file, *function;
-  uint32_t stream;
-  bool wants_lines, is_json;
+  struct shared_options shared;
+  bool wants_lines;
   struct source_files sources;
 };
 
@@ -76,7 +77,7 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
   struct annotate_page page = {
     .reading = reading,
     .sources = arguments->wants_lines ? &arguments->sources : NULL,
-    .stream = arguments->stream,
+    .stream = arguments->shared.stream,
     .wants_color = cli_wants_color(),
     .has_utf8 = cli_wants_color() && words_has_utf8(),
   };
@@ -91,7 +92,7 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
     r = LB_E_NO_ENTRY;
   } else if (r > 0) {
     arguments->sources.time = reading->input.time;
-    r = functions_print(&page, arguments->is_json, functions, (size_t)r);
+    r = functions_print(&page, arguments->shared.is_json, functions, (size_t)r);
   }
   if (r == -ENOMEM)
     cli_error("%s: %s", reading->input.name, lb_strerror(r));
@@ -105,8 +106,10 @@ static int annotate_run(struct annotate_arguments *arguments)
   struct report_reading reading;
   int r, status;
 
-  if (report_reading_open(&reading, arguments->file, arguments->stream, true) < 0)
+  if (report_reading_open(&reading, arguments->file, arguments->shared.stream, true) < 0)
     return CLI_FAILURE;
+  if (arguments->shared.is_mangled)
+    report_names_keep_mangled(reading.names);
   r = reading_show(arguments, &reading);
   source_done(&arguments->sources);
   status = report_reading_close(&reading);
@@ -115,33 +118,25 @@ static int annotate_run(struct annotate_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_THREAD = 0x100, KEY_NO_LINES, KEY_PREFIX };
+enum { KEY_NO_LINES = 0x100, KEY_PREFIX };
 
 static const struct argp_option options[] = {
-  {"thread", KEY_THREAD, "N", 0, "Only what this thread ran: a number that 'lbr stat' lists", 0},
   {"no-source", KEY_NO_LINES, NULL, 0, "Instructions only", 0},
   {"source-prefix", KEY_PREFIX, "OLD=NEW", 0,
    "Source files whose paths begin with OLD are in NEW here; may be repeated", 0},
-  {"json", 'j', NULL, 0, "Print JSON", 0},
   {0},
 };
 
-static uint32_t thread_option(const char *argument, struct argp_state *state)
-{
-  uint64_t value = 0;
-
-  if (*argument == '-' || number_parse(argument, &value) < 0 || value >= LB_TRACE_STREAMS_MAX)
-    argp_error(state, "--thread wants a number from 0 to %u, not '%s'", LB_TRACE_STREAMS_MAX - 1, argument);
-  return (uint32_t)value;
-}
+static const struct argp_child children[] = {SHARED_THREAD, SHARED_DEMANGLE, SHARED_NAMES, SHARED_JSON,
+                                             SHARED_OUTPUT, SHARED_COMMON,   {0}};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct annotate_arguments *arguments = state->input;
 
   switch (key) {
-  case KEY_THREAD:
-    arguments->stream = thread_option(argument, state);
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_NO_LINES:
     arguments->wants_lines = false;
@@ -149,9 +144,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_PREFIX:
     if (!source_add_prefix(&arguments->sources, argument))
       argp_error(state, "--source-prefix wants OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX, argument);
-    return 0;
-  case 'j':
-    arguments->is_json = true;
     return 0;
   case ARGP_KEY_ARG:
     if (!arguments->file)
@@ -170,7 +162,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp annotate_argp = {
+const struct argp annotate_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE FUNCTION",
@@ -181,13 +173,14 @@ static const struct argp annotate_argp = {
     "exact numbers, not samples.\v"
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or if no such "
     "function ran, 2 for a command line that makes no sense.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_annotate(int argc, char **argv)
 {
-  struct annotate_arguments arguments = {.stream = LB_TRACE_ALL, .wants_lines = true};
+  struct annotate_arguments arguments = {.wants_lines = true};
 
+  shared_options_init(&arguments.shared);
   argp_parse(&annotate_argp, argc, argv, 0, NULL, &arguments);
   return annotate_run(&arguments);
 }

@@ -12,12 +12,14 @@
 #include "base/base.h"
 #include "cli/calls_view.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 
-#define TREE_LINES 1000u /* of the tree, and of each table, without --limit */
+#define TREE_LINES 1000u /* of the tree, and of each table, without --top */
 #define TABLE_LINES 40u
 #define NO_LIMIT UINT64_MAX
+#define TOP_DEFAULT (UINT64_MAX - 1) /* --top was not given */
 
 /* A trace while its calls are shown. */
 struct calls_run {
@@ -112,7 +114,7 @@ static int trace_walk(struct calls_run *run)
 static void cut_tell(const struct calls_run *run)
 {
   if (is_list(run->options) && run->list.is_cut)
-    cli_error("cut after %llu lines, as --limit says: there are more calls", (unsigned long long)run->list.lines);
+    cli_error("cut after %llu lines, as --top says: there are more calls", (unsigned long long)run->list.lines);
   if (run->options->is_folded && run->folded.stacks && report_stacks_is_full(run->folded.stacks))
     cli_error("warning: some stacks are too deep, or too many, to be kept: their ends are left out, and what they cost "
               "is counted for what is left");
@@ -215,14 +217,11 @@ enum {
   KEY_DEPTH = 0x100,
   KEY_FUNCTION,
   KEY_BETWEEN,
-  KEY_THREAD,
   KEY_LIMIT,
   KEY_ALL,
   KEY_SUMMARY,
   KEY_FOLDED,
   KEY_BY,
-  KEY_NO_SYMBOLS,
-  KEY_NO_DEMANGLE,
 };
 
 static const struct argp_option options[] = {
@@ -231,53 +230,38 @@ static const struct argp_option options[] = {
   {"summary", KEY_SUMMARY, NULL, 0, "Functions and who calls whom, summed up over the run", 1},
   {"folded", KEY_FOLDED, NULL, 0, "Stacks in one line each with what they cost, for flame graphs: a;b;c COUNT", 1},
   {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (as without) or 'branches'", 1},
-  {"json", 'j', NULL, 0, "A JSON object in each line: each call, or with --summary each function and pair", 1},
   {NULL, 0, NULL, 0, "Of what:", 2},
   {"depth", KEY_DEPTH, "N", 0, "Only the outermost N levels", 2},
   {"function", KEY_FUNCTION, "NAME", 0, "Only calls of this function, with what they call", 2},
   {"between", KEY_BETWEEN, "A..B", 0, "Only branches A to B of each thread, as 'lbr script' numbers them", 2},
-  {"thread", KEY_THREAD, "N", 0, "Only this thread, as 'lbr stat' numbers them", 2},
-  {"limit", KEY_LIMIT, "N", 0,
-   "At most N lines; 0: no limit. Without it 1000 for the tree, 40 for each table of --summary", 2},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0,
-   "The files that the trace names are not opened: no names, and of instructions only branches are counted", 2},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 2},
+  {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
   {0},
 };
 
-static uint64_t number_option(const char *name, const char *argument, uint64_t max, struct argp_state *state)
-{
-  uint64_t value = 0;
+static const struct argp_child children[] = {SHARED_TOP,      SHARED_THREAD, SHARED_SYMBOLS,
+                                             SHARED_DEMANGLE, SHARED_NAMES,  SHARED_JSON,
+                                             SHARED_OUTPUT,   SHARED_COMMON, {0}};
 
-  if (*argument == '-' || number_parse(argument, &value) < 0 || value > max)
-    argp_error(state, "%s wants a number from 0 to %llu, not '%s'", name, (unsigned long long)max, argument);
-  return value;
-}
-
-/* "A..B", "A.." or "..B". */
-static void between_option(struct calls_options *calls, const char *argument, struct argp_state *state)
-{
-  const char *dots = strstr(argument, "..");
-  char first[32] = "";
-
-  if (!dots || (size_t)(dots - argument) >= sizeof(first) || (dots == argument && !dots[2]))
-    argp_error(state, "--between wants two numbers of branches, as in 1000..2000, not '%s'", argument);
-  if (!dots)
-    return;
-  memcpy(first, argument, (size_t)(dots - argument));
-  if (*first)
-    calls->first = number_option("--between", first, UINT64_MAX - 1, state);
-  if (dots[2])
-    calls->last = number_option("--between", dots + 2, UINT64_MAX - 1, state);
-  if (calls->first > calls->last)
-    argp_error(state, "--between: the first is behind the last");
-}
+/* What a command line parses into. */
+struct calls_arguments {
+  struct calls_options *calls;
+  struct shared_options shared;
+};
 
 static void by_option(struct calls_options *calls, const char *argument, struct argp_state *state)
 {
   calls->by_branches = !strcmp(argument, "branches");
   if (!calls->by_branches && strcmp(argument, "instructions") != 0)
     argp_error(state, "--by wants 'instructions' or 'branches', not '%s'", argument);
+}
+
+static void shared_take(struct calls_options *calls, const struct shared_options *shared)
+{
+  calls->limit = shared->top;
+  calls->thread = shared->stream;
+  calls->has_symbols = shared->has_symbols;
+  calls->is_mangled = shared->is_mangled;
+  calls->is_json = shared->is_json;
 }
 
 /* What depends on several options. */
@@ -289,7 +273,7 @@ static void options_check(struct calls_options *calls, struct argp_state *state)
     argp_error(state, "--all, --summary and --folded exclude each other");
   if (calls->is_json && calls->is_folded)
     argp_error(state, "--folded has a form of its own; --json goes without it");
-  if (calls->limit)
+  if (calls->limit != TOP_DEFAULT)
     return;
   if (is_list(calls) || calls->is_folded)
     calls->limit = NO_LIMIT;
@@ -299,9 +283,13 @@ static void options_check(struct calls_options *calls, struct argp_state *state)
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct calls_options *calls = state->input;
+  struct calls_arguments *arguments = state->input;
+  struct calls_options *calls = arguments->calls;
 
   switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
+    return 0;
   case KEY_ALL:
     calls->is_all = true;
     return 0;
@@ -314,35 +302,25 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_BY:
     by_option(calls, argument, state);
     return 0;
-  case 'j':
-    calls->is_json = true;
-    return 0;
   case KEY_DEPTH:
-    calls->depth = (uint32_t)number_option("--depth", argument, UINT32_MAX, state);
+    calls->depth = (uint32_t)option_number("--depth", argument, 0, UINT32_MAX, state);
     return 0;
   case KEY_FUNCTION:
     calls->function = argument;
     return 0;
   case KEY_BETWEEN:
-    between_option(calls, argument, state);
+    option_between(argument, &calls->first, &calls->last, state);
     return 0;
-  case KEY_THREAD:
-    calls->thread = (uint32_t)number_option("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
-    return 0;
-  case KEY_LIMIT:
-    calls->limit = number_option("--limit", argument, UINT64_MAX, state);
-    calls->limit = calls->limit ? calls->limit : NO_LIMIT;
-    return 0;
-  case KEY_NO_SYMBOLS:
-    calls->has_symbols = false;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    calls->is_mangled = true;
+  case KEY_LIMIT: /* where 0 was no limit */
+    option_renamed("--limit", "--top");
+    arguments->shared.top = option_number("--limit", argument, 0, UINT64_MAX, state);
+    arguments->shared.top = arguments->shared.top ? arguments->shared.top : NO_LIMIT;
     return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&calls->file, argument, state);
     return 0;
   case ARGP_KEY_END:
+    shared_take(calls, &arguments->shared);
     options_check(calls, state);
     return 0;
   default:
@@ -350,7 +328,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp calls_argp = {
+const struct argp calls_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
@@ -361,18 +339,17 @@ static const struct argp calls_argp = {
     "smallest are summed up, so that the whole of it fits in 1000 lines; --all shows each.\v"
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or there is "
     "nothing to show, 2 for a command line that makes no sense.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_calls(int argc, char **argv)
 {
-  struct calls_options calls = {
-    .thread = LB_TRACE_ALL,
-    .depth = UINT32_MAX,
-    .last = UINT64_MAX,
-    .has_symbols = true,
-  };
+  struct calls_options calls = {.depth = UINT32_MAX, .last = UINT64_MAX};
+  struct calls_arguments arguments = {.calls = &calls};
 
-  argp_parse(&calls_argp, argc, argv, 0, NULL, &calls);
+  shared_options_init(&arguments.shared);
+  arguments.shared.top = TOP_DEFAULT;
+  arguments.shared.top_default = "1000 of the tree, 40 of each table of --summary";
+  argp_parse(&calls_argp, argc, argv, 0, NULL, &arguments);
   return calls_run(&calls);
 }

@@ -8,19 +8,22 @@
 
 #include "cli/cli.h"
 #include "cli/cpu_page.h"
+#include "cli/options.h"
 #include "hardware/hardware.h"
 
 struct arguments {
   const char *name;
-  bool wants_list, wants_names, wants_json;
+  bool wants_list, wants_names;
+  struct shared_options shared;
 };
 
 static const struct argp_option options[] = {
   {"list", 'l', NULL, 0, "List the CPUs of the catalogue", 0},
   {"names", 'n', NULL, 0, "List their names only, one in a line", 0},
-  {"json", 'j', NULL, 0, "Print JSON", 0},
   {0},
 };
+
+static const struct argp_child children[] = {SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -33,8 +36,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case 'n':
     arguments->wants_names = true;
     break;
-  case 'j':
-    arguments->wants_json = true;
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
     break;
   case ARGP_KEY_ARG:
     if (arguments->name)
@@ -51,13 +54,13 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-static const struct argp cpu_argp = {
+const struct argp cpu_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "[NAME]",
   .doc = "Show what this machine can record and what of it can be used from here, or what the catalogue has about the "
          "CPU NAME: a name of the list, an alias, or DisplayFamily_DisplayModel in hexadecimal (06_8E).",
-  .children = cli_help,
+  .children = children,
 };
 
 static void names_print(bool wants_json)
@@ -138,14 +141,14 @@ int cmd_cpu(int argc, char **argv)
 
   argp_parse(&cpu_argp, argc, argv, 0, NULL, &arguments);
   if (arguments.wants_names)
-    names_print(arguments.wants_json);
+    names_print(arguments.shared.is_json);
   else if (arguments.wants_list)
-    list_print(arguments.wants_json);
+    list_print(arguments.shared.is_json);
   else if (!arguments.name)
-    host_print(arguments.wants_json);
+    host_print(arguments.shared.is_json);
   else if (cli_find_cpu(arguments.name, &cpu) < 0)
     return CLI_FAILURE;
   else
-    profile_print(cpu, arguments.wants_json);
+    profile_print(cpu, arguments.shared.is_json);
   return CLI_OK;
 }

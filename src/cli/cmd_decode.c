@@ -8,25 +8,29 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/decode.h"
+#include "cli/options.h"
 
-enum { KEY_32 = 0x100, KEY_64 };
+enum { KEY_32 = 0x100, KEY_64, KEY_OFFSET, KEY_COUNT };
+
+/* What a command line parses into. */
+struct decode_line {
+  struct decode_arguments *arguments;
+  struct shared_options shared;
+};
 
 static const struct argp_option options[] = {
   {"cpu", 'c', "NAME", 0, "Of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
-  {"json", 'j', NULL, 0, "Print JSON", 0},
   {NULL, 0, NULL, 0, "For ds, bts and pebs:", 0},
   {"64", KEY_64, NULL, 0, "The 64-bit layout", 0},
   {"32", KEY_32, NULL, 0, "The 32-bit layout", 0},
-  {"offset", 'o', "N", 0, "Begin at byte N of the file", 0},
-  {"count", 'n', "N", 0, "Show at most N records (bts and pebs)", 0},
+  {"offset", KEY_OFFSET, "N", 0, "Begin at byte N of the file", 0},
+  {NULL, 'o', "N", OPTION_HIDDEN, NULL, 0}, /* everywhere else -o is --output */
+  {"count", KEY_COUNT, "N", OPTION_HIDDEN, NULL, 0},
+  {NULL, 'n', "N", OPTION_HIDDEN, NULL, 0},
   {0},
 };
 
-static void number_option(const char *name, const char *argument, struct argp_state *state, uint64_t *ret_value)
-{
-  if (number_parse(argument, ret_value) < 0 || argument[0] == '-')
-    argp_error(state, "--%s wants a number, not '%s'", name, argument);
-}
+static const struct argp_child children[] = {SHARED_TOP, SHARED_JSON, SHARED_COMMON, {0}};
 
 static enum decode_what what_find(const char *word)
 {
@@ -46,23 +50,24 @@ static void arguments_check(struct decode_arguments *arguments, struct argp_stat
   arguments->what = what_find(arguments->name);
   if (arguments->what == DECODE_REGISTER &&
       (arguments->wants_32 || arguments->wants_64 || arguments->has_offset || arguments->has_count))
-    argp_error(state, "--32, --64, --offset and --count are for ds, bts and pebs");
+    argp_error(state, "--32, --64, --offset and --top are for ds, bts and pebs");
   if (arguments->wants_32 && arguments->wants_64)
     argp_error(state, "either --32 or --64");
   if (arguments->has_count && arguments->what == DECODE_DS)
-    argp_error(state, "--count is for bts and pebs");
+    argp_error(state, "--top is for bts and pebs");
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct decode_arguments *arguments = state->input;
+  struct decode_line *line = state->input;
+  struct decode_arguments *arguments = line->arguments;
 
   switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    break;
   case 'c':
     arguments->cpu = cli_option_cpu(argument);
-    break;
-  case 'j':
-    arguments->wants_json = true;
     break;
   case KEY_32:
     arguments->wants_32 = true;
@@ -71,12 +76,16 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->wants_64 = true;
     break;
   case 'o':
+    option_renamed("-o", "--offset");
+    /* fall through */
+  case KEY_OFFSET:
     arguments->has_offset = true;
-    number_option("offset", argument, state, &arguments->offset);
+    arguments->offset = option_number("--offset", argument, 0, UINT64_MAX, state);
     break;
   case 'n':
-    arguments->has_count = true;
-    number_option("count", argument, state, &arguments->count);
+  case KEY_COUNT:
+    option_renamed(key == 'n' ? "-n" : "--count", "--top");
+    line->shared.top = option_number("--count", argument, 0, UINT64_MAX - 1, state);
     break;
   case ARGP_KEY_ARG:
     if (state->arg_num == 0)
@@ -87,6 +96,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
       argp_error(state, "'%s' is one word too many", argument);
     break;
   case ARGP_KEY_END:
+    arguments->wants_json = line->shared.is_json;
+    arguments->has_count = line->shared.top != UINT64_MAX;
+    arguments->count = line->shared.top;
     arguments_check(arguments, state);
     break;
   default:
@@ -95,7 +107,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-static const struct argp decode_argp = {
+const struct argp decode_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "REGISTER VALUE\nds FILE\nbts FILE\npebs FILE",
@@ -103,13 +115,15 @@ static const struct argp decode_argp = {
     "Take a register value apart, or a debug-store management area, BTS buffer or PEBS buffer in a file. REGISTER is "
     "a name in the manual's spelling, with or without IA32_ or MSR_, or an address (0x1d9). Before a negative VALUE "
     "stands --. A FILE of - is standard input.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_decode(int argc, char **argv)
 {
   struct decode_arguments arguments = {0};
+  struct decode_line line = {.arguments = &arguments};
 
-  argp_parse(&decode_argp, argc, argv, 0, NULL, &arguments);
+  shared_options_init(&line.shared);
+  argp_parse(&decode_argp, argc, argv, 0, NULL, &line);
   return arguments.what == DECODE_REGISTER ? decode_register(&arguments) : decode_area(&arguments);
 }

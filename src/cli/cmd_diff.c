@@ -15,6 +15,7 @@
 #define DIFF_EQUAL CLI_OK
 #define DIFF_DIFFERENT CLI_FAILURE
 #define DIFF_TROUBLE CLI_USAGE
+#define TOP_MAX (1u << 20) /* rows, for --top all */
 
 /* ---- which thread belongs to which ---- */
 
@@ -189,11 +190,9 @@ enum {
   KEY_BEFORE,
   KEY_AFTER,
   KEY_RESYNC,
+  KEY_DIFFERENCES,
   KEY_LIMIT,
-  KEY_TOP,
   KEY_NO_COUNTS,
-  KEY_NO_SYMBOLS,
-  KEY_NO_DEMANGLE
 };
 
 static const struct argp_option options[] = {
@@ -201,14 +200,15 @@ static const struct argp_option options[] = {
   {"before", KEY_BEFORE, "N", 0, "Show N branches that both took before they part (8)", 0},
   {"after", KEY_AFTER, "N", 0, "Show N branches of each after that (8)", 0},
   {"resync", KEY_RESYNC, NULL, 0, "Go on where they come together again", 0},
-  {"limit", KEY_LIMIT, "N", 0, "With --resync: stop after N differences of a thread (10)", 0},
-  {"top", KEY_TOP, "N", 0, "Show N functions whose counts changed most (10)", 0},
+  {"differences", KEY_DIFFERENCES, "N", 0, "With --resync: stop after N differences of a thread (10)", 0},
+  {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 0},
   {"no-counts", KEY_NO_COUNTS, NULL, 0, "No counts of functions: the traces need not be read again", 0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Files and offsets only; the files that the traces name are not opened", 0},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
-  {"json", 'j', NULL, 0, "Print JSON", 0},
   {0},
 };
+
+static const struct argp_child children[] = {FILTER_BRANCHES, SHARED_TOP,    SHARED_SYMBOLS,
+                                             SHARED_DEMANGLE, SHARED_NAMES,  SHARED_JSON,
+                                             SHARED_OUTPUT,   SHARED_COMMON, {0}};
 
 static void thread_option(struct diff_arguments *arguments, char *argument, struct argp_state *state)
 {
@@ -228,6 +228,16 @@ static void file_add(struct diff_arguments *arguments, const char *name, struct 
   arguments->files[arguments->files[0] != NULL] = name;
 }
 
+static void shared_take(struct diff_arguments *arguments)
+{
+  const struct shared_options *shared = &arguments->shared;
+
+  arguments->top = shared->top < TOP_MAX ? (uint32_t)shared->top : TOP_MAX;
+  arguments->has_symbols = shared->has_symbols;
+  arguments->is_mangled = shared->is_mangled;
+  arguments->is_json = shared->is_json;
+}
+
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct diff_arguments *arguments = state->input;
@@ -235,6 +245,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   switch (key) {
   case ARGP_KEY_INIT:
     state->child_inputs[0] = &arguments->filter;
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_THREAD:
     thread_option(arguments, argument, state);
@@ -249,27 +260,19 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->is_resync = true;
     return 0;
   case KEY_LIMIT:
-    arguments->limit = filter_option_number("--limit", argument, UINT64_MAX, state);
-    return 0;
-  case KEY_TOP:
-    arguments->top = (uint32_t)filter_option_number("--top", argument, 10000, state);
+    option_renamed("--limit", "--differences");
+    /* fall through */
+  case KEY_DIFFERENCES:
+    arguments->limit = filter_option_number("--differences", argument, UINT64_MAX, state);
     return 0;
   case KEY_NO_COUNTS:
     arguments->has_counts = false;
-    return 0;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    arguments->is_mangled = true;
-    return 0;
-  case 'j':
-    arguments->is_json = true;
     return 0;
   case ARGP_KEY_ARG:
     file_add(arguments, argument, state);
     return 0;
   case ARGP_KEY_END:
+    shared_take(arguments);
     if (!arguments->files[1])
       argp_error(state, "two traces are wanted");
     if (report_filter_needs_names(&arguments->filter.filter) && !arguments->has_symbols)
@@ -280,7 +283,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp diff_argp = {
+const struct argp diff_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "A B",
@@ -290,7 +293,7 @@ static const struct argp diff_argp = {
     "matter.\v"
     "Exit status: 0 if the runs are the same, 1 if they differ, 2 for trouble: a command line that makes no sense, "
     "a trace that cannot be read, or branches that are missing, so that nobody can tell.",
-  .children = filter_branches,
+  .children = children,
 };
 
 int cmd_diff(int argc, char **argv)
@@ -299,14 +302,14 @@ int cmd_diff(int argc, char **argv)
     .streams = {LB_TRACE_ALL, LB_TRACE_ALL},
     .before = 8,
     .after = 8,
-    .top = 10,
     .limit = 10,
-    .has_symbols = true,
     .has_counts = true,
   };
-
   int status;
 
+  shared_options_init(&arguments.shared);
+  arguments.shared.top = 10;
+  arguments.shared.top_default = "10";
   filter_options_init(&arguments.filter);
   argp_parse(&diff_argp, argc, argv, 0, NULL, &arguments);
   status = diff_run(&arguments);

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/register.h"
 
 #define WORD_MAX 64
@@ -52,14 +53,14 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-static const struct argp encode_argp = {
+const struct argp encode_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "REGISTER FIELD[=VALUE],...",
   .doc =
     "Print the value of a register with the named fields set, all others 0. A FIELD of one bit needs no VALUE. Case does "
     "not matter. 'lbr decode REGISTER 0' shows the fields.",
-  .children = cli_help,
+  .children = shared_only_common,
 };
 
 /* ---- fields ---- */

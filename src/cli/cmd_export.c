@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/new_file.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "export/export.h"
@@ -20,8 +21,8 @@
 #define GREAT (UINT64_C(1) << 30) /* bytes: a file of that size is worth a word before it is written */
 
 struct export_arguments {
-  const char *file, *output, *format;
-  bool is_quiet, is_mangled;
+  const char *file, *format;
+  struct shared_options shared;
   struct filter_options filter;
   struct export_options options;
 };
@@ -53,10 +54,10 @@ static int size_check(const struct export_arguments *arguments, struct export_se
       name, (double)size / 1e9);
     return -1;
   }
-  if (!arguments->is_quiet && is_known)
+  if (!cli_is_quiet() && is_known)
     cli_error("%s will take about %.1f GB; --thread, --function and the like make it smaller", name,
               (double)size / 1e9);
-  else if (!arguments->is_quiet)
+  else if (!cli_is_quiet())
     cli_error(
       "%s may take about %.1f GB, much less if functions are seldom called, and up to three times that if there is "
       "little else; --thread, --function and --module make it smaller",
@@ -103,7 +104,7 @@ static int export_write(const struct export_arguments *arguments, struct export_
   struct export_input input = {session->input.reader, session_next, session_progress, session, names};
   char message[EXPORT_MESSAGE] = "";
   struct new_file output;
-  int r = new_file_open(&output, arguments->file, arguments->output, arguments->options.format->suffix);
+  int r = new_file_open(&output, arguments->file, arguments->shared.output, arguments->options.format->suffix);
 
   if (r >= 0)
     r = size_check(arguments, session, &output);
@@ -117,7 +118,7 @@ static int export_write(const struct export_arguments *arguments, struct export_
       export_complain(session, &output, r, message);
     else if (*message)
       cli_error("warning: %s", message);
-    if (r >= 0 && output.name && !arguments->is_quiet)
+    if (r >= 0 && output.name && !cli_is_quiet())
       size_tell(&output);
   } else {
     new_file_close(&output, r);
@@ -137,7 +138,7 @@ static int export_command(const struct export_arguments *arguments)
   r = report_names_new(&session.input.files, &names);
   if (r < 0)
     cli_error("%s: %s", session.input.name, lb_strerror(r));
-  if (r >= 0 && arguments->is_mangled)
+  if (r >= 0 && arguments->shared.is_mangled)
     report_names_keep_mangled(names);
   if (r >= 0)
     r = export_write(arguments, &session, names);
@@ -148,20 +149,20 @@ static int export_command(const struct export_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_TO = 0x100, KEY_NO_DEMANGLE, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION };
+enum { KEY_TO = 0x100, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION };
 
 #define WINDOW_MAX 127u /* perf takes longer chains of branches for damaged ones */
 
 static const struct argp_option options[] = {
   {"to", KEY_TO, "FORMAT", 0, "What to write; 'list' lists the formats", 0},
-  {"output", 'o', "FILE", 0, "Write to FILE, - for standard output (default: the trace's name with another ending)", 0},
   {"window", KEY_WINDOW, "N", 0, "Branches in a sample, for perf and brstack (default 32)", 0},
   {"all-sources", KEY_ALL_SOURCES, NULL, 0, "lcov: sources of the system, too", 0},
   {"format-version", KEY_FORMAT_VERSION, "V", 0, "Of a format that has several", 0},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Names of C++ as their files have them", 0},
-  {"quiet", 'q', NULL, 0, "Do not say what was written", 0},
   {0},
 };
+
+static const struct argp_child children[] = {FILTER_EXPORT, SHARED_THREAD, SHARED_DEMANGLE,
+                                             SHARED_OUTPUT, SHARED_COMMON, {0}};
 
 static void formats_list(void)
 {
@@ -200,7 +201,7 @@ static void arguments_finish(struct export_arguments *arguments, struct argp_sta
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
   filter_check(arguments, state);
-  arguments->options.stream = arguments->filter.stream;
+  arguments->options.stream = arguments->shared.stream;
   arguments->options.filter = &arguments->filter.filter;
 }
 
@@ -211,6 +212,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   switch (key) {
   case ARGP_KEY_INIT:
     state->child_inputs[0] = &arguments->filter;
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_TO:
     arguments->format = argument;
@@ -220,9 +222,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     }
     arguments->options.format = format_option(argument, state);
     return 0;
-  case 'o':
-    arguments->output = argument;
-    return 0;
   case KEY_WINDOW:
     arguments->options.window = (unsigned)filter_option_number("--window", argument, WINDOW_MAX, state);
     return 0;
@@ -231,12 +230,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_FORMAT_VERSION:
     arguments->options.version = argument;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    arguments->is_mangled = true;
-    return 0;
-  case 'q':
-    arguments->is_quiet = true;
     return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);
@@ -249,7 +242,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp export_argp = {
+const struct argp export_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
@@ -257,7 +250,7 @@ static const struct argp export_argp = {
     "Write a trace as a file that other tools read: perf, BOLT, AutoFDO, gcc, lcov, Perfetto, pprof and others.\v"
     "Exit status: 0 if it was written, 1 if it was not, or if the trace is damaged or cut, 2 for a command line that "
     "makes no sense. A file is written whole or not at all.",
-  .children = filter_export,
+  .children = children,
 };
 
 int cmd_export(int argc, char **argv)
@@ -265,6 +258,8 @@ int cmd_export(int argc, char **argv)
   struct export_arguments arguments = {0};
   int status;
 
+  shared_options_init(&arguments.shared);
+  arguments.shared.output_default = "the trace's name with another ending, in this folder";
   filter_options_init(&arguments.filter);
   argp_parse(&export_argp, argc, argv, 0, NULL, &arguments);
   status = export_command(&arguments);

@@ -19,11 +19,11 @@
 #include "cli/gdb_listen.h"
 #include "cli/gdb_start.h"
 #include "cli/gdb_trace.h"
+#include "cli/options.h"
 
 struct gdb_arguments {
   const char *file;
-  uint32_t stream;
-  uint64_t tail;
+  struct shared_options shared;
   const char *place; /* to listen on; NULL: none */
   bool is_stdio;
   char **rest; /* for gdb, ended by NULL */
@@ -49,7 +49,7 @@ static int trace_serve(const struct gdb_arguments *arguments)
   struct gdb_target target;
   int r, status;
 
-  if (gdb_trace_open(&trace, arguments->file, arguments->stream, arguments->tail) < 0)
+  if (gdb_trace_open(&trace, arguments->file, arguments->shared.stream, arguments->shared.tail) < 0)
     return CLI_FAILURE;
   death_tell(&trace);
   signal(SIGPIPE, SIG_IGN);
@@ -97,9 +97,9 @@ static int target_command(const struct gdb_arguments *arguments, struct text *te
   if (r >= 0)
     r = word_quote(text, self);
   if (r >= 0)
-    r = text_addf(text, " gdb --stdio --tail %llu", (unsigned long long)arguments->tail);
-  if (r >= 0 && arguments->stream != LB_TRACE_ALL)
-    r = text_addf(text, " --thread %u", arguments->stream);
+    r = text_addf(text, " gdb --stdio --tail %llu", (unsigned long long)arguments->shared.tail);
+  if (r >= 0 && arguments->shared.stream != LB_TRACE_ALL)
+    r = text_addf(text, " --thread %u", arguments->shared.stream);
   if (r >= 0)
     r = text_add(text, " -- ");
   if (r >= 0)
@@ -118,7 +118,7 @@ static int gdb_start(const struct gdb_arguments *arguments)
     cli_error("gdb cannot be given a file whose name has a line end in it");
     return CLI_FAILURE;
   }
-  if (gdb_trace_open(&trace, arguments->file, arguments->stream, 1) < 0)
+  if (gdb_trace_open(&trace, arguments->file, arguments->shared.stream, 1) < 0)
     return CLI_FAILURE;
   gdb_trace_close(&trace);
   r = target_command(arguments, &target);
@@ -131,32 +131,22 @@ static int gdb_start(const struct gdb_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_THREAD = 0x100, KEY_TAIL, KEY_LISTEN, KEY_STDIO };
+enum { KEY_LISTEN = 0x100, KEY_STDIO };
 
 static const struct argp_option options[] = {
-  {"thread", KEY_THREAD, "N", 0,
-   "The thread that gdb begins with, and its process (default: the one that died, or the first)", 0},
-  {"tail", KEY_TAIL, "N", 0, "The last N branches of each thread (default 100000)", 0},
   {"listen", KEY_LISTEN, "PORT|unix:PATH", 0, "Wait for a gdb there instead of starting one", 0},
   {"stdio", KEY_STDIO, NULL, 0, "Serve on standard input and output, for gdb's `target remote |'", 0},
   {0},
 };
 
-static uint64_t number_option(const char *name, const char *argument, uint64_t least, uint64_t most,
-                              struct argp_state *state)
-{
-  uint64_t value;
-
-  if (number_parse(argument, &value) < 0 || value < least || value > most)
-    argp_error(state, "--%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
-               (unsigned long long)most, argument);
-  return value;
-}
+static const struct argp_child children[] = {SHARED_TAIL, SHARED_THREAD, SHARED_COMMON, {0}};
 
 static void arguments_check(const struct gdb_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
+  if (!arguments->shared.tail || arguments->shared.tail > GDB_TAIL_MAX)
+    argp_error(state, "--tail wants a number from 1 to %llu", (unsigned long long)GDB_TAIL_MAX);
   if (arguments->place && arguments->is_stdio)
     argp_error(state, "--listen or --stdio, not both");
   if ((arguments->place || arguments->is_stdio) && arguments->rest_count)
@@ -182,11 +172,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   struct gdb_arguments *arguments = state->input;
 
   switch (key) {
-  case KEY_THREAD:
-    arguments->stream = (uint32_t)number_option("thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
-    return 0;
-  case KEY_TAIL:
-    arguments->tail = number_option("tail", argument, 1, GDB_TAIL_MAX, state);
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_LISTEN:
     if (!gdb_listen_is_place(argument))
@@ -207,25 +194,29 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp gdb_argp = {
+const struct argp gdb_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE [-- ARGUMENT...]",
   .doc =
     "Show a trace in gdb: which functions and instructions ran, stepping backwards through them, on machines whose "
-    "processor cannot record branches. Starts gdb with the ARGUMENTs.\v"
+    "processor cannot record branches. Starts gdb with the ARGUMENTs, on the process of the thread that died, or of the "
+    "first thread; --thread names another.\v"
     "In gdb: record function-call-history, record instruction-history, reverse-stepi, reverse-next, "
     "reverse-continue, record goto begin, and bt once it is in the past. Of registers only the instruction "
     "pointer is known, of memory the code and what does not change: the rest is <unavailable>.\n\n"
     "Exit status: that of gdb; without it 0, 1 for a trace that is damaged or cannot be served, 2 for a command "
     "line that makes no sense.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_gdb(int argc, char **argv)
 {
-  struct gdb_arguments arguments = {.stream = LB_TRACE_ALL, .tail = GDB_TAIL_DEFAULT};
+  struct gdb_arguments arguments = {0};
 
+  shared_options_init(&arguments.shared);
+  arguments.shared.tail = GDB_TAIL_DEFAULT;
+  arguments.shared.tail_default = "100000";
   argp_parse(&gdb_argp, argc, argv, 0, NULL, &arguments);
   return arguments.place || arguments.is_stdio ? trace_serve(&arguments) : gdb_start(&arguments);
 }

@@ -5,20 +5,37 @@
  */
 #include <argp.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 
 /* LB_MANDIR, where this build installs its man pages, comes from the build. Distributions compress them. */
 static const char *const page_formats[] = {LB_MANDIR "/man1/lbr-%s.1", LB_MANDIR "/man1/lbr-%s.1.gz"};
+
+/* As argp prints it: a line for each way to call the command. */
+static void usage_print(const struct command *command)
+{
+  const char *way = command->argp->args_doc ? command->argp->args_doc : "";
+
+  for (size_t length;; way += length + 1) {
+    length = strcspn(way, "\n");
+    printf("  lbr %s [OPTION...]%s%.*s\n", command->name, length ? " " : "", (int)length, way);
+    if (!way[length])
+      break;
+  }
+}
 
 static void commands_print(void)
 {
   const struct command *command;
 
   printf("Usage: lbr COMMAND [ARGUMENT...]\n\nA model of the branch-recording hardware of x86 processors.\n\n");
-  for (size_t i = 0; (command = command_at(i)); i++)
-    printf("  lbr %s %s\n      %s\n", command->name, command->usage, command->summary);
+  for (size_t i = 0; (command = command_at(i)); i++) {
+    usage_print(command);
+    printf("      %s\n", command->summary);
+  }
   printf("\n'lbr help COMMAND' or 'lbr COMMAND --help' says more; 'lbr --version' names the version.\n");
 }
 
@@ -46,11 +63,11 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-static const struct argp help_argp = {
+const struct argp help_argp = {
   .parser = option_parse,
   .args_doc = "[COMMAND]",
   .doc = "List the commands, or show the manual of one.",
-  .children = cli_help,
+  .children = shared_only_common,
 };
 
 int cmd_help(int argc, char **argv)

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/machine_session.h"
+#include "cli/options.h"
 #include "cli/page.h"
 #include "machine/machine.h"
 
@@ -38,7 +39,7 @@ static const char *const verdict_words[LAB_VERDICTS] = {"as expected", "differen
 
 struct lab_arguments {
   const struct lb_cpu *cpu; /* NULL: the lab's own */
-  bool is_json;
+  struct shared_options shared;
   const char *name; /* NULL, "list", "all" or a lab's */
 };
 
@@ -131,7 +132,7 @@ static bool lab_show(const struct lab_arguments *arguments, const struct lab *la
   if (!cpu && cli_find_cpu(lab->cpu, &cpu) < 0)
     return false;
   *ret_verdict = lab_run(lab, cpu, &text);
-  if (arguments->is_json)
+  if (arguments->shared.is_json)
     print_result_json(lab, cpu, *ret_verdict, &text);
   else
     printf("on %s:\n%s", cpu->title, text_string(&text));
@@ -144,12 +145,12 @@ static int show_all(const struct lab_arguments *arguments)
   unsigned counts[LAB_VERDICTS + 1] = {0};
   for (size_t i = 0; i < LAB_COUNT; i++) {
     int verdict = -1;
-    if (!arguments->is_json)
+    if (!arguments->shared.is_json)
       printf("%s---- %s: %s\n", i ? "\n" : "", lab_table[i].name, lab_table[i].text);
     lab_show(arguments, &lab_table[i], &verdict);
     counts[verdict < 0 ? LAB_VERDICTS : verdict]++;
   }
-  if (!arguments->is_json)
+  if (!arguments->shared.is_json)
     printf("\n%u as expected, %u different, %u not on this CPU\n", counts[LAB_AS_EXPECTED],
            counts[LAB_DIFFERS] + counts[LAB_VERDICTS], counts[LAB_LACKING]);
   return counts[LAB_DIFFERS] + counts[LAB_VERDICTS] ? CLI_FAILURE : CLI_OK;
@@ -168,6 +169,8 @@ static int show_one(const struct lab_arguments *arguments)
 
 /* ---- the command ---- */
 
+static const struct argp_child children[] = {SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON, {0}};
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
   struct lab_arguments *arguments = state->input;
@@ -175,8 +178,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
   case 'c':
     arguments->cpu = cli_option_cpu(value);
     return 0;
-  case 'j':
-    arguments->is_json = true;
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case ARGP_KEY_ARG:
     if (arguments->name)
@@ -188,22 +191,28 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
   }
 }
 
+static const struct argp_option options[] = {
+  {"cpu", 'c', "NAME", 0, "Run on this CPU instead of the one that the lab is made for", 0},
+  {0},
+};
+
+const struct argp lab_argp = {
+  .options = options,
+  .parser = parse_option,
+  .args_doc = "[list | all | NAME]",
+  .doc = "Experiments with branch recording, run in a modelled PC.",
+  .children = children,
+};
+
 int cmd_lab(int argc, char **argv)
 {
-  static const struct argp_option options[] = {
-    {"cpu", 'c', "NAME", 0, "run on this CPU instead of the one that the lab is made for", 0},
-    {"json", 'j', NULL, 0, "print JSON", 0},
-    {0},
-  };
-  static const struct argp argp = {
-    options, parse_option, "[list | all | NAME]", "Experiments with branch recording, run in a modelled PC.", cli_help,
-    NULL,    NULL};
   struct lab_arguments arguments = {0};
-  error_t error = argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-  if (error)
+
+  shared_options_init(&arguments.shared);
+  if (argp_parse(&lab_argp, argc, argv, 0, NULL, &arguments))
     return CLI_USAGE;
   if (!arguments.name || !strcmp(arguments.name, "list")) {
-    if (arguments.is_json)
+    if (arguments.shared.is_json)
       print_list_json();
     else
       print_list();

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/live_session.h"
+#include "cli/options.h"
 
 #define STATE_DIRECTORY "/run/lbr"
 #define INTERVAL_LEAST 0.01
@@ -26,7 +27,6 @@ enum {
   KEY_NO_STOP,
   KEY_INTERVAL,
   KEY_COUNT,
-  KEY_NO_SYMBOLS,
   KEY_STATE_DIRECTORY,
 };
 
@@ -49,14 +49,20 @@ static const struct argp_option options[] = {
   {"state-directory", KEY_STATE_DIRECTORY, "DIR", 0, "Where --arm remembers what was before (" STATE_DIRECTORY ")", 0},
   {NULL, 0, NULL, 0, "How it is read and shown:", 4},
   {"no-stop", KEY_NO_STOP, NULL, 0, "Write no register: read while recording goes on", 0},
-  {"watch", 'w', NULL, 0, "Again and again until Ctrl-C, on a terminal in place", 0},
+  {"watch", 'w', NULL, 0, "Refresh until Ctrl-C", 0},
   {"interval", KEY_INTERVAL, "SECONDS", 0, "Wait so long before each reading (1)", 0},
   {"count", KEY_COUNT, "N", 0, "With --watch: end after N readings", 0},
   {"format", 'f', "FORMAT", 0, "table (default), windbg, windbg-old or json", 0},
-  {"json", 'j', NULL, 0, "The same as --format=json", 0},
   {"pid", 'p', "PID", 0, "Addresses of user space are those of this process", 0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only", 0},
   {0},
+};
+
+static const struct argp_child children[] = {SHARED_SYMBOLS, SHARED_JSON, SHARED_COMMON, {0}};
+
+/* What a command line parses into. */
+struct live_line {
+  struct live_arguments *arguments;
+  struct shared_options shared;
 };
 
 /* ---- the command line ---- */
@@ -164,12 +170,6 @@ static error_t show_parse(int key, char *argument, struct live_arguments *argume
       argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
     arguments->format = (enum report_format)format;
     break;
-  case 'j':
-    arguments->format = REPORT_JSON;
-    break;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
-    break;
   default:
     return ARGP_ERR_UNKNOWN;
   }
@@ -178,9 +178,13 @@ static error_t show_parse(int key, char *argument, struct live_arguments *argume
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct live_arguments *arguments = state->input;
+  struct live_line *line = state->input;
+  struct live_arguments *arguments = line->arguments;
 
   switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    break;
   case 'n':
     arguments->number = (unsigned)number_option("--cpu-number", argument, 65535, state);
     break;
@@ -194,6 +198,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     argp_error(state, "what is '%s'? There are only options", argument);
     break;
   case ARGP_KEY_END:
+    arguments->has_symbols = line->shared.has_symbols;
+    if (line->shared.is_json)
+      arguments->format = REPORT_JSON;
     options_check(arguments, state);
     break;
   default:
@@ -202,24 +209,26 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-static const struct argp live_argp = {
+const struct argp live_argp = {
   .options = options,
   .parser = option_parse,
   .doc = "Show the branch records of this machine's own processor, the newest first, with DEBUGCTL and "
          "PERF_CAPABILITIES. Needs root and the msr module. Recording stops while they are read; every register is put "
          "back, also on Ctrl-C.",
-  .children = cli_help,
+  .children = children,
 };
 
 /* ---- the command ---- */
 
 int cmd_live(int argc, char **argv)
 {
-  struct live_arguments arguments = {.interval = 1, .has_symbols = true, .state_directory = STATE_DIRECTORY};
+  struct live_arguments arguments = {.interval = 1, .state_directory = STATE_DIRECTORY};
+  struct live_line line = {.arguments = &arguments};
   struct live_session session;
   int r, end;
 
-  argp_parse(&live_argp, argc, argv, 0, NULL, &arguments);
+  shared_options_init(&line.shared);
+  argp_parse(&live_argp, argc, argv, 0, NULL, &line);
   r = live_open(&session, &arguments);
   if (r < 0)
     return CLI_FAILURE;

@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
+#include "cli/options.h"
 #include "cli/program.h"
 #include "cli/record_session.h"
 #include "cli/record_source.h"
@@ -194,10 +195,9 @@ static int record_run(const struct record_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_NO_FOLLOW = 0x100, KEY_RING, KEY_LIMIT, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
+enum { KEY_NO_FOLLOW = 0x100, KEY_RING, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
 
 static const struct argp_option options[] = {
-  {"output", 'o', "FILE", 0, "Write the trace to FILE (default: PROGRAM.lbr in this folder)", 0},
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Record the program only: its children run as they are", 0},
   {"source", KEY_SOURCE, "SOURCE", 0,
    "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
@@ -206,61 +206,32 @@ static const struct argp_option options[] = {
   {"period", KEY_PERIOD, "N", 0, "With --source lbr: a sample every N branches (default 1000003)", 0},
   {"kind", KEY_KIND, "LIST", 0, "With --source lbr: only branches of these kinds, as for 'lbr script'", 0},
   {"ring", KEY_RING, "SIZE", 0,
-   "Memory for what a thread logs (bts and pt: for each processor), 256K to 1G (default 4M)", 0},
-  {"limit", KEY_LIMIT, "SIZE", 0, "Stop recording when the trace is so big; the program runs on", 0},
-  {"quiet", 'q', NULL, 0, "Say nothing unless something is wrong", 0},
+   "Memory for the log of a thread (bts and pt: of a processor), 256K to 1G; suffixes as for --limit (default: 4M)", 0},
   {0},
 };
 
-/* Digits, and K, M, G or T for powers of 1024. Returns false: it makes no sense. */
-static bool size_parse(const char *word, uint64_t *ret_size)
-{
-  static const char units[] = "KMGT";
-  size_t length = strlen(word);
-  char digits[24];
-  const char *unit = length ? strchr(units, word[length - 1]) : NULL;
-  unsigned shift = unit && *unit ? 10 * (unsigned)(unit - units + 1) : 0;
-  uint64_t value;
+static const struct argp_child children[] = {SHARED_LIMIT, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
-  if (shift)
-    length--;
-  if (!length || length >= sizeof(digits) || *word == '-')
-    return false;
-  memcpy(digits, word, length);
-  digits[length] = 0;
-  if (number_parse(digits, &value) < 0 || value > UINT64_MAX >> shift)
-    return false;
-  *ret_size = value << shift;
-  return true;
-}
-
-static uint64_t size_option(const char *name, const char *argument, uint64_t least, uint64_t most,
-                            struct argp_state *state)
-{
-  uint64_t size = 0;
-
-  if (!size_parse(argument, &size) || size < least || size > most)
-    argp_error(state, "%s wants a size from %s, such as 64M, not '%s'", name, most == RING_MOST ? "256K to 1G" : "1 on",
-               argument);
-  return size;
-}
+/* What a command line parses into. */
+struct record_line {
+  struct record_arguments *arguments;
+  struct shared_options shared;
+};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct record_arguments *arguments = state->input;
+  struct record_line *line = state->input;
+  struct record_arguments *arguments = line->arguments;
 
   switch (key) {
-  case 'o':
-    arguments->output = argument;
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
     return 0;
   case KEY_NO_FOLLOW:
     arguments->is_alone = true;
     return 0;
   case KEY_RING:
-    arguments->ring = size_option("--ring", argument, RING_LEAST, RING_MOST, state);
-    return 0;
-  case KEY_LIMIT:
-    arguments->limit = size_option("--limit", argument, 1, INT64_MAX, state);
+    arguments->ring = option_size("--ring", argument, RING_LEAST, RING_MOST, state);
     return 0;
   case KEY_SOURCE:
     arguments->source = source_option(argument, state);
@@ -271,14 +242,14 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_KIND:
     arguments->kinds = filter_option_kinds(argument, state);
     return 0;
-  case 'q':
-    arguments->is_quiet = true;
-    return 0;
   case ARGP_KEY_ARG:
     arguments->program = &state->argv[state->next - 1]; /* and all that follows is its own */
     state->next = state->argc;
     return 0;
   case ARGP_KEY_END:
+    arguments->output = line->shared.output;
+    arguments->limit = line->shared.limit;
+    arguments->is_quiet = cli_is_quiet();
     if (!arguments->program || !*arguments->program[0])
       argp_error(state, "a program is wanted");
     if ((arguments->period || arguments->kinds) && arguments->source != SOURCE_LBR)
@@ -289,7 +260,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp record_argp = {
+const struct argp record_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "PROGRAM [ARGUMENT]...",
@@ -297,14 +268,18 @@ static const struct argp record_argp = {
          "it starts. 'lbr script' and 'lbr stat' read the trace.\v"
          "Exit status: the program's; if a signal killed it, so it does lbr. 125 if lbr itself fails, 126 if the "
          "program cannot be executed, 127 if it is not found, 2 for a command line that makes no sense.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_record(int argc, char **argv)
 {
   struct record_arguments arguments = {.source = SOURCE_SOFTWARE};
+  struct record_line line = {.arguments = &arguments};
 
-  argp_parse(&record_argp, argc, argv, ARGP_IN_ORDER, NULL, &arguments);
+  shared_options_init(&line.shared);
+  line.shared.limit_default = "none; at the limit recording stops, and the program runs on";
+  line.shared.output_default = "PROGRAM.lbr in this folder";
+  argp_parse(&record_argp, argc, argv, ARGP_IN_ORDER, NULL, &line);
   if (!source_option_settle(&arguments.source, arguments.is_quiet))
     return PROGRAM_FAILURE;
   return record_run(&arguments);

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
+#include "cli/options.h"
 #include "cli/replay_feed.h"
 
 #define BTS_DEFAULT 1024
@@ -34,14 +35,11 @@ static int replay_command(const struct replay_arguments *arguments)
 
 enum {
   KEY_SELECT = 0x100,
-  KEY_THREAD,
   KEY_AT,
   KEY_BTS,
   KEY_BTS_SIZE,
   KEY_CALL_STACK,
   KEY_FROM_START,
-  KEY_NO_SYMBOLS,
-  KEY_NO_DEMANGLE,
 };
 
 static const struct argp_option options[] = {
@@ -57,17 +55,31 @@ static const struct argp_option options[] = {
    0},
   {"bts-size", KEY_BTS_SIZE, "N", 0, "The BTS buffer holds N records (1024)", 0},
   {NULL, 0, NULL, 0, "When:", 2},
-  {"thread", KEY_THREAD, "N", 0, "Of this thread (0): a number that 'lbr stat' lists", 0},
   {"at", KEY_AT, "POSITION", 0,
    "end (default), crash, behind branch N, or when FUNCTION[:NTH] or an address (0x...) is entered", 0},
   {"from-start", KEY_FROM_START, NULL, 0, "Read all branches before it, also where the last are enough", 0},
   {NULL, 0, NULL, 0, "How it is shown:", 3},
   {"format", 'f', "FORMAT", 0, "table (default), windbg, windbg-old or json", 0},
-  {"json", 'j', NULL, 0, "The same as --format=json", 0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 0},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
   {0},
 };
+
+static const struct argp_child children[] = {
+  SHARED_THREAD, SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON, {0}};
+
+/* What a command line parses into. */
+struct replay_line {
+  struct replay_arguments *arguments;
+  struct shared_options shared;
+};
+
+static void shared_take(struct replay_arguments *arguments, const struct shared_options *shared)
+{
+  arguments->stream = shared->stream == LB_TRACE_ALL ? 0 : shared->stream;
+  arguments->has_symbols = shared->has_symbols;
+  arguments->is_mangled = shared->is_mangled;
+  if (shared->is_json)
+    arguments->format = REPORT_JSON;
+}
 
 static enum report_format format_option(const char *argument, struct argp_state *state)
 {
@@ -123,9 +135,13 @@ static void arguments_check(const struct replay_arguments *arguments, struct arg
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct replay_arguments *arguments = state->input;
+  struct replay_line *line = state->input;
+  struct replay_arguments *arguments = line->arguments;
 
   switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    return 0;
   case 'c':
     arguments->setup.cpu = cli_option_cpu(argument);
     return 0;
@@ -144,9 +160,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     if (!arguments->bts_size)
       argp_error(state, "--bts-size wants a number from 1 to %u", BTS_MOST);
     return 0;
-  case KEY_THREAD:
-    arguments->stream = (uint32_t)filter_option_number("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
-    return 0;
   case KEY_AT:
     arguments->position = position_option(argument, state);
     return 0;
@@ -156,19 +169,11 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case 'f':
     arguments->format = format_option(argument, state);
     return 0;
-  case 'j':
-    arguments->format = REPORT_JSON;
-    return 0;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    arguments->is_mangled = true;
-    return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
+    shared_take(arguments, &line->shared);
     arguments_check(arguments, state);
     return 0;
   default:
@@ -176,7 +181,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp replay_argp = {
+const struct argp replay_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
@@ -185,18 +190,19 @@ static const struct argp replay_argp = {
     "have held at some point of it.\v"
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
     "command line that makes no sense, a processor that does not record, or a position that is none.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_replay(int argc, char **argv)
 {
   struct replay_arguments arguments = {
     .bts_size = BTS_DEFAULT,
-    .has_symbols = true,
     .format = REPORT_TABLE,
     .position = {.kind = REPORT_AT_END},
   };
+  struct replay_line line = {.arguments = &arguments};
 
-  argp_parse(&replay_argp, argc, argv, 0, NULL, &arguments);
+  shared_options_init(&line.shared);
+  argp_parse(&replay_argp, argc, argv, 0, NULL, &line);
   return replay_command(&arguments);
 }

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/report_page.h"
 #include "cli/report_words.h"
 
@@ -17,10 +18,9 @@ struct report_arguments {
   const char *file;
   enum report_by by;
   int order; /* enum report_hot_order, or -1: as the table has it */
-  uint64_t top;
-  uint32_t stream;
+  struct shared_options shared;
   struct report_hot_filter filter;
-  bool has_symbols, wants_lines, is_json;
+  bool wants_lines;
   struct source_files sources;
 };
 
@@ -146,8 +146,10 @@ static int report_run(struct report_arguments *arguments)
   struct report_hot *hot = NULL;
   int r, status;
 
-  if (report_reading_open(&reading, arguments->file, arguments->stream, arguments->has_symbols) < 0)
+  if (report_reading_open(&reading, arguments->file, arguments->shared.stream, arguments->shared.has_symbols) < 0)
     return CLI_FAILURE;
+  if (arguments->shared.is_mangled)
+    report_names_keep_mangled(reading.names);
   r = tables_make(arguments, &reading, &hot);
   if (r >= 0) {
     struct report_page page = {
@@ -155,16 +157,16 @@ static int report_run(struct report_arguments *arguments)
       .hot = hot,
       .sources = &arguments->sources,
       .by = arguments->by,
-      .top = arguments->top,
-      .stream = arguments->stream,
-      .wants_lines = arguments->wants_lines && arguments->has_symbols,
+      .top = arguments->shared.top,
+      .stream = arguments->shared.stream,
+      .wants_lines = arguments->wants_lines && arguments->shared.has_symbols,
       .has_bars = isatty(STDOUT_FILENO),
       .has_utf8 = words_has_utf8(),
     };
 
     arguments->sources.time = reading.input.time;
     arguments->sources.is_quiet = true; /* those of libraries mostly are */
-    report_page_print(&page, arguments->is_json);
+    report_page_print(&page, arguments->shared.is_json);
   }
   report_hot_free(hot);
   source_done(&arguments->sources);
@@ -174,19 +176,7 @@ static int report_run(struct report_arguments *arguments)
 
 /* ---- the command line ---- */
 
-#define TOP_MAX 100000000u
-
-enum {
-  KEY_BY = 0x100,
-  KEY_SORT,
-  KEY_TOP,
-  KEY_FUNCTION,
-  KEY_MODULE,
-  KEY_THREAD,
-  KEY_NO_SYMBOLS,
-  KEY_NO_LINES,
-  KEY_PREFIX
-};
+enum { KEY_BY = 0x100, KEY_SORT, KEY_FUNCTION, KEY_MODULE, KEY_NO_LINES, KEY_PREFIX };
 
 static const struct argp_option options[] = {
   {"by", KEY_BY, "WHAT", 0,
@@ -197,28 +187,18 @@ static const struct argp_option options[] = {
    "The greatest first of: instructions, taken, passed (not taken), calls, count, rate, targets; or name. Which ones there "
    "are depends on the table",
    0},
-  {"top", KEY_TOP, "N", 0, "So many rows (default 10); 'all' for all of them", 0},
   {"function", KEY_FUNCTION, "NAME", 0, "Only this function, and edges from and to it", 0},
   {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
-  {"thread", KEY_THREAD, "N", 0, "Only this thread: a number that 'lbr stat' lists", 0},
   {"no-lines", KEY_NO_LINES, NULL, 0, "No source lines beside addresses: faster where the debug information is great",
    0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0,
-   "The files that the trace names are not opened: without them instructions are not known, either", 0},
   {"source-prefix", KEY_PREFIX, "OLD=NEW", 0,
    "Source files whose paths begin with OLD are in NEW here; may be repeated", 0},
-  {"json", 'j', NULL, 0, "Print JSON", 0},
   {0},
 };
 
-static uint64_t number_option(const char *name, const char *argument, uint64_t max, struct argp_state *state)
-{
-  uint64_t value = 0;
-
-  if (*argument == '-' || number_parse(argument, &value) < 0 || value > max)
-    argp_error(state, "%s wants a number from 0 to %llu, not '%s'", name, (unsigned long long)max, argument);
-  return value;
-}
+static const struct argp_child children[] = {SHARED_TOP,      SHARED_THREAD, SHARED_SYMBOLS,
+                                             SHARED_DEMANGLE, SHARED_NAMES,  SHARED_JSON,
+                                             SHARED_OUTPUT,   SHARED_COMMON, {0}};
 
 static enum report_by by_option(const char *argument, struct argp_state *state)
 {
@@ -249,7 +229,7 @@ static void arguments_check(const struct report_arguments *arguments, struct arg
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
   if (arguments->by == REPORT_BY_THREAD &&
-      (arguments->filter.function || arguments->filter.module || arguments->stream != LB_TRACE_ALL))
+      (arguments->filter.function || arguments->filter.module || arguments->shared.stream != LB_TRACE_ALL))
     argp_error(state, "--by thread goes with none of --function, --module and --thread");
   if (arguments->order < 0 || by_can_sort(arguments->by, (enum report_hot_order)arguments->order))
     return;
@@ -265,14 +245,14 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   struct report_arguments *arguments = state->input;
 
   switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
+    return 0;
   case KEY_BY:
     arguments->by = by_option(argument, state);
     return 0;
   case KEY_SORT:
     arguments->order = sort_option(argument, state);
-    return 0;
-  case KEY_TOP:
-    arguments->top = strcmp(argument, "all") ? number_option("--top", argument, TOP_MAX, state) : UINT64_MAX;
     return 0;
   case KEY_FUNCTION:
     arguments->filter.function = argument;
@@ -280,21 +260,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_MODULE:
     arguments->filter.module = argument;
     return 0;
-  case KEY_THREAD:
-    arguments->stream = (uint32_t)number_option("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
-    return 0;
   case KEY_NO_LINES:
     arguments->wants_lines = false;
-    return 0;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
     return 0;
   case KEY_PREFIX:
     if (!source_add_prefix(&arguments->sources, argument))
       argp_error(state, "--source-prefix wants OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX, argument);
-    return 0;
-  case 'j':
-    arguments->is_json = true;
     return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);
@@ -307,7 +278,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp report_argp = {
+const struct argp report_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
@@ -317,14 +288,16 @@ static const struct argp report_argp = {
     "is counted: these are exact numbers, not samples.\v"
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
     "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_report(int argc, char **argv)
 {
-  struct report_arguments arguments = {
-    .order = -1, .top = 10, .stream = LB_TRACE_ALL, .has_symbols = true, .wants_lines = true};
+  struct report_arguments arguments = {.order = -1, .wants_lines = true};
 
+  shared_options_init(&arguments.shared);
+  arguments.shared.top = 10;
+  arguments.shared.top_default = "10";
   argp_parse(&report_argp, argc, argv, 0, NULL, &arguments);
   return report_run(&arguments);
 }

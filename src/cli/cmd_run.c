@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/gdb_listen.h"
 #include "cli/gdb_trace.h"
+#include "cli/options.h"
 #include "cli/program.h"
 #include "cli/run_session.h"
 #include "cli/source_option.h"
@@ -98,7 +99,9 @@ static int output_open(struct run_session *session)
   const char *name = session->arguments->output;
 
   session->fd = STDERR_FILENO;
-  if (name)
+  if (name && !strcmp(name, "-"))
+    session->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  else if (name)
     session->fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (session->fd < 0) {
     cli_error("%s: %s", name, strerror(errno));
@@ -117,23 +120,24 @@ enum {
   KEY_ON_SIGNAL,
   KEY_TIMEOUT,
   KEY_NO_FOLLOW,
+  KEY_SELECT,
   KEY_FILTER,
-  KEY_NO_DEMANGLE,
+  KEY_LAST,
   KEY_GDB,
   KEY_SOURCE,
 };
 
 static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "What is shown:", 1},
-  {"last", 'n', "N", 0, "How many branches of a thread (32)", 0},
+  {"last", KEY_LAST, "N", OPTION_HIDDEN, NULL, 0},
   {"all-threads", KEY_ALL_THREADS, NULL, 0, "Of the other threads of the process, too", 0},
   {"cpu", 'c', "NAME", 0, "What the LBR of this processor would hold instead ('lbr cpu --list' shows all)", 0},
-  {"filter", KEY_FILTER, "LIST", 0,
-   "Set these fields of its filter: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 records", 0},
+  {"select", KEY_SELECT, "LIST", 0,
+   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
+   "records",
+   0},
+  {"filter", KEY_FILTER, "LIST", OPTION_HIDDEN, NULL, 0},
   {"format", 'f', "FORMAT", 0, "table (default) or json; with --cpu windbg and windbg-old, too", 0},
-  {"json", 'j', NULL, 0, "The same as --format=json", 0},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
-  {"output", 'o', "FILE", 0, "Write reports to FILE instead of standard error", 0},
   {"gdb", KEY_GDB, "PORT|unix:PATH", OPTION_ARG_OPTIONAL,
    "Show what dies in gdb, with its registers, its memory and 100000 branches to step back through, before it is gone; "
    "in one that is started, or one that connects there",
@@ -152,15 +156,24 @@ static const struct argp_option options[] = {
   {0},
 };
 
-static uint64_t number_option(const char *name, const char *argument, uint64_t least, uint64_t most,
-                              struct argp_state *state)
-{
-  uint64_t value = 0;
+static const struct argp_child children[] = {SHARED_TAIL,   SHARED_DEMANGLE, SHARED_JSON,
+                                             SHARED_OUTPUT, SHARED_COMMON,   {0}};
 
-  if (*argument == '-' || number_parse(argument, &value) < 0 || value < least || value > most)
-    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
-               (unsigned long long)most, argument);
-  return value;
+/* What a command line parses into. */
+struct run_line {
+  struct run_arguments *arguments;
+  struct shared_options shared;
+};
+
+static void shared_take(struct run_arguments *arguments, const struct shared_options *shared, struct argp_state *state)
+{
+  if (shared->tail < 1 || shared->tail > UINT32_MAX)
+    argp_error(state, "--tail wants a number from 1 to %u", UINT32_MAX);
+  arguments->last = (uint32_t)shared->tail;
+  arguments->is_mangled = shared->is_mangled;
+  arguments->output = shared->output;
+  if (shared->is_json)
+    arguments->format = REPORT_JSON;
 }
 
 /* "USR1", "SIGUSR1" or its number; one that can be caught. */
@@ -215,18 +228,23 @@ static void arguments_check(const struct run_arguments *arguments, struct argp_s
     argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu",
                report_format_name(arguments->format));
   if (arguments->filter && !arguments->cpu)
-    argp_error(state, "--filter is for the LBR of a processor: name one with --cpu");
+    argp_error(state, "--select is for the LBR of a processor: name one with --cpu");
   if (arguments->is_gdb && arguments->source != SOURCE_SOFTWARE)
     argp_error(state, "--gdb is for --source software");
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct run_arguments *arguments = state->input;
+  struct run_line *line = state->input;
+  struct run_arguments *arguments = line->arguments;
 
   switch (key) {
-  case 'n':
-    arguments->last = number_option("--last", argument, 1, UINT32_MAX, state);
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    return 0;
+  case KEY_LAST:
+    option_renamed("--last", "--tail");
+    line->shared.tail = option_number("--last", argument, 1, UINT32_MAX, state);
     return 0;
   case KEY_ALL_THREADS:
     arguments->wants_all_threads = true;
@@ -235,25 +253,19 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->cpu = cli_option_cpu(argument);
     return 0;
   case KEY_FILTER:
+    option_renamed("--filter", "--select");
+    /* fall through */
+  case KEY_SELECT:
     arguments->filter = argument;
     return 0;
   case 'f':
     arguments->format = format_option(argument, state);
     return 0;
-  case 'j':
-    arguments->format = REPORT_JSON;
-    return 0;
-  case 'o':
-    arguments->output = argument;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    arguments->is_mangled = true;
-    return 0;
   case KEY_ALWAYS:
     arguments->is_always = true;
     return 0;
   case KEY_ON_EXIT_CODE:
-    arguments->exit_code = (int)number_option("--on-exit-code", argument, 0, 255, state);
+    arguments->exit_code = (int)option_number("--on-exit-code", argument, 0, 255, state);
     return 0;
   case KEY_ON_SIGNAL:
     arguments->signal = signal_option(argument, state);
@@ -277,6 +289,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     program_take(arguments, state);
     return 0;
   case ARGP_KEY_END:
+    shared_take(arguments, &line->shared, state);
     arguments_check(arguments, state);
     return 0;
   default:
@@ -284,7 +297,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp run_argp = {
+const struct argp run_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "[--] PROGRAM [ARGUMENT...]",
@@ -293,18 +306,22 @@ static const struct argp run_argp = {
     "branches that it took. Reports go to standard error.\v"
     "Exit status: that of the program; if a signal killed it, the same signal kills lbr. 125 if lbr itself could not "
     "go on, 126 if the program cannot be executed, 127 if there is none, 2 for a command line that makes no sense.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_run(int argc, char **argv)
 {
-  struct run_arguments arguments = {
-    .last = LAST_DEFAULT, .exit_code = -1, .format = REPORT_TABLE, .source = SOURCE_SOFTWARE};
+  struct run_arguments arguments = {.exit_code = -1, .format = REPORT_TABLE, .source = SOURCE_SOFTWARE};
+  struct run_line line = {.arguments = &arguments};
   struct run_session *session;
   struct lb_recorder *recorder = NULL;
   int status;
 
-  argp_parse(&run_argp, argc, argv, ARGP_IN_ORDER, NULL, &arguments);
+  shared_options_init(&line.shared);
+  line.shared.tail = LAST_DEFAULT;
+  line.shared.tail_default = "32";
+  line.shared.output_default = "standard error";
+  argp_parse(&run_argp, argc, argv, ARGP_IN_ORDER, NULL, &line);
   if (arguments.cpu && run_lbr_new(&arguments, &recorder) < 0)
     return CLI_USAGE;
   free(recorder); /* now it is known that there will be one */

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 
@@ -21,8 +22,8 @@
 
 struct script_arguments {
   const char *file;
-  uint64_t tail; /* UINT64_MAX: all */
-  bool has_symbols, is_mangled, has_context;
+  struct shared_options shared;
+  bool has_context;
   struct filter_options filter;
   struct report_target around;
   struct report_script_options options;
@@ -187,9 +188,9 @@ static int run_tail(struct script_run *run, const struct script_arguments *argum
   int r = 1;
 
   if (arguments->options.stream != LB_TRACE_ALL)
-    return print(run, arguments->options.stream, arguments->tail, true);
+    return print(run, arguments->options.stream, arguments->shared.tail, true);
   for (uint32_t stream = 0; r > 0; stream++) {
-    r = print(run, stream, arguments->tail, stream == 0);
+    r = print(run, stream, arguments->shared.tail, stream == 0);
     if (r == LB_E_NO_ENTRY)
       return stream ? 0 : run_empty(run);
   }
@@ -219,9 +220,9 @@ static bool wants_field(const struct report_script_options *options, unsigned fi
 static int run_begin(struct script_run *run, struct script_arguments *arguments)
 {
   struct report_script_options *options = &arguments->options;
-  int r = arguments->has_symbols ? report_names_new(&run->input.files, &run->names) : 0;
+  int r = arguments->shared.has_symbols ? report_names_new(&run->input.files, &run->names) : 0;
 
-  if (run->names && arguments->is_mangled)
+  if (run->names && arguments->shared.is_mangled)
     report_names_keep_mangled(run->names);
   if (r >= 0 && run->names && wants_field(options, REPORT_FIELD_INSN))
     r = report_code_new(run->names, &run->code);
@@ -247,7 +248,7 @@ static void run_done(struct script_run *run)
 /* Nothing came out of a search: that is an answer, too. */
 static bool is_in_vain(const struct script_run *run, const struct script_arguments *arguments)
 {
-  if (!run->is_search || !arguments->options.limit || !arguments->tail || report_script_count(run->script))
+  if (!run->is_search || !arguments->options.limit || !arguments->shared.tail || report_script_count(run->script))
     return false;
   cli_error("%s: no branch is such a one", run->input.name);
   return true;
@@ -267,7 +268,7 @@ static int script_run(struct script_arguments *arguments)
       run_complain(&run, r);
   }
   if (r >= 0) {
-    r = arguments->tail == UINT64_MAX ? run_all(&run) : run_tail(&run, arguments);
+    r = arguments->shared.tail == UINT64_MAX ? run_all(&run) : run_tail(&run, arguments);
     r = r >= 0 && is_in_vain(&run, arguments) ? LB_E_NO_ENTRY : r;
   }
   run_done(&run);
@@ -277,23 +278,21 @@ static int script_run(struct script_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_TAIL = 0x100, KEY_LIMIT, KEY_NO_SYMBOLS, KEY_NO_DEMANGLE, KEY_AROUND, KEY_CONTEXT };
+enum { KEY_LIMIT = 0x100, KEY_AROUND, KEY_CONTEXT };
 
 static const struct argp_option options[] = {
-  {"tail", KEY_TAIL, "N", 0,
-   "Only the last N branches of each thread; takes no longer in a long trace. With a filter, the last N that pass it",
-   2},
-  {"limit", KEY_LIMIT, "N", 0, "Stop after N branches", 2},
+  {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
   {"around", KEY_AROUND, "PLACE", 0, "Only what comes before and after each time that FUNCTION or ADDRESS is entered",
    2},
   {"context", KEY_CONTEXT, "N", 0, "With --around: N branches before and N after (16)", 2},
   {NULL, 0, NULL, 0, "How they are shown:", 3},
   {"fields", 'F', "LIST", 0, "These fields, in this order: thread, number, from, to, from_sym, kind, ...", 3},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 3},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 3},
-  {"json", 'j', NULL, 0, "A JSON object in each line", 3},
   {0},
 };
+
+static const struct argp_child children[] = {FILTER_BRANCHES, SHARED_TOP,      SHARED_TAIL,  SHARED_THREAD,
+                                             SHARED_SYMBOLS,  SHARED_DEMANGLE, SHARED_NAMES, SHARED_JSON,
+                                             SHARED_OUTPUT,   SHARED_COMMON,   {0}};
 
 static void fields_complain(const char *word, struct argp_state *state)
 {
@@ -328,13 +327,15 @@ static void arguments_check(struct script_arguments *arguments, struct argp_stat
 
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
-  if (needs_names && !arguments->has_symbols)
+  if (needs_names && !arguments->shared.has_symbols)
     argp_error(state, "functions and modules cannot be looked for with --no-symbols");
-  if (arguments->options.around && arguments->tail != UINT64_MAX)
+  if (arguments->options.around && arguments->shared.tail != UINT64_MAX)
     argp_error(state, "--tail and --around do not go together");
   if (arguments->has_context && !arguments->options.around)
     argp_error(state, "--context is for --around");
-  arguments->options.stream = arguments->filter.stream;
+  arguments->options.stream = arguments->shared.stream;
+  arguments->options.limit = arguments->shared.top;
+  arguments->options.is_json = arguments->shared.is_json;
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -344,12 +345,11 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   switch (key) {
   case ARGP_KEY_INIT:
     state->child_inputs[0] = &arguments->filter;
-    return 0;
-  case KEY_TAIL:
-    arguments->tail = filter_option_number("--tail", argument, UINT64_MAX - 1, state);
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_LIMIT:
-    arguments->options.limit = filter_option_number("--limit", argument, UINT64_MAX - 1, state);
+    option_renamed("--limit", "--top");
+    arguments->shared.top = option_number("--limit", argument, 0, UINT64_MAX - 1, state);
     return 0;
   case KEY_AROUND:
     arguments->around = filter_option_entry("--around", argument, state);
@@ -362,15 +362,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case 'F':
     fields_option(&arguments->options, argument, state);
     return 0;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    arguments->is_mangled = true;
-    return 0;
-  case 'j':
-    arguments->options.is_json = true;
-    return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);
     return 0;
@@ -382,7 +373,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp script_argp = {
+const struct argp script_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
@@ -392,18 +383,17 @@ static const struct argp script_argp = {
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was printed, or if no "
     "branch passes the filter, 2 for a command line that makes no sense. A trace that was not finished "
     "(NAME.incomplete) is read with a warning.",
-  .children = filter_children,
+  .children = children,
 };
 
 int cmd_script(int argc, char **argv)
 {
   struct script_arguments arguments = {
-    .tail = UINT64_MAX,
-    .has_symbols = true,
-    .options = {.stream = LB_TRACE_ALL, .limit = UINT64_MAX, .context = CONTEXT_DEFAULT},
+    .options = {.context = CONTEXT_DEFAULT},
   };
   int status;
 
+  shared_options_init(&arguments.shared);
   filter_options_init(&arguments.filter);
   argp_parse(&script_argp, argc, argv, 0, NULL, &arguments);
   status = script_run(&arguments);

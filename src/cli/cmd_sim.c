@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "report/report.h"
 #include "sim/sim.h"
 
@@ -20,6 +21,7 @@ struct sim_arguments {
   bool is_check, is_verbose;
   char **files;
   int count;
+  struct shared_options shared;
 };
 
 /* One file while it is shown. */
@@ -301,11 +303,12 @@ static int file_sim(const struct sim_arguments *arguments, const char *name)
 static const struct argp_option options[] = {
   {"cpu", 'c', "NAME", 0, "Run on this CPU instead of those that the file names ('lbr cpu --list' shows all)", 0},
   {"format", 'f', "FORMAT", 0, "Show the unit as table (default), windbg, windbg-old or json", 0},
-  {"json", 'j', NULL, 0, "The same as --format=json", 0},
   {"check", 'k', NULL, 0, "Only say ok or FAIL for each file", 0},
   {"verbose", 'v', NULL, 0, "Show each statement and what it does", 0},
   {0},
 };
+
+static const struct argp_child children[] = {SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -322,8 +325,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
       argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
     arguments->format = (enum report_format)format;
     return 0;
-  case 'j':
-    arguments->format = REPORT_JSON;
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
+    return 0;
+  case ARGP_KEY_END:
+    if (arguments->shared.is_json)
+      arguments->format = REPORT_JSON;
     return 0;
   case 'k':
     arguments->is_check = true;
@@ -343,7 +350,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp sim_argp = {
+const struct argp sim_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE.rec...",
@@ -351,7 +358,7 @@ static const struct argp sim_argp = {
          "A FILE of - is standard input. Exit status: 0 if every expectation holds, 1 if not, 2 for a command line "
          "that makes no sense. With --cpu naming a CPU that the file was not written for, differences are shown and "
          "only --check makes them a failure.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_sim(int argc, char **argv)
@@ -359,6 +366,7 @@ int cmd_sim(int argc, char **argv)
   struct sim_arguments arguments = {.format = REPORT_TABLE};
   int status = CLI_OK;
 
+  shared_options_init(&arguments.shared);
   argp_parse(&sim_argp, argc, argv, 0, NULL, &arguments);
   for (int i = 0; i < arguments.count; i++) {
     if (i > 0 && !arguments.is_check)

@@ -10,14 +10,16 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/stat_page.h"
 #include "cli/trace_input.h"
 
+#define TOP_MAX (1u << 20) /* rows of a table, for --top all */
+
 struct stat_arguments {
   const char *file;
-  unsigned top;
-  bool has_symbols, is_mangled, is_json;
+  struct shared_options shared;
 };
 
 /* ---- the command ---- */
@@ -57,18 +59,19 @@ static int stat_run(const struct stat_arguments *arguments)
 
   if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = report_names_new(arguments->has_symbols ? &input.files : NULL, &names);
+  r = report_names_new(arguments->shared.has_symbols ? &input.files : NULL, &names);
   if (r >= 0)
     r = report_summary_new(names, &summary);
-  if (r >= 0 && arguments->is_mangled)
+  if (r >= 0 && arguments->shared.is_mangled)
     report_names_keep_mangled(names);
   if (r < 0)
     cli_error("%s: %s", input.name, lb_strerror(r));
   if (r >= 0) {
-    struct stat_page page = {&input, names, summary, arguments->top};
+    uint64_t top = arguments->shared.top;
+    struct stat_page page = {&input, names, summary, top < TOP_MAX ? (unsigned)top : TOP_MAX};
 
     r = trace_count(&input, summary);
-    if (stat_page_print(&page, arguments->is_json) < 0)
+    if (stat_page_print(&page, arguments->shared.is_json) < 0)
       r = -ENOMEM;
   }
   report_summary_free(summary);
@@ -79,43 +82,16 @@ static int stat_run(const struct stat_arguments *arguments)
 
 /* ---- the command line ---- */
 
-#define TOP_MAX 10000u
-
-enum { KEY_TOP = 0x100, KEY_NO_SYMBOLS, KEY_NO_DEMANGLE };
-
-static const struct argp_option options[] = {
-  {"top", KEY_TOP, "N", 0, "Show the N functions and edges with most branches (default 10)", 0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Modules only; the files that the trace names are not opened", 0},
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "C++ names as the files have them, not as the source has them", 0},
-  {"json", 'j', NULL, 0, "Print JSON", 0},
-  {0},
-};
-
-static unsigned top_option(const char *argument, struct argp_state *state)
-{
-  uint64_t value;
-
-  if (number_parse(argument, &value) < 0 || value > TOP_MAX)
-    argp_error(state, "--top wants a number from 0 to %u, not '%s'", TOP_MAX, argument);
-  return (unsigned)value;
-}
+static const struct argp_child children[] = {SHARED_TOP,  SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_NAMES,
+                                             SHARED_JSON, SHARED_OUTPUT,  SHARED_COMMON,   {0}};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct stat_arguments *arguments = state->input;
 
   switch (key) {
-  case KEY_TOP:
-    arguments->top = top_option(argument, state);
-    return 0;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
-    return 0;
-  case KEY_NO_DEMANGLE:
-    arguments->is_mangled = true;
-    return 0;
-  case 'j':
-    arguments->is_json = true;
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);
@@ -129,21 +105,23 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp stat_argp = {
-  .options = options,
+const struct argp stat_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc = "Show how many branches a trace has and of which kinds, its threads, modules and gaps, and the functions and "
          "edges with most branches.\v"
          "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
          "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_stat(int argc, char **argv)
 {
-  struct stat_arguments arguments = {.top = 10, .has_symbols = true};
+  struct stat_arguments arguments = {0};
 
+  shared_options_init(&arguments.shared);
+  arguments.shared.top = 10;
+  arguments.shared.top_default = "10";
   argp_parse(&stat_argp, argc, argv, 0, NULL, &arguments);
   return stat_run(&arguments);
 }

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "cli/view_output.h"
@@ -17,10 +18,10 @@
 #define SPAN 1000000u /* branches around a place, if nothing else is said */
 
 struct view_arguments {
-  const char *file, *output, *around;
-  uint32_t stream;
-  uint64_t from, to, span, merge, size;
-  bool has_symbols, has_source;
+  const char *file, *around;
+  struct shared_options shared;
+  uint64_t from, to, span, merge;
+  bool has_source;
 };
 
 /* A trace while a page is made of it. */
@@ -122,7 +123,8 @@ static int finder_take(void *data, const struct report_call *call)
   struct finder *finder = data;
   struct report_called called;
 
-  if (!call->is_enter || (finder->arguments->stream != LB_TRACE_ALL && finder->arguments->stream != call->stream))
+  if (!call->is_enter ||
+      (finder->arguments->shared.stream != LB_TRACE_ALL && finder->arguments->shared.stream != call->stream))
     return 0;
   if (call->function != finder->function) {
     finder->function = call->function;
@@ -172,7 +174,7 @@ static int function_find(struct view_run *run, struct view_arguments *arguments,
     cli_error("%s: no call of '%s'; 'lbr stat' lists functions", run->input.name, arguments->around);
     return LB_E_NO_ENTRY;
   }
-  arguments->stream = finder.found.stream;
+  arguments->shared.stream = finder.found.stream;
   *ret_branch = finder.found.branch;
   return 0;
 }
@@ -202,18 +204,20 @@ static int run_begin(struct view_run *run, struct view_arguments *arguments)
     .files = arguments->has_source ? &run->input.files : NULL,
     .file = run->input.name,
     .merge = arguments->merge,
-    .size = arguments->size,
+    .size = arguments->shared.limit ? arguments->shared.limit : REPORT_VIEW_SIZE,
   };
   int r = around_find(run, arguments);
 
   if (r < 0)
     return r;
-  r = report_names_new(arguments->has_symbols ? &run->input.files : NULL, &run->names);
+  r = report_names_new(arguments->shared.has_symbols ? &run->input.files : NULL, &run->names);
+  if (r >= 0 && arguments->shared.is_mangled)
+    report_names_keep_mangled(run->names);
   if (r >= 0)
     r = report_code_new(run->names, &run->code);
   options.names = run->names;
   options.code = run->code;
-  options.stream = arguments->stream;
+  options.stream = arguments->shared.stream;
   options.from = arguments->from;
   options.to = arguments->to;
   if (r >= 0)
@@ -239,7 +243,7 @@ static int view_run(struct view_arguments *arguments)
 
   if (trace_input_open(&run.input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = stream_check(&run, arguments->stream);
+  r = stream_check(&run, arguments->shared.stream);
   if (r >= 0)
     r = run_begin(&run, arguments);
   if (r >= 0)
@@ -247,7 +251,7 @@ static int view_run(struct view_arguments *arguments)
   if (r >= 0)
     r = run_calls(&run);
   if (r >= 0)
-    r = view_output_write(run.view, run.input.name, arguments->output);
+    r = view_output_write(run.view, run.input.name, arguments->shared.output);
   report_view_free(run.view);
   report_code_free(run.code);
   report_names_free(run.names);
@@ -257,51 +261,35 @@ static int view_run(struct view_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum {
-  KEY_THREAD = 0x100,
-  KEY_FROM,
-  KEY_TO,
-  KEY_AROUND,
-  KEY_SPAN,
-  KEY_DETAIL,
-  KEY_SIZE,
-  KEY_NO_SYMBOLS,
-  KEY_NO_SOURCE
-};
+enum { KEY_FROM = 0x100, KEY_TO, KEY_BETWEEN, KEY_AROUND, KEY_SPAN, KEY_DETAIL, KEY_SIZE, KEY_NO_SOURCE };
 
 static const struct argp_option options[] = {
-  {"output", 'o', "FILE", 0, "The page (default: the trace's name with .html, in this folder); - for stdout", 0},
-  {"from", KEY_FROM, "N", 0, "Timeline from this branch on, by its number in its thread", 0},
-  {"to", KEY_TO, "N", 0, "Timeline up to this branch", 0},
+  {"between", KEY_BETWEEN, "A..B", 0, "Timeline of branches A to B of each thread, as 'lbr script' numbers them", 0},
+  {"from", KEY_FROM, "N", OPTION_HIDDEN, NULL, 0},
+  {"to", KEY_TO, "N", OPTION_HIDDEN, NULL, 0},
   {"around", KEY_AROUND, "WHERE", 0, "Timeline around a branch, or around the first call of a function", 0},
   {"span", KEY_SPAN, "N", 0, "How many branches --around shows (default 1000000)", 0},
-  {"thread", KEY_THREAD, "N", 0, "Timeline of this thread only; 'lbr stat' lists them", 0},
   {"detail", KEY_DETAIL, "N", 0, "Merge calls of fewer than N branches, for a smaller page", 0},
-  {"size", KEY_SIZE, "MB", 0, "So many megabytes at most (default 20); short calls are merged until it fits", 0},
+  {"size", KEY_SIZE, "MB", OPTION_HIDDEN, NULL, 0},
   {"no-source", KEY_NO_SOURCE, NULL, 0, "Leave out source files", 0},
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Addresses only; the files that the trace names are not opened", 0},
   {0},
 };
 
-static uint64_t number_option(const char *name, const char *argument, uint64_t min, uint64_t max,
-                              struct argp_state *state)
-{
-  uint64_t value = 0;
-
-  if (*argument == '-' || number_parse(argument, &value) < 0 || value < min || value > max)
-    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)min,
-               (unsigned long long)max, argument);
-  return value;
-}
+static const struct argp_child children[] = {
+  SHARED_LIMIT, SHARED_THREAD, SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
 static void arguments_check(const struct view_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
   if (arguments->around && (arguments->from || arguments->to != UINT64_MAX))
-    argp_error(state, "--around or --from and --to, not both");
+    argp_error(state, "--around or --between, not both");
   if (arguments->from >= arguments->to)
-    argp_error(state, "--from must be less than --to");
+    argp_error(state, "--between: the first is behind the last");
+  if (arguments->shared.limit &&
+      (arguments->shared.limit < REPORT_VIEW_SIZE_MIN || arguments->shared.limit > REPORT_VIEW_SIZE_MAX))
+    argp_error(state, "--limit wants a size from %uM to %uM", (unsigned)(REPORT_VIEW_SIZE_MIN >> 20),
+               (unsigned)(REPORT_VIEW_SIZE_MAX >> 20));
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -309,36 +297,37 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   struct view_arguments *arguments = state->input;
 
   switch (key) {
-  case 'o':
-    arguments->output = argument;
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &arguments->shared);
     return 0;
-  case KEY_THREAD:
-    arguments->stream = (uint32_t)number_option("--thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
+  case KEY_BETWEEN:
+    option_between(argument, &arguments->from, &arguments->to, state);
+    arguments->to += arguments->to != UINT64_MAX; /* which is behind the last one */
     return 0;
   case KEY_FROM:
-    arguments->from = number_option("--from", argument, 0, UINT64_MAX - 1, state);
+    option_renamed("--from N", "--between N..");
+    arguments->from = option_number("--from", argument, 0, UINT64_MAX - 1, state);
     return 0;
   case KEY_TO:
-    arguments->to = number_option("--to", argument, 1, UINT64_MAX - 1, state);
+    option_renamed("--to N", "--between ..N");
+    arguments->to = option_number("--to", argument, 1, UINT64_MAX - 1, state);
     return 0;
   case KEY_AROUND:
     arguments->around = argument;
     return 0;
   case KEY_SPAN:
-    arguments->span = number_option("--span", argument, 2, UINT64_MAX - 1, state);
+    arguments->span = option_number("--span", argument, 2, UINT64_MAX - 1, state);
     return 0;
   case KEY_DETAIL:
-    arguments->merge = number_option("--detail", argument, 0, UINT32_MAX, state);
+    arguments->merge = option_number("--detail", argument, 0, UINT32_MAX, state);
     return 0;
-  case KEY_SIZE:
-    arguments->size = number_option("--size", argument, REPORT_VIEW_SIZE_MIN >> 20, REPORT_VIEW_SIZE_MAX >> 20, state)
-                      << 20;
+  case KEY_SIZE: /* in megabytes */
+    option_renamed("--size", "--limit");
+    arguments->shared.limit =
+      option_number("--size", argument, REPORT_VIEW_SIZE_MIN >> 20, REPORT_VIEW_SIZE_MAX >> 20, state) << 20;
     return 0;
   case KEY_NO_SOURCE:
     arguments->has_source = false;
-    return 0;
-  case KEY_NO_SYMBOLS:
-    arguments->has_symbols = false;
     return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);
@@ -351,7 +340,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp view_argp = {
+const struct argp view_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
@@ -360,20 +349,20 @@ static const struct argp view_argp = {
     "exact counts, source with execution counts, and where the program died. The page needs no network.\v"
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was written, 2 for a "
     "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
-  .children = cli_help,
+  .children = children,
 };
 
 int cmd_view(int argc, char **argv)
 {
   struct view_arguments arguments = {
-    .stream = LB_TRACE_ALL,
     .to = UINT64_MAX,
     .span = SPAN,
-    .size = REPORT_VIEW_SIZE,
-    .has_symbols = true,
     .has_source = true,
   };
 
+  shared_options_init(&arguments.shared);
+  arguments.shared.limit_default = "20M; short calls are merged until the page fits";
+  arguments.shared.output_default = "the trace's name with .html, in this folder";
   argp_parse(&view_argp, argc, argv, 0, NULL, &arguments);
   return view_run(&arguments);
 }

@@ -12,13 +12,15 @@
 /* The static program has the commands that need no library that Debian has only as a shared one: whoever links it names
  * them, the others are not there. */
 #ifdef LBR_STATIC
-#define LB_COMMAND(name, summary, usage) __attribute__((weak)) command_function cmd_##name;
+#define LB_COMMAND(name, summary)                                                                                      \
+  __attribute__((weak)) command_function cmd_##name;                                                                   \
+  extern __attribute__((weak)) const struct argp name##_argp;
 #include "cli/command.def"
 #undef LB_COMMAND
 #endif
 
 static const struct command commands[] = {
-#define LB_COMMAND(name, summary, usage) {#name, summary, usage, cmd_##name},
+#define LB_COMMAND(name, summary) {#name, summary, &name##_argp, cmd_##name},
 #include "cli/command.def"
 #undef LB_COMMAND
 };

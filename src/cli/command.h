@@ -6,18 +6,21 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <argp.h>
 #include <stddef.h>
 
 typedef int command_function(int argc, char **argv);
 
-#define LB_COMMAND(name, summary, usage) command_function cmd_##name;
+#define LB_COMMAND(name, summary)                                                                                      \
+  command_function cmd_##name;                                                                                         \
+  extern const struct argp name##_argp;
 #include "cli/command.def"
 #undef LB_COMMAND
 
 struct command {
   const char *name;
   const char *summary;
-  const char *usage;
+  const struct argp *argp; /* its command line */
   command_function *run;
 };
 

@@ -7,6 +7,7 @@
 #define CLI_DIFF_SIDE_H
 
 #include "cli/filter_options.h"
+#include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
@@ -18,6 +19,7 @@
 #define DIFF_SHOWN_MAX 4096u
 
 struct diff_arguments {
+  struct shared_options shared; /* what it says is below, too, once it is parsed */
   const char *files[2];
   uint32_t streams[2];          /* LB_TRACE_ALL: all */
   struct filter_options filter; /* only such branches are compared */

@@ -13,7 +13,7 @@
 
 void filter_options_init(struct filter_options *options)
 {
-  *options = (struct filter_options){.stream = LB_TRACE_ALL};
+  *options = (struct filter_options){0};
 }
 
 void filter_options_done(struct filter_options *options)
@@ -197,7 +197,7 @@ static void to_add(struct filter_options *options, char *argument, struct argp_s
   options->filter.to = options->to;
 }
 
-enum { KEY_KIND = 0x1000, KEY_MODULE, KEY_FUNCTION, KEY_FROM, KEY_TO, KEY_THREAD };
+enum { KEY_KIND = 0x1000, KEY_MODULE, KEY_FUNCTION, KEY_FROM, KEY_TO };
 
 /* clang-format off */
 #define COMMON_OPTIONS \
@@ -246,41 +246,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-static const struct argp branches_argp = {.options = options, .parser = option_parse, .children = cli_help};
+const struct argp filter_branches = {.options = options, .parser = option_parse};
 
-const struct argp_child filter_branches[] = {{&branches_argp, 0, "Which branches:", 1}, {0}};
-
-static const struct argp export_argp = {.options = export_options, .parser = option_parse, .children = cli_help};
-
-static const struct argp_child export_branches[] = {{&export_argp, 0, "Which branches:", 1}, {0}};
-
-/* The thread, and the input handed on. */
-static error_t thread_parse(int key, char *argument, struct argp_state *state)
-{
-  struct filter_options *filter = state->input;
-
-  switch (key) {
-  case ARGP_KEY_INIT:
-    state->child_inputs[0] = filter;
-    return 0;
-  case KEY_THREAD:
-    filter->stream = (uint32_t)filter_option_number("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
-    return 0;
-  default:
-    return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp_option thread_options[] = {
-  {"thread", KEY_THREAD, "N", 0, "Only this thread: a number that 'lbr stat' lists", 0},
-  {0},
-};
-
-static const struct argp thread_argp = {.options = thread_options, .parser = thread_parse, .children = filter_branches};
-
-const struct argp_child filter_children[] = {{&thread_argp, 0, NULL, 1}, {0}};
-
-static const struct argp export_thread_argp = {
-  .options = thread_options, .parser = thread_parse, .children = export_branches};
-
-const struct argp_child filter_export[] = {{&export_thread_argp, 0, NULL, 1}, {0}};
+const struct argp filter_export = {.options = export_options, .parser = option_parse};

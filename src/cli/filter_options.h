@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The options of commands that go through the branches of a trace and let the user choose among them: --kind, --module,
- * --function, --from, --to and --thread.
+ * --function, --from and --to.
  */
 #ifndef CLI_FILTER_OPTIONS_H
 #define CLI_FILTER_OPTIONS_H
@@ -12,22 +12,24 @@
 
 struct filter_options {
   struct report_filter_options filter;
-  uint32_t stream; /* LB_TRACE_ALL: all */
   /* What the filter points to. */
   const char **modules, **functions;
   struct report_target *from, *to;
   size_t module_capacity, function_capacity, from_capacity, to_capacity;
 };
 
-/* For the `children` of a command's argp, in the place of cli_help, which it has in it. The command's parser gives the
- * options as the first child's input: at ARGP_KEY_INIT, state->child_inputs[0] = &options. Errors are argp's. */
-extern const struct argp_child filter_children[];
-
-/* The same with --into for --to, which lbr export has for its format. */
-extern const struct argp_child filter_export[];
-
-/* The same without --thread. */
-extern const struct argp_child filter_branches[];
+/* For the `children` of a command's argp, as the first of them. The command's parser gives the options as its input: at
+ * ARGP_KEY_INIT, state->child_inputs[0] = &options. Errors are argp's. FILTER_EXPORT has --into for --to, which lbr
+ * export has for its format. */
+#define FILTER_BRANCHES                                                                                                \
+  {                                                                                                                    \
+    &filter_branches, 0, "Which branches:", 1                                                                          \
+  }
+#define FILTER_EXPORT                                                                                                  \
+  {                                                                                                                    \
+    &filter_export, 0, "Which branches:", 1                                                                            \
+  }
+extern const struct argp filter_branches, filter_export;
 
 void filter_options_init(struct filter_options *options);
 void filter_options_done(struct filter_options *options);

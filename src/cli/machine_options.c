@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/gdb_listen.h"
+#include "cli/options.h"
 #include "lastbranch/recorder.h"
 #include "machine/machine.h"
 
@@ -32,6 +33,7 @@ enum {
   KEY_TRACE,
   KEY_BUS,
   KEY_PREDICTOR,
+  KEY_OPTION,
   KEY_TEST_DEVICE,
   KEY_LOAD,
   KEY_SAVE,
@@ -44,8 +46,9 @@ static const struct argp_option options[] = {
   {"cpu", 'c', "NAME", 0, "Its processor (skylake; 'lbr cpu --list' shows all)", 0},
   {"cpus", KEY_CPUS, "N", 0, "How many of them, 1 to 8 (1); they run in turn", 0},
   {"ram", KEY_RAM, "MB", 0, "Its memory (128)", 0},
-  {"predictor", KEY_PREDICTOR, "KIND", 0, "What foresees branches: none (default), 2bit or gshare", 0},
-  {"option", 'o', "NAME", 0, "A reading of the manuals other than the usual one; may be given several times", 0},
+  {"predictor", KEY_PREDICTOR, "KIND", 0, "Branch predictor model: none (default), 2bit or gshare", 0},
+  {NULL, 'o', "NAME", OPTION_HIDDEN, NULL, 0}, /* everywhere else -o is --output */
+  {"option", KEY_OPTION, "NAME", 0, "A reading of the manuals other than the usual one; may be given several times", 0},
   {"test-device", KEY_TEST_DEVICE, NULL, 0, "Add the device that kvm-unit-tests looks for", 0},
   {NULL, 0, NULL, 0, "What it starts:", 2},
   {"fda", KEY_FDA, "IMAGE", 0, "A floppy", 0},
@@ -54,7 +57,7 @@ static const struct argp_option options[] = {
   {"append", KEY_APPEND, "STRING", 0, "The kernel's command line", 0},
   {"initrd", KEY_INITRD, "FILE", 0, "A module for the kernel, Linux's initrd; may be given several times", 0},
   {"flat", KEY_FLAT, "FILE@ADDRESS", 0, "Bytes at an address, started there", 0},
-  {"load", KEY_LOAD, "FILE", 0, "Nothing: a machine that --save has kept goes on", 0},
+  {"load", KEY_LOAD, "FILE", 0, "Resume a machine saved with --save", 0},
   {NULL, 0, NULL, 0, "What it is joined to:", 3},
   {"serial", KEY_SERIAL, "WHERE", 0, "Its serial line: stdio, none or a file", 0},
   {"screen", KEY_SCREEN, "MODE", 0, "Its screen: live, final (at the end), all (all of text memory) or none", 0},
@@ -69,8 +72,15 @@ static const struct argp_option options[] = {
   {"trace", KEY_TRACE, "FILE", 0, "Write every branch of the guest to a trace", 0},
   {"bus", KEY_BUS, "FILE", 0, "Write branch trace messages, a line each; - is standard output", 0},
   {"save", KEY_SAVE, "FILE", 0, "Keep the whole machine at the end, for --load", 0},
-  {"json", 'j', NULL, 0, "Print one JSON object at the end, nothing else", 0},
   {0},
+};
+
+static const struct argp_child children[] = {SHARED_JSON, SHARED_COMMON, {0}};
+
+/* What a command line parses into. */
+struct machine_line {
+  struct machine_arguments *arguments;
+  struct shared_options shared;
 };
 
 /* ---- values ---- */
@@ -219,9 +229,13 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   static const char *const predictors[] = {
     [PREDICTOR_NONE] = "none", [PREDICTOR_2BIT] = "2bit", [PREDICTOR_GSHARE] = "gshare", NULL};
   static const char *const screens[] = {"live", "final", "all", "none", NULL};
-  struct machine_arguments *arguments = state->input;
+  struct machine_line *line = state->input;
+  struct machine_arguments *arguments = line->arguments;
 
   switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    break;
   case 'c':
     arguments->cpu = cli_option_cpu(argument);
     break;
@@ -239,6 +253,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->has_test_device = true;
     break;
   case 'o':
+    option_renamed("-o", "--option");
+    /* fall through */
+  case KEY_OPTION:
     recorder_option(arguments, argument, state);
     break;
   case KEY_FDA:
@@ -297,15 +314,13 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_WAIT:
     arguments->wants_wait = true;
     break;
-  case 'j':
-    arguments->is_json = true;
-    break;
   case ARGP_KEY_ARG:
     if (state->arg_num > 0)
       argp_error(state, "'%s' is one word too many", argument);
     arguments->image = argument;
     break;
   case ARGP_KEY_END:
+    arguments->is_json = line->shared.is_json;
     arguments_check(arguments, state);
     break;
   default:
@@ -314,7 +329,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-static const struct argp machine_argp = {
+const struct argp machine_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "[IMAGE]",
@@ -325,13 +340,16 @@ static const struct argp machine_argp = {
     "as you like). Exit status: 0, "
     "or 2*V+1 for a guest that wrote V to port 0xF4; 1 failure; 2 a command line that makes no sense; 3 a triple fault or "
     "an instruction that is not implemented.",
-  .children = cli_help,
+  .children = children,
 };
 
 void machine_arguments_read(struct machine_arguments *ret_arguments, int argc, char **argv)
 {
+  struct machine_line line = {.arguments = ret_arguments};
+
   *ret_arguments = (struct machine_arguments){.format = REPORT_TABLE};
-  argp_parse(&machine_argp, argc, argv, 0, NULL, ret_arguments);
+  shared_options_init(&line.shared);
+  argp_parse(&machine_argp, argc, argv, 0, NULL, &line);
   if (!ret_arguments->cpu && !ret_arguments->load)
     ret_arguments->cpu = cli_option_cpu("skylake");
 }

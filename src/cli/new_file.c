@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "lastbranch/trace.h"
 
 /* "a.html" for "/tmp/a.lbr", "a.lbr.incomplete" and "a". NULL without memory. */
 static char *name_make(const char *trace, const char *suffix)
@@ -32,12 +33,28 @@ static char *name_make(const char *trace, const char *suffix)
   return asprintf(&name, "%.*s%s", (int)length, base, suffix) < 0 ? NULL : name;
 }
 
+/* A trace takes a whole run to make again, and is easily named where the output was meant. */
+static bool is_trace(const char *name)
+{
+  struct lb_trace_reader *reader;
+
+  if (lb_trace_reader_open(name, &reader) < 0)
+    return false;
+  lb_trace_reader_close(reader);
+  return true;
+}
+
 static int file_create(struct new_file *file)
 {
   struct stat status;
+  bool is_there = stat(file->name, &status) == 0;
 
-  if (stat(file->name, &status) == 0 && !S_ISREG(status.st_mode))
+  if (is_there && !S_ISREG(status.st_mode))
     return open(file->name, O_WRONLY | O_CLOEXEC);
+  if (is_there && is_trace(file->name)) {
+    errno = EEXIST;
+    return -1;
+  }
   if (asprintf(&file->temporary, "%s.XXXXXX", file->name) < 0) {
     file->temporary = NULL;
     errno = ENOMEM;
@@ -58,7 +75,10 @@ int new_file_open(struct new_file *file, const char *trace, const char *name, co
   if (file->fd >= 0)
     return 0;
   r = file->name ? -errno : -ENOMEM;
-  cli_error("%s: %s", file->name ? file->name : trace, lb_strerror(r));
+  if (r == -EEXIST)
+    cli_error("%s: it is a trace, and would be lost; choose another name, or remove it first", file->name);
+  else
+    cli_error("%s: %s", file->name ? file->name : trace, lb_strerror(r));
   return r;
 }
 

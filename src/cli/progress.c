@@ -45,7 +45,8 @@ uint64_t progress_branches(struct lb_trace_reader *reader, uint32_t stream)
 
 void progress_begin(struct progress *progress, struct lb_trace_reader *reader)
 {
-  *progress = (struct progress){.is_on = isatty(STDERR_FILENO), .next = cli_seconds() + PROGRESS_FIRST};
+  *progress =
+    (struct progress){.is_on = !cli_is_quiet() && isatty(STDERR_FILENO), .next = cli_seconds() + PROGRESS_FIRST};
   if (progress->is_on)
     progress->total = progress_branches(reader, LB_TRACE_ALL);
 }

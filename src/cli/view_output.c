@@ -24,7 +24,7 @@ static void limits_tell(const struct report_view *view, const char *name, uint64
          (double)size / (1 << 20));
   if (limits.merge)
     printf("%llu calls of fewer than %llu branches are merged in the timeline, to keep the page small; all counts are "
-           "exact. For every call of a part: --from and --to, or --around\n",
+           "exact. For every call of a part: --between or --around\n",
            (unsigned long long)limits.merged, (unsigned long long)limits.merge);
 }
 
@@ -37,7 +37,7 @@ int view_output_write(struct report_view *view, const char *trace, const char *o
     r = new_file_close(&file, report_view_write(view, page_write, &file));
     if (r < 0)
       cli_error("%s: %s", file.name ? file.name : "standard output", lb_strerror(r));
-    else if (file.name)
+    else if (file.name && !cli_is_quiet())
       limits_tell(view, file.name, file.size);
   }
   new_file_done(&file);

@@ -293,9 +293,9 @@ verdict 'calls --function' $?
 run calls --function main --depth 2 numbers.lbr
 [ $status -eq 0 ] && [ "$(grep -c '^ .*%' out)" -eq 2 ]
 verdict 'calls --depth' $?
-run calls --function work --limit 12 numbers.lbr
+run calls --function work --top 12 numbers.lbr
 [ $status -eq 0 ] && [ "$(grep -c '^ .*%' out)" -le 12 ] && said ' small call' && said 'are summed up' && said 'sort'
-verdict 'the tree has as many lines as --limit says' $?
+verdict 'the tree has as many lines as --top says' $?
 cat >unlike.c <<'END'
 #define F(n) __attribute__((noinline, noclone)) static void f##n(void) { __asm__ volatile(""); }
 F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
@@ -310,7 +310,7 @@ int main(void)
 END
 gcc -O1 -o unlike unlike.c
 record unlike ./unlike
-run calls --limit 0 --function main unlike.lbr
+run calls --top all --function main unlike.lbr
 lines=$(grep -c '^ .*%' out)
 [ $status -eq 0 ] && [ "$lines" -gt 1 ] && [ "$lines" -le 2097152 ] && said 'are summed up, since there are too many to keep'
 verdict 'the tree of a long run fits in memory, and says so' $?
@@ -336,9 +336,9 @@ print(sum(row['own_instructions'] for row in map(json.loads, sys.stdin) if row['
 [ $status -eq 0 ] && [ "$(grep -c '^thread ' out)" -eq 101 ] && said '200 more threads' && said 'thread 0:' && said 'thread 300:' &&
   [ "$(awk '/^ *[0-9]+ +[0-9.]+% +[0-9]+  [^ ]/ { sum += $1 } / more threads/ { sum += $8 } END { print sum }' out)" -eq "$total" ]
 verdict 'the heaviest of many threads, and the sum of the others' $?
-run calls --all --limit 5 numbers.lbr
+run calls --all --top 5 numbers.lbr
 [ $status -eq 0 ] && [ "$(wc -l <out)" -eq 6 ] && complained 'cut after 5 lines'
-verdict 'calls --all --limit says that it is cut' $?
+verdict 'calls --all --top says that it is cut' $?
 run calls --summary numbers.lbr
 [ $status -eq 0 ] && said 'fib -> fib' && grep -qE '^ *21891 .* fib \(numbers\)$' out && grep -qE '^ *21890 .*  fib -> fib$' out
 verdict 'calls --summary' $?

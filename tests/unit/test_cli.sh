@@ -219,8 +219,8 @@ run decode --cpu nonesuch debugctl 1
 [ $status -eq 2 ] && silent && complained "no CPU 'nonesuch'"
 verdict 'decode: no such CPU' $?
 
-for arguments in 'debugctl' '' 'debugctl 1 2' '--32 debugctl 1' 'bts --32 --64 x' 'ds --count 1 x' 'bts --offset -1 x' \
-  'bts --count many x'; do
+for arguments in 'debugctl' '' 'debugctl 1 2' '--32 debugctl 1' 'bts --32 --64 x' 'ds --top 1 x' 'bts --offset -1 x' \
+  'bts --top many x'; do
   # shellcheck disable=SC2086 # several words
   run decode $arguments
   [ $status -eq 2 ] && silent && complained 'lbr decode: '
@@ -305,7 +305,7 @@ run decode --cpu skylake bts -
 verdict 'decode bts: an error says at which record' $?
 : >"$scratch/in"
 
-run decode --cpu skylake --offset 24 --count 1 bts "$scratch/bts"
+run decode --cpu skylake --offset 24 --top 1 bts "$scratch/bts"
 [ $status -eq 0 ] && row '0 0x401030 0x401000 no' && [ "$(grep -c 0x401 "$scratch/out")" -eq 1 ]
 verdict 'decode bts: offset and count' $?
 

@@ -62,7 +62,7 @@ verdict 'offsets in the program' $?
 
 run diff one.lbr same.lbr
 [ $status -eq 0 ] && said equal && ! said part && ! [ -s err ] &&
-  [ "$("$lbr" script --limit 1 -F from one.lbr)" != "$("$lbr" script --limit 1 -F from same.lbr)" ]
+  [ "$("$lbr" script --top 1 -F from one.lbr)" != "$("$lbr" script --top 1 -F from same.lbr)" ]
 verdict 'the same run at other addresses: equal' $?
 run diff --json one.lbr same.lbr
 finds 0 'the same, as JSON' 'page["verdict"] == "equal" and pair["same_branches"] == pair["branches_a"] == 13 and "counts" not in page'
@@ -102,8 +102,8 @@ finds 1 '--resync: one difference' "len(pair['differences']) == 1 and (part['bra
   and pair['same_branches'] == pair['branches_a'] - 1 == pair['branches_b'] - 2"
 run diff --resync --json base.lbr twice.lbr
 finds 1 '--resync: two close to each other' "sum(d['branches_of_b_alone'] - d['branches_of_a_alone'] for d in pair['differences']) == 2"
-run diff --resync --limit 1 --json base.lbr twice.lbr
-finds 1 '--resync --limit' 'len(pair["differences"]) == 1'
+run diff --resync --differences 1 --json base.lbr twice.lbr
+finds 1 '--resync --differences' 'len(pair["differences"]) == 1'
 run diff --resync --json base.lbr grown.lbr
 finds 1 '--resync: 120 letters more' "part['branches_of_a_alone'] == 0 and part['branches_of_b_alone'] == 360"
 

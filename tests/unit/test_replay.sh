@@ -96,12 +96,12 @@ for cpu in merom haswell skylake sapphirerapids zen4; do
   [ $status -eq 0 ] && [ -s want ] && sed -n '/: recording on/,$p' out | cmp -s - want
   verdict "$cpu: as lbr run --cpu" $?
 done
-run run --always --cpu westmere --filter jcc,near_ret --format windbg ./scan xaya
+run run --always --cpu westmere --select jcc,near_ret --format windbg ./scan xaya
 grep '^MSR_' err >want
 "$lbr" record --quiet -o short.lbr ./scan xaya
 run replay --cpu westmere --select jcc,near_ret --format windbg short.lbr
 [ -s want ] && grep '^MSR_' out | cmp -s - want
-verdict 'as lbr run --cpu --filter, windbg' $?
+verdict 'as lbr run --cpu --select, windbg' $?
 
 # ---- all branches, or the last ones ----
 
@@ -140,7 +140,7 @@ for cpu in merom nehalem haswell sapphirerapids zen4; do
   same "$cpu, with a signal right behind the edge" --cpu $cpu --at $((event + 4095)) signals.lbr
 done
 run replay --cpu haswell --json signals.lbr
-[ -n "$event" ] && "$lbr" script --limit "$event" signals.lbr | tail -n 1 >before && python3 -c 'import json
+[ -n "$event" ] && "$lbr" script --top "$event" signals.lbr | tail -n 1 >before && python3 -c 'import json
 words, ler = open("before").read().split(), json.load(open("out"))["lbr"]["last_exception"]
 assert (ler["from"], ler["to"]) == (words[2], words[5])'
 verdict 'the last-exception record is the branch before the signal' $?

@@ -102,7 +102,7 @@ run()
 # first: the newest branch of the report, without its number.
 first() { sed -n 's/^  0  *//p' err | head -1; }
 
-run run --last 12 ./crash write
+run run --tail 12 ./crash write
 died SEGV && complained 'lbr: Segmentation fault: wrote to 0x10, which is not mapped' && complained ': mov dword ptr [' &&
   grep -qE '^  at 0x[0-9a-f]+ deep\+0x[0-9a-f]+ crash.c:9 poke < crash.c:15: mov dword ptr' err &&
   [[ $(first) =~ ^deep\+0x[0-9a-f]+\ crash.c:14\ +deep\+0x0\ crash.c:1[123]\ +call ]] &&
@@ -131,7 +131,7 @@ verdict 'SIGKILL: no record, but the branches' $?
 run run ./crash threads
 died SEGV && [ "$(grep -c '^last .* branches of thread' err)" -eq 1 ] && [[ $(first) =~ ^deep ]] && grep -q 'in process .*, thread ' err
 verdict 'the thread that died' $?
-run run --all-threads --last 5 ./crash threads
+run run --all-threads --tail 5 ./crash threads
 died SEGV && [ "$(grep -c '^last 5 branches of thread' err)" -eq 4 ] && grep -q '  0  .*pause' err
 verdict 'all threads' $?
 
@@ -145,7 +145,7 @@ run run --on-exit-code 3 ./crash exit
 [ $status -eq 3 ] && grep -q 'exited with status 3' err && run run --on-exit-code 4 ./crash exit && ! [ -s err ]
 verdict 'an exit with a certain status' $?
 
-run run --last 4 ./stripped write
+run run --tail 4 ./stripped write
 died SEGV && grep -q '  0  stripped+0x' err && complained 'no symbols were found'
 verdict 'a program without symbols gets a hint' $?
 run run ./crash write
@@ -171,7 +171,7 @@ int main(void)
 }
 END
 gcc -g -O1 -o jit jit.c || exit 1
-run run --json --last 9 ./jit
+run run --json --tail 9 ./jit
 python3 - <<'END'
 import json
 r = json.load(open('err'))
@@ -196,7 +196,7 @@ int main(void)
 END
 echo 'int fine(int n) { return n > 0 ? fine(n - 1) * 2 : 1; }' >library.c
 gcc -g -O0 -shared -fPIC -o library.so library.c && gcc -g -o closed closed.c -ldl || exit 1
-run run --last 5000 ./closed
+run run --tail 5000 ./closed
 complained 'wrote to 0x10' && [ "$(grep -c 'fine+0x.* library.c:1 .* ret ' err)" -eq 4 ] && ! complained 'library.so+0x'
 verdict 'a library that was unloaded has names still' $?
 
@@ -214,7 +214,7 @@ fi
 
 # ---- JSON ----
 
-run run --json --last 4 ./crash write
+run run --json --tail 4 ./crash write
 python3 - <<'END'
 import json
 r = json.load(open('err'))
@@ -244,20 +244,20 @@ verdict 'JSON: the LBR of a processor' $?
 
 # ---- the LBR of a processor ----
 
-run run --cpu skylake --filter jcc,near_ret ./crash write
+run run --cpu skylake --select jcc,near_ret ./crash write
 died SEGV && complained 'MSR_LBR_SELECT       0x24 JCC NEAR_RET' && [ "$(grep -cE '^  [0-9]+ +[0-9]+ ' err)" -eq 32 ] &&
   ! grep -qE '^  [0-9]+ .* (jcc|ret) ' err && [ "$(grep -cE '^  [0-9]+ .* deep\+.* call ' err)" -eq 6 ]
-verdict '--cpu and --filter: 32 records, none of them left-out kinds' $?
-run run --cpu goldencove --filter near_rel_call ./crash write
+verdict '--cpu and --select: 32 records, none of them left-out kinds' $?
+run run --cpu goldencove --select near_rel_call ./crash write
 died SEGV && ! grep -E '^  [0-9]+ +[0-9]+ ' err | grep -qvE ' call( |$)' && grep -qE '^  0 .* deep' err
 verdict 'architectural LBR: a 1 records' $?
 run run --cpu kabylake --format windbg ./crash write
 died SEGV && complained 'LBR stack: count 32, BaseFrom=0x680' && grep -qE '^MSR_LASTBRANCH_[0-9a-f]+ \(to\): \[[0-9a-f]{16}\] deep\+0$' err
 verdict 'the layout of WinDbg' $?
-run run --cpu nehalem --filter jcc,nonsense ./crash write
+run run --cpu nehalem --select jcc,nonsense ./crash write
 [ $status -eq 2 ] && complained "no filter 'nonsense'" && complained 'NEAR_IND_CALL' && silent
 verdict 'a filter that there is not' $?
-run run --cpu pentiumm --filter jcc ./crash write
+run run --cpu pentiumm --select jcc ./crash write
 [ $status -eq 2 ] && complained 'has no filter' && silent
 verdict 'a processor without filters' $?
 run run --cpu zen3 ./crash write
@@ -266,13 +266,13 @@ verdict 'a processor that only samples' $?
 
 # ---- how much ----
 
-run run --last 1000000 ./crash write
+run run --tail 1000000 ./crash write
 died SEGV && complained 'that is all: the thread began there' && [ "$(grep -cE '^  [0-9]+ ' err)" -gt 10000 ]
 verdict 'everything from the first branch on' $?
-run run --last 100000 --timeout 1 ./crash loop
+run run --tail 100000 --timeout 1 ./crash loop
 died TERM && [ "$(grep -cE '^  [0-9]+ ' err)" -eq 100000 ] && ! complained 'make no sense'
 verdict 'a hundred thousand branches of a long run' $?
-run run --last 3000000000 ./crash exit
+run run --tail 3000000000 ./crash exit
 [ $status -eq 3 ] && complained 'made for the last 67108864 branches'
 verdict 'more than a log can hold' $?
 
@@ -281,7 +281,7 @@ verdict 'more than a log can hold' $?
 run run --timeout 1 ./crash catch
 [ $status -eq 137 ] && grep -q 'killed by SIGKILL' err && [[ $(first) =~ pause ]]
 verdict 'a program that ignores SIGTERM gets SIGKILL' $?
-"$lbr" run --on-signal USR1 --last 5 ./crash loop >out 2>err &
+"$lbr" run --on-signal USR1 --tail 5 ./crash loop >out 2>err &
 lbr_pid=$!
 sleep 1
 kill -USR1 $lbr_pid
@@ -306,7 +306,7 @@ verdict 'SIGHUP is passed on' $?
 
 # ---- children ----
 
-run run --last 5 sh -c './crash write; echo $?; ./crash exit; exit 6'
+run run --tail 5 sh -c './crash write; echo $?; ./crash exit; exit 6'
 [ $status -eq 6 ] && [ "$(tr '\n' ' ' <out)" = 'begun 139 begun ' ] && [ "$(grep -c '^lbr: ' err)" -eq 1 ] &&
   complained 'wrote to 0x10' && complained '(crash)' && [[ $(first) =~ ^deep ]]
 verdict 'a child that dies' $?
@@ -368,11 +368,11 @@ r = json.load(open('err'))
 assert r['ending'] == 'unknown' and r['native'] is True and r['signal'] is None and r['threads'] == [], r
 assert r['program'].endswith('/native'), r"
   verdict 'the same as JSON' $?
-  run run --last 3 ./native self 'kill -SEGV $$'
+  run run --tail 3 ./native self 'kill -SEGV $$'
   [ $status -eq 139 ] && grep -q '^lbr: killed by SIGSEGV, in a program that it had executed and that cannot be recorded$' err &&
     [ "$(grep -c '^last 3 branches' err)" -eq 1 ]
   verdict 'a program that is killed natively' $?
-  run run --always --last 3 ./native self 'exit 4'
+  run run --always --tail 3 ./native self 'exit 4'
   [ $status -eq 4 ] && grep -q '^lbr: exited with status 4, in a program that it had executed and that cannot be recorded$' err
   verdict 'a program that exits natively' $?
 fi
@@ -409,7 +409,7 @@ g++ -g -O1 -o names names.cc || exit 1
 # demangled: what c++filt makes of the names of the functions.
 nm names | sed -n 's/^[0-9a-f]* [tTwW] //p' | grep '^_Z' | sort -u >mangled
 c++filt <mangled >demangled
-run run --json --last 300 ./names
+run run --json --tail 300 ./names
 python3 - <<'END'
 import json
 r = json.load(open('err'))
@@ -425,14 +425,14 @@ left = {p['symbol'] for p in places if (p['symbol'] or '').startswith('_Z') and 
 assert all(len(want[name].encode()) > 1023 for name in left if '@' not in name), left  # SYMBOL_NAME_MAX
 END
 verdict 'names of C++ are those that c++filt has' $?
-run run --json --no-demangle --last 300 ./names
+run run --json --no-demangle --tail 300 ./names
 python3 - <<'END'
 import json
 r = json.load(open('err'))
 assert r['place']['symbol'] in open('mangled').read().split() and 'mangled' not in r['place'], r['place']
 END
 verdict '--no-demangle' $?
-run run --last 300 ./names
+run run --tail 300 ./names
 grep -q '^  at 0x[0-9a-f]* shop::fall(std::map<.*Thing)+0x[0-9a-f]* names.cc:17: ' err && [ "$(grep -cE '^  [0-9]+ .* -?shop::' err)" -ge 1 ] &&
   awk '/^  #/ { at = index($0, "  kind") } /^  [0-9]+ / && substr($0, at, 2) != "  " { exit 1 } END { exit !at }' err &&
   [ "$(grep -E '^  ([0-9]+|#) ' err | wc -L)" -le 240 ]
@@ -440,7 +440,7 @@ verdict 'long names leave the columns where they are' $?
 # lines COLUMNS: the widest line of the table in a terminal so wide, without its instruction.
 lines()
 {
-  command script -qec "stty cols $1; NO_COLOR=1 $lbr run --last 300 ./names" /dev/null </dev/null 2>/dev/null | tr -d '\r' |
+  command script -qec "stty cols $1; NO_COLOR=1 $lbr run --tail 300 ./names" /dev/null </dev/null 2>/dev/null | tr -d '\r' |
     awk '/^  #/ { at = index($0, "instruction") } /^  [0-9]+ / { if (substr($0, at - 2, 2) !~ /^ *$/) exit 1 } END { print at }'
 }
 narrow=$(lines 150)
@@ -508,7 +508,7 @@ verdict 'the environment is as it was' $?
 # ---- where it goes ----
 
 umask 022
-run run -o report --last 3 ./crash write
+run run -o report --tail 3 ./crash write
 died SEGV && ! [ -s err ] && grep -q 'wrote to 0x10' report && [ "$(stat -c %a report)" = 600 ]
 verdict '-o: a file of its own' $?
 run run -o /nonexistent/report ./crash write
@@ -519,10 +519,10 @@ if [ -w /dev/full ]; then
   died SEGV && complained 'cannot be written' && run run -o /dev/full --always true && [ $status -eq 1 ] && complained 'cannot be written'
   verdict '-o: a full disk' $?
 fi
-! grep -q "$(printf '\033')" report && command script -qec "$lbr run --last 3 ./crash write" /dev/null </dev/null 2>/dev/null | grep -q "$(printf '\033\\[1;31m')Segmentation"
+! grep -q "$(printf '\033')" report && command script -qec "$lbr run --tail 3 ./crash write" /dev/null </dev/null 2>/dev/null | grep -q "$(printf '\033\\[1;31m')Segmentation"
 verdict 'colours on a terminal only' $?
-for arguments in '' '--last 0 true' '--last x true' '--timeout 0 true' '--on-signal KILL true' '--on-exit-code 256 true' \
-  '--format windbg true' '--filter jcc true' '--format nonsense true' '--nonsense true' '--cpu nonsense true'; do
+for arguments in '' '--tail 0 true' '--tail x true' '--timeout 0 true' '--on-signal KILL true' '--on-exit-code 256 true' \
+  '--format windbg true' '--select jcc true' '--format nonsense true' '--nonsense true' '--cpu nonsense true'; do
   # shellcheck disable=SC2086
   run run $arguments
   [ $status -eq 2 ] && silent && [ -s err ]

@@ -62,16 +62,16 @@ chosen 'script --module PATH' '1' --module "$scratch/scan"
 chosen 'script --kind calls,returns' '$8 == "call" || $8 == "ret"' --kind calls,returns
 chosen 'script --kind near_rel_jmp,far' '$8 == "jmp" || $8 == "syscall"' --kind near_rel_jmp,far
 chosen 'script --kind with --function' '$8 == "ret" && $4 ~ /^vowel/' --kind ret --function vowel
-chosen 'script --limit with a filter' '$8 == "ret" && ++n <= 4' --kind ret --limit 4
+chosen 'script --top with a filter' '$8 == "ret" && ++n <= 4' --kind ret --top 4
 run script --kind call --tail 3 $trace
 grep ' call$' all | tail -n 3 | cmp -s - out
 verdict 'script --tail with a filter: the last that pass it' $?
-run script --kind call --tail 3 --limit 2 $trace
+run script --kind call --tail 3 --top 2 $trace
 grep ' call$' all | tail -n 3 | head -n 2 | cmp -s - out
-verdict 'script --tail --limit with a filter' $?
+verdict 'script --tail --top with a filter' $?
 
 # Letter number n is looked at by branch 1 + 3 n + the number of a's before it: 1, 4, 8, 11, 14, 18, 21, 25.
-run script --around vowel --context 1 --limit 6 $trace
+run script --around vowel --context 1 --top 6 $trace
 cat >want <<END
 $(sed -n 1,3p all)
 $(sed -n 4,6p all)
@@ -98,10 +98,10 @@ verdict 'script --around with a filter' $?
 run script -F thread,number,from,from_sym,to,to_sym,kind $trace
 sed 's/ -> / /' all | cmp -s - out
 verdict 'script -F: the fields of the common line' $?
-run script -F module,to_module,flags,cpl,name,process,tid --limit 1 $trace
+run script -F module,to_module,flags,cpl,name,process,tid --top 1 $trace
 [ $status -eq 0 ] && grep -qxE 'scan scan - 3->3 scan ([0-9]+) \1' out
 verdict 'script -F: module, flags, cpl, name, process, tid' $?
-run script --no-symbols -F from,from_sym,module --limit 1 $trace
+run script --no-symbols -F from,from_sym,module --top 1 $trace
 [ $status -eq 0 ] && grep -qx '0x[0-9a-f]* - -' out
 verdict 'script -F --no-symbols' $?
 run script --json -F number,from,kind,insn,flags,from_line $trace

@@ -57,7 +57,7 @@ cd "$scratch" || exit 1
 # report SOURCE ARGUMENT...: without what differs between two runs.
 report()
 {
-  "$lbr" run --source "$1" --json --always --last 20 -- "$folder/die" "${@:2}" 2>&1 |
+  "$lbr" run --source "$1" --json --always --tail 20 -- "$folder/die" "${@:2}" 2>&1 |
     sed 's/"process": [0-9]*/"process": P/; s/"thread": [0-9]*/"thread": T/; s/"rsp": "[^"]*"/"rsp": S/'
 }
 export LBR_SINGLE_STEPS=1

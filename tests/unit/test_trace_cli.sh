@@ -51,13 +51,13 @@ for count in 0 1 7 100000000; do
   run script --tail $count ex14_2.trace
   [ $status -eq 0 ] && content && tail -n $count all | cmp -s - out
   verdict "script --tail $count" $?
-  run script --limit $count ex14_2.trace
+  run script --top $count ex14_2.trace
   [ $status -eq 0 ] && content && head -n $count all | cmp -s - out
-  verdict "script --limit $count" $?
+  verdict "script --top $count" $?
 done
-run script --tail 10 --limit 3 --thread 0 ex14_2.trace
+run script --tail 10 --top 3 --thread 0 ex14_2.trace
 [ $status -eq 0 ] && tail -n 10 all | head -n 3 | cmp -s - out
-verdict 'script --tail --limit --thread' $?
+verdict 'script --tail --top --thread' $?
 run script --no-symbols ex14_2.trace
 [ $status -eq 0 ] && content && sed 's/ [^ ]*+0x[0-9a-f]*//g' all | cmp -s - out
 verdict 'script --no-symbols' $?
@@ -147,11 +147,11 @@ fi
 # ---- symbols of a file that changed ----
 
 mkdir elsewhere
-cd elsewhere && run script --limit 1 ../guest.trace && cd .. && said 'entry+0x' && content
+cd elsewhere && run script --top 1 ../guest.trace && cd .. && said 'entry+0x' && content
 verdict 'the kernel is found from another folder' $?
 mv guest.elf guest.kept
 objcopy --remove-section .note.gnu.build-id guest.kept guest.elf 2>/dev/null
-run script --limit 1 guest.trace
+run script --top 1 guest.trace
 [ $status -eq 0 ] && complained "warning: $PWD/guest.elf: not the file that ran: its build-id is none" && ! said entry &&
   said 'guest.elf+0x'
 verdict 'a file with another build-id is not used' $?
@@ -159,17 +159,17 @@ run stat guest.trace
 [ $status -eq 0 ] && said '[not the file that ran' && [ "$(grep -c 'not the file' err)" -eq 1 ]
 verdict 'stat says so, too' $?
 rm guest.elf
-run script --limit 1 guest.trace
+run script --top 1 guest.trace
 [ $status -eq 0 ] && complained 'guest.elf: No such file' && said 'guest.elf+0x'
 verdict 'a file that is gone' $?
 mkfifo guest.elf
-run script --limit 1 guest.trace
+run script --top 1 guest.trace
 [ $status -eq 0 ] && complained 'guest.elf: ' && said 'guest.elf+0x'
 verdict 'a pipe in its place' $?
 cp "$labs/ex14_2.elf" bare.elf
 run machine --cpu westmere --kernel bare.elf --screen none --serial none --trace bare.trace
 touch -d '+1 hour' bare.elf
-run script --limit 1 bare.trace
+run script --top 1 bare.trace
 [ $status -eq 0 ] && complained 'changed since the trace was begun' && said 'start+0x'
 verdict 'a file without build-id that is newer than the trace' $?
 

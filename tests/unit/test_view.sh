@@ -84,10 +84,10 @@ verdict 'branches of calls that are open at the end' $?
 
 # ---- a part, and less of it ----
 
-run view --from 1000 --to 3000 -o part.html fib.lbr
+run view --between 1000..2999 -o part.html fib.lbr
 [ $status -eq 0 ] && holds part.html 'd["range"] == [1000, 3000] and min(b[2] for b in blocks) == 1000 and
   max(b[3] for b in blocks) == 3000 and f["fib"][2] == 21891 and len(blocks) < 2000'
-verdict 'view --from --to: a part of the timeline, counts of all' $?
+verdict 'view --between: a part of the timeline, counts of all' $?
 run view --around fib --span 100 -o part.html fib.lbr
 [ $status -eq 0 ] && holds part.html 'd["range"] == [0, 50]'
 verdict 'view --around: the first call of a function' $?
@@ -100,11 +100,11 @@ run view --detail 100 -o merged.html fib.lbr
   all(b[3] - b[2] < 100 for b in blocks if b[7] > 1)'
 verdict 'view --detail: short calls are merged, and none is lost' $?
 
-program many view_fib.S -DNUMBER=27 && make many many.lbr && run view --size 1 many.lbr
+program many view_fib.S -DNUMBER=27 && make many many.lbr && run view --limit 1M many.lbr
 # 2 * fib(28) - 1 = 635621
 [ $status -eq 0 ] && said 'many.html: 635622 calls' && said 'are merged' && [ "$(stat -c %s many.html)" -le 1048576 ] &&
   holds many.html 'f["fib"][2] == 635621 and sum(b[7] for b in blocks) == 635622'
-verdict 'view --size: the page fits, and every call is in it' $?
+verdict 'view --limit: the page fits, and every call is in it' $?
 run view -o - --thread 0 fib.lbr
 [ $status -eq 0 ] && holds out 'd["only"] == 0 and len(blocks) == 21892' && ! [ -s err ]
 verdict 'view -o -' $?
@@ -120,7 +120,7 @@ verdict 'view --thread that is not there' $?
 run view -o /nowhere/page.html fib.lbr
 [ $status -eq 1 ] && complained '/nowhere/page.html: No such file'
 verdict 'a page that cannot be written' $?
-for wrong in '' '--from 5 --to 5 fib.lbr' '--size 0 fib.lbr' '--around fib --from 3 fib.lbr' 'fib.lbr many.lbr' '--span x fib.lbr'; do
+for wrong in '' '--between 5..4 fib.lbr' '--limit 0 fib.lbr' '--around fib --between 3.. fib.lbr' 'fib.lbr many.lbr' '--span x fib.lbr'; do
   run view $wrong
   [ $status -eq 2 ] && silent
   verdict "usage: view $wrong" $?
@@ -214,7 +214,7 @@ browse 'fib.html#tab=source&function=fib' '"21,891 26 cmp $2, %edi" in text and 
 verdict 'browser: source' $?
 browse 'crash.html#x=end' 'a["crash"] == "culprit" and "died of SIGSEGV in culprit" in text and "culprit ← outer ← _start" in text'
 verdict 'browser: the function that crashed' $?
-browse 'merged.html#x=20000-21000' 'a["detail"] == "merged" and "lbr view --from 20000 --to 21000 -o part.html" in text and "are merged" in text'
+browse 'merged.html#x=20000-21000' 'a["detail"] == "merged" and "lbr view --between 20000..21000 -o part.html" in text and "are merged" in text'
 verdict 'browser: merged calls say how to see them' $?
 browse 'bad.html#tab=source' 'title.startswith("bad") and "pwned" not in title and tags["img"] == tags["b"] - 2 == 0 and tags["script"] == 3 and
   "<!--<script>document" in text'

@@ -99,7 +99,7 @@ function command(from, to) {
   const thread = data.streams.length > 1 && mainLane ?
     ` --thread ${(view.selected ? view.selected.lane : mainLane).stream.number}` :
     '';
-  return `lbr view${thread} --from ${Math.max(0, Math.floor(from))} --to ${Math.ceil(to)} -o part.html ${
+  return `lbr view${thread} --between ${Math.max(0, Math.floor(from))}..${Math.ceil(to)} -o part.html ${
     shellWord(data.file)}`;
 }
 

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options that several commands take.
+ */
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/redirect.h"
+#include "lastbranch/trace.h"
+
+#define GROUP (-2) /* argp prints it behind the command's own options, and before --help */
+
+enum {
+  KEY_COLOR = 0x2000,
+  KEY_TOP,
+  KEY_LIMIT,
+  KEY_THREAD,
+  KEY_NO_SYMBOLS,
+  KEY_NO_DEMANGLE,
+  KEY_LONG_NAMES,
+};
+
+void shared_options_init(struct shared_options *options)
+{
+  *options =
+    (struct shared_options){.top = UINT64_MAX, .tail = UINT64_MAX, .stream = LB_TRACE_ALL, .has_symbols = true};
+}
+
+/* ---- values ---- */
+
+uint64_t option_number(const char *name, const char *argument, uint64_t least, uint64_t most, struct argp_state *state)
+{
+  uint64_t value = 0;
+
+  if (*argument == '-' || number_parse(argument, &value) < 0 || value < least || value > most)
+    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
+               (unsigned long long)most, argument);
+  return value;
+}
+
+uint64_t option_rows(const char *name, const char *argument, struct argp_state *state)
+{
+  uint64_t value = UINT64_MAX;
+
+  if (strcmp(argument, "all") != 0 && (*argument == '-' || number_parse(argument, &value) < 0))
+    argp_error(state, "%s wants a number from 0 to %llu, or 'all', not '%s'", name, (unsigned long long)UINT64_MAX,
+               argument);
+  return value;
+}
+
+/* Returns false: it makes no sense. */
+static bool size_parse(const char *word, uint64_t *ret_size)
+{
+  static const char units[] = "KMGT";
+  size_t length = strlen(word);
+  char digits[24];
+  const char *unit = length ? strchr(units, word[length - 1]) : NULL;
+  unsigned shift = unit && *unit ? 10 * (unsigned)(unit - units + 1) : 0;
+  uint64_t value;
+
+  if (shift)
+    length--;
+  if (!length || length >= sizeof(digits) || *word == '-')
+    return false;
+  memcpy(digits, word, length);
+  digits[length] = 0;
+  if (number_parse(digits, &value) < 0 || value > UINT64_MAX >> shift)
+    return false;
+  *ret_size = value << shift;
+  return true;
+}
+
+/* "256K", "1G": the greatest unit that divides it. */
+static const char *size_word(uint64_t size, char buffer[24])
+{
+  static const char units[] = "\0KMGT";
+  unsigned unit = 0;
+
+  for (; size && size % 1024 == 0 && unit < 4; unit++)
+    size /= 1024;
+  snprintf(buffer, 24, "%llu%.1s", (unsigned long long)size, unit ? units + unit : "");
+  return buffer;
+}
+
+uint64_t option_size(const char *name, const char *argument, uint64_t least, uint64_t most, struct argp_state *state)
+{
+  char low[24], high[24];
+  uint64_t size = 0;
+
+  if (size_parse(argument, &size) && size >= least && size <= most)
+    return size;
+  if (most == INT64_MAX)
+    argp_error(state, "%s wants a size of at least %s bytes, with a suffix K, M, G or T such as 64M, not '%s'", name,
+               size_word(least, low), argument);
+  else
+    argp_error(state, "%s wants a size from %s to %s, with a suffix K, M, G or T such as 64M, not '%s'", name,
+               size_word(least, low), size_word(most, high), argument);
+  return size;
+}
+
+void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state)
+{
+  const char *dots = strstr(argument, "..");
+  char digits[32] = "";
+
+  if (!dots || (size_t)(dots - argument) >= sizeof(digits) || (dots == argument && !dots[2])) {
+    argp_error(state, "--between wants two numbers of branches, as in 1000..2000, not '%s'", argument);
+    return;
+  }
+  memcpy(digits, argument, (size_t)(dots - argument));
+  if (*digits)
+    *first = option_number("--between", digits, 0, UINT64_MAX - 1, state);
+  if (dots[2])
+    *last = option_number("--between", dots + 2, 0, UINT64_MAX - 1, state);
+  if (*first > *last)
+    argp_error(state, "--between: the first is behind the last");
+}
+
+void option_renamed(const char *old, const char *name)
+{
+  if (!cli_is_quiet())
+    cli_error("%s is called %s now; the next version will not know the old name", old, name);
+}
+
+static void color_option(const char *argument, struct argp_state *state)
+{
+  static const char *const words[] = {
+    [CLI_COLOR_AUTO] = "auto", [CLI_COLOR_ALWAYS] = "always", [CLI_COLOR_NEVER] = "never"};
+
+  for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+    if (!strcmp(argument ? argument : "always", words[i])) {
+      cli_set_color((enum cli_color)i);
+      return;
+    }
+  argp_error(state, "--color wants auto, always or never, not '%s'", argument);
+}
+
+/* ---- the groups ---- */
+
+static error_t shared_parse(int key, char *argument, struct argp_state *state)
+{
+  struct shared_options *options = state->input;
+
+  switch (key) {
+  case 'o':
+    options->output = argument;
+    return 0;
+  case 'j':
+    options->is_json = true;
+    return 0;
+  case KEY_TOP:
+    options->top = option_rows("--top", argument, state);
+    return 0;
+  case 'n':
+    options->tail = option_number("--tail", argument, 0, UINT64_MAX - 1, state);
+    return 0;
+  case KEY_LIMIT:
+    options->limit = option_size("--limit", argument, 1, INT64_MAX, state);
+    return 0;
+  case KEY_THREAD:
+    options->stream = (uint32_t)option_number("--thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
+    return 0;
+  case KEY_NO_SYMBOLS:
+    options->has_symbols = false;
+    return 0;
+  case KEY_NO_DEMANGLE:
+    options->is_mangled = true;
+    return 0;
+  case KEY_LONG_NAMES:
+    cli_set_long_names();
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* Redirects standard output when nothing is wrong with the rest of the command line. */
+static error_t output_parse(int key, char *argument, struct argp_state *state)
+{
+  const struct shared_options *options = state->input;
+
+  if (key != ARGP_KEY_SUCCESS)
+    return shared_parse(key, argument, state);
+  if (options->output && !options->output_default && redirect_stdout(options->output) < 0)
+    exit(CLI_FAILURE);
+  return 0;
+}
+
+/* It has no input: what it reads holds for the whole program. */
+static error_t common_parse(int key, char *argument, struct argp_state *state)
+{
+  switch (key) {
+  case 'h':
+    argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    return 0;
+  case 'q':
+    cli_set_quiet();
+    return 0;
+  case KEY_COLOR:
+    color_option(argument, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* Adds the command's default to the help of an option. */
+static char *shared_help(int key, const char *text, void *input)
+{
+  const struct shared_options *options = input;
+  const char *word = NULL;
+  char *help;
+
+  if (!options)
+    return (char *)text;
+  if (key == KEY_TOP)
+    word = options->top_default ? options->top_default : "all";
+  else if (key == 'n')
+    word = options->tail_default ? options->tail_default : "all";
+  else if (key == KEY_LIMIT)
+    word = options->limit_default ? options->limit_default : "none";
+  else if (key == 'o')
+    word = options->output_default;
+  if (!word || !text || asprintf(&help, "%s (default: %s)", text, word) < 0)
+    return (char *)text;
+  return help;
+}
+
+#define SHARED_ARGP(name, parse)                                                                                       \
+  const struct argp shared_##name = {.options = name##_options, .parser = (parse), .help_filter = shared_help}
+
+static const struct argp_option common_options[] = {
+  {NULL, 0, NULL, 0, "Common options:", GROUP},
+  {NULL, 'h', NULL, OPTION_HIDDEN, NULL, GROUP},
+  {"color", KEY_COLOR, "WHEN", OPTION_ARG_OPTIONAL, "Colour the output: auto (default: on a terminal), always or never",
+   GROUP},
+  {"quiet", 'q', NULL, 0, "Print no progress and no notes, only warnings and errors", GROUP},
+  {0},
+};
+
+static const struct argp_option json_options[] = {{"json", 'j', NULL, 0, "Print JSON", GROUP}, {0}};
+
+static const struct argp_option output_options[] = {
+  {"output", 'o', "FILE", 0, "Write to FILE; - is standard output", GROUP}, {0}};
+
+static const struct argp_option top_options[] = {
+  {"top", KEY_TOP, "N", 0, "Show N rows; 'all' shows all of them", GROUP}, {0}};
+
+static const struct argp_option tail_options[] = {
+  {"tail", 'n', "N", 0, "Show the last N branches of each thread", GROUP}, {0}};
+
+static const struct argp_option limit_options[] = {
+  {"limit", KEY_LIMIT, "SIZE", 0,
+   "Limit the size of the file: bytes, or with a suffix K, M, G or T (powers of 1024), such as 64M", GROUP},
+  {0},
+};
+
+static const struct argp_option thread_options[] = {
+  {"thread", KEY_THREAD, "N", 0, "Show thread N only: a number that 'lbr stat' lists", GROUP}, {0}};
+
+static const struct argp_option symbols_options[] = {
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Do not open the files that the trace names: no names of functions", GROUP},
+  {0}};
+
+static const struct argp_option demangle_options[] = {
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Show C++ names as the files have them, not as the source has them", GROUP},
+  {0}};
+
+static const struct argp_option names_options[] = {
+  {"long-names", KEY_LONG_NAMES, NULL, 0, "Show names in full, not shortened to the width of the terminal", GROUP},
+  {0}};
+
+const struct argp shared_common = {.options = common_options, .parser = common_parse};
+SHARED_ARGP(json, shared_parse);
+SHARED_ARGP(output, output_parse);
+SHARED_ARGP(top, shared_parse);
+SHARED_ARGP(tail, shared_parse);
+SHARED_ARGP(limit, shared_parse);
+SHARED_ARGP(thread, shared_parse);
+SHARED_ARGP(symbols, shared_parse);
+SHARED_ARGP(demangle, shared_parse);
+SHARED_ARGP(names, shared_parse);
+
+const struct argp_child shared_only_common[] = {SHARED_COMMON, {0}};
+
+void shared_options_give(struct argp_state *state, const struct argp_child *children, struct shared_options *options)
+{
+  for (size_t i = 0; children[i].argp; i++)
+    if (children[i].argp->parser == shared_parse || children[i].argp->parser == output_parse)
+      state->child_inputs[i] = options;
+}
