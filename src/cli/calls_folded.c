@@ -11,12 +11,16 @@ static int folded_enter(void *data, uint32_t stream, struct calls_node *nodes, s
 {
   struct calls_folded *folded = data;
   struct calls_node *node = &nodes[count - 1];
+  uint32_t caller = node->level ? nodes[count - 2].mark : REPORT_STACK_NONE;
 
   (void)stream;
   if (!folded->stacks && report_stacks_new(&folded->stacks) < 0)
     return -ENOMEM;
-  return report_stacks_enter(folded->stacks, node->level ? nodes[count - 2].mark : REPORT_STACK_NONE, node->function,
-                             &node->mark);
+  if (report_stacks_enter(folded->stacks, caller, node->function, &node->mark) < 0)
+    return -ENOMEM;
+  if (node->mark != caller) /* without room, it is a part of its caller */
+    report_stacks_called(folded->stacks, node->mark, 1);
+  return 0;
 }
 
 static int folded_leave(void *data, uint32_t stream, struct calls_node *nodes, size_t count)

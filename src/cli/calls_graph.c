@@ -116,7 +116,8 @@ static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, si
   struct calls_graph *graph = data;
   struct graph_function *function = &graph->functions[node->function];
   struct graph_edge *edge;
-  int r = edge_get(graph, node->level ? nodes[count - 2].function : NOBODY, node->function, &edge);
+  /* With --function, who called it is named although nothing else of it is shown. */
+  int r = edge_get(graph, count > 1 ? nodes[count - 2].function : NOBODY, node->function, &edge);
 
   if (r < 0)
     return r;

@@ -16,7 +16,7 @@ struct graph_function {
 };
 
 struct graph_edge {
-  uint32_t caller, callee; /* UINT32_MAX: nobody, or nobody that is shown */
+  uint32_t caller, callee; /* UINT32_MAX: nobody */
   bool is_used;
   uint64_t calls;
   uint64_t instructions; /* of the callee and all that it called */

@@ -80,7 +80,7 @@ static void print_remarks(const struct printing *printing)
 
 /* ---- JSON ---- */
 
-static void json_string(const char *string)
+void calls_json_string(const char *string)
 {
   putchar('"');
   for (; *string; string++) {
@@ -98,12 +98,12 @@ static void json_function(const struct printing *printing, const struct graph_fu
   report_calls_function(printing->graph->walk->calls, function->number, &called);
   printf("{\"type\":\"function\",\"number\":%u,\"function\":", function->number);
   if (called.symbol)
-    json_string(called.symbol);
+    calls_json_string(called.symbol);
   else
     fputs("null", stdout);
   fputs(",\"module\":", stdout);
   if (called.module)
-    json_string(called.module);
+    calls_json_string(called.module);
   else
     fputs("null", stdout);
   printf(",\"address\":\"0x%llx\",\"calls\":%llu,\"instructions\":%llu,\"own_instructions\":%llu,\"branches\":%llu,"
@@ -124,9 +124,9 @@ static void json_edge(struct printing *printing, const struct graph_edge *edge)
   if (edge->caller == NOBODY)
     fputs("null", stdout);
   else
-    json_string(name_of(printing, edge->caller, &printing->name));
+    calls_json_string(name_of(printing, edge->caller, &printing->name));
   fputs(",\"called_name\":", stdout);
-  json_string(name_of(printing, edge->callee, &printing->other));
+  calls_json_string(name_of(printing, edge->callee, &printing->other));
   printf(",\"calls\":%llu,\"instructions\":%llu}\n", (unsigned long long)edge->calls,
          (unsigned long long)edge->instructions);
 }

@@ -80,4 +80,14 @@ void calls_folded_begin(struct calls_folded *folded, struct calls_walk *walk);
 int calls_folded_end(struct calls_folded *folded);
 void calls_folded_done(struct calls_folded *folded);
 
+/* ---- who called a function: --callers, of the same stacks ---- */
+
+/* Prints them. Returns 0, -ENOMEM, or -EIO. */
+int calls_callers_end(struct calls_folded *folded, struct calls_walk *walk, bool *ret_is_found);
+
+/* ---- for all ---- */
+
+/* Prints a string of JSON with its quotes. */
+void calls_json_string(const char *string);
+
 #endif

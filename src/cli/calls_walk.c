@@ -45,8 +45,7 @@ int calls_name(const struct calls_walk *walk, uint32_t function, struct text *te
   return report_called_name(walk->calls, function, text);
 }
 
-/* Is it the function of --function? Returns 1, 0, or -ENOMEM. */
-static int function_matches(struct calls_walk *walk, uint32_t function)
+int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *wanted)
 {
   const char *symbol, *module;
   struct text name = {0};
@@ -63,9 +62,9 @@ static int function_matches(struct calls_walk *walk, uint32_t function)
   if (walk->matches[function] == MATCH_NOT_ASKED) {
     calls_names(walk, function, &symbol, &module);
     if (symbol)
-      is_it = report_symbol_is(symbol, NULL, walk->options->function);
+      is_it = report_symbol_is(symbol, NULL, wanted);
     else if (calls_name(walk, function, &name) >= 0)
-      is_it = !strcmp(text_string(&name), walk->options->function);
+      is_it = !strcmp(text_string(&name), wanted);
     walk->matches[function] = is_it ? MATCH_YES : MATCH_NO;
     text_done(&name);
   }
@@ -118,7 +117,7 @@ static int node_enter(struct calls_walk *walk, struct calls_stream *stream, cons
   if (parent && parent->is_inside)
     node->level = parent->level + 1;
   else if (walk->options->function)
-    r = function_matches(walk, call->function);
+    r = calls_walk_matches(walk, call->function, walk->options->function);
   node->is_inside = r > 0;
   return r < 0 ? r : node_show(walk, call->stream, stream, stream->count);
 }

@@ -15,11 +15,13 @@
 
 struct calls_options {
   const char *file;
-  uint32_t thread;      /* LB_TRACE_ALL: all */
-  uint32_t depth;       /* levels that are shown */
-  const char *function; /* NULL: all; else only what this one calls */
-  uint64_t first, last; /* branches of a thread */
-  uint64_t limit;       /* lines; UINT64_MAX: as many as there are */
+  uint32_t thread;        /* LB_TRACE_ALL: all */
+  uint32_t depth;         /* levels that are shown */
+  const char *function;   /* NULL: all; else only what this one calls */
+  const char *callers;    /* NULL, or the function of --callers, */
+  uint32_t caller_levels; /* and how many levels of them; 0: the usual */
+  uint64_t first, last;   /* branches of a thread */
+  uint64_t limit;         /* lines; UINT64_MAX: as many as there are */
   bool is_all, is_json, is_summary, is_folded;
   bool by_branches; /* of --folded */
   bool has_symbols, is_mangled;
@@ -61,7 +63,7 @@ struct calls_walk {
   struct report_calls *calls;
   struct calls_stream *streams;
   size_t count, capacity;
-  uint8_t *matches; /* of --function, for each number */
+  uint8_t *matches; /* of --function or --callers, for each number */
   size_t match_count, match_capacity;
   uint64_t branches; /* read so far */
   bool has_enough;   /* the view wants no more */
@@ -77,6 +79,9 @@ int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *rec
 
 /* Behind the last record. Returns as above. */
 int calls_walk_end(struct calls_walk *walk);
+
+/* Is it a function of this name, that of --function or --callers? Returns 1, 0, or -ENOMEM. */
+int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *wanted);
 
 /* Appends the name of a function as it is shown: symbol, module+0xADDRESS, or address. Returns 0, or -ENOMEM. */
 int calls_name(const struct calls_walk *walk, uint32_t function, struct text *text);

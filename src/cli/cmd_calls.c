@@ -27,6 +27,7 @@ struct calls_run {
   struct trace_input input;
   struct report_summary *summary; /* knows the threads */
   struct calls_walk walk;
+  bool has_callers; /* --callers found some */
   union {
     struct calls_list list;
     struct calls_tree tree;
@@ -37,7 +38,13 @@ struct calls_run {
 
 static bool is_list(const struct calls_options *options)
 {
-  return options->is_all || (options->is_json && !options->is_summary);
+  return options->is_all || (options->is_json && !options->is_summary && !options->callers);
+}
+
+/* --folded and --callers are made of the same stacks. */
+static bool has_stacks(const struct calls_options *options)
+{
+  return options->is_folded || options->callers;
 }
 
 /* ---- the views ---- */
@@ -56,7 +63,7 @@ static void view_begin(struct calls_run *run)
     calls_list_begin(&run->list, &run->walk, run->options->thread == LB_TRACE_ALL && trace_has_threads(run));
   else if (run->options->is_summary)
     calls_graph_begin(&run->graph, &run->walk);
-  else if (run->options->is_folded)
+  else if (has_stacks(run->options))
     calls_folded_begin(&run->folded, &run->walk);
   else
     calls_tree_begin(&run->tree, &run->walk);
@@ -68,6 +75,8 @@ static int view_end(struct calls_run *run)
     return calls_list_end(&run->list);
   if (run->options->is_summary)
     return calls_graph_end(&run->graph);
+  if (run->options->callers)
+    return calls_callers_end(&run->folded, &run->walk, &run->has_callers);
   if (run->options->is_folded)
     return calls_folded_end(&run->folded);
   return calls_tree_end(&run->tree, run->summary);
@@ -79,7 +88,7 @@ static void view_done(struct calls_run *run)
     calls_list_done(&run->list);
   else if (run->options->is_summary)
     calls_graph_done(&run->graph);
-  else if (run->options->is_folded)
+  else if (has_stacks(run->options))
     calls_folded_done(&run->folded);
   else
     calls_tree_done(&run->tree);
@@ -115,7 +124,7 @@ static void cut_tell(const struct calls_run *run)
 {
   if (is_list(run->options) && run->list.is_cut)
     cli_error("cut after %llu lines, as --top says: there are more calls", (unsigned long long)run->list.lines);
-  if (run->options->is_folded && run->folded.stacks && report_stacks_is_full(run->folded.stacks))
+  if (has_stacks(run->options) && run->folded.stacks && report_stacks_is_full(run->folded.stacks))
     cli_error("warning: some stacks are too deep, or too many, to be kept: their ends are left out, and what they cost "
               "is counted for what is left");
 }
@@ -126,6 +135,8 @@ static bool is_anything_found(const struct calls_run *run)
     return run->list.lines > 0;
   if (run->options->is_summary)
     return run->graph.edge_count > 0;
+  if (run->options->callers)
+    return run->has_callers;
   if (run->options->is_folded)
     return run->folded.stacks;
   return run->tree.lines > 0;
@@ -135,8 +146,9 @@ static void nothing_tell(const struct calls_run *run)
 {
   const struct calls_options *options = run->options;
 
-  if (options->function)
-    cli_error("%s: '%s' is not called in it%s; 'lbr calls --summary' lists what is", run->input.name, options->function,
+  if (options->function || options->callers)
+    cli_error("%s: '%s' is not called in it%s; 'lbr calls --summary' lists what is", run->input.name,
+              options->function ? options->function : options->callers,
               options->first || options->last != UINT64_MAX ? ", there" : "");
   else
     cli_error("%s: there are no calls%s", run->input.name,
@@ -216,6 +228,7 @@ out:
 enum {
   KEY_DEPTH = 0x100,
   KEY_FUNCTION,
+  KEY_CALLERS,
   KEY_BETWEEN,
   KEY_LIMIT,
   KEY_ALL,
@@ -228,10 +241,12 @@ static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "What is shown:", 1},
   {"all", KEY_ALL, NULL, 0, "Each call in a line of its own, as they come; nothing is summed up", 1},
   {"summary", KEY_SUMMARY, NULL, 0, "Functions and who calls whom, summed up over the run", 1},
+  {"callers", KEY_CALLERS, "NAME", 0,
+   "Callers of this function, their callers and so on, with how many of its calls came so", 1},
   {"folded", KEY_FOLDED, NULL, 0, "Stacks in one line each with what they cost, for flame graphs: a;b;c COUNT", 1},
   {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (as without) or 'branches'", 1},
   {NULL, 0, NULL, 0, "Of what:", 2},
-  {"depth", KEY_DEPTH, "N", 0, "Only the outermost N levels", 2},
+  {"depth", KEY_DEPTH, "N", 0, "Only the outermost N levels; with --callers, N levels of callers", 2},
   {"function", KEY_FUNCTION, "NAME", 0, "Only calls of this function, with what they call", 2},
   {"between", KEY_BETWEEN, "A..B", 0, "Only branches A to B of each thread, as 'lbr script' numbers them", 2},
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
@@ -269,8 +284,14 @@ static void options_check(struct calls_options *calls, struct argp_state *state)
 {
   if (!calls->file)
     argp_error(state, "a trace is wanted");
-  if (calls->is_all + calls->is_summary + calls->is_folded > 1)
-    argp_error(state, "--all, --summary and --folded exclude each other");
+  if (calls->is_all + calls->is_summary + calls->is_folded + (calls->callers != NULL) > 1)
+    argp_error(state, "--all, --summary, --callers and --folded exclude each other");
+  if (calls->callers && calls->function)
+    argp_error(state, "--callers names its function itself; it goes without --function");
+  if (calls->callers && calls->depth != UINT32_MAX) {
+    calls->caller_levels = calls->depth ? calls->depth : 1;
+    calls->depth = UINT32_MAX;
+  }
   if (calls->is_json && calls->is_folded)
     argp_error(state, "--folded has a form of its own; --json goes without it");
   if (calls->limit != TOP_DEFAULT)
@@ -278,7 +299,7 @@ static void options_check(struct calls_options *calls, struct argp_state *state)
   if (is_list(calls) || calls->is_folded)
     calls->limit = NO_LIMIT;
   else
-    calls->limit = calls->is_summary ? TABLE_LINES : TREE_LINES;
+    calls->limit = calls->is_summary || calls->callers ? TABLE_LINES : TREE_LINES;
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -307,6 +328,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_FUNCTION:
     calls->function = argument;
+    return 0;
+  case KEY_CALLERS:
+    calls->callers = argument;
     return 0;
   case KEY_BETWEEN:
     option_between(argument, &calls->first, &calls->last, state);

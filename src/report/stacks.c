@@ -103,7 +103,8 @@ int report_stacks_enter(struct report_stacks *stacks, uint32_t caller, uint32_t 
     *ret_stack = caller;
     return 0;
   }
-  if (!*place && stack_add(stacks, &(struct report_stack){caller, function, level, 0, 0}, place) < 0)
+  if (!*place &&
+      stack_add(stacks, &(struct report_stack){.caller = caller, .function = function, .level = level}, place) < 0)
     return -ENOMEM;
   *ret_stack = *place - 1;
   return 0;
@@ -115,6 +116,12 @@ void report_stacks_add(struct report_stacks *stacks, uint32_t stack, uint64_t in
     return;
   stacks->stacks[stack].instructions += instructions;
   stacks->stacks[stack].branches += branches;
+}
+
+void report_stacks_called(struct report_stacks *stacks, uint32_t stack, uint64_t calls)
+{
+  if (stack != REPORT_STACK_NONE)
+    stacks->stacks[stack].calls += calls;
 }
 
 /* ---- calls ---- */
@@ -142,9 +149,12 @@ static int stream_push(struct report_stacks *stacks, struct stack_stream *stream
     return -ENOMEM;
   stream->open = open;
   r = report_stacks_enter(stacks, caller, function, &open[stream->count]);
-  if (r >= 0)
-    stream->count++;
-  return r;
+  if (r < 0)
+    return r;
+  if (open[stream->count] != caller) /* without room, it counts as a part of its caller */
+    report_stacks_called(stacks, open[stream->count], 1);
+  stream->count++;
+  return 0;
 }
 
 /* What ran since the last of them ran in the function that was the innermost. */
@@ -171,6 +181,11 @@ int report_stacks_call(struct report_stacks *stacks, const struct report_call *c
 const struct report_stack *report_stacks_get(const struct report_stacks *stacks, size_t number)
 {
   return number < stacks->count ? &stacks->stacks[number] : NULL;
+}
+
+size_t report_stacks_count(const struct report_stacks *stacks)
+{
+  return stacks->count;
 }
 
 bool report_stacks_is_full(const struct report_stacks *stacks)

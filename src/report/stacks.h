@@ -22,10 +22,13 @@ void report_stacks_free(struct report_stacks *stacks); /* takes NULL */
 /* The stack of a function that was called from another stack; without room, that other one. Returns 0, or -ENOMEM. */
 int report_stacks_enter(struct report_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
 
-/* So much ran in it. Takes REPORT_STACK_NONE, which counts nothing. */
+/* Counts what ran in the stack's innermost function. REPORT_STACK_NONE counts nothing. */
 void report_stacks_add(struct report_stacks *stacks, uint32_t stack, uint64_t instructions, uint64_t branches);
 
-/* Does both with all calls, as report_calls gives them. Returns 0, or -ENOMEM. */
+/* Counts calls that made this stack. */
+void report_stacks_called(struct report_stacks *stacks, uint32_t stack, uint64_t calls);
+
+/* Does all of this with the calls, as report_calls gives them. Returns 0, or -ENOMEM. */
 int report_stacks_call(struct report_stacks *stacks, const struct report_call *call);
 
 struct report_stack {
@@ -33,10 +36,14 @@ struct report_stack {
   uint32_t function;
   uint32_t level; /* 0: the outermost */
   uint64_t instructions, branches;
+  uint64_t calls; /* of the innermost function, from this stack of callers */
 };
 
 /* The stacks, from 0 on. Returns NULL past the last. */
 const struct report_stack *report_stacks_get(const struct report_stacks *stacks, size_t number);
+
+/* How many there are. */
+size_t report_stacks_count(const struct report_stacks *stacks);
 
 /* Are some stacks shorter than they were? */
 bool report_stacks_is_full(const struct report_stacks *stacks);

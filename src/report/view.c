@@ -217,7 +217,9 @@ static int call_take(void *data, const struct report_call *call)
     stream->branches = call->branch;
   if (call->instructions > stream->instructions)
     stream->instructions = call->instructions;
-  r = call->is_enter ? call_enter(view, stream, call) : call_leave(view, stream, call);
+  r = report_stacks_call(view->stacks, call);
+  if (r >= 0)
+    r = call->is_enter ? call_enter(view, stream, call) : call_leave(view, stream, call);
   return r < 0 ? r : 0;
 }
 
@@ -340,7 +342,9 @@ int report_view_new(const struct report_view_options *options, struct report_vie
   view->file = strdup(options->file);
   room /= BLOCK_BYTES;
   view_store_init(&view->store, room < BLOCKS_MAX ? room : BLOCKS_MAX, options->merge);
-  r = view->file ? report_calls_new(options->names, options->code, call_take, view, &view->calls) : -ENOMEM;
+  r = view->file ? report_stacks_new(&view->stacks) : -ENOMEM;
+  if (r >= 0)
+    r = report_calls_new(options->names, options->code, call_take, view, &view->calls);
   if (r < 0) {
     report_view_free(view);
     return r;
@@ -361,6 +365,7 @@ void report_view_free(struct report_view *view)
   stream_list_done(&view->list);
   free(view->functions);
   view_active_done(&view->active);
+  report_stacks_free(view->stacks);
   view_store_done(&view->store);
   free(view->gaps);
   free(view->source);

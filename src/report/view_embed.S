@@ -16,6 +16,7 @@ view_css_end:
 view_script:
   .incbin "read.js"
   .incbin "draw.js"
+  .incbin "order.js"
   .incbin "move.js"
   .incbin "search.js"
   .incbin "tables.js"

@@ -6,6 +6,7 @@
 #define REPORT_VIEW_PAGE_H
 
 #include "base/base.h"
+#include "report/stacks.h"
 #include "report/streams.h"
 #include "report/view.h"
 #include "report/view_store.h"
@@ -66,6 +67,7 @@ struct report_view {
   struct view_function *functions;
   size_t function_count, function_capacity;
   struct view_active active;
+  struct report_stacks *stacks;
   struct view_store store;
   struct view_gap *gaps;
   size_t gap_count, gap_capacity;
@@ -97,6 +99,7 @@ int view_quote_place(struct text *text, struct report_names *names, const struct
 /* Each appends JSON. Returns 0, or -ENOMEM. */
 int view_put_streams(struct report_view *view, struct text *text);
 int view_put_functions(struct report_view *view, struct text *text);
+int view_put_stacks(struct report_view *view, struct text *text);
 
 /* "sha256-..." of some bytes, for the page's Content-Security-Policy. */
 #define VIEW_DIGEST_SIZE 52u

@@ -278,7 +278,11 @@ static int put_data(struct report_view *view, struct text *text)
     r = view_put_streams(view, text);
   if (r >= 0)
     r = text_add(text, ",\n");
-  return r < 0 ? r : view_put_functions(view, text);
+  if (r >= 0)
+    r = view_put_functions(view, text);
+  if (r >= 0)
+    r = text_add(text, ",\n");
+  return r < 0 ? r : view_put_stacks(view, text);
 }
 
 /* ---- the page ---- */

@@ -339,6 +339,47 @@ verdict 'the heaviest of many threads, and the sum of the others' $?
 run calls --all --top 5 numbers.lbr
 [ $status -eq 0 ] && [ "$(wc -l <out)" -eq 6 ] && complained 'cut after 5 lines'
 verdict 'calls --all --top says that it is cut' $?
+# main calls work 50 times; work calls left 3 times and right once, left calls leaf twice, right calls itself twice and leaf
+# in each of its 3 calls: leaf is called 50 * (3 * 2 + 3) times.
+cat >callers.c <<'END'
+#define ALONE __attribute__((noinline, noclone, noipa))
+ALONE static void leaf(void) { __asm__ volatile(""); }
+ALONE static void left(void) { leaf(); leaf(); __asm__ volatile(""); }
+ALONE static void right(int n) { leaf(); if (n) right(n - 1); __asm__ volatile(""); }
+ALONE static void work(void) { left(); left(); left(); right(2); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 50; i++) work(); }
+END
+gcc -O1 -fno-optimize-sibling-calls -o callers callers.c && record callers ./callers
+"$lbr" calls --callers leaf --json --depth 3 callers.lbr | python3 -c '
+import json, sys
+rows = {row["number"]: row for row in map(json.loads, sys.stdin)}
+def stack(row):
+    return (stack(rows[row["called"]]) if row["called"] is not None else ()) + (row["function"],)
+got = {stack(row): row["calls"] for row in rows.values()}
+want = {("leaf",): 450, ("leaf", "left"): 300, ("leaf", "left", "work"): 300, ("leaf", "left", "work", "main"): 300,
+        ("leaf", "right"): 150, ("leaf", "right", "work"): 50, ("leaf", "right", "work", "main"): 50,
+        ("leaf", "right", "right"): 100, ("leaf", "right", "right", "work"): 50, ("leaf", "right", "right", "right"): 50}
+assert got == want, got'
+verdict 'calls --callers: every way to a function, with its calls' $?
+# Each call of leaf is one instruction, ret; of right, the outermost calls count all that they ran.
+"$lbr" calls --callers right --json --depth 1 callers.lbr | python3 -c '
+import json, sys
+rows = [json.loads(line) for line in sys.stdin]
+summary = {row["function"]: row["calls"] for row in rows if row["level"]}
+assert summary == {"right": 100, "work": 50}, summary
+by = {row["function"]: row for row in rows if row["level"]}
+assert by["right"]["instructions"] == 0 and by["work"]["instructions"] == rows[0]["instructions"] > 0'
+verdict 'calls --callers: the cost of recursion is counted once' $?
+run calls --summary --function leaf callers.lbr
+[ $status -eq 0 ] && said '300             300  left -> leaf' && said '150             150  right -> leaf'
+verdict 'calls --summary --function names the callers' $?
+run calls --callers nobody callers.lbr
+[ $status -eq 1 ] && complained "'nobody' is not called in it"
+verdict 'calls --callers of a function that is not called' $?
+run calls --callers leaf --top 3 callers.lbr
+[ $status -eq 0 ] && [ "$(wc -l <out)" -eq 5 ] && said 'more: --'
+verdict 'calls --callers: as many rows as are asked for' $?
+
 run calls --summary numbers.lbr
 [ $status -eq 0 ] && said 'fib -> fib' && grep -qE '^ *21891 .* fib \(numbers\)$' out && grep -qE '^ *21890 .*  fib -> fib$' out
 verdict 'calls --summary' $?
@@ -351,7 +392,7 @@ verdict 'a function that is not called' $?
 run calls --thread 9 numbers.lbr
 [ $status -eq 1 ] && complained 'no thread 9'
 verdict 'a thread that is not there' $?
-for bad in '--between 5' '--between 9..3' '--by weight' '--all --summary' '--folded --json' '--depth x'; do
+for bad in '--callers f --summary' '--callers f --function g' '--between 5' '--between 9..3' '--by weight' '--all --summary' '--folded --json' '--depth x'; do
   # shellcheck disable=SC2086
   run calls $bad numbers.lbr
   [ $status -eq 2 ] && silent && [ -s err ]

@@ -82,6 +82,13 @@ gcc -c -o object.o open.S && ld -o open object.o && make open open.lbr && run vi
 holds open.html 'f["_start"][2:5] == [1, 1, 5] and f["outer"][2:5] == [1, 2, 4] and f["last"][2:5] == [1, 2, 2]'
 verdict 'branches of calls that are open at the end' $?
 
+# The stacks: each level of fib's recursion is one, with as many calls as the timeline has blocks at that depth; what ran in
+# all of them is what ran in all.
+holds fib.html '[s[2] for s in d["stacks"]] == [sum(b[1] == depth for b in blocks) for depth in range(21)] and
+  sum(s[3] for s in d["stacks"]) == d["totals"]["taken"] and d["stacksLeftOut"] == 0 and
+  all(s[5] == s[6] == 0 for s in d["stacks"])'
+verdict 'stacks, for left-heavy and sandwich' $?
+
 # ---- a part, and less of it ----
 
 run view --between 1000..2999 -o part.html fib.lbr
@@ -208,6 +215,31 @@ browse 'fib.html#search=FIB&hit=2' 'a["hits"] == a["calls"] == "21891" and a["se
 verdict 'browser: search finds every call and goes to them' $?
 browse 'fib.html#x=10-200&axis=instructions&point=600,70' 'a["axis"] == "instructions" and "54,727" in text and "175,124" in text'
 verdict 'browser: the other axis, and what is under the mouse' $?
+browse 'fib.html#order=heavy&search=fib&hit=3' 'a["order"] == "heavy" and a["hits"] == "20" and a["selected"] == "fib" and
+  a["lanes"] == "all threads, left-heavy" and "calls 4 " in text'
+verdict 'browser: left-heavy order, the calls of fib(18) and fib(17), fib(17) and fib(16) as one' $?
+browse 'fib.html#order=sandwich&of=fib&search=fib&hit=1' 'a["of"] == "fib" and a["lanes"] == "callers of fib; fib and what it called" and
+  a["from"] == "0" and a["to"] == "54727" and "calls 1 " in text'
+verdict 'browser: sandwich: callers and called of fib' $?
+browse 'fib.html#keys=?' 'True' && grep -q '<dialog id="keys-help"[^>]* open' dump
+verdict 'browser: ? lists the keys' $?
+cat >work.c <<'END'
+#include <stdio.h>
+int main(void)
+{
+  for (int i = 0; i < 200; i++)
+    printf("%d", i);
+}
+END
+gcc -O1 -o work work.c && make work work.lbr && run view work.lbr
+main=$("$lbr" calls --json --function main --depth 1 work.lbr | python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["branch"] - 1)')
+browse 'work.html#' "abs(int(a['from']) - $main) <= 1 and $main > 100 and int(a['to']) > $main"
+verdict 'browser: the page begins at main' $?
+browse 'work.html#x=all' 'a["from"] == "0"'
+verdict 'browser: all of it' $?
+longest=$("$lbr" stat --json threads.lbr | python3 -c 'import json, sys; print({str(t["thread"]): t["branches"] for t in json.load(sys.stdin)["threads"]})')
+browse 'threads.html#' '[lane.split()[0] for lane in a["lanes"].split("; ")][0] == max(("0", "1", "2"), key=lambda n: '"$longest"'.get(n, 0))'
+verdict 'browser: threads in the order of their work' $?
 browse 'fib.html#tab=functions' 'a["tab"] == "functions" and "fib fib 21,891 175,124" in text'
 verdict 'browser: functions' $?
 browse 'fib.html#tab=source&function=fib' '"21,891 26 cmp $2, %edi" in text and "10,946 39 mov %edi, %eax" in text'

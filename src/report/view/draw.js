@@ -276,11 +276,11 @@ function drawChart() {
   view.milliseconds = performance.now() - began;
 }
 
-/* The longest lane as a whole, small, with a frame around what the chart shows. */
+/* The largest lane as a whole, small, with a frame around what the chart shows. */
 let small = null;
 
 function drawSmall(width, height) {
-  const key = `${width} ${height} ${view.axis} ${isDark.matches} ${search.text} ${devicePixelRatio}`;
+  const key = `${order.name} ${order.fn} ${width} ${height} ${view.axis} ${isDark.matches} ${search.text} ${devicePixelRatio}`;
   if (small && small.key === key) return small.canvas;
   const canvas = document.createElement('canvas'), brush = canvas.getContext('2d');
   sizeCanvas(canvas, brush, width, height);

@@ -63,6 +63,25 @@ function setAxis(axis) {
 
 /* ---- places ---- */
 
+/* The outermost call of `main` in a lane: what comes before is the dynamic linker's. */
+function mainBlock(lane) {
+  for (const row of lane.rows)
+    for (let i = 0; row && i < row.count; i++)
+      if (callsOf(row, i) === 1 && /^main(\.main)?$/.test(data.functions[row.fn[i]][F.NAME])) return {row, i};
+  return null;
+}
+
+/* Where the page begins: at main, or else with the thread that ran most. */
+function showBegin() {
+  const begin = mainLane ? mainBlock(mainLane) : null;
+  if (begin)
+    show(begin.row.start[view.axis][begin.i], begin.row.end[view.axis][begin.i]);
+  else if (mainLane && mainLane.range[view.axis][1] > mainLane.range[view.axis][0])
+    show(...mainLane.range[view.axis]);
+  else
+    show(...whole());
+}
+
 function showBlock(lane, row, i, share) {
   const start = row.start[view.axis][i], end = row.end[view.axis][i], span = (end - start) / share;
   if (!lane.isOpen) toggleLane(lane);
@@ -109,11 +128,13 @@ function blockAt(x, y) {
 
 function blockFacts(block) {
   const {lane, row, i} = block, calls = callsOf(row, i), facts = [];
+  if (lane.isSum) facts.push(['calls', number(row.sums[i]), '']);
   AXES.forEach((unit, axis) => {
     const size = row.end[axis][i] - row.start[axis][i];
     if (axis === 0 || hasInstructions)
-      facts.push([unit, number(size), percent(size, lane.stream[unit]) + ' of the thread']);
+      facts.push([unit, number(size), percent(size, lane.stream[unit]) + (lane.isSum ? '' : ' of the thread')]);
   });
+  if (lane.isSum) return facts;
   if (calls > 1) {
     facts.push(['calls, merged', number(calls), '']);
     facts.push(['branches in them', number(row.busy[i]), '']);
@@ -165,6 +186,7 @@ function showDetails() {
       number(fn[hasInstructions ? F.INSTRUCTIONS : F.BRANCHES])} ${unit} in itself`,
     'dim'));
   parts.push(button('All its calls', () => setSearch(fn[F.NAME], true)));
+  parts.push(button('Callers and called', () => setOrder('sandwich', block.row.fn[block.i])));
   if (codeOf(fn)) parts.push(button('Source', () => showCode(codeOf(fn))));
   details.replaceChildren(...parts);
 }
@@ -247,6 +269,14 @@ function listenMouse() {
 
 /* ---- keys ---- */
 
+function toggleKeys() {
+  const help = byId('keys-help');
+  if (help.open)
+    help.close();
+  else
+    help.showModal();
+}
+
 const KEYS = {
   w: () => zoom(0.7),
   ArrowUp: () => zoom(0.7),
@@ -260,6 +290,9 @@ const KEYS = {
   ArrowRight: () => pan(0.15),
   0: () => show(...whole()),
   e: () => mainLane && showEnd(mainLane),
+  t: () => setOrder('time'),
+  l: () => setOrder('heavy'),
+  c: () => setOrder('sandwich'),
   n: () => goToHit(1),
   N: () => goToHit(-1),
   PageDown: () => scroll.scrollBy(0, scroll.clientHeight * 0.8),
@@ -278,6 +311,11 @@ function listenKeys() {
     if (event.key === '/') {
       event.preventDefault();
       byId('search').select();
+      return;
+    }
+    if (event.key === '?') {
+      event.preventDefault();
+      toggleKeys();
       return;
     }
     const isTab = event.target.getAttribute && event.target.getAttribute('role') === 'tab';

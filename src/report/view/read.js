@@ -184,15 +184,16 @@ function laneName(stream) {
 }
 
 const rowsOf = readBlocks();
-const lanes = data.streams.filter((stream) => data.only < 0 || stream.number === data.only)
-                .map((stream) => ({
-                       stream,
-                       rows: Array.from(rowsOf.get(stream.number) || [], (row) => row || null),
-                       isOpen: true,
-                       name: laneName(stream),
-                       top: 0,
-                       isDead: stream.end.how === 'died' || stream.end.how === 'fault'
-                     }));
+const timeLanes = data.streams.filter((stream) => data.only < 0 || stream.number === data.only)
+                    .map((stream) => ({
+                           stream,
+                           rows: Array.from(rowsOf.get(stream.number) || [], (row) => row || null),
+                           isOpen: true,
+                           isSum: false,
+                           name: laneName(stream),
+                           top: 0,
+                           isDead: stream.end.how === 'died' || stream.end.how === 'fault'
+                         }));
 const hasInstructions = data.totals !== null && data.totals.instructions > 0;
 
 /* Where the blocks of a lane begin and end. */
@@ -205,13 +206,23 @@ function laneRange(lane, axis) {
     }
   return from < to ? [from, to] : [0, 0];
 }
-for (const lane of lanes) lane.range = [laneRange(lane, 0), laneRange(lane, 1)];
+for (const lane of timeLanes) lane.range = [laneRange(lane, 0), laneRange(lane, 1)];
 
-const byLength = lanes.slice().sort((a, b) => b.range[0][1] - b.range[0][0] - (a.range[0][1] - a.range[0][0]));
-const deadLanes = lanes.filter((lane) => lane.isDead);
-const mainLane = deadLanes[0] || byLength[0], longLane = byLength[0];
-if (lanes.length > 8)
-  for (const lane of lanes) lane.isOpen = lane.isDead || byLength.indexOf(lane) < 4;
+/* Threads in the order of their work. */
+const laneLength = (lane) => lane.range[0][1] - lane.range[0][0];
+timeLanes.sort((a, b) => laneLength(b) - laneLength(a) || a.stream.number - b.stream.number);
+const deadLanes = timeLanes.filter((lane) => lane.isDead);
+if (timeLanes.length > 8) timeLanes.forEach((lane, i) => {
+  lane.isOpen = lane.isDead || i < 4;
+});
+
+/* What is drawn: the lanes, the one that keys act on, and the one of the overview. */
+let lanes, mainLane, longLane;
+function useLanes(list) {
+  lanes = list;
+  longLane = list[list.length > 1 && list[0].isSum ? 1 : 0];
+  mainLane = (list === timeLanes && deadLanes[0]) || longLane;
+}
 
 /* The first block of a row that ends behind x. */
 function firstBehind(ends, x, low, high) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The page as a whole: tabs, what is said above them, and the address: what stands behind its # is a place in the page
- * (tab, axis, x, search or function, hit), so that a place can be sent to somebody. For tests, keys, wheel and point
+ * (tab, order, axis, x, search or function, hit), so that a place can be sent to somebody. For tests, keys, wheel and point
  * are played as if somebody had done them, and what is shown can be read from the document's attributes data-*.
  */
 const TABS = ['timeline', 'functions', 'edges', 'source'];
@@ -79,7 +79,7 @@ function deathNotice(lane) {
     `. Its last branch: ${end.kind} from ${end.from} to ${end.to}${end.nowhere ? ', where no code is' : ''}.${
       end.unsure ? ' Other threads were running, too: the trace does not tell which of them met the signal.' : ''}`);
   parts.push(button('Show the end', () => {
-    setTab('timeline');
+    setOrder('time');
     showEnd(lane);
   }));
   if (end.stack.length) {
@@ -96,7 +96,7 @@ const shellWord = (word) =>
   /^[A-Za-z0-9_.\/+@%:-]+$/.test(word) && word[0] !== '-' ? word : "'" + word.replace(/'/g, "'\\''") + "'";
 
 function command(from, to) {
-  const thread = data.streams.length > 1 && mainLane ?
+  const thread = data.streams.length > 1 && mainLane && !mainLane.isSum ?
     ` --thread ${(view.selected ? view.selected.lane : mainLane).stream.number}` :
     '';
   return `lbr view${thread} --between ${Math.max(0, Math.floor(from))}..${Math.ceil(to)} -o part.html ${
@@ -155,6 +155,9 @@ function tellState() {
   Object.assign(set, {
     tab: state.tab,
     axis: unit,
+    order: order.name,
+    of: order.fn < 0 ? '' : data.functions[order.fn][F.NAME],
+    lanes: lanes.map((lane) => lane.name).join('; '),
     from: Math.floor(view.from),
     to: Math.ceil(view.to),
     drawn: view.drawn,
@@ -176,7 +179,10 @@ function tellAddress() {
   const parts = new URLSearchParams(), [from, to] = whole();
   if (state.tab !== 'timeline') parts.set('tab', state.tab);
   if (view.axis) parts.set('axis', AXES[view.axis]);
-  if (view.from > from || view.to < to) parts.set('x', `${Math.floor(view.from)}-${Math.ceil(view.to)}`);
+  const isPart = view.from > from || view.to < to;
+  parts.set('x', isPart ? `${Math.floor(view.from)}-${Math.ceil(view.to)}` : 'all');
+  if (order.name !== 'time') parts.set('order', order.name);
+  if (order.fn >= 0) parts.set('of', data.functions[order.fn][F.NAME]);
   if (search.text) parts.set(search.isExact ? 'function' : 'search', search.text);
   try {
     history.replaceState(null, '', `#${parts}`);
@@ -188,12 +194,14 @@ function tellAddress() {
 function readAddress() {
   const parts = new URLSearchParams(location.hash.slice(1));
   if (parts.has('axis')) setAxis(Math.max(0, AXES.indexOf(parts.get('axis'))));
+  const named = data.functions.findIndex((fn) => fn[F.NAME] === parts.get('of'));
+  setOrder(parts.get('order') || 'time', named);
   const range = /^(\d+)-(\d+)$/.exec(parts.get('x') || '');
   if (range && Number(range[1]) < Number(range[2]))
     show(Number(range[1]), Number(range[2]));
   else if (parts.get('x') === 'end' && mainLane)
     showEnd(mainLane);
-  else
+  else if (parts.get('x') === 'all')
     show(...whole());
   setSearch(parts.get('function') || parts.get('search') || '', parts.has('function'));
   for (let i = Number(parts.get('hit') || 0); i > 0 && i < 1e5; i--) goToHit(1);
@@ -223,6 +231,9 @@ function listen() {
   listenKeys();
   listenSearch();
   AXES.forEach((name, axis) => byId(`axis-${name}`).addEventListener('click', () => setAxis(axis)));
+  for (const name of ORDERS) byId(`order-${name}`).addEventListener('click', () => setOrder(name));
+  byId('keys').addEventListener('click', toggleKeys);
+  byId('keys-close').addEventListener('click', toggleKeys);
   byId('zoom-in').addEventListener('click', () => zoom(0.6));
   byId('zoom-out').addEventListener('click', () => zoom(1 / 0.6));
   byId('zoom-all').addEventListener('click', () => show(...whole()));
@@ -244,6 +255,8 @@ function start() {
     byId('axis-instructions').disabled = true;
     byId('axis-instructions').title = 'The code of this trace is not known: instructions cannot be counted';
   }
+  useLanes(timeLanes);
+  for (const name of ORDERS) byId(`order-${name}`).disabled = name !== 'time' && !data.stacks.length;
   makeTitle();
   makeNotices();
   makePaint();

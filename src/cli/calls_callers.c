@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lbr calls --callers: who called a function, and who called those, with how many of its calls came that way.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/calls_view.h"
+#include "cli/cli.h"
+#include "report/callers.h"
+
+#define LEVELS 64u /* of callers, without --depth */
+#define NONE REPORT_STACK_NONE
+
+/* Where an entry of the tree stands among the others. */
+struct link {
+  uint32_t first; /* of its callers, the one with most calls */
+  uint32_t next;  /* the one after it, with the same called function */
+};
+
+struct printing {
+  const struct calls_walk *walk;
+  const struct report_stacks *tree;
+  struct link *links;
+  uint32_t first;
+  uint64_t calls, lines;
+  struct text name;
+};
+
+/* ---- the order ---- */
+
+/* The fewest calls first: each is then put before the others of its kind. */
+static int entry_compare(const void *one, const void *other, void *tree)
+{
+  uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+  uint64_t calls = report_stacks_get(tree, a)->calls, others = report_stacks_get(tree, b)->calls;
+
+  if (calls != others)
+    return calls < others ? -1 : 1;
+  return a > b ? -1 : a < b;
+}
+
+static int links_make(struct printing *printing)
+{
+  size_t count = report_stacks_count(printing->tree);
+  uint32_t *order = malloc((count + 1) * sizeof(*order));
+
+  printing->links = malloc((count + 1) * sizeof(*printing->links));
+  printing->first = NONE;
+  if (!order || !printing->links) {
+    free(order);
+    return -ENOMEM;
+  }
+  for (size_t i = 0; i < count; i++) {
+    order[i] = (uint32_t)i;
+    printing->links[i] = (struct link){NONE, NONE};
+  }
+  qsort_r(order, count, sizeof(*order), entry_compare, (void *)printing->tree);
+  for (size_t i = 0; i < count; i++) {
+    uint32_t called = report_stacks_get(printing->tree, order[i])->caller;
+    uint32_t *head = called == NONE ? &printing->first : &printing->links[called].first;
+
+    printing->links[order[i]].next = *head;
+    *head = order[i];
+  }
+  free(order);
+  return 0;
+}
+
+/* The entry that is printed after this one. */
+static uint32_t entry_next(const struct printing *printing, uint32_t entry)
+{
+  if (printing->links[entry].first != NONE)
+    return printing->links[entry].first;
+  while (entry != NONE && printing->links[entry].next == NONE)
+    entry = report_stacks_get(printing->tree, entry)->caller;
+  return entry == NONE ? NONE : printing->links[entry].next;
+}
+
+/* ---- lines ---- */
+
+static void print_line(struct printing *printing, const struct report_stack *entry)
+{
+  printf("%13llu  %5.1f%% %15llu %13llu  %*s%s%s\n", (unsigned long long)entry->calls,
+         printing->calls ? 100.0 * (double)entry->calls / (double)printing->calls : 0.0,
+         (unsigned long long)entry->instructions, (unsigned long long)entry->branches, 2 * (int)entry->level, "",
+         entry->level ? "< " : "", text_string(&printing->name));
+}
+
+static void print_json(struct printing *printing, uint32_t number, const struct report_stack *entry)
+{
+  printf("{\"type\":\"caller\",\"number\":%u,\"called\":", number);
+  if (entry->caller == NONE)
+    fputs("null", stdout);
+  else
+    printf("%u", entry->caller);
+  printf(",\"level\":%u,\"function\":", entry->level);
+  calls_json_string(text_string(&printing->name));
+  printf(",\"calls\":%llu,\"instructions\":%llu,\"branches\":%llu}\n", (unsigned long long)entry->calls,
+         (unsigned long long)entry->instructions, (unsigned long long)entry->branches);
+}
+
+static int print_entry(struct printing *printing, uint32_t number)
+{
+  const struct report_stack *entry = report_stacks_get(printing->tree, number);
+
+  printing->name.length = 0;
+  if (calls_name(printing->walk, entry->function, &printing->name) < 0)
+    return -ENOMEM;
+  if (printing->walk->options->is_json)
+    print_json(printing, number, entry);
+  else
+    print_line(printing, entry);
+  return ferror(stdout) ? -EIO : 0;
+}
+
+static int print_tree(struct printing *printing)
+{
+  uint64_t limit = printing->walk->options->limit;
+  int r = 0;
+
+  if (!printing->walk->options->is_json)
+    printf("%13s  %6s %15s %13s  function < its callers\n", "calls", "share", "instructions", "branches");
+  for (uint32_t i = printing->first; i != NONE && r >= 0; i = entry_next(printing, i))
+    if (printing->lines++ < limit)
+      r = print_entry(printing, i);
+  if (r >= 0 && printing->lines > limit && !printing->walk->options->is_json)
+    printf("... and %llu more: --top\n", (unsigned long long)(printing->lines - limit));
+  return r;
+}
+
+/* ---- all of it ---- */
+
+static int is_wanted(void *data, uint32_t function)
+{
+  struct calls_walk *walk = data;
+
+  return calls_walk_matches(walk, function, walk->options->callers);
+}
+
+int calls_callers_end(struct calls_folded *folded, struct calls_walk *walk, bool *ret_is_found)
+{
+  uint32_t levels = walk->options->caller_levels ? walk->options->caller_levels : LEVELS;
+  struct printing printing = {.walk = walk};
+  struct report_stacks *tree = NULL;
+  int r = folded->stacks ? report_callers_new(folded->stacks, is_wanted, walk, levels, &tree) : 0;
+
+  *ret_is_found = r >= 0 && tree && report_stacks_count(tree) > 0;
+  if (*ret_is_found) {
+    printing.tree = tree;
+    r = links_make(&printing);
+    for (uint32_t i = printing.first; r >= 0 && i != NONE; i = printing.links[i].next)
+      printing.calls += report_stacks_get(tree, i)->calls;
+    if (r >= 0)
+      r = print_tree(&printing);
+  }
+  free(printing.links);
+  text_done(&printing.name);
+  report_stacks_free(tree);
+  return r;
+}
