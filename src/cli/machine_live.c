@@ -17,6 +17,7 @@
 
 #define SLICE_NANOSECONDS UINT64_C(10000000)
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
+#define SLICE_SECONDS 0.02 /* of the user's time: how soon a key is seen, whatever the guest does */
 #define FRAME_SECONDS 0.03
 #define WAIT_MILLISECONDS 50
 #define STATUS_SECONDS 0.5
@@ -230,6 +231,7 @@ static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
                                 .nanoseconds = SLICE_NANOSECONDS,
                                 .until_idle = session->arguments->until_idle,
                                 .until_halt = session->arguments->until_halt,
+                                .deadline = session_deadline(cli_seconds() + SLICE_SECONDS),
                                 .is_step = is_step};
   double now;
   int wait;

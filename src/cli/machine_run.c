@@ -16,9 +16,11 @@
 
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
 #define SLICE_INSTRUCTIONS_GDB UINT64_C(500000) /* Ctrl-C is seen between slices */
-#define SLICE_NANOSECONDS UINT64_C(1000000000)  /* a guest that mostly waits gets through that quickly */
+#define SLICE_SECONDS_GDB 0.02
+#define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
 #define WAIT_MILLISECONDS 10 /* for input, when a second of the guest has passed and it has done next to nothing */
 #define PROGRESS_SECONDS 0.5
+#define DEADLINE_SECONDS_MAX UINT64_C(9000000000) /* nanoseconds of more are no 64-bit number */
 
 /* ---- ends ---- */
 
@@ -144,8 +146,22 @@ static void progress_end(const struct progress *progress)
 
 /* ---- the loop ---- */
 
-static struct machine_limit slice_limit(const struct machine_session *session)
+/* A run without a live screen. */
+struct plain {
+  struct machine_session *session;
+  double start;
+  struct progress progress;
+  struct input input;
+};
+
+uint64_t session_deadline(double seconds)
 {
+  return seconds < (double)DEADLINE_SECONDS_MAX ? (uint64_t)(seconds * 1e9) : 0;
+}
+
+static struct machine_limit slice_limit(const struct plain *plain)
+{
+  const struct machine_session *session = plain->session;
   const struct machine_arguments *arguments = session->arguments;
   struct machine_limit limit = {.instructions = SLICE_INSTRUCTIONS,
                                 .nanoseconds = SLICE_NANOSECONDS,
@@ -153,8 +169,14 @@ static struct machine_limit slice_limit(const struct machine_session *session)
                                 .until_halt = arguments->until_halt};
   uint64_t done = machine_retired(session->machine);
 
-  if (machine_gdb_is_attached(session))
+  if (arguments->until_seconds > 0)
+    limit.deadline = session_deadline(plain->start + arguments->until_seconds);
+  if (machine_gdb_is_attached(session)) {
+    double soon = cli_seconds() + SLICE_SECONDS_GDB, end = plain->start + arguments->until_seconds;
+
     limit.instructions = SLICE_INSTRUCTIONS_GDB;
+    limit.deadline = session_deadline(arguments->until_seconds > 0 && end < soon ? end : soon);
+  }
   if (arguments->until_instructions && arguments->until_instructions - done < limit.instructions)
     limit.instructions = arguments->until_instructions - done;
   return limit;
@@ -207,19 +229,11 @@ bool session_slice_ends(struct machine_session *session, enum machine_stop stop,
   return true;
 }
 
-/* A run without a live screen. */
-struct plain {
-  struct machine_session *session;
-  double start;
-  struct progress progress;
-  struct input input;
-};
-
 static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
 {
   struct plain *plain = data;
   struct machine_session *session = plain->session;
-  struct machine_limit limit = slice_limit(session);
+  struct machine_limit limit = slice_limit(plain);
   double now;
 
   limit.is_step = is_step;

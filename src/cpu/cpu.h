@@ -11,6 +11,7 @@
 #define CPU_CPU_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -173,6 +174,8 @@ struct cpu_bus {
   /* The firmware's instruction (0F 3F nn in ROM) was executed: a service of the board in the host's code. `rip` already
    * is behind it. */
   void (*service)(void *data, uint8_t number);
+  /* A run ends before its next block while this is true: a signal handler or another thread may set it. May be NULL. */
+  const atomic_bool *stop;
 };
 
 enum cpu_line { CPU_LINE_INTR };
@@ -402,6 +405,8 @@ void cpu_start(struct cpu *cpu, uint8_t vector); /* SIPI */
 uint64_t cpu_cycles(const struct cpu *cpu);
 uint64_t cpu_retired(const struct cpu *cpu);
 void cpu_idle(struct cpu *cpu, uint64_t cycles);
+/* From callbacks: the current instruction takes so many cycles more. */
+void cpu_work(struct cpu *cpu, uint64_t cycles);
 /* Others ran up to this time: it stood still, and neither counters nor the clock of records went on. */
 void cpu_stand(struct cpu *cpu, uint64_t until);
 /* If MWAIT waits and its line was written by somebody, or a masked interrupt ends it: it runs on. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ports: IN, OUT, INS, OUTS. SDM vol. 1 chapter 18 (I/O permission: 18.5), vol. 2 under these names. Devices may have
- * changed their lines, so the run loop looks after every access; a repeated one does a few elements at a time.
+ * changed their lines, so the run loop looks after every access; a repeated one does a few elements at a time, and
+ * takes a cycle for each.
  */
 #include "cpu/control.h"
 #include "cpu/instruction.h"
+#include "cpu/run.h"
 
 #define ELEMENTS_AT_ONCE 32
 
@@ -131,6 +133,7 @@ static const struct insn *repeat(struct cpu *cpu, const struct insn *insn, unsig
     return insn + 1;
   for (unsigned i = 0; i < ELEMENTS_AT_ONCE; i++) {
     element(cpu, insn, size);
+    run_pass_cycles(cpu, 1);
     reg_set(cpu, 8 * RCX, insn->address_size, cpu->r[RCX] - 1);
     if (!(cpu->r[RCX] & insn->address_mask))
       return insn_leave(cpu, insn);

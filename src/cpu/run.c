@@ -42,19 +42,18 @@ const struct insn *insn_before(struct cpu *cpu, const struct insn *insn)
 
 /* ---- time ---- */
 
-/* A cycle in which no instruction retires, out of the budget too: whatever repeats itself cannot hold the loop. */
-static void pass_cycle(struct cpu *cpu)
+#define WORK_MAX (UINT64_C(1) << 30)
+
+void cpu_work(struct cpu *cpu, uint64_t cycles)
 {
-  cpu->budget--;
-  cpu->budget_start--;
-  cpu->extra_cycles++;
+  run_pass_cycles(cpu, (unsigned)(cycles < WORK_MAX ? cycles : WORK_MAX));
 }
 
 const struct insn *insn_again(struct cpu *cpu, const struct insn *insn)
 {
-  cpu->eflags |= FLAG_RF; /* an interrupt that comes now pushes it: SDM vol. 3, 17.3.1.1 */
-  cpu->io.what = 0;       /* an SMI that comes now is of no earlier IN or OUT */
-  pass_cycle(cpu);
+  cpu->eflags |= FLAG_RF;  /* an interrupt that comes now pushes it: SDM vol. 3, 17.3.1.1 */
+  cpu->io.what = 0;        /* an SMI that comes now is of no earlier IN or OUT */
+  run_pass_cycles(cpu, 1); /* whatever repeats itself cannot hold the loop */
   return insn_before(cpu, insn);
 }
 
@@ -153,7 +152,7 @@ bool cpu_is_interruptible(const struct cpu *cpu)
 /* Delivering an event takes time. */
 static void wake(struct cpu *cpu)
 {
-  pass_cycle(cpu);
+  run_pass_cycles(cpu, 1);
   cpu->activity = CPU_RUNNING;
   cpu->is_spinning = false;
   system_end_mwait(cpu);
@@ -258,6 +257,11 @@ static void choose_mode(struct cpu *cpu, uint8_t shadow)
     (cpu->mode & ~(uint32_t)(MODE_ONE | MODE_STEP)) | (is_one ? MODE_ONE : 0) | (cpu->is_stepping ? MODE_STEP : 0);
 }
 
+static bool is_asked_to_stop(const struct cpu *cpu)
+{
+  return cpu->is_kicked || (cpu->bus.stop && atomic_load_explicit(cpu->bus.stop, memory_order_relaxed));
+}
+
 /* Looks at the world. Returns false when the run ends. */
 static bool prepare(struct cpu *cpu, enum cpu_stop *ret_stop)
 {
@@ -272,7 +276,7 @@ static bool prepare(struct cpu *cpu, enum cpu_stop *ret_stop)
   *ret_stop = cpu->activity == CPU_RUNNING    ? cpu->is_spinning ? CPU_STOP_SPINNING : CPU_STOP_BUDGET
               : cpu->activity == CPU_SHUTDOWN ? CPU_STOP_SHUTDOWN
                                               : CPU_STOP_HALTED;
-  bool ends = cpu->is_kicked || cpu->budget <= 0 || *ret_stop != CPU_STOP_BUDGET;
+  bool ends = is_asked_to_stop(cpu) || cpu->budget <= 0 || *ret_stop != CPU_STOP_BUDGET;
   if (ends)
     return false;
   cpu->shadow = 0;

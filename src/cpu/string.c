@@ -2,12 +2,14 @@
  *
  * MOVS, CMPS, STOS, LODS, SCAS and their repetition: SDM vol. 1, 7.3.9. The registers are committed after each element,
  * so that a fault in the middle starts again where it was. A long repetition lets interrupts in now and then; MOVS and
- * STOS go forward through pages at once.
+ * STOS go forward through pages at once. Repeating takes time: a cycle for each element, or for each line of memory
+ * that is moved or filled at once, so that the guest's clock goes on with the host's work.
  */
 #include <limits.h>
 
 #include "cpu/block.h"
 #include "cpu/operand.h"
+#include "cpu/run.h"
 #include "cpu/variant.h"
 #include "cpu/vector.h"
 
@@ -16,6 +18,8 @@ enum string_operation { STRING_MOVS, STRING_CMPS, STRING_STOS, STRING_LODS, STRI
 enum {
   STRING_MOST = 4096, /* elements before others are let in */
   STRING_BULK = 8,    /* fewer go one by one */
+  STRING_LINE = 64,   /* bytes that are moved or filled in a cycle */
+  STRING_LONG = 15,   /* cycles after which counters are told: run.c's COUNTS_MAX allows for 16 of four slots each */
 };
 
 /* ---- one element ---- */
@@ -136,10 +140,13 @@ ALWAYS_INLINE unsigned string_some(struct cpu *cpu, const struct insn *insn, uns
   bool has_bulk = operation == STRING_MOVS || operation == STRING_STOS;
   if (has_bulk && count >= STRING_BULK && !(cpu->eflags & FLAG_DF)) {
     unsigned done = string_bulk(cpu, insn, size, operation, count);
-    if (done)
+    if (done) {
+      run_pass_cycles(cpu, done * size / STRING_LINE);
       return done;
+    }
   }
   string_element(cpu, insn, size, operation);
+  run_pass_cycles(cpu, 1);
   return 1;
 }
 
@@ -151,25 +158,33 @@ ALWAYS_INLINE bool string_is_over(const struct cpu *cpu, const struct insn *insn
   return flags_zf(cpu) == !!(insn->prefixes & PREFIX_REPNE);
 }
 
+/* The last element is done. `start` is budget_start before the first one: counters that are told of many instructions
+ * at once must hear of a long one before the next. */
+ALWAYS_INLINE const struct insn *string_end(struct cpu *cpu, const struct insn *insn, int64_t start)
+{
+  return cpu->counts_blocks && start - cpu->budget_start > STRING_LONG ? insn_leave(cpu, insn) : insn + 1;
+}
+
 ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct insn *insn, unsigned size,
                                                enum string_operation operation)
 {
   bool is_step = (cpu->eflags & FLAG_TF) || cpu->is_stepping; /* a single step is one element */
   unsigned left = is_step ? 1 : STRING_MOST;
   uint64_t count = cpu->r[RCX] & insn->address_mask;
+  int64_t start = cpu->budget_start;
   while (count && left) {
     unsigned done = string_some(cpu, insn, size, operation, count < left ? (unsigned)count : left);
     count -= done;
     left -= done;
     reg_set_masked(cpu, RCX, insn->address_mask, count);
     if (string_is_over(cpu, insn, operation))
-      return insn + 1;
+      return string_end(cpu, insn, start);
     /* a data breakpoint; or it wrote over itself */
     bool is_cut = cpu->debug_due || cpu->hit.kind || block_is_forgotten(insn);
     if (is_cut)
       break;
   }
-  return count ? insn_again(cpu, insn) : insn + 1;
+  return count ? insn_again(cpu, insn) : string_end(cpu, insn, start);
 }
 
 ALWAYS_INLINE const struct insn *string_run(struct cpu *cpu, const struct insn *insn, unsigned size,

@@ -109,13 +109,10 @@ static void clock_tell(struct cpu *cpu)
     clock_recorder(cpu);
 }
 
-/* A mispredicted branch takes longer, out of the budget too: it ends at a deadline, which is a time. */
+/* A mispredicted branch takes longer. */
 static inline void pass_cycles(struct cpu *cpu, bool is_wrong)
 {
-  unsigned cycles = is_wrong ? MISPREDICT_CYCLES : 0;
-  cpu->extra_cycles += cycles;
-  cpu->budget -= cycles;
-  cpu->budget_start -= cycles;
+  run_pass_cycles(cpu, is_wrong ? MISPREDICT_CYCLES : 0);
 }
 
 static void count_branch(struct cpu *cpu, bool is_taken, bool is_wrong)

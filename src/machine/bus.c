@@ -123,6 +123,7 @@ struct cpu_bus bus_of_wire(struct wire *wire)
     .ferr = bus_ferr,
     .message = bus_message,
     .service = bus_service,
+    .stop = &wire->machine->is_stopping,
   };
 }
 

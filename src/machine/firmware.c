@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The firmware's power-on: what a boot sector or a kernel finds in memory and in the devices; and the way from the
- * firmware's instruction to its service.
+ * firmware's instruction to its service. A service takes time in proportion to what it does (guest.c counts that), so
+ * that a guest which does nothing but call services is no slower by the host's clock than by its own.
  */
 #include "machine/firmware.h"
 
@@ -20,7 +21,10 @@ void firmware_call(struct machine *machine, uint8_t number)
 {
   struct cpu *cpu = machine->cpu;
   bool is_real = !(cpu->cr0 & CR0_PE) || (cpu->eflags & FLAG_VM);
+  machine->service_cycles = 0;
   bool again = is_real && services[number] && services[number](machine);
+  cpu_work(cpu, machine->service_cycles);
+  machine->service_cycles = 0;
   uint64_t flags = cpu_flags(cpu);
   cpu_set_flags(cpu, again ? flags | FLAG_CF : flags & ~(uint64_t)FLAG_CF);
 }

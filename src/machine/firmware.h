@@ -65,6 +65,7 @@ enum {
   SERVICE_RESET = 0x82,
 };
 
+#define SERVICE_SIZE 3u /* bytes of the firmware's instruction */
 #define TICKS_PER_DAY 0x1800B0u
 
 /* A service. Returns true when it must be asked again: nothing is there yet (the stub loops). */

@@ -10,6 +10,7 @@
 #define PAGES 8u
 #define COLUMNS_MAX 132u
 #define ROWS_MAX 64u
+#define STRING_PART 64u /* characters of AH=13h before others are let in */
 
 /* Where output goes: one page of the screen. */
 struct page {
@@ -162,20 +163,40 @@ static void video_repeat(struct machine *m, bool has_attribute)
   }
 }
 
-/* AH=13h: CX characters at ES:BP. AL bit 0: the cursor moves; bit 1: each has its attribute behind it. */
+/* Where the string of AH=13h goes on: at its first character, or behind the part that is written. */
+static struct string_progress string_begin(struct machine *m)
+{
+  uint64_t stack = guest_at(m, SS, get16(m, RSP));
+  if (m->string.done && m->string.stack == stack)
+    return m->string;
+  return (struct string_progress){.stack = stack, .row = get_high(m, RDX), .column = get_low(m, RDX)};
+}
+
+/* AH=13h: CX characters at ES:BP. AL bit 0: the cursor moves; bit 1: each has its attribute behind it. A string of 64K
+ * characters may scroll the screen as often: a part of it is written, then the service's instruction starts again, as a
+ * string instruction that repeats does. */
 static void video_string(struct machine *m)
 {
   struct page page = page_get(m, get_high(m, RBX)), before = page;
+  struct string_progress string = string_begin(m);
   uint8_t mode = get_low(m, RAX);
-  uint16_t offset = get16(m, RBP);
-  page.row = get_high(m, RDX) % page.rows;
-  page.column = get_low(m, RDX) % page.columns;
-  for (unsigned left = get16(m, RCX); left; left--) {
+  uint16_t count = get16(m, RCX);
+  uint16_t offset = (uint16_t)(get16(m, RBP) + string.done * (mode & 2 ? 2 : 1));
+  page.row = string.row % page.rows;
+  page.column = string.column % page.columns;
+  for (unsigned left = STRING_PART; left && string.done < count; left--, string.done++) {
     uint8_t character = (uint8_t)guest_get(m, guest_at(m, ES, offset++), 1);
     uint8_t attribute = mode & 2 ? (uint8_t)guest_get(m, guest_at(m, ES, offset++), 1) : get_low(m, RBX);
     page_type(&page, character, attribute);
   }
-  page_put_cursor(mode & 1 ? &page : &before);
+  m->string = (struct string_progress){0};
+  if (string.done < count) {
+    string.row = (uint8_t)page.row;
+    string.column = (uint8_t)page.column;
+    m->string = string;
+    cpu_set_rip(m->cpu, m->cpu->rip - SERVICE_SIZE);
+  } else
+    page_put_cursor(mode & 1 ? &page : &before);
 }
 
 /* ---- modes ---- */

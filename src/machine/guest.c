@@ -7,6 +7,15 @@
 
 #include "machine/firmware.h"
 
+#define ACCESS_CYCLES 8u /* looking up a page */
+#define LINE_SIZE 64u    /* bytes that are copied in a cycle */
+
+/* Time that the service takes for a piece. */
+static void piece_count(struct machine *machine, size_t size)
+{
+  machine->service_cycles += ACCESS_CYCLES + size / LINE_SIZE;
+}
+
 /* The part of [linear, linear + size) up to the end of its page. */
 static size_t piece_size(uint64_t linear, size_t size)
 {
@@ -19,6 +28,7 @@ void guest_read(struct machine *machine, uint64_t linear, void *bytes, size_t si
   uint8_t *to = bytes;
   for (size_t done = 0, piece; done < size; done += piece) {
     piece = piece_size(linear + done, size - done);
+    piece_count(machine, piece);
     uint64_t physical = cpu_translate(machine->cpu, linear + done, NULL);
     const uint8_t *from = physical == UINT64_MAX ? NULL : memory_at(&machine->memory, physical);
     if (from)
@@ -42,6 +52,7 @@ void guest_write(struct machine *machine, uint64_t linear, const void *bytes, si
   const uint8_t *from = bytes;
   for (size_t done = 0, piece; done < size; done += piece) {
     piece = piece_size(linear + done, size - done);
+    piece_count(machine, piece);
     uint64_t physical = cpu_translate(machine->cpu, linear + done, NULL);
     uint8_t *at = physical == UINT64_MAX ? NULL : memory_at(&machine->memory, physical);
     if (!at || memory_is_rom(&machine->memory, physical))

@@ -88,7 +88,7 @@ enum machine_stop {
   MACHINE_STOP_OFF,          /* ACPI's S5 */
   MACHINE_STOP_SHUTDOWN,     /* triple fault */
   MACHINE_STOP_UNIMPLEMENTED,
-  MACHINE_STOP_REQUESTED, /* machine_stop was called */
+  MACHINE_STOP_REQUESTED, /* machine_stop was called, or the deadline has passed */
   MACHINE_STOP_TIME,      /* as much time of the guest as was asked for */
   MACHINE_STOP_POINT,     /* a debugger wanted it, or a step is done: machine_cpu()->hit */
 };
@@ -98,6 +98,7 @@ struct machine_limit {
   bool until_idle;
   bool until_halt;
   uint64_t nanoseconds; /* at most about so much of the guest's time in this call; 0: no limit */
+  uint64_t deadline;    /* of the host's CLOCK_MONOTONIC in nanoseconds: the run ends soon after it; 0: none */
   bool is_step;         /* one instruction, as cpu_step; HLT is waited behind */
 };
 

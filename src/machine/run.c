@@ -5,9 +5,12 @@
  * waits (HLT, or a jump to itself) time is skipped up to the next moment at which something happens; idle.c says when
  * nothing will.
  */
+#include <time.h>
+
 #include "machine/firmware.h"
 
-#define SLICE_MAX (UINT64_C(1) << 20) /* instructions: how soon a request to stop is seen */
+#define SLICE_MAX (UINT64_C(1) << 15) /* cycles: how soon a request to stop, or the deadline, is seen */
+#define LOOKS_MAX 64u                 /* runs of the processor between two looks at the host's clock */
 #define BARREN_MAX (1u << 16)         /* times that time may pass without an instruction before the guest is given up */
 
 /* One call of machine_run. */
@@ -16,6 +19,8 @@ struct run {
   uint64_t retired;   /* when it began */
   uint64_t last_time; /* when it must end */
   bool was_halted;    /* when it began */
+  unsigned looks;     /* since the host's clock was looked at, */
+  uint64_t looked_at; /* the guest's time then */
   enum machine_stop stop;
 };
 
@@ -62,6 +67,19 @@ static bool run_requests(struct machine *m)
   return is_any;
 }
 
+/* The host's clock says that it must end. It is not looked at after every short run. */
+static bool run_is_late(const struct machine *m, struct run *run)
+{
+  struct timespec now;
+  uint64_t time = cpu_cycles(m->cpu);
+  if (!run->limit->deadline || (++run->looks < LOOKS_MAX && time - run->looked_at < SLICE_MAX))
+    return false;
+  run->looks = 0;
+  run->looked_at = time;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec >= run->limit->deadline;
+}
+
 static bool run_is_over(struct machine *m, struct run *run)
 {
   const struct machine_limit *limit = run->limit;
@@ -79,6 +97,8 @@ static bool run_is_over(struct machine *m, struct run *run)
     return run_ends(run, MACHINE_STOP_INSTRUCTIONS);
   if (cpu_cycles(m->cpu) >= run->last_time)
     return run_ends(run, MACHINE_STOP_TIME);
+  if (run_is_late(m, run))
+    return run_ends(run, MACHINE_STOP_REQUESTED);
   return false;
 }
 
@@ -189,7 +209,7 @@ enum machine_stop machine_run(struct machine *machine, const struct machine_limi
 {
   machine_start(machine);
   uint64_t now = cpu_cycles(machine->cpu);
-  struct run run = {.limit = limit, .retired = machine_retired(machine), .last_time = UINT64_MAX};
+  struct run run = {.limit = limit, .retired = machine_retired(machine), .last_time = UINT64_MAX, .looked_at = now};
   if (limit->nanoseconds && limit->nanoseconds < UINT64_MAX - now)
     run.last_time = now + limit->nanoseconds;
   run.was_halted = machine->cpu->activity == CPU_HALTED;

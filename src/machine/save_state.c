@@ -71,6 +71,10 @@ void machine_archive(struct archive *archive, struct machine *machine)
   archive_value(archive, &machine->wait_until);
   archive_value(archive, &machine->skip_until);
   archive_value(archive, &machine->key_wait);
+  archive_value(archive, &machine->string.stack);
+  archive_value(archive, &machine->string.done);
+  archive_value(archive, &machine->string.row);
+  archive_value(archive, &machine->string.column);
   archive_most(archive, &machine->turn.number, machine->cpu_count - 1);
   archive_most(archive, &machine->turn.waiting, machine->cpu_count - 1);
   archive_value(archive, &machine->turn.until);

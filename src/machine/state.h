@@ -56,6 +56,13 @@ struct idle {
   uint64_t retired; /* instructions at the last time */
 };
 
+/* INT 10h AH=13h between two parts of a long string: firmware_video.c. */
+struct string_progress {
+  uint64_t stack; /* linear address of the frame that INT pushed: whose string it is */
+  uint32_t done;  /* characters; 0: no string is under way */
+  uint8_t row, column;
+};
+
 /* Who is at the other end of a processor's bus. */
 struct wire {
   struct machine *machine;
@@ -95,7 +102,9 @@ struct machine {
   uint64_t tables;     /* where ACPI's tables begin: the end of the guest's low memory */
   uint64_t wait_until; /* INT 15h AH=86h */
   uint64_t skip_until; /* the last run ended while the guest waited for this time; 0: it did not */
-  uint16_t key_wait;   /* in the ROM: behind the HLT that waits for a key */
+  struct string_progress string;
+  uint64_t service_cycles; /* that the service which runs has taken so far */
+  uint16_t key_wait;       /* in the ROM: behind the HLT that waits for a key */
 };
 
 /* ---- bus.c ---- */

@@ -133,6 +133,27 @@ screen:
         int     $0x10
         pop     %bp
         log_cursor
+        mov     $0x1303, %ax            /* a long one, each character with its attribute */
+        mov     $0x0007, %bx
+        mov     $150, %cx
+        mov     $0x0A46, %dx
+        push    %bp
+        mov     $long_string, %bp
+        int     $0x10
+        pop     %bp
+        log_16  %ax
+        log_16  %bx
+        log_16  %cx
+        log_cursor
+        mov     $0x1300, %ax            /* a long one that scrolls, the cursor stays */
+        mov     $0x0007, %bx            /* the colour of a new row, where firmwares differ */
+        mov     $300, %cx
+        mov     $0x1700, %dx
+        push    %bp
+        mov     $long_string, %bp
+        int     $0x10
+        pop     %bp
+        log_cursor
         movzwl  0x44A, %eax             /* columns, cursor and mode in the BIOS data area */
         call    log_eax
         movzwl  0x450, %eax
@@ -333,6 +354,12 @@ last_words:
 
 ticks:  .byte   0
 string: .ascii  "string"
+long_string:
+        .set    letter, 0
+        .rept   150
+        .byte   0x41 + letter % 26, 0x20 + letter % 80
+        .set    letter, letter + 1
+        .endr
         .balign 4
 packet: .byte   16, 0, 1, 0
         .word   0xC000, 0
