@@ -103,6 +103,7 @@ struct unit {
   const uint8_t *ask;   /* of a stale one: code that asks the dispatcher */
   uint32_t led;         /* first of the stale ones that lead to it, number + 1, 0: none; */
   uint32_t led_next;    /* and the next of those, of a stale one */
+  uint32_t leads_to;    /* of a stale one: the unit in whose list it is, number + 1, 0: none */
   uint32_t byte_count;  /* of a checked unit */
   const uint8_t *bytes; /* as they were when it was translated */
 };

@@ -186,6 +186,10 @@ void runtime_unlock_for(struct runtime *runtime, uint32_t process);
 _Noreturn void runtime_main(uint64_t *stack);
 _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t address);
 
+/* What is not so is a bug of ours: the program ends with 125, and the address in the runtime is reported. */
+_Noreturn void runtime_wrong(void);
+#define runtime_assert(condition) ((condition) ? (void)0 : runtime_wrong())
+
 /* Tells the parent that there is something to look at, if it is listening. log.c */
 void runtime_ring(const struct runtime *runtime);
 

@@ -363,7 +363,26 @@ static const uint8_t *ask_make(struct runtime *runtime, const struct unit *unit)
   return stub;
 }
 
-/* Those that lead to it ask again. */
+/* As a list has it: 0 is none. */
+static uint32_t unit_number(const struct runtime *runtime, const struct unit *unit)
+{
+  return (uint32_t)(unit - runtime->units) + 1;
+}
+
+/* Those that lead to the unit ask again. Each is in one list at most, and once: so a list ends. */
+static void leads_undo(struct runtime *runtime, struct unit *unit)
+{
+  uint32_t number = unit->led;
+  while (number) {
+    struct unit *old = &runtime->units[number - 1];
+    runtime_assert(old->is_stale && old->leads_to == unit_number(runtime, unit));
+    stale_lead(old, old->ask);
+    number = old->led_next;
+    old->leads_to = old->led_next = 0;
+  }
+  unit->led = 0;
+}
+
 void cache_make_stale(struct runtime *runtime, struct unit *unit)
 {
   if (unit->is_stale)
@@ -374,14 +393,15 @@ void cache_make_stale(struct runtime *runtime, struct unit *unit)
   int64_t distance = unit->edge - 5 - (unit->code + 2);
   uint16_t jump = (uint16_t)(0xEB | (uint16_t)(distance & 0xFF) << 8); /* jmp to the one before */
   __atomic_store_n((uint16_t *)unit->code, jump, __ATOMIC_RELEASE);
-  for (uint32_t number = unit->led; number; number = runtime->units[number - 1].led_next)
-    stale_lead(&runtime->units[number - 1], runtime->units[number - 1].ask);
-  unit->led = 0;
+  leads_undo(runtime, unit);
 }
 
+/* Threads that leave the same stale unit one after another all come here: the first of them has done what is to be
+ * done. It may have led the unit elsewhere, if the paths were begun anew meanwhile (profile.c). */
 void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
 {
-  if (unit->is_checked)
+  runtime_assert(old->is_stale && !unit->is_stale && old->address == unit->address);
+  if (unit->is_checked || old->leads_to)
     return;
   struct area *area;
   struct emitter emitter;
@@ -393,6 +413,7 @@ void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
   emit_jump(&emitter, target);
   stub_end(area, &emitter);
   stale_lead(old, stub);
+  old->leads_to = unit_number(runtime, unit);
   old->led_next = unit->led;
-  unit->led = (uint32_t)(old - runtime->units) + 1;
+  unit->led = unit_number(runtime, old);
 }

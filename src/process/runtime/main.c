@@ -42,6 +42,11 @@ _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t
     kernel_call(__NR_exit_group, status_of(error), 0, 0, 0, 0, 0);
 }
 
+__attribute__((noinline)) _Noreturn void runtime_wrong(void)
+{
+  runtime_fail(PROCESS_E_OWN_BUG, 0, (uint64_t)__builtin_return_address(0));
+}
+
 /* ---- memory ---- */
 
 static int number_of(const char *text)

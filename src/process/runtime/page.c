@@ -166,8 +166,10 @@ static void release(struct runtime *runtime, struct page *page)
   struct page_table *table = runtime->pages;
   page->is_protected = 0;
   for (uint32_t i = 0; i < table->protected_count; i++)
-    if (table->protected_pages[i] == page->address)
+    if (table->protected_pages[i] == page->address) {
       table->protected_pages[i] = table->protected_pages[--table->protected_count];
+      return;
+    }
 }
 
 /* A page that cannot be protected is compared. */
@@ -227,8 +229,10 @@ void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
       page_drop_one(runtime, &table->pages[i]);
 }
 
+/* Behind it the page is in the list of protected pages no longer: those who empty that list rely on it. */
 static void page_release(struct runtime *runtime, struct page *page)
 {
+  runtime_assert(page->address);
   protect(page->address, PROT_READ | PROT_WRITE | PROT_EXEC);
   release(runtime, page);
   page_forget(runtime, page);

@@ -373,6 +373,64 @@ static int by_process(void)
   return 0;
 }
 
+/* Many threads run functions in pages that another thread writes to, elsewhere in the page: again and again several of
+ * them are in the old translation of a function at the same time, and leave it together. */
+enum { CROWD = 8, CROWD_PAGES = 12, CROWD_WRITES = 15 };
+
+struct crowd {
+  unsigned char *pages;
+  volatile unsigned page; /* CROWD_PAGES: it is over */
+};
+
+static unsigned char *crowd_page(const struct crowd *crowd, unsigned page)
+{
+  return crowd->pages + (size_t)page * PAGE;
+}
+
+static void *crowd_call(void *argument)
+{
+  const struct crowd *crowd = argument;
+  uintptr_t wrong = 0;
+  for (unsigned page, i = 0; (page = crowd->page) < CROWD_PAGES; i++)
+    wrong += call(crowd_page(crowd, page), i) != page + i;
+  return (void *)wrong;
+}
+
+/* The mapping, which the kernel fills, keeps the recorder's lock busy. */
+static void crowd_write(struct crowd *crowd, unsigned page)
+{
+  enum { SIZE = 1 << 20 };
+  crowd->page = page;
+  for (unsigned i = 0; i < CROWD_WRITES; i++) {
+    crowd_page(crowd, page)[PAGE / 2] = (unsigned char)i;
+    void *filled = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    munmap(filled, SIZE);
+  }
+}
+
+static int by_crowd(void)
+{
+  pthread_t threads[CROWD];
+  struct crowd crowd = {0};
+  size_t wrong = 0;
+  crowd.pages =
+    mmap(NULL, (size_t)CROWD_PAGES * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (unsigned page = 0; page < CROWD_PAGES; page++)
+    code_write(crowd_page(&crowd, page), page);
+  for (unsigned i = 0; i < CROWD; i++)
+    pthread_create(&threads[i], NULL, crowd_call, &crowd);
+  for (unsigned page = 0; page < CROWD_PAGES; page++)
+    crowd_write(&crowd, page);
+  crowd.page = CROWD_PAGES;
+  for (unsigned i = 0; i < CROWD; i++) {
+    void *result;
+    pthread_join(threads[i], &result);
+    wrong += (uintptr_t)result;
+  }
+  say("wrong %zu\n", wrong);
+  return 0;
+}
+
 static const struct test_case cases[] = {
   {"protect", protect},
   {"in-place", in_place},
@@ -391,6 +449,7 @@ static const struct test_case cases[] = {
   {"often", often},
   {"by-thread", by_thread},
   {"by-process", by_process},
+  {"by-crowd", by_crowd},
 };
 
 int main(int argc, char **argv)
