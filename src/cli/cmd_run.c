@@ -115,6 +115,8 @@ static int output_open(struct run_session *session)
 
 enum {
   KEY_ALL_THREADS = 0x100,
+  KEY_OWN,
+  KEY_ALL,
   KEY_ALWAYS,
   KEY_ON_EXIT_CODE,
   KEY_ON_SIGNAL,
@@ -130,6 +132,11 @@ enum {
 static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "What is shown:", 1},
   {"last", KEY_LAST, "N", OPTION_HIDDEN, NULL, 0},
+  {"own", KEY_OWN, NULL, 0,
+   "Only branches in the program's own code: its executable, libraries outside the system's folders", 0},
+  {"all", KEY_ALL, NULL, 0,
+   "The last branches, of all code; without either, those in the program's own code, then what libraries did behind them",
+   0},
   {"all-threads", KEY_ALL_THREADS, NULL, 0, "Of the other threads of the process, too", 0},
   {"cpu", 'c', "NAME", 0, "What the LBR of this processor would hold instead ('lbr cpu --list' shows all)", 0},
   {"select", KEY_SELECT, "LIST", 0,
@@ -246,6 +253,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     option_renamed("--last", "--tail");
     line->shared.tail = option_number("--last", argument, 1, UINT32_MAX, state);
     return 0;
+  case KEY_OWN:
+    arguments->show = REPORT_SHOW_OWN;
+    return 0;
+  case KEY_ALL:
+    arguments->show = REPORT_SHOW_ALL;
+    return 0;
   case KEY_ALL_THREADS:
     arguments->wants_all_threads = true;
     return 0;
@@ -302,8 +315,8 @@ const struct argp run_argp = {
   .parser = option_parse,
   .args_doc = "[--] PROGRAM [ARGUMENT...]",
   .doc =
-    "Run a program; when a signal kills it, or a process that it started, say where and why, and show the last "
-    "branches that it took. Reports go to standard error.\v"
+    "Run a program; when a signal kills it, or a process that it started, say where and why, and show the call stack, "
+    "reconstructed from its branches, and the last branches that it took. Reports go to standard error.\v"
     "Exit status: that of the program; if a signal killed it, the same signal kills lbr. 125 if lbr itself could not "
     "go on, 126 if the program cannot be executed, 127 if there is none, 2 for a command line that makes no sense.",
   .children = children,

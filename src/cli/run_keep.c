@@ -189,10 +189,12 @@ static bool place_find(void *data, uint32_t number, uint32_t mark, uint64_t addr
   struct keep_space *space = space_look(keep, number);
 
   (void)mark;
-  keep->has_asked = true;
   if (!space || !symbol_space_find(space->symbols, address, true, ret_place))
     return false;
-  keep->has_symbol |= ret_place->symbol || ret_place->frame_count;
+  if (space->program && !strcmp(ret_place->module, space->program)) {
+    keep->has_asked = true;
+    keep->has_symbol |= ret_place->symbol || ret_place->frame_count;
+  }
   const char *mangled = ret_place->symbol;
   ret_place->symbol = symbol_demangler_name(keep->demangler, mangled);
   ret_place->mangled = ret_place->symbol != mangled ? mangled : NULL;
@@ -218,6 +220,18 @@ static size_t place_code(void *data, uint32_t number, uint32_t mark, uint64_t ad
   return count;
 }
 
+static bool place_piece(void *data, uint32_t number, uint32_t mark, uint64_t address, struct report_piece *ret_piece)
+{
+  const struct keep_space *space = space_look(data, number);
+  struct symbol_mapping mapping;
+
+  (void)mark;
+  if (!space || !symbol_space_mapping(space->symbols, address, &mapping))
+    return false;
+  *ret_piece = (struct report_piece){mapping.start, mapping.end - mapping.start, mapping.offset, mapping.path};
+  return true;
+}
+
 /* ---- the whole ---- */
 
 int run_keep_new(size_t most, bool is_mangled, struct run_keep **ret_keep)
@@ -228,7 +242,7 @@ int run_keep_new(size_t most, bool is_mangled, struct run_keep **ret_keep)
   if (!keep)
     return r;
   keep->most = most;
-  keep->places = (struct report_places){keep, place_find, place_code};
+  keep->places = (struct report_places){keep, place_find, place_code, place_piece};
   r = symbol_cache_new(NULL, &keep->cache);
   if (r >= 0)
     r = symbol_cache_add_vdso(keep->cache);

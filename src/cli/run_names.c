@@ -116,10 +116,12 @@ static bool place_find(void *data, uint32_t space, uint32_t mark, uint64_t addre
     if (place->is_known)
       place_demangle(names, &place->place);
   }
-  names->has_asked = true;
   if (!place->is_known)
     return false;
-  names->has_symbol |= place->place.symbol || place->place.frame_count;
+  if (!strcmp(place->place.module, process_spaces_program(names->spaces, space))) {
+    names->has_asked = true;
+    names->has_symbol |= place->place.symbol || place->place.frame_count;
+  }
   *ret_place = place->place;
   return true;
 }
@@ -145,6 +147,17 @@ static size_t place_code(void *data, uint32_t space, uint32_t mark, uint64_t add
   return size;
 }
 
+static bool place_piece(void *data, uint32_t space, uint32_t mark, uint64_t address, struct report_piece *ret_piece)
+{
+  const struct run_names *names = data;
+  struct process_module module;
+
+  if (!process_spaces_find(names->spaces, space, mark, address, &module) || !*module.path)
+    return false;
+  *ret_piece = (struct report_piece){module.start, module.end - module.start, module.offset, module.path};
+  return true;
+}
+
 /* ---- the whole ---- */
 
 int run_names_new(const struct process *process, bool is_mangled, struct run_names **ret_names)
@@ -154,7 +167,7 @@ int run_names_new(const struct process *process, bool is_mangled, struct run_nam
 
   if (!names)
     return r;
-  names->functions = (struct report_places){names, place_find, place_code};
+  names->functions = (struct report_places){names, place_find, place_code, place_piece};
   names->places = calloc(PLACES, sizeof(*names->places));
   if (names->places)
     r = process_spaces_new(process, &names->spaces);

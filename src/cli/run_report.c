@@ -14,9 +14,9 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/run_session.h"
+#include "cli/trace_input.h"
 
-#define TRIES 20                /* to read the log of a thread that runs */
-#define LBR_BRANCHES (1u << 20) /* that a recorder is given: filters leave out most of them */
+#define TRIES 20 /* to read the log of a thread that runs */
 
 /* A report while it is made. */
 struct maker {
@@ -63,6 +63,14 @@ static int maker_add_process(struct maker *maker, const struct process_thread *m
 
 /* ---- branches ---- */
 
+/* A recorder is given many, too: filters leave out most of them. */
+size_t run_report_most(const struct run_arguments *arguments, size_t threads)
+{
+  size_t most = RUN_STACK_BRANCHES / (threads && !arguments->cpu ? threads : 1);
+
+  return arguments->last > most ? (size_t)arguments->last : most;
+}
+
 /* A thread that runs on may write over what is being read: then again. */
 static int thread_rebuild(const struct process *process, struct process_thread *source, size_t most,
                           struct process_branches *ret_branches)
@@ -85,7 +93,7 @@ static int thread_read(struct maker *maker, size_t number)
   const struct process_thread *source = &maker->sources[number];
   struct process_branches *list = &maker->branches[number];
   struct lb_recorder *recorder = NULL;
-  size_t most = arguments->cpu && arguments->last < LBR_BRANCHES ? LBR_BRANCHES : (size_t)arguments->last;
+  size_t most = run_report_most(arguments, maker->count);
   int r = thread_rebuild(&maker->session->process, &maker->sources[number], most, list);
 
   if (r >= 0 && arguments->cpu)
@@ -172,9 +180,19 @@ static unsigned line_width(int fd)
   return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+/* Names are missing then in the report itself, too, where that is said. */
+static void file_ignore(void *data, const char *name, const char *why)
+{
+  (void)data, (void)name, (void)why;
+}
+
 void run_report_print(struct run_session *session, const struct report_death *death, const struct report_places *places)
 {
-  struct report_death_options options = {.format = session->arguments->format,
+  struct trace_input input = {0};
+  struct report_death_options options = {.show = session->arguments->show,
+                                         .last = (size_t)session->arguments->last,
+                                         .files = &input.files,
+                                         .format = session->arguments->format,
                                          .wants_color = session->wants_color,
                                          .width = line_width(session->fd),
                                          .places = places,
@@ -183,6 +201,8 @@ void run_report_print(struct run_session *session, const struct report_death *de
   struct text text = {0};
   int r = 0;
 
+  trace_input_files(&input);
+  input.files.warn = file_ignore;
   if (session->has_reported && options.format != REPORT_JSON)
     r = text_add(&text, "\n");
   if (r >= 0)

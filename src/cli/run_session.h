@@ -17,8 +17,11 @@
 
 enum { RUN_SLOTS = 4096 };
 
+#define RUN_STACK_BRANCHES (1u << 20) /* of all threads of a report, that call stacks are made of */
+
 struct run_arguments {
-  uint64_t last;            /* branches of a thread */
+  uint64_t last; /* branches of a thread */
+  enum report_show show;
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
   bool wants_all_threads, is_always, is_alone, is_mangled;
@@ -59,6 +62,9 @@ int run_watch(struct run_session *session);
 void run_signals_restore(void);
 
 /* ---- reports (run_report.c) ---- */
+
+/* How many branches of a thread a report reads that has so many threads. */
+size_t run_report_most(const struct run_arguments *arguments, size_t threads);
 
 /* The processes that a signal killed since the last call. */
 void run_report_deaths(struct run_session *session);
@@ -104,7 +110,7 @@ const struct report_places *run_names_places(const struct run_names *names);
 /* Path of the program of an address space, "" if it is not known. */
 const char *run_names_program(struct run_names *names, uint32_t space);
 
-/* Was anything asked for, and was no symbol found for any of it? */
+/* Was anything of a program asked for, and was no symbol found for any of it? Libraries do not count. */
 bool run_names_are_missing(const struct run_names *names);
 
 /* ---- the LBR of a processor (run_lbr.c) ---- */

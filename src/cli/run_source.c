@@ -17,7 +17,6 @@
 #include "cli/run_session.h"
 #include "cli/source_option.h"
 
-#define LBR_BRANCHES (1u << 20) /* that a recorder is given: filters leave out most of them */
 #define STEP_MILLISECONDS 20u
 #define SETTLE_SECONDS 0.2
 #define DEATHS_MAX 64u
@@ -42,6 +41,14 @@ struct maker {
   struct report_thread *threads;
   size_t count, capacity;
 };
+
+/* The first of the last `count` branches that no gap follows. */
+static size_t first_behind(const struct run_keep_thread *kept, size_t count)
+{
+  uint64_t behind = kept->total - kept->gap;
+
+  return behind < count ? count - (size_t)behind : 0;
+}
 
 /* The last branches of a thread, or what a processor would keep of them. */
 static int maker_add(struct maker *maker, const struct run_keep_thread *kept)
@@ -71,6 +78,7 @@ static int maker_add(struct maker *maker, const struct run_keep_thread *kept)
                                                    .branches = branches,
                                                    .marks = calloc((size_t)count + 1, sizeof(uint32_t)),
                                                    .count = (size_t)count,
+                                                   .first = has_gaps ? first_behind(kept, (size_t)count) : 0,
                                                    .is_cut = kept->total > (uint64_t)count,
                                                    .has_gaps = has_gaps,
                                                    .recorder = recorder};
@@ -171,7 +179,7 @@ int run_source_start(struct run_session *session, const char *path)
 {
   const struct run_arguments *arguments = session->arguments;
   struct run_source *source = calloc(1, sizeof(*source));
-  size_t most = arguments->cpu && arguments->last < LBR_BRANCHES ? LBR_BRANCHES : (size_t)arguments->last;
+  size_t most = run_report_most(arguments, 1);
   struct source_problem problem;
   int r;
 

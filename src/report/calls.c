@@ -433,6 +433,19 @@ void report_calls_position(const struct report_calls *calls, uint32_t stream, ui
   *ret_instructions = stack ? stack->instructions : 0;
 }
 
+bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t number,
+                       struct report_open_call *ret_call)
+{
+  const struct call_stack *stack = stream < calls->count ? &calls->streams[stream] : NULL;
+  const struct frame *frame;
+
+  if (!stack || number >= stack->count)
+    return false;
+  frame = &stack->frames[stack->count - 1 - number];
+  *ret_call = (struct report_open_call){.how = frame->how, .branch = frame->branch};
+  return true;
+}
+
 bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called)
 {
   if (number >= calls->called.count)

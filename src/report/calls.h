@@ -63,6 +63,17 @@ void report_calls_position(const struct report_calls *calls, uint32_t stream, ui
 /* The function with this number; they are given out from 0 on. Returns false past the last. */
 bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called);
 
+/* A function that a stream is in. */
+struct report_open_call {
+  uint8_t how;     /* enum report_call_how, of how it was entered */
+  uint64_t branch; /* number of the branch that called it: with the PLT between them, that to the PLT.
+                      REPORT_CALL_START: of the first branch in it. UINT64_MAX: none did, it was fallen into */
+};
+
+/* The functions that a stream is in, from 0, the innermost, on. Returns false past the last. */
+bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t number,
+                       struct report_open_call *ret_call);
+
 /* Did code run whose instructions are not known? Counts of instructions are then too low: of such a piece only the
  * branch at its end is counted. So is, of each stream, what ran before its first branch. */
 bool report_calls_has_unknown(const struct report_calls *calls);

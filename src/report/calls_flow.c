@@ -46,17 +46,31 @@ static int stack_jump_inside(struct call_stacks *stacks, struct call_stack *stac
   return target->flags & TARGET_IS_COLD ? 0 : call_stack_tail(stacks, stack, target);
 }
 
-/* Out of a function, or of a file, to code of which nothing is known: a function begins there, since it was no longjmp.
- * Only between code without symbols it may as well be a jump inside a function. */
-static int target_settle(const struct call_stacks *stacks, const struct frame *top, struct target *target)
+/* Out of a function, or of a file, to code of which nothing is known? Only between code without symbols it may as well
+ * be a jump inside a function. */
+static bool target_is_strange(const struct call_stacks *stacks, const struct frame *top, const struct target *target)
 {
   const struct called *function = &stacks->called->functions[top->function];
 
   if (target->flags & (TARGET_HAS_SYMBOL | TARGET_IS_START))
+    return false;
+  return !target_is_same_file(stacks, top, target) || (function->flags & TARGET_HAS_SYMBOL && !top->is_hidden);
+}
+
+/* An exception may land there; if it does not, a function begins there, since it was no longjmp. Returns 1 if it has
+ * landed; 0; or negative. */
+static int target_settle(struct call_stacks *stacks, struct call_stack *stack, struct target *target)
+{
+  size_t found;
+  int r;
+
+  if (!target_is_strange(stacks, call_stack_top(stack), target))
     return 0;
-  if (target_is_same_file(stacks, top, target) && (!(function->flags & TARGET_HAS_SYMBOL) || top->is_hidden))
-    return 0;
-  return called_list_find(stacks->called, target->space, target->address, true, target);
+  found = frames_find_landing(stacks, stack);
+  if (found == FRAME_NONE)
+    return called_list_find(stacks->called, target->space, target->address, true, target);
+  r = call_stack_leave(stacks, stack, found + 1, 0);
+  return r < 0 ? r : 1;
 }
 
 int call_stack_jump(struct call_stacks *stacks, struct call_stack *stack, const struct target *where, bool is_indirect)
@@ -65,11 +79,13 @@ int call_stack_jump(struct call_stacks *stacks, struct call_stack *stack, const 
   size_t point = is_indirect ? call_stack_point(stack) : FRAME_NONE;
   struct target mine = *where;
   const struct target *target = &mine;
+  int r;
 
   if (point != FRAME_NONE)
     return call_stack_leave(stacks, stack, point + 1, 0);
-  if (is_indirect && target_settle(stacks, top, &mine) < 0)
-    return -ENOMEM;
+  r = is_indirect ? target_settle(stacks, stack, &mine) : 0;
+  if (r)
+    return r < 0 ? r : 0;
   if (top->is_hidden)
     return stack_leave_stub(stacks, stack, target);
   if (top->function == target->function)

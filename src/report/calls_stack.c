@@ -147,7 +147,7 @@ size_t call_stack_point(const struct call_stack *stack)
 
 int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
-  struct frame frame = {.how = REPORT_CALL_START, .function = target->function};
+  struct frame frame = {.how = REPORT_CALL_START, .function = target->function, .branch = stack->branch};
 
   if (!stack->patience)
     stack->patience = PATIENCE;
@@ -197,6 +197,7 @@ int call_stack_call(struct call_stacks *stacks, struct call_stack *stack, const 
   if (stack->count == stack->capacity && stacks->frames + stack->capacity > FRAMES_MAX)
     return stack_give_up(stacks, stack, target);
   mine.function = target->function;
+  mine.branch = stack->from ? stack->branch : NO_BRANCH;
   mine.is_hidden = (target->flags & TARGET_IS_STUB) != 0;
   r = frame_add(stacks, stack, &mine);
   return r >= 0 && target->flags & TARGET_IS_SETJMP ? point_add(stack) : r;

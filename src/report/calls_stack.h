@@ -17,7 +17,10 @@ struct frame {
   bool is_far;       /* entered by a signal, interrupt, system call or far call: near returns do not end it */
   bool is_hidden;    /* an entry of the PLT: becomes the function it stands for */
   uint32_t function; /* number */
+  uint64_t branch;   /* number in the stream of the branch that entered it, or its entry in the PLT; or NO_BRANCH */
 };
+
+#define NO_BRANCH UINT64_MAX /* of a function that was fallen into from the one before it */
 
 /* Where setjmp returned to, and whose frame that is. */
 struct jump_point {

@@ -198,21 +198,39 @@ static void put_where(struct death_printer *printer)
 
 /* ---- threads ---- */
 
-static void put_thread_title(struct death_printer *printer, const struct report_thread *thread)
+/* The words before "of thread". */
+static void put_count(struct death_printer *printer, size_t count)
 {
-  death_put_color(printer, DEATH_BOLD);
-  if (thread->recorder)
-    death_put(printer, "last branches of thread %u", thread->thread);
-  else if (thread->count == 1)
-    death_put(printer, "last branch of thread %u", thread->thread);
+  if (count == 1)
+    death_put(printer, "last branch");
   else
-    death_put(printer, "last %zu branches of thread %u", thread->count, thread->thread);
-  if (*thread->name)
-    put_safe(printer, thread->name);
-  death_put(printer, "%s%s:", thread->count || thread->recorder ? ", newest first" : "",
+    death_put(printer, "last %zu branches", count);
+}
+
+static void put_gaps(struct death_printer *printer, const struct report_thread *thread)
+{
+  death_put(printer, "%s",
             thread->is_damaged ? ", with gaps: parts of the log make no sense"
             : thread->has_gaps ? ", with gaps: some between them are missing"
                                : "");
+}
+
+static void put_thread_title(struct death_printer *printer, const struct report_thread *thread,
+                             const struct death_rows *rows)
+{
+  death_put_color(printer, DEATH_BOLD);
+  if (thread->recorder)
+    death_put(printer, "last branches");
+  else
+    put_count(printer, rows->count);
+  death_put(printer, " of thread %u", thread->thread);
+  if (*thread->name)
+    put_safe(printer, thread->name);
+  if (!thread->recorder && rows->is_own && !death_rows_are_last(rows, thread))
+    death_put(printer, " in the program's own code");
+  death_put(printer, "%s", thread->recorder || rows->count ? ", newest first" : "");
+  put_gaps(printer, thread);
+  death_put(printer, ":");
   death_put_color(printer, DEATH_PLAIN);
   death_put(printer, "\n");
 }
@@ -245,20 +263,56 @@ void death_recorder(struct death_printer *printer, const struct report_thread *t
     printer->error = report_print(printer->text, thread->recorder, format, &options);
 }
 
+/* What libraries did behind the program's own code. */
+static void put_tail(struct death_printer *printer, const struct report_thread *thread, const struct death_rows *rows)
+{
+  death_put(printer, "\n");
+  death_put_color(printer, DEATH_BOLD);
+  if (rows->tail_count < rows->tail_total)
+    death_put(printer, "the last %zu of %zu branches in libraries behind these, newest first:", rows->tail_count,
+              rows->tail_total);
+  else if (rows->tail_count == 1)
+    death_put(printer, "the branch in libraries behind these:");
+  else
+    death_put(printer, "the %zu branches in libraries behind these, newest first:", rows->tail_count);
+  death_put_color(printer, DEATH_PLAIN);
+  death_put(printer, "\n");
+  death_put_table(printer, thread, rows->numbers + rows->count, rows->tail_count);
+}
+
+static void put_rows(struct death_printer *printer, const struct report_thread *thread, const struct death_rows *rows)
+{
+  put_thread_title(printer, thread, rows);
+  if (!rows->count) {
+    death_put(printer, "  none%s\n", rows->is_own && thread->count ? " in the program's own code" : "");
+    return;
+  }
+  death_put_table(printer, thread, rows->numbers, rows->count);
+  if (rows->has_no_own)
+    death_put(printer, "  none of the %zu branches that are known is in the program's own code\n", thread->count);
+  if (rows->tail_count)
+    put_tail(printer, thread, rows);
+  if (death_rows_are_all(rows, thread))
+    death_put(printer, "  that is all: the thread began there\n");
+}
+
 static void put_thread(struct death_printer *printer, const struct report_thread *thread)
 {
-  put_thread_title(printer, thread);
+  struct death_rows rows = {0};
+
+  if (printer->options->format == REPORT_TABLE)
+    death_put_stack(printer, thread);
   if (thread->recorder) {
+    put_thread_title(printer, thread, &rows);
     death_recorder(printer, thread, printer->options->format);
     return;
   }
-  if (!thread->count) {
-    death_put(printer, "  none\n");
-    return;
+  if (printer->error >= 0)
+    printer->error = death_rows_make(printer, thread, &rows);
+  if (printer->error >= 0) {
+    put_rows(printer, thread, &rows);
+    death_rows_done(&rows);
   }
-  death_put_table(printer, thread);
-  if (!thread->is_cut)
-    death_put(printer, "  that is all: the thread began there\n");
 }
 
 static void print_text(struct death_printer *printer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the layouts of a program's end share: death.c for people, with death_table.c, death_json.c for programs,
- * death_signal.c has the words.
+ * What the layouts of a program's end share: death.c for people, with death_stack.c and death_table.c,
+ * death_json.c for programs; death_rows.c chooses the branches, death_signal.c has the words.
  */
 #ifndef REPORT_DEATH_H
 #define REPORT_DEATH_H
@@ -50,8 +50,13 @@ void death_put_color(struct death_printer *printer, const char *color);
 void death_put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
                      uint64_t address);
 
-/* The branches of a thread that has any, in columns (death_table.c). */
-void death_put_table(struct death_printer *printer, const struct report_thread *thread);
+/* Branches of a thread, at least one, in columns (death_table.c): their numbers in its list, in the order in which they
+ * are printed. */
+void death_put_table(struct death_printer *printer, const struct report_thread *thread, const size_t *numbers,
+                     size_t count);
+
+/* The call stack of a thread (death_stack.c). */
+void death_put_stack(struct death_printer *printer, const struct report_thread *thread);
 
 /* ---- both ---- */
 
@@ -62,6 +67,43 @@ void death_recorder(struct death_printer *printer, const struct report_thread *t
 const char *death_base(const char *path);
 
 void death_print_json(struct death_printer *printer);
+
+/* Which branches of a thread are printed (death_rows.c): numbers in its list, the newest first. */
+struct death_rows {
+  size_t *numbers; /* `count` of them; behind these `tail_count` of libraries' */
+  size_t count, capacity;
+  size_t tail_count, tail_total; /* newer branches than these, all in libraries: that are printed, and that there are */
+  bool is_own;                   /* only those in the program's own code */
+  bool has_no_own;               /* that was wanted, but there is none: they are of all code */
+};
+
+/* Returns 0 or -ENOMEM. */
+int death_rows_make(const struct death_printer *printer, const struct report_thread *thread,
+                    struct death_rows *ret_rows);
+void death_rows_done(struct death_rows *rows);
+
+/* Are these all that the thread took? */
+bool death_rows_are_all(const struct death_rows *rows, const struct report_thread *thread);
+bool death_rows_are_last(const struct death_rows *rows, const struct report_thread *thread);
+
+/* Does this branch of a thread come from the program's own code, or lead there? */
+bool death_branch_is_own(const struct death_printer *printer, const struct report_thread *thread, size_t number);
+
+/* Where a thread is: the one that died where it died, others where their last branch led. Returns false: not known. */
+bool death_at(const struct death_printer *printer, const struct report_thread *thread, uint64_t *ret_address);
+
+/* Its call stack, if there can be one: an empty one otherwise. Returns 0 or -ENOMEM. */
+struct report_backtrace;
+int death_stack_make(const struct death_printer *printer, const struct report_thread *thread,
+                     struct report_backtrace *ret_backtrace);
+
+/* The frames of a stack that are printed: all but some in the middle of a deep one. */
+#define DEATH_FRAMES_NEWEST 64u
+#define DEATH_FRAMES_OLDEST 16u
+static inline bool death_frame_is_shown(size_t number, size_t count)
+{
+  return number < DEATH_FRAMES_NEWEST || count - number <= DEATH_FRAMES_OLDEST;
+}
 
 /* ---- words (death_signal.c) ---- */
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "report/backtrace.h"
 #include "report/death.h"
 
 /* What most strings are made of: copied as it is, many at once. */
@@ -148,36 +149,84 @@ static void put_where(struct death_printer *printer)
   put_instruction(printer, &death->threads[0], REPORT_NOW, death->rip);
 }
 
-static void put_branches(struct death_printer *printer, const struct report_thread *thread)
+static void put_branch(struct death_printer *printer, const struct report_thread *thread, size_t number)
 {
-  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;) {
-    const struct lb_branch *branch = &thread->branches[i];
+  const struct lb_branch *branch = &thread->branches[number];
 
-    death_put(printer, "%s\n      {\"number\": %zu, \"from\": ", i + 1 < thread->count ? "," : "",
-              thread->count - 1 - i);
-    put_place(printer, thread, thread->marks[i], branch->from);
-    death_put(printer, ", \"to\": ");
-    put_place(printer, thread, death_to_mark(thread, i), branch->to);
-    death_put(printer, ", \"kind\": \"%s\"", lb_branch_kind_name(branch->kind));
-    put_instruction(printer, thread, thread->marks[i], branch->from);
-    death_put(printer, "}");
-    death_flush(printer);
+  death_put(printer, "\n      {\"number\": %zu, \"from\": ", thread->count - 1 - number);
+  put_place(printer, thread, thread->marks[number], branch->from);
+  death_put(printer, ", \"to\": ");
+  put_place(printer, thread, death_to_mark(thread, number), branch->to);
+  death_put(printer, ", \"kind\": \"%s\"", lb_branch_kind_name(branch->kind));
+  put_instruction(printer, thread, thread->marks[number], branch->from);
+  death_put(printer, ", \"own\": %s}", death_branch_is_own(printer, thread, number) ? "true" : "false");
+  death_flush(printer);
+}
+
+/* The newest first: what libraries did behind the program's own code comes before it. */
+static void put_branches(struct death_printer *printer, const struct report_thread *thread,
+                         const struct death_rows *rows)
+{
+  const char *comma = "";
+
+  for (size_t i = 0; i < rows->tail_count + rows->count && printer->error >= 0; i++, comma = ",") {
+    death_put(printer, "%s", comma);
+    put_branch(printer, thread, rows->numbers[i < rows->tail_count ? rows->count + i : i - rows->tail_count]);
   }
+}
+
+static void put_frame(struct death_printer *printer, const struct report_thread *thread,
+                      const struct report_frame *frame, size_t number)
+{
+  death_put(printer, "\n      {\"number\": %zu, \"place\": ", number);
+  put_place(printer, thread, frame->mark, frame->address);
+  if (frame->kind == REPORT_FRAME_HERE)
+    death_put(printer, ", \"left\": null}");
+  else
+    death_put(printer, ", \"left\": \"%s\"}", lb_branch_kind_name((unsigned)frame->kind));
+}
+
+/* A deep stack without its middle: the numbers tell. */
+static void put_stack(struct death_printer *printer, const struct report_thread *thread)
+{
+  struct report_backtrace backtrace;
+  const char *comma = "";
+
+  if (printer->error >= 0)
+    printer->error = death_stack_make(printer, thread, &backtrace);
+  if (printer->error < 0)
+    return;
+  death_put(printer, ", \"stack_complete\": %s, \"stack\": [", backtrace.is_complete ? "true" : "false");
+  for (size_t i = 0; i < backtrace.count && printer->error >= 0; i++) {
+    if (!death_frame_is_shown(i, backtrace.count))
+      continue;
+    death_put(printer, "%s", comma);
+    put_frame(printer, thread, &backtrace.frames[i], i);
+    comma = ",";
+  }
+  death_put(printer, "]");
+  report_backtrace_done(&backtrace);
 }
 
 static void put_thread(struct death_printer *printer, const struct report_thread *thread)
 {
+  struct death_rows rows = {0};
+
+  if (printer->error >= 0 && !thread->recorder)
+    printer->error = death_rows_make(printer, thread, &rows);
   death_put(printer, "\n    {\"thread\": %u", thread->thread);
   put_key_string(printer, "name", thread->name);
-  death_put(printer, ", \"complete\": %s, \"damaged\": %s, \"branches\": [", thread->is_cut ? "false" : "true",
+  death_put(printer, ", \"complete\": %s, \"damaged\": %s, \"branches\": [",
+            death_rows_are_all(&rows, thread) ? "true" : "false",
             thread->is_damaged || thread->has_gaps ? "true" : "false");
-  if (!thread->recorder)
-    put_branches(printer, thread);
+  put_branches(printer, thread, &rows);
+  death_rows_done(&rows);
   death_put(printer, "], \"lbr\": ");
   if (thread->recorder)
     death_recorder(printer, thread, REPORT_JSON);
   else
     death_put(printer, "null");
+  put_stack(printer, thread);
   death_put(printer, "}");
 }
 

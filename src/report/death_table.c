@@ -12,6 +12,12 @@
 #define PLACE_LEAST 40u /* that a place may have in any case */
 #define TAIL_MOST 40u   /* that are kept free for the instruction */
 
+struct rows {
+  const struct report_thread *thread;
+  const size_t *numbers;
+  size_t count;
+};
+
 /* ---- cells ---- */
 
 static void put_number(struct death_printer *printer, const struct report_thread *thread, size_t number)
@@ -90,19 +96,19 @@ static void cut_from(struct text *text, size_t start, size_t width)
 }
 
 /* Places take names out of files, which takes time: the first rows must do. */
-static size_t column_width(struct death_printer *printer, const struct report_thread *thread, unsigned column)
+static size_t column_width(struct death_printer *printer, const struct rows *rows, unsigned column)
 {
-  size_t rows = column == NUMBER || column == KIND || thread->count < MEASURED ? thread->count : MEASURED, widest;
+  size_t count = column == KIND || rows->count < MEASURED ? rows->count : MEASURED, widest;
 
   widest = strlen(columns[column].title);
-  for (size_t i = 0; i < rows && printer->error >= 0; i++) {
+  for (size_t i = 0; i < count && printer->error >= 0; i++) {
     printer->text->length = 0;
-    columns[column].put(printer, thread, column == NUMBER ? i : thread->count - 1 - i);
+    columns[column].put(printer, rows->thread, rows->numbers[column == NUMBER ? rows->count - 1 : i]);
     size_t width = width_from(printer->text, 0);
     if (width > widest)
       widest = width;
     if (column == NUMBER)
-      break; /* the first is the greatest */
+      break; /* the last is the greatest */
   }
   return widest;
 }
@@ -124,14 +130,14 @@ static void places_fit(size_t widths[COLUMNS], size_t line)
     widths[FROM] = widths[TO] = half;
 }
 
-static void measure(struct death_printer *printer, const struct report_thread *thread, size_t widths[COLUMNS])
+static void measure(struct death_printer *printer, const struct rows *rows, size_t widths[COLUMNS])
 {
   struct text scratch = {0};
   struct death_printer measuring = *printer;
 
   measuring.text = &scratch;
   for (unsigned column = 0; column < COLUMNS; column++)
-    widths[column] = column_width(&measuring, thread, column);
+    widths[column] = column_width(&measuring, rows, column);
   places_fit(widths, printer->options->width ? printer->options->width : LINE_USUAL);
   text_done(&scratch);
   printer->error = measuring.error;
@@ -171,14 +177,16 @@ static void put_titles(struct death_printer *printer, const size_t widths[COLUMN
   death_put(printer, "\n");
 }
 
-void death_put_table(struct death_printer *printer, const struct report_thread *thread)
+void death_put_table(struct death_printer *printer, const struct report_thread *thread, const size_t *numbers,
+                     size_t count)
 {
+  const struct rows rows = {thread, numbers, count};
   size_t widths[COLUMNS];
 
-  measure(printer, thread, widths);
+  measure(printer, &rows, widths);
   put_titles(printer, widths);
-  for (size_t i = thread->count; i-- > 0 && printer->error >= 0;) {
-    put_row(printer, thread, i, widths);
+  for (size_t i = 0; i < count && printer->error >= 0; i++) {
+    put_row(printer, thread, numbers[i], widths);
     death_flush(printer);
   }
 }

@@ -226,6 +226,13 @@ struct symbol_place;
 /* Where addresses lead: in which files, and what code is there. `mark` is the branch's own, REPORT_NOW stands for the
  * end of the program. */
 #define REPORT_NOW UINT32_MAX
+
+struct report_piece {
+  uint64_t start, size; /* addresses */
+  uint64_t offset;      /* of `start` in the file */
+  const char *path;
+};
+
 struct report_places {
   void *data; /* handed to the functions */
   /* What is at an address of a thread's address space. Returns false, touching nothing, if nothing is known. The
@@ -233,6 +240,9 @@ struct report_places {
   bool (*find)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place);
   /* The bytes of code there. Returns how many there are, at most `size`. */
   size_t (*code)(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size);
+  /* The piece of a file there; the path is good as long as the places. Returns false, touching nothing, if there is
+   * none. May be NULL: there is then no call stack, and all code is the program's own. */
+  bool (*piece)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct report_piece *ret_piece);
 };
 
 struct report_thread {
@@ -242,6 +252,7 @@ struct report_thread {
   const struct lb_branch *branches; /* in the order in which they were taken */
   const uint32_t *marks;            /* of each branch */
   size_t count;
+  size_t first;                       /* branches before this one are cut off from those behind by a gap */
   bool is_cut;                        /* there were more, which are gone */
   bool is_damaged;                    /* some are missing between them: the log makes no sense there */
   bool has_gaps;                      /* some are missing between them: the source did not give them */
@@ -269,8 +280,19 @@ struct report_death {
   size_t thread_count;
 };
 
+/* Which branches of a thread are printed. The program's own code is that of its executable, of files outside the
+ * system's folders of libraries (/lib*, /usr/lib*, /nix/store, /gnu/store), and code in no file. */
+enum report_show {
+  REPORT_SHOW_OWN_FIRST, /* the last ones in its own code, and then what libraries did behind them */
+  REPORT_SHOW_OWN,       /* the last ones in its own code */
+  REPORT_SHOW_ALL,       /* the last ones */
+};
+
 struct report_death_options {
-  enum report_format format; /* without a recorder WINDBG is TABLE */
+  enum report_show show;
+  size_t last; /* branches of one thread that are printed, of its own code and of libraries; 0: all */
+  const struct report_files *files; /* for the call stack, as for report_names_new */
+  enum report_format format;        /* without a recorder WINDBG is TABLE */
   bool wants_color;
   unsigned width; /* letters of a line: places that do not fit are cut. 0: not known */
   const struct report_places *places;

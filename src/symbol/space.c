@@ -306,6 +306,19 @@ int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end
 
 /* ---- questions ---- */
 
+bool symbol_space_mapping(const struct symbol_space *space, uint64_t address, struct symbol_mapping *ret_mapping)
+{
+  const struct piece *piece = piece_at(space, address);
+
+  if (!piece)
+    return false;
+  *ret_mapping = (struct symbol_mapping){.start = piece->first,
+                                         .end = piece->last + 1,
+                                         .offset = piece->offset,
+                                         .path = space->cache->list[piece->file].path};
+  return true;
+}
+
 int symbol_space_module(struct symbol_space *space, uint64_t address, struct symbol_module **ret_module,
                         uint64_t *ret_address)
 {

@@ -222,6 +222,10 @@ int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end
  * the mapping's, gives no symbol, no line and no code. Strings are good as long as the cache. */
 bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_lines, struct symbol_place *ret_place);
 
+/* The mapping at an address, without its build-id. Its path is good as long as the cache. Returns false, touching
+ * nothing, if there is none. */
+bool symbol_space_mapping(const struct symbol_space *space, uint64_t address, struct symbol_mapping *ret_mapping);
+
 /* The module at an address, and the address as it is linked. Returns 0; -ENOENT if no mapping is there; the error of
  * opening the file; LB_E_NO_SYMBOLS for a file with another build-id; LB_E_NO_ENTRY for a byte that the file does not
  * load. */

@@ -88,7 +88,7 @@ static size_t find_code(void *data, uint32_t space, uint32_t mark, uint64_t addr
   return size;
 }
 
-static const struct report_places places = {NULL, find, find_code};
+static const struct report_places places = {.find = find, .code = find_code};
 
 static const struct lb_branch branches[] = {
   {.from = F, .to = G, .kind = LB_BRANCH_NEAR_REL_CALL},
@@ -380,7 +380,8 @@ static void test_json(void **state)
     "\"/bin/program\", \"file\": \"inner.h\", \"line\": 11, \"inlines\": [{\"function\": \"inner\", \"file\": \"h.h\", "
     "\"line\": 22}, {\"function\": \"h\", \"file\": \"/src/g.c\", \"line\": 33}]}",
     "\"to\": {\"address\": \"0x0\", \"symbol\": null, \"offset\": null, \"module\": null, \"file\": null, \"line\": null, "
-    "\"inlines\": []}, \"kind\": \"ret\", \"instruction\": null}",
+    "\"inlines\": []}, \"kind\": \"ret\", \"instruction\": null, \"own\": true}",
+    "\"lbr\": null, \"stack_complete\": false, \"stack\": []}",
   };
   for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++)
     if (!strstr(text, parts[i]))

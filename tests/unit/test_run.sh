@@ -131,7 +131,7 @@ verdict 'SIGKILL: no record, but the branches' $?
 run run ./crash threads
 died SEGV && [ "$(grep -c '^last .* branches of thread' err)" -eq 1 ] && [[ $(first) =~ ^deep ]] && grep -q 'in process .*, thread ' err
 verdict 'the thread that died' $?
-run run --all-threads --tail 5 ./crash threads
+run run --all-threads --all --tail 5 ./crash threads
 died SEGV && [ "$(grep -c '^last 5 branches of thread' err)" -eq 4 ] && grep -q '  0  .*pause' err
 verdict 'all threads' $?
 
@@ -266,10 +266,10 @@ verdict 'a processor that only samples' $?
 
 # ---- how much ----
 
-run run --tail 1000000 ./crash write
+run run --all --tail 1000000 ./crash write
 died SEGV && complained 'that is all: the thread began there' && [ "$(grep -cE '^  [0-9]+ ' err)" -gt 10000 ]
 verdict 'everything from the first branch on' $?
-run run --tail 100000 --timeout 1 ./crash loop
+run run --all --tail 100000 --timeout 1 ./crash loop
 died TERM && [ "$(grep -cE '^  [0-9]+ ' err)" -eq 100000 ] && ! complained 'make no sense'
 verdict 'a hundred thousand branches of a long run' $?
 run run --tail 3000000000 ./crash exit

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The branches of a thread are given to calls.c as a trace with one stream, behind the files that lie where they lead.
+ * A file that was unmapped counts only where no newer one was mapped: the end of the stack is what is wanted.
+ */
+#include "report/backtrace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/calls.h"
+
+#define PIECES_MAX 4096u
+
+/* ---- files ---- */
+
+/* What was asked for and found, the last one found again first. */
+struct piece_list {
+  struct report_piece *pieces;
+  size_t count, capacity, last;
+};
+
+static bool piece_list_has(struct piece_list *list, uint64_t address)
+{
+  for (size_t i = 0; i < list->count; i++) {
+    size_t at = (list->last + i) % list->count;
+
+    if (list->pieces[at].start <= address && address - list->pieces[at].start < list->pieces[at].size) {
+      list->last = at;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The files at an address that a branch had to do with. Returns 0 or -ENOMEM. */
+static int address_add(struct piece_list *list, struct report_calls *calls, const struct report_thread *thread,
+                       const struct report_places *places, uint32_t mark, uint64_t address)
+{
+  struct lb_trace_record record = {.type = LB_TRACE_MODULE};
+  struct report_piece *grown, piece;
+
+  if (list->count >= PIECES_MAX || piece_list_has(list, address) ||
+      !places->piece(places->data, thread->space, mark, address, &piece))
+    return 0;
+  grown = array_grow(list->pieces, sizeof(*grown), list->count, &list->capacity);
+  if (!grown)
+    return -ENOMEM;
+  list->pieces = grown;
+  grown[list->count++] = piece;
+  record.module = (struct lb_trace_module){
+    .address = piece.start, .size = piece.size, .offset = piece.offset, .name = piece.path, .build_id = NULL};
+  return report_calls_record(calls, &record);
+}
+
+static int files_add(struct report_calls *calls, const struct report_thread *thread, const struct report_places *places,
+                     size_t first, size_t end)
+{
+  struct piece_list list = {0};
+  int r = 0;
+
+  for (size_t i = end; i-- > first && r >= 0;) {
+    r = address_add(&list, calls, thread, places, thread->marks[i], thread->branches[i].from);
+    if (r >= 0)
+      r = address_add(&list, calls, thread, places, thread->marks[i], thread->branches[i].to);
+  }
+  free(list.pieces);
+  return r;
+}
+
+/* ---- frames ---- */
+
+static int frame_add(struct report_backtrace *backtrace, uint64_t address, uint32_t mark, int kind)
+{
+  struct report_frame *grown = array_grow(backtrace->frames, sizeof(*grown), backtrace->count, &backtrace->capacity);
+
+  if (!grown)
+    return -ENOMEM;
+  backtrace->frames = grown;
+  grown[backtrace->count++] = (struct report_frame){address, mark, kind};
+  return 0;
+}
+
+static int frame_add_branch(struct report_backtrace *backtrace, const struct report_thread *thread, uint64_t number)
+{
+  const struct lb_branch *branch = &thread->branches[number];
+
+  return frame_add(backtrace, branch->from, thread->marks[number], branch->kind);
+}
+
+static bool is_call(int kind)
+{
+  return kind == LB_BRANCH_NEAR_REL_CALL || kind == LB_BRANCH_NEAR_IND_CALL;
+}
+
+/* Who jumped to the oldest function of all will not be returned to: the dynamic linker, that started the program. */
+static void bottom_cut(struct report_backtrace *backtrace)
+{
+  while (backtrace->count > 1 && !is_call(backtrace->frames[backtrace->count - 1].kind))
+    backtrace->count--;
+}
+
+static int frames_take(struct report_backtrace *backtrace, const struct report_thread *thread,
+                       const struct report_calls *calls)
+{
+  struct report_open_call call = {0};
+  bool is_whole = false;
+  int r = 0;
+
+  for (size_t i = 0; r >= 0 && report_calls_open(calls, 0, i, &call); i++) {
+    is_whole = call.how == REPORT_CALL_START && call.branch == 0 && !thread->is_cut;
+    if (call.how != REPORT_CALL_START && call.branch < thread->count)
+      r = frame_add_branch(backtrace, thread, call.branch);
+  }
+  backtrace->is_complete = is_whole && !thread->is_damaged;
+  if (backtrace->is_complete)
+    bottom_cut(backtrace);
+  return r;
+}
+
+/* ---- the whole ---- */
+
+/* Did the last branch lead to where there is no code? Then nothing ran there: it is the branch that counts. */
+static bool ends_nowhere(const struct report_thread *thread, uint64_t at, const struct report_places *places)
+{
+  uint8_t byte;
+
+  return thread->count > thread->first && thread->branches[thread->count - 1].to == at &&
+         !places->code(places->data, thread->space, REPORT_NOW, at, &byte, 1);
+}
+
+static int branches_feed(struct report_calls *calls, const struct report_thread *thread,
+                         const struct report_places *places, size_t end)
+{
+  const struct lb_trace_record stream = {.type = LB_TRACE_STREAM, .stream = {.name = ""}};
+  const struct lb_trace_record branches = {
+    .type = LB_TRACE_BRANCHES,
+    .branches = {.first = thread->first, .count = end - thread->first, .branches = thread->branches + thread->first}};
+  int r = report_calls_record(calls, &stream);
+
+  if (r >= 0)
+    r = files_add(calls, thread, places, thread->first, end);
+  return r < 0 ? r : report_calls_record(calls, &branches);
+}
+
+static int no_call(void *data, const struct report_call *call)
+{
+  (void)data, (void)call;
+  return 0;
+}
+
+int report_backtrace_make(const struct report_thread *thread, uint64_t at, const struct report_places *places,
+                          const struct report_files *files, struct report_backtrace *ret_backtrace)
+{
+  struct report_backtrace backtrace = {0};
+  bool is_nowhere = ends_nowhere(thread, at, places);
+  struct report_names *names = NULL;
+  struct report_code *code = NULL;
+  struct report_calls *calls = NULL;
+  int r = report_names_new(files, &names);
+
+  if (r >= 0)
+    r = report_code_new(names, &code);
+  if (r >= 0)
+    r = report_calls_new(names, code, no_call, NULL, &calls);
+  if (r >= 0)
+    r = branches_feed(calls, thread, places, thread->count - is_nowhere);
+  if (r >= 0)
+    r = frame_add(&backtrace, at, REPORT_NOW, REPORT_FRAME_HERE);
+  if (r >= 0 && is_nowhere)
+    r = frame_add_branch(&backtrace, thread, thread->count - 1);
+  if (r >= 0)
+    r = frames_take(&backtrace, thread, calls);
+  report_calls_free(calls);
+  report_code_free(code);
+  report_names_free(names);
+  if (r < 0)
+    report_backtrace_done(&backtrace);
+  else
+    *ret_backtrace = backtrace;
+  return r;
+}
+
+void report_backtrace_done(struct report_backtrace *backtrace)
+{
+  free(backtrace->frames);
+  *backtrace = (struct report_backtrace){0};
+}
