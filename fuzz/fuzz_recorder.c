@@ -291,11 +291,19 @@ static void step_counters(struct input *input)
                  lb_cpu_register(units[0].cpu, LB_REG_P4_CCCR).count ? 1u << 25 : 1u << number % 4);
 }
 
+static void smi(struct lb_recorder *unit)
+{
+  struct lb_branch entry = {.from = 0x1000, .to = 0x8000, .from_cpl = 3, .flags = LB_BRANCH_TO_32};
+  lb_recorder_smi(unit, &entry);
+}
+
 static void step_call(struct input *input)
 {
   static void (*const calls[])(struct lb_recorder *) = {
-    lb_recorder_debug_exception, lb_recorder_smi,        lb_recorder_reset_cold,    lb_recorder_reset_warm,
-    lb_recorder_vm_exit,         lb_recorder_deep_sleep, lb_recorder_pmi_delivered, lb_recorder_hold_pmi,
+    lb_recorder_debug_exception, smi,
+    lb_recorder_reset_cold,      lb_recorder_reset_warm,
+    lb_recorder_vm_exit,         lb_recorder_deep_sleep,
+    lb_recorder_pmi_delivered,   lb_recorder_hold_pmi,
     lb_recorder_release_pmi,     lb_recorder_flush,
   };
   unsigned what = (unsigned)take(input, 1) % (sizeof(calls) / sizeof(calls[0]));

@@ -89,8 +89,12 @@ struct lb_pmu {
   uint8_t version;  /* architectural perfmon version, 0 if none */
   uint8_t counters; /* general-purpose */
   uint8_t width;    /* bits of a general counter */
-  uint8_t fixed;    /* fixed-function counters */
+  uint8_t fixed;    /* fixed-function counters: the highest number plus 1 */
   uint8_t fixed_width;
+  uint8_t fixed_absent;  /* bit n: below that, there is no fixed counter n */
+  uint8_t leaf_counters; /* what CPUID.0AH:EAX[15:8] says where CPUID.23H names more counters; 0: the same number */
+  uint8_t leaf_fixed;    /* what CPUID.0AH:EDX[4:0] says there */
+  bool has_leaf_23;      /* CPUID.23H names the counters one by one */
   uint8_t pebs_counters; /* how many of the general counters can write PEBS records */
   uint8_t events;        /* length of the CPUID.0AH:EBX vector */
   uint32_t absent;       /* CPUID.0AH:EBX: 1 = this architectural event is missing */
@@ -104,7 +108,17 @@ struct lb_pmu {
 };
 
 /* Records of the PEBS buffer; the numbers are IA32_PERF_CAPABILITIES.PEBS_FMT. */
-enum lb_pebs { LB_PEBS_0, LB_PEBS_1, LB_PEBS_2, LB_PEBS_3, LB_PEBS_4, LB_PEBS_5, LB_PEBS_P4, LB_PEBS_NONE };
+enum lb_pebs {
+  LB_PEBS_0,
+  LB_PEBS_1,
+  LB_PEBS_2,
+  LB_PEBS_3,
+  LB_PEBS_4,
+  LB_PEBS_5,
+  LB_PEBS_6,
+  LB_PEBS_P4,
+  LB_PEBS_NONE,
+};
 
 struct lb_ds {
   const char *name;
@@ -262,7 +276,7 @@ struct lb_field {
 int lb_cpu_field(const struct lb_cpu *cpu, enum lb_register id, unsigned index, struct lb_field *ret_field);
 
 /* CPUID as the CPU reports it for this machinery. `mask` holds the bits that belong to it: an emulator merges
- * (its & ~mask) | value. Leaves 1, 7, 0xA, 0x1C, 0x80000008, 0x80000022; on any other both are 0.
+ * (its & ~mask) | value. Leaves 1, 7, 0xA, 0x1C, 0x23, 0x80000008, 0x80000022; on any other both are 0.
  */
 struct lb_cpuid {
   uint32_t value[4]; /* EAX, EBX, ECX, EDX */

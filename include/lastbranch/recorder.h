@@ -68,7 +68,7 @@ int lb_option_find(const char *word); /* >= 0, or LB_E_NO_OPTION */
 
 #define LB_DEPTH_MAX 64
 #define LB_COUNTERS_MAX 18
-#define LB_FIXED_MAX 4
+#define LB_FIXED_MAX 7
 
 /* A record as it lies in the registers. */
 struct lb_raw {
@@ -132,6 +132,8 @@ struct __attribute__((aligned(16))) lb_recorder {
     uint64_t data_cfg;
     uint64_t matrix;
     uint64_t load_latency;
+    uint64_t reload[LB_COUNTERS_MAX]; /* of general counters, for PEBS records that go to Intel PT */
+    uint64_t reload_fixed[LB_FIXED_MAX];
     uint64_t due;        /* counters whose PEBS record is to be written */
     uint64_t flags[2];   /* of a BTS record, for predicted and mispredicted branches */
     bool is_stopped;     /* machine check: no BTS or PEBS until DEBUGCTL or PEBS_ENABLE is written again */
@@ -155,9 +157,10 @@ struct __attribute__((aligned(16))) lb_recorder {
     uint64_t escr[6]; /* Pentium 4: FSB 0, 1; CRU 0 to 3 */
     uint64_t status;
     uint64_t ctrl;
-    bool is_pending; /* PMI requested, not yet delivered */
-    bool is_held;    /* lb_recorder_hold_pmi */
-    uint8_t wanted;  /* causes that came while held */
+    uint64_t metrics; /* PERF_METRICS, as software wrote it */
+    bool is_pending;  /* PMI requested, not yet delivered */
+    bool is_held;     /* lb_recorder_hold_pmi */
+    uint8_t wanted;   /* causes that came while held */
   } pmu;
 
   uint64_t misc_enable;
@@ -242,9 +245,10 @@ void lb_recorder_debug_exception(struct lb_recorder *recorder);
 /* Debug register `number` matched: drives a BPi# pin if DEBUGCTL.PBi says so. */
 void lb_recorder_breakpoint_match(struct lb_recorder *recorder, unsigned number);
 
-/* System management interrupt taken, and return from it. `resumed` has the address where the program goes on as both
- * `from` and `to`, with its base, CPL and flags; its kind does not matter. */
-void lb_recorder_smi(struct lb_recorder *recorder);
+/* System management interrupt taken, and return from it. `entry` leads from the instruction that would have run next to
+ * the handler, `resumed` from the RSM to where the program goes on; their kinds do not matter. AMD records both, and
+ * architectural LBR the second. */
+void lb_recorder_smi(struct lb_recorder *recorder, const struct lb_branch *entry);
 void lb_recorder_rsm(struct lb_recorder *recorder, const struct lb_branch *resumed);
 
 /* INIT: control goes from the next instruction to the reset or SIPI vector; the kind does not matter. */
@@ -300,7 +304,8 @@ struct lb_registers {
   uint64_t eventing_ip;
   uint64_t tsx_abort;
   uint64_t tsc;
-  uint64_t xmm[16][2]; /* low half first; adaptive PEBS only */
+  uint64_t retire_latency; /* cycles since the previous instruction retired; 16 bits, timed PEBS only */
+  uint64_t xmm[16][2];     /* low half first; adaptive PEBS only */
 };
 
 /* Writes the PEBS records that are due, reloads their counters and requests the PMI at the threshold.

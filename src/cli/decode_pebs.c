@@ -27,6 +27,7 @@ enum group {
   GROUP_COUNTERS = 1 << 7,
   GROUP_XMM = 1 << 8,
   GROUP_BRANCHES = 1 << 9,
+  GROUP_TIMING = 1 << 10,
 };
 
 static const struct {
@@ -38,14 +39,15 @@ static const struct {
   {                                                                                                                    \
     .key = #name, .place = offsetof(struct lb_registers, name), .group = (group_)                                      \
   }
-  WORD(rip, GROUP_GENERAL),         WORD(eventing_ip, GROUP_EVENTING), WORD(tsc, GROUP_TSC),
-  WORD(data_address, GROUP_MEMORY), WORD(data_source, GROUP_MEMORY),   WORD(latency, GROUP_MEMORY),
-  WORD(tsx_abort, GROUP_TSX),       WORD(rflags, GROUP_GENERAL),       WORD(rax, GROUP_GENERAL),
-  WORD(rbx, GROUP_GENERAL),         WORD(rcx, GROUP_GENERAL),          WORD(rdx, GROUP_GENERAL),
-  WORD(rsi, GROUP_GENERAL),         WORD(rdi, GROUP_GENERAL),          WORD(rbp, GROUP_GENERAL),
-  WORD(rsp, GROUP_GENERAL),         WORD(r8, GROUP_R8_TO_R15),         WORD(r9, GROUP_R8_TO_R15),
-  WORD(r10, GROUP_R8_TO_R15),       WORD(r11, GROUP_R8_TO_R15),        WORD(r12, GROUP_R8_TO_R15),
-  WORD(r13, GROUP_R8_TO_R15),       WORD(r14, GROUP_R8_TO_R15),        WORD(r15, GROUP_R8_TO_R15),
+  WORD(rip, GROUP_GENERAL),           WORD(eventing_ip, GROUP_EVENTING), WORD(tsc, GROUP_TSC),
+  WORD(retire_latency, GROUP_TIMING), WORD(data_address, GROUP_MEMORY),  WORD(data_source, GROUP_MEMORY),
+  WORD(latency, GROUP_MEMORY),        WORD(tsx_abort, GROUP_TSX),        WORD(rflags, GROUP_GENERAL),
+  WORD(rax, GROUP_GENERAL),           WORD(rbx, GROUP_GENERAL),          WORD(rcx, GROUP_GENERAL),
+  WORD(rdx, GROUP_GENERAL),           WORD(rsi, GROUP_GENERAL),          WORD(rdi, GROUP_GENERAL),
+  WORD(rbp, GROUP_GENERAL),           WORD(rsp, GROUP_GENERAL),          WORD(r8, GROUP_R8_TO_R15),
+  WORD(r9, GROUP_R8_TO_R15),          WORD(r10, GROUP_R8_TO_R15),        WORD(r11, GROUP_R8_TO_R15),
+  WORD(r12, GROUP_R8_TO_R15),         WORD(r13, GROUP_R8_TO_R15),        WORD(r14, GROUP_R8_TO_R15),
+  WORD(r15, GROUP_R8_TO_R15),
 #undef WORD
 };
 
@@ -55,6 +57,12 @@ unsigned decode_pebs_format(const struct decode_area *area)
   unsigned pebs = area->choice.cpu->ds->pebs;
 
   return pebs == LB_PEBS_P4 && area->is_64 ? LB_PEBS_0 : pebs;
+}
+
+/* Where the branches of an adaptive record begin: behind the groups that come before theirs. */
+static size_t branches_at(uint64_t head)
+{
+  return BASIC_SIZE + (head & 1 ? 32u : 0) + (head & 2 ? 144u : 0) + (head & 4 ? 256u : 0);
 }
 
 /* Bits 3:0 of the head of an adaptive record are those of MSR_PEBS_DATA_CFG. */
@@ -149,23 +157,23 @@ static void put_branches(struct page *page, const struct lb_cpu *cpu, const unsi
   page_table_end(page);
 }
 
-/* `size` is that of the record; its branches are its end. */
-static void put_record(struct decode_area *area, const unsigned char *bytes, size_t size,
-                       const struct lb_registers *registers, uint64_t status)
+static void put_record(struct decode_area *area, const unsigned char *bytes, const struct lb_registers *registers,
+                       uint64_t status)
 {
   uint64_t head = bytes_get_u64(bytes);
   unsigned groups = groups_find(decode_pebs_format(area), head);
   size_t branches = (head >> 24 & 0xFF) + 1;
+  bool is_timed = area->choice.cpu->perf_capabilities >> 17 & 1;
   struct page *page = &area->page;
   char title[32];
 
   snprintf(title, sizeof(title), "Record %llu", (unsigned long long)area->records);
   page_section(page, NULL, title);
-  put_words(page, groups, registers);
+  put_words(page, groups | (is_timed ? GROUP_TIMING : 0u), registers);
   put_status(page, groups, status);
   put_xmm(page, groups, registers);
   if (groups & GROUP_BRANCHES)
-    put_branches(page, area->choice.cpu, bytes + size - branches * BRANCH_SIZE, branches);
+    put_branches(page, area->choice.cpu, bytes + branches_at(head), branches);
   else
     page_absent(page, "branches");
   page_section_end(page);
@@ -208,7 +216,7 @@ int decode_pebs(struct decode_area *area)
     r = lb_pebs_decode(format, bytes, (size_t)r, &registers, &status);
     if (r < 0)
       break;
-    put_record(area, bytes, (size_t)r, &registers, status);
+    put_record(area, bytes, &registers, status);
   }
   page_array_end(&area->page);
   return r;

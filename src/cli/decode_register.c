@@ -33,7 +33,7 @@ static const char *value_explain(const struct register_choice *choice, const str
     return value <= LB_FORMAT_LIP_INFO ? lb_format_text((unsigned)value) : "not a known format";
   }
   if (choice->id == LB_REG_PERF_CAPABILITIES && strcmp(field->name, "PEBS_FMT") == 0)
-    return value <= LB_PEBS_5 ? lb_pebs_text((unsigned)value) : "not a known format";
+    return value <= LB_PEBS_6 ? lb_pebs_text((unsigned)value) : "not a known format";
   if (strcmp(field->name, "BR_TYPE") == 0)
     return branch_type_text(value);
   return NULL;

@@ -93,7 +93,7 @@ static unsigned ids(const struct cpu *cpu)
 /* Only leaves with subleaves look at ECX: SDM vol. 2, CPUID. */
 static bool has_subleaves(uint32_t leaf)
 {
-  return leaf == 0x7 || leaf == 0xD;
+  return leaf == 0x7 || leaf == 0xD || leaf == 0x23;
 }
 
 static void features_give(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, uint32_t r[4])

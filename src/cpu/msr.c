@@ -14,6 +14,7 @@ enum {
   MSR_APIC_BASE = 0x1B,
   MSR_TSC_ADJUST = 0x3B,
   MSR_MISC_ENABLE = 0x1A0,
+  MSR_PERF_METRICS = 0x329,
   MSR_TSC_DEADLINE = 0x6E0,
   MSR_X2APIC = 0x800,
   MSR_X2APIC_LAST = 0x8FF,
@@ -307,6 +308,8 @@ const struct insn *control_rdpid(struct cpu *cpu, const struct insn *insn)
   return insn + 1;
 }
 
+#define RDPMC_METRICS 0x20000000u /* ECX for PERF_METRICS: Linux events/intel/core.c, INTEL_PMC_FIXED_RDPMC_METRICS */
+
 /* The register behind a counter's number. Bit 30 of ECX means fixed counters; bit 31 of the Pentium 4 asks for the
  * lower 32 bits alone, which are faster. */
 static bool counter_read(const struct cpu *cpu, uint32_t number, uint64_t *ret_value)
@@ -315,6 +318,8 @@ static bool counter_read(const struct cpu *cpu, uint32_t number, uint64_t *ret_v
   bool is_half = cpu->model->pmu->kind == LB_PMU_P4 && number >> 31;
   bool is_fixed = number >> 30 & 1;
   struct lb_register_range range = {0};
+  if (number == RDPMC_METRICS)
+    return lb_recorder_rdmsr(&cpu->recorder, MSR_PERF_METRICS, ret_value) == LB_MSR_OK;
   for (unsigned i = 0; i < sizeof(ids) / sizeof(ids[0]) && !range.count && !is_fixed; i++)
     range = lb_cpu_register(cpu->model, ids[i]);
   if (is_fixed)

@@ -188,10 +188,25 @@ static void enter_segments(struct cpu *cpu)
   cpu->segment[CS].base = cpu->smbase;
 }
 
+/* Before anything changes: the unit is told where control leaves and where it goes. */
+static void smi_report(struct cpu *cpu)
+{
+  struct lb_branch entry = {
+    .from = cpu->rip,
+    .to = SMM_ENTRY,
+    .from_base = insn_is_64(cpu) ? 0 : cpu->segment[CS].base,
+    .to_base = cpu->smbase,
+    .kind = LB_BRANCH_INTERRUPT,
+    .from_cpl = cpu->cpl,
+    .flags = (uint8_t)(insn_is_64(cpu) ? LB_BRANCH_TO_32 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32),
+  };
+  lb_recorder_smi(&cpu->recorder, &entry);
+}
+
 void system_enter_smm(struct cpu *cpu)
 {
   state_save(cpu);
-  lb_recorder_smi(&cpu->recorder);
+  smi_report(cpu);
   system_set_long_mode(cpu, false);
   cpu->efer = 0;
   cpu->cr0 &= ~(CR0_PE | CR0_EM | CR0_TS | CR0_PG);
@@ -244,23 +259,28 @@ static void state_clean(struct cpu *cpu, struct state *state)
   system_set_long_mode(cpu, is_long);
 }
 
-static void rsm_report(struct cpu *cpu)
+/* RSM as a transfer: first where it stands, then where it leads. */
+static struct lb_branch rsm_begin(const struct cpu *cpu, const struct insn *insn)
 {
-  uint64_t base = insn_is_64(cpu) ? 0 : cpu->segment[CS].base;
-  struct lb_branch resumed = {
-    .from = cpu->rip,
-    .to = cpu->rip,
-    .from_base = base,
-    .to_base = base,
+  return (struct lb_branch){
+    .from = insn->rip,
+    .from_base = insn_is_64(cpu) ? 0 : cpu->segment[CS].base,
     .kind = LB_BRANCH_RSM,
     .from_cpl = cpu->cpl,
-    .to_cpl = cpu->cpl,
-    .flags = (uint8_t)(insn_is_64(cpu) ? 0 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32),
+    .flags = (uint8_t)(insn_is_64(cpu) ? 0 : LB_BRANCH_FROM_32),
   };
-  lb_recorder_rsm(&cpu->recorder, &resumed);
 }
 
-static void rsm_commit(struct cpu *cpu, struct state *state)
+static void rsm_report(struct cpu *cpu, struct lb_branch *resumed)
+{
+  resumed->to = cpu->rip;
+  resumed->to_base = insn_is_64(cpu) ? 0 : cpu->segment[CS].base;
+  resumed->to_cpl = cpu->cpl;
+  resumed->flags |= insn_is_64(cpu) ? 0 : LB_BRANCH_TO_32;
+  lb_recorder_rsm(&cpu->recorder, resumed);
+}
+
+static void rsm_commit(struct cpu *cpu, struct state *state, struct lb_branch *resumed)
 {
   state_clean(cpu, state);
   flags_set(cpu, state->eflags);
@@ -274,7 +294,7 @@ static void rsm_commit(struct cpu *cpu, struct state *state)
   cpu->is_nmi_blocked = state->was_nmi_blocked & 1;
   if (state->auto_halt & 1)
     cpu->activity = CPU_HALTED;
-  rsm_report(cpu);
+  rsm_report(cpu, resumed);
   system_update_debug(cpu);
 }
 
@@ -284,6 +304,7 @@ const struct insn *control_rsm(struct cpu *cpu, const struct insn *insn)
   if (!cpu->is_in_smm)
     fault_ud(cpu);
   state_move(&state, cpu);
+  struct lb_branch resumed = rsm_begin(cpu, insn);
   insn_leave(cpu, insn); /* it retires: RIP comes from the state */
   state_exchange(&state, cpu);
   if (!state_is_good(cpu)) {
@@ -291,6 +312,6 @@ const struct insn *control_rsm(struct cpu *cpu, const struct insn *insn)
     snprintf(cpu->reason, sizeof(cpu->reason), "RSM: the saved state is not valid");
     return NULL;
   }
-  rsm_commit(cpu, &state);
+  rsm_commit(cpu, &state, &resumed);
   return NULL;
 }

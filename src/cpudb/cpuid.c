@@ -34,21 +34,33 @@ static void leaf_7(const struct lb_cpu *cpu, struct lb_cpuid *cpuid)
   own_bit(cpuid, EDX, 19, lb_cpu_has(cpu, LB_FEATURE_ARCH_LBR));
 }
 
+/* Subleaf 1, EAX[8]: leaf 23H exists. */
+static void leaf_7_1(const struct lb_cpu *cpu, struct lb_cpuid *cpuid)
+{
+  own_bit(cpuid, EAX, 8, cpu->pmu->has_leaf_23);
+}
+
+static uint32_t ones(unsigned count)
+{
+  return (UINT32_C(1) << count) - 1;
+}
+
 /* The whole leaf is ours; all zero without architectural performance monitoring. */
 static void leaf_a(const struct lb_cpu *cpu, struct lb_cpuid *cpuid)
 {
   const struct lb_pmu *pmu = cpu->pmu;
   bool is_arch = pmu->kind == LB_PMU_ARCH;
-  uint32_t shape =
-    pmu->version | (uint32_t)pmu->counters << 8 | (uint32_t)pmu->width << 16 | (uint32_t)pmu->events << 24;
-  uint32_t fixed = pmu->fixed | (uint32_t)pmu->fixed_width << 5;
+  unsigned counters = pmu->leaf_counters ? pmu->leaf_counters : pmu->counters;
+  unsigned fixed_counters = pmu->leaf_fixed ? pmu->leaf_fixed : pmu->fixed;
+  uint32_t shape = pmu->version | counters << 8 | (uint32_t)pmu->width << 16 | (uint32_t)pmu->events << 24;
+  uint32_t fixed = fixed_counters | (uint32_t)pmu->fixed_width << 5;
 
   if (lb_cpu_has(cpu, LB_FEATURE_NO_ANY_THREAD))
     fixed |= UINT32_C(1) << 15;
   own(cpuid, EAX, UINT32_MAX, is_arch ? shape : 0);
   own(cpuid, EBX, UINT32_MAX, is_arch ? pmu->absent : 0);
   /* Version 5 names the fixed counters one by one. */
-  own(cpuid, ECX, UINT32_MAX, is_arch && pmu->version >= 5 ? (UINT32_C(1) << pmu->fixed) - 1 : 0);
+  own(cpuid, ECX, UINT32_MAX, is_arch && pmu->version >= 5 ? ones(fixed_counters) : 0);
   own(cpuid, EDX, UINT32_MAX, is_arch ? fixed : 0);
 }
 
@@ -56,6 +68,28 @@ static void leaf_1c(const struct lb_cpu *cpu, struct lb_cpuid *cpuid)
 {
   for (unsigned reg = EAX; reg <= ECX; reg++)
     own(cpuid, reg, UINT32_MAX, cpu->leaf_1c[reg]);
+  own(cpuid, EDX, UINT32_MAX, 0);
+}
+
+/* Linux perf_event.h, union cpuid35_eax and cpuid35_ebx. Subleaf 0: which subleaves there are, UMASK2 and EQ; 1: the
+ * counters; 3: the architectural events. */
+static void leaf_23(const struct lb_cpu *cpu, uint32_t subleaf, struct lb_cpuid *cpuid)
+{
+  const struct lb_pmu *pmu = cpu->pmu;
+  uint32_t eax = 0, ebx = 0;
+
+  if (pmu->has_leaf_23 && subleaf == 0) {
+    eax = 1u << 0 | 1u << 1 | 1u << 3;
+    ebx = (uint32_t)((pmu->evtsel >> 40 & 1) | (pmu->evtsel >> 36 & 1) << 1);
+  } else if (pmu->has_leaf_23 && subleaf == 1) {
+    eax = ones(pmu->counters);
+    ebx = ones(pmu->fixed) & ~(uint32_t)pmu->fixed_absent;
+  } else if (pmu->has_leaf_23 && subleaf == 3) {
+    eax = ones(pmu->events) & ~pmu->absent;
+  }
+  own(cpuid, EAX, UINT32_MAX, eax);
+  own(cpuid, EBX, UINT32_MAX, ebx);
+  own(cpuid, ECX, UINT32_MAX, 0);
   own(cpuid, EDX, UINT32_MAX, 0);
 }
 
@@ -81,6 +115,8 @@ struct lb_cpuid lb_cpu_cpuid(const struct lb_cpu *cpu, uint32_t leaf, uint32_t s
   case 0x7:
     if (subleaf == 0)
       leaf_7(cpu, &cpuid);
+    else if (subleaf == 1)
+      leaf_7_1(cpu, &cpuid);
     break;
   case 0xA:
     leaf_a(cpu, &cpuid);
@@ -88,6 +124,9 @@ struct lb_cpuid lb_cpu_cpuid(const struct lb_cpu *cpu, uint32_t leaf, uint32_t s
   case 0x1C:
     if (subleaf == 0)
       leaf_1c(cpu, &cpuid);
+    break;
+  case 0x23:
+    leaf_23(cpu, subleaf, &cpuid);
     break;
   case 0x80000008:
     own_bit(&cpuid, EBX, 31, lb_cpu_has(cpu, LB_FEATURE_BRS));

@@ -24,6 +24,11 @@
 /* Bits of IA32_PERF_CAPABILITIES. */
 #define FULL_WIDTH ((cpu->perf_capabilities >> 13 & 1) != 0)
 #define ADAPTIVE_PEBS ((cpu->perf_capabilities >> 14 & 1) != 0)
+#define METRICS ((cpu->perf_capabilities >> 15 & 1) != 0)
+#define PEBS_TO_PT ((cpu->perf_capabilities >> 16 & 1) != 0)
 #define LOAD_LATENCY HAS(LOAD_LATENCY)
+
+/* Version 6 of performance monitoring has a second address for each counter and event select. */
+#define PERFMON_6 (PMU(ARCH) && VERSION >= 6)
 
 #endif

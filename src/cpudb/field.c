@@ -37,10 +37,17 @@ static enum lb_register layout_register(enum lb_register id)
   case LB_REG_LER_INFO:
     return LB_REG_LBR_INFO;
   case LB_REG_A_PMC:
+  case LB_REG_GP_CTR:
+  case LB_REG_RELOAD_PMC:
   case LB_REG_P4_COUNTER:
   case LB_REG_K7_PERFCTR:
   case LB_REG_AMD_PERF_CTR:
     return LB_REG_PMC;
+  case LB_REG_FX_CTR:
+  case LB_REG_RELOAD_FIXED:
+    return LB_REG_FIXED_CTR;
+  case LB_REG_GP_CFG_A:
+    return LB_REG_PERFEVTSEL;
   case LB_REG_GLOBAL_OVF_CTRL:
   case LB_REG_GLOBAL_STATUS_SET:
     return LB_REG_GLOBAL_STATUS;
@@ -82,6 +89,8 @@ static unsigned highest_bit(unsigned value)
 #define SELECTS(bit) ((LBR(select_mask) >> (bit)&1) != 0)
 #define LEAF_1C(reg, bit) ((cpu->leaf_1c[reg] >> (bit)&1) != 0)
 #define PEBS_BIT(bit) ((cpu->pmu->pebs_enable >> (bit)&1) != 0)
+#define EVTSEL(bit) ((cpu->pmu->evtsel >> (bit)&1) != 0)
+#define PEBS_6 (cpu->ds->pebs == LB_PEBS_6)
 #define STATUS(bit) ((cpu->pmu->status_clear >> (bit)&1) != 0)
 
 #define LB_FIELDS(id_)                                                                                                 \
@@ -102,13 +111,26 @@ static unsigned highest_bit(unsigned value)
   LB_FIELD_NTH(4, count, low, name, meaning)                                                                           \
   LB_FIELD_NTH(5, count, low, name, meaning)                                                                           \
   LB_FIELD_NTH(6, count, low, name, meaning)                                                                           \
-  LB_FIELD_NTH(7, count, low, name, meaning)
+  LB_FIELD_NTH(7, count, low, name, meaning)                                                                           \
+  LB_FIELD_NTH(8, count, low, name, meaning)                                                                           \
+  LB_FIELD_NTH(9, count, low, name, meaning)
+#define HAS_FIXED(n) (FIXED > (n) && !(cpu->pmu->fixed_absent >> (n)&1))
+#define LB_FIELD_NTH_FIXED(n, low, name, meaning)                                                                      \
+  LB_FIELD(HAS_FIXED(n), (low) + (n), (low) + (n), name #n, meaning " " #n)
+#define LB_FIELD_EACH_FIXED(low, name, meaning)                                                                        \
+  LB_FIELD_NTH_FIXED(0, low, name, meaning)                                                                            \
+  LB_FIELD_NTH_FIXED(1, low, name, meaning)                                                                            \
+  LB_FIELD_NTH_FIXED(2, low, name, meaning)                                                                            \
+  LB_FIELD_NTH_FIXED(3, low, name, meaning)                                                                            \
+  LB_FIELD_NTH_FIXED(4, low, name, meaning)                                                                            \
+  LB_FIELD_NTH_FIXED(5, low, name, meaning)                                                                            \
+  LB_FIELD_NTH_FIXED(6, low, name, meaning)
 #define LB_FIELD_FIXED(n)                                                                                              \
-  LB_FIELD(FIXED > (n), 4 * (n), 4 * (n), "EN" #n "_OS", "fixed counter " #n " counts at CPL 0")                       \
-  LB_FIELD(FIXED > (n), 4 * (n) + 1, 4 * (n) + 1, "EN" #n "_USR", "fixed counter " #n " counts at CPL 1 to 3")         \
-  LB_FIELD(FIXED > (n) && VERSION >= 3 && !HAS(NO_ANY_THREAD), 4 * (n) + 2, 4 * (n) + 2, "ANY" #n,                     \
+  LB_FIELD(HAS_FIXED(n), 4 * (n), 4 * (n), "EN" #n "_OS", "fixed counter " #n " counts at CPL 0")                      \
+  LB_FIELD(HAS_FIXED(n), 4 * (n) + 1, 4 * (n) + 1, "EN" #n "_USR", "fixed counter " #n " counts at CPL 1 to 3")        \
+  LB_FIELD(HAS_FIXED(n) && VERSION >= 3 && !HAS(NO_ANY_THREAD), 4 * (n) + 2, 4 * (n) + 2, "ANY" #n,                    \
            "fixed counter " #n " counts for both threads of the core")                                                 \
-  LB_FIELD(FIXED > (n), 4 * (n) + 3, 4 * (n) + 3, "PMI" #n, "fixed counter " #n " requests a PMI on overflow")
+  LB_FIELD(HAS_FIXED(n), 4 * (n) + 3, 4 * (n) + 3, "PMI" #n, "fixed counter " #n " requests a PMI on overflow")
 
 int lb_cpu_field(const struct lb_cpu *cpu, enum lb_register id, unsigned index, struct lb_field *ret_field)
 {

@@ -48,7 +48,8 @@ const char *lb_pebs_text(unsigned pebs)
     [LB_PEBS_2] = "format 2: 192 bytes, adds the eventing IP and TSX information",
     [LB_PEBS_3] = "format 3: 200 bytes, adds the time stamp",
     [LB_PEBS_4] = "format 4: adaptive, groups chosen by MSR_PEBS_DATA_CFG",
-    [LB_PEBS_5] = "format 5: adaptive, with counter groups",
+    [LB_PEBS_5] = "format 5: adaptive, with resets for 32 general and 16 fixed counters",
+    [LB_PEBS_6] = "format 6: as format 5, with a group of counters",
     [LB_PEBS_P4] = "Pentium 4: 40 bytes, flags and 32-bit registers",
     [LB_PEBS_NONE] = "none",
   };

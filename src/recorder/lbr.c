@@ -96,10 +96,12 @@ void lbr_share_select(struct lb_recorder *r)
   unit_update(r->sibling);
 }
 
-/* INIT and RSM are branches only where the architectural LBR table lists them. */
+/* INIT and RSM are branches only where the architectural LBR table lists them; AMD records RSM (APM vol. 2, 13.1.6). */
 static bool kind_exists(const struct lb_recorder *r, unsigned kind)
 {
-  return unit_is_arch(r) || (kind != LB_BRANCH_INIT && kind != LB_BRANCH_RSM);
+  if (unit_is_arch(r))
+    return true;
+  return kind != LB_BRANCH_INIT && (kind != LB_BRANCH_RSM || unit_is_amd(r));
 }
 
 /* Counters that log their events into records: INFO[39:32] then changes from record to record. */

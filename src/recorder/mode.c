@@ -25,6 +25,8 @@ static void reset_control(struct lb_recorder *r)
   r->lbr.is_capturing = r->lbr.is_holding = false;
   r->ds.area = 0;
   r->ds.pebs_enable = r->ds.data_cfg = r->ds.matrix = r->ds.load_latency = 0;
+  memset(r->ds.reload, 0, sizeof(r->ds.reload));
+  memset(r->ds.reload_fixed, 0, sizeof(r->ds.reload_fixed));
   r->ds.due = 0;
   r->ds.is_stopped = false;
   r->smm.is_inside = false;
@@ -88,13 +90,27 @@ void lb_recorder_init_signal(struct lb_recorder *r, const struct lb_branch *tran
 
 /* ---- SMM ---- */
 
+/* AMD: SMI and RSM are among the control transfers that are recorded, the SMI as the interrupt it is. APM vol. 2,
+ * 13.1.6. BTF does not step on either: SMM begins without TF. */
+static void amd_record(struct lb_recorder *r, const struct lb_branch *transfer, unsigned kind)
+{
+  struct lb_branch branch = *transfer;
+  branch.kind = (uint8_t)kind;
+  if (kind == LB_BRANCH_INTERRUPT && (r->armed & (unit_has_pair(r) ? ARMED_PAIR : ARMED_LBR)))
+    lbr_ler_update(r);
+  branch.flags &= (uint8_t)~LB_BRANCH_TF;
+  lb_recorder_record(r, &branch);
+}
+
 /* FREEZE_WHILE_SMM_EN: everything stops, and RSM brings it back. DS recording stops in SMM in any case, and so does
- * architectural LBR. The SMI itself is not recorded. */
-void lb_recorder_smi(struct lb_recorder *r)
+ * architectural LBR. Intel does not record the SMI itself. */
+void lb_recorder_smi(struct lb_recorder *r, const struct lb_branch *entry)
 {
   static const enum lb_debugctl_bit stopped[] = {LB_DEBUGCTL_LBR, LB_DEBUGCTL_BTF, LB_DEBUGCTL_TR, LB_DEBUGCTL_BTS};
   if (r->smm.is_inside)
     return;
+  if (unit_is_amd(r))
+    amd_record(r, entry, LB_BRANCH_INTERRUPT);
   r->smm.is_inside = true;
   r->smm.debugctl = r->debugctl;
   r->smm.ctrl = r->pmu.ctrl;
@@ -107,10 +123,21 @@ void lb_recorder_smi(struct lb_recorder *r)
   unit_update(r);
 }
 
-void lb_recorder_rsm(struct lb_recorder *r, const struct lb_branch *resumed)
+/* The record of architectural LBR leads from where the program goes on to there. */
+static void rsm_record(struct lb_recorder *r, const struct lb_branch *resumed)
 {
   struct lb_branch branch = *resumed;
   branch.kind = LB_BRANCH_RSM;
+  branch.from = branch.to;
+  branch.from_base = branch.to_base;
+  branch.from_cpl = branch.to_cpl;
+  branch.flags =
+    (uint8_t)(branch.flags & ~LB_BRANCH_FROM_32) | (branch.flags & LB_BRANCH_TO_32 ? LB_BRANCH_FROM_32 : 0);
+  lbr_take(r, &branch);
+}
+
+void lb_recorder_rsm(struct lb_recorder *r, const struct lb_branch *resumed)
+{
   if (!r->smm.is_inside)
     return;
   bool was_frozen = r->smm.debugctl & lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_FREEZE_WHILE_SMM_EN);
@@ -122,7 +149,9 @@ void lb_recorder_rsm(struct lb_recorder *r, const struct lb_branch *resumed)
   }
   unit_update(r);
   if (unit_is_arch(r) && (r->armed & ARMED_LBR) && !was_frozen)
-    lbr_take(r, &branch);
+    rsm_record(r, resumed);
+  if (unit_is_amd(r))
+    amd_record(r, resumed, LB_BRANCH_RSM);
 }
 
 /* ---- virtual machines ---- */

@@ -41,6 +41,17 @@ static bool is_beyond_depth(const struct lb_recorder *r, unsigned id, unsigned n
   return (id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO || id == LB_REG_LBR_INFO) && number >= r->depth;
 }
 
+/* Fixed counters need not be numbered without a gap. */
+static bool is_no_counter(const struct lb_recorder *r, unsigned id, unsigned number)
+{
+  return (id == LB_REG_FIXED_CTR || id == LB_REG_FX_CTR) && !(pmu_fixed_mask(r) >> number & 1);
+}
+
+static bool is_absent(const struct lb_recorder *r, unsigned id, unsigned number)
+{
+  return is_beyond_depth(r, id, number) || is_no_counter(r, id, number);
+}
+
 /* LER_FROM as the register at 0x1DD; the Pentium M's own table has the two the other way round. */
 static bool ler_is_swapped(const struct lb_recorder *r)
 {
@@ -88,17 +99,22 @@ static uint64_t read_pmu(const struct lb_recorder *r, unsigned id, unsigned numb
   switch (id) {
   case LB_REG_PMC:
   case LB_REG_A_PMC:
+  case LB_REG_GP_CTR:
   case LB_REG_P4_COUNTER:
   case LB_REG_K7_PERFCTR:
   case LB_REG_AMD_PERF_CTR:
     return r->pmu.counter[number];
   case LB_REG_PERFEVTSEL:
+  case LB_REG_GP_CFG_A:
   case LB_REG_P4_CCCR:
   case LB_REG_K7_EVNTSEL:
   case LB_REG_AMD_PERF_CTL:
     return r->pmu.select[number];
   case LB_REG_FIXED_CTR:
+  case LB_REG_FX_CTR:
     return r->pmu.fixed[number];
+  case LB_REG_PERF_METRICS:
+    return r->pmu.metrics;
   case LB_REG_FIXED_CTR_CTRL:
     return r->pmu.fixed_ctrl;
   case LB_REG_GLOBAL_STATUS:
@@ -145,6 +161,10 @@ static uint64_t read_register(const struct lb_recorder *r, unsigned id, unsigned
     return r->ds.data_cfg;
   case LB_REG_PEBS_LD_LAT:
     return r->ds.load_latency;
+  case LB_REG_RELOAD_PMC:
+    return r->ds.reload[number];
+  case LB_REG_RELOAD_FIXED:
+    return r->ds.reload_fixed[number];
   case LB_REG_P4_PEBS_MATRIX:
     return r->ds.matrix;
   case LB_REG_AMD_DBG_EXTN_CFG:
@@ -160,7 +180,7 @@ enum lb_msr_answer lb_recorder_rdmsr(const struct lb_recorder *r, uint32_t msr, 
   int id = lb_cpu_register_at(r->cpu, msr, &number);
   if (id < 0)
     return LB_MSR_FOREIGN;
-  if (is_beyond_depth(r, (unsigned)id, number))
+  if (is_absent(r, (unsigned)id, number))
     return LB_MSR_GP;
   *ret_value = is_hidden_by_pt(r, (unsigned)id) ? 0 : read_register(r, (unsigned)id, number);
   return LB_MSR_OK;
@@ -182,7 +202,7 @@ static bool write_debugctl(struct lb_recorder *r, uint64_t value)
   uint64_t faults = layout->faults;
   if (!unit_has_tsx(r)) /* the RTM bit goes with the feature */
     faults |= lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_RTM);
-  if (unit_option(r, LB_OPTION_AMD_STRICT_DEBUGCTL) && lb_cpu_quirk(r->cpu, LB_QUIRK_AMD_BIT_6))
+  if (unit_option(r, LB_OPTION_AMD_STRICT_DEBUGCTL) && unit_is_amd(r))
     faults = ~layout->kept;
   if (value & faults)
     return false;
@@ -351,7 +371,7 @@ static bool write_misc_enable(struct lb_recorder *r, uint64_t value)
 static bool write_counter(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   uint64_t mask = unit_mask(r->cpu->pmu->width);
-  if (id == LB_REG_A_PMC && value & ~mask)
+  if ((id == LB_REG_A_PMC || id == LB_REG_GP_CTR) && value & ~mask)
     return false;
   if (id == LB_REG_PMC) /* bits 31:0, sign-extended: SDM 18.2.5 */
     value = (uint64_t)(int64_t)(int32_t)(uint32_t)value;
@@ -381,11 +401,12 @@ static bool write_evtsel(struct lb_recorder *r, unsigned number, uint64_t value)
 
 static bool write_fixed_ctrl(struct lb_recorder *r, uint64_t value)
 {
-  uint64_t allowed = 0;
-  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
-    allowed |= (uint64_t)(r->cpu->pmu->version >= 3 ? 0xF : 0xB) << (4 * i); /* AnyThread came with version 3 */
-  for (unsigned i = 0; i < r->cpu->pmu->fixed && unit_has_adaptive_pebs(r); i++)
-    allowed |= FIXED_ADAPTIVE(i);
+  uint64_t allowed = 0, exists = pmu_fixed_mask(r);
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
+    uint64_t field = r->cpu->pmu->version >= 3 ? 0xF : 0xB; /* AnyThread came with version 3 */
+    field = field << (4 * i) | (unit_has_adaptive_pebs(r) ? FIXED_ADAPTIVE(i) : 0);
+    allowed |= exists >> i & 1 ? field : 0;
+  }
   if (r->cpu->pmu->fixed_is_lax)
     value &= allowed;
   return write_masked(&r->pmu.fixed_ctrl, value, allowed);
@@ -399,8 +420,8 @@ static uint64_t amd_ignored(const struct lb_recorder *r, uint64_t value, uint64_
 
 static bool clear_status(struct lb_recorder *r, uint64_t value)
 {
-  value = amd_ignored(r, value, r->cpu->pmu->status_clear);
-  if (value & ~r->cpu->pmu->status_clear)
+  value = amd_ignored(r, value, pmu_status_bits(r));
+  if (value & ~pmu_status_bits(r))
     return false;
   r->pmu.status &= ~value;
   return true;
@@ -408,16 +429,29 @@ static bool clear_status(struct lb_recorder *r, uint64_t value)
 
 static bool set_status(struct lb_recorder *r, uint64_t value)
 {
-  value = amd_ignored(r, value, r->cpu->pmu->status_clear);
-  if (value & ~r->cpu->pmu->status_clear)
+  value = amd_ignored(r, value, pmu_status_bits(r));
+  if (value & ~pmu_status_bits(r))
     return false;
   r->pmu.status |= value;
   return true;
 }
 
+/* Format 6 has a group of counters: 4 and 5, and which of them in 47:32 and 55:48. */
 static bool write_data_cfg(struct lb_recorder *r, uint64_t value)
 {
-  return write_masked(&r->ds.data_cfg, value, UINT64_C(0xFF00000F));
+  bool has_counters = r->cpu->ds->pebs == LB_PEBS_6;
+  return write_masked(&r->ds.data_cfg, value,
+                      has_counters ? UINT64_C(0xFFFFFFFF00003F) | UINT64_C(0xFF000000) : UINT64_C(0xFF00000F));
+}
+
+/* A reload value is as wide as its counter; what a write does with more bits was not measured. */
+static bool write_reload(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
+{
+  if (id == LB_REG_RELOAD_PMC)
+    r->ds.reload[number] = value & unit_mask(r->cpu->pmu->width);
+  else
+    r->ds.reload_fixed[number] = value & unit_mask(r->cpu->pmu->fixed_width);
+  return true;
 }
 
 static bool write_pebs_enable(struct lb_recorder *r, uint64_t value)
@@ -444,15 +478,20 @@ static bool write_pmu(struct lb_recorder *r, unsigned id, unsigned number, uint6
   switch (id) {
   case LB_REG_PMC:
   case LB_REG_A_PMC:
+  case LB_REG_GP_CTR:
   case LB_REG_P4_COUNTER:
   case LB_REG_K7_PERFCTR:
   case LB_REG_AMD_PERF_CTR:
     return write_counter(r, id, number, value);
   case LB_REG_PERFEVTSEL:
+  case LB_REG_GP_CFG_A:
   case LB_REG_K7_EVNTSEL:
   case LB_REG_AMD_PERF_CTL:
     return write_evtsel(r, number, value);
+  case LB_REG_PERF_METRICS:
+    return keep(&r->pmu.metrics, value, UINT64_MAX);
   case LB_REG_FIXED_CTR:
+  case LB_REG_FX_CTR:
     return write_fixed(r, number, value);
   case LB_REG_FIXED_CTR_CTRL:
     return write_fixed_ctrl(r, value);
@@ -516,6 +555,9 @@ static bool write_register(struct lb_recorder *r, unsigned id, unsigned number, 
     return write_pebs_enable(r, value);
   case LB_REG_PEBS_DATA_CFG:
     return write_data_cfg(r, value);
+  case LB_REG_RELOAD_PMC:
+  case LB_REG_RELOAD_FIXED:
+    return write_reload(r, id, number, value);
   case LB_REG_PEBS_LD_LAT:
     return keep(&r->ds.load_latency, value, 0xFFFF);
   case LB_REG_P4_PEBS_MATRIX:
@@ -533,7 +575,7 @@ enum lb_msr_answer lb_recorder_wrmsr(struct lb_recorder *r, uint32_t msr, uint64
   int id = lb_cpu_register_at(r->cpu, msr, &number);
   if (id < 0)
     return LB_MSR_FOREIGN;
-  if (is_beyond_depth(r, (unsigned)id, number))
+  if (is_absent(r, (unsigned)id, number))
     return LB_MSR_GP;
   if (is_hidden_by_pt(r, (unsigned)id))
     return LB_MSR_OK;

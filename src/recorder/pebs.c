@@ -10,8 +10,8 @@
 #include "recorder/unit.h"
 
 #define REGISTER(field) offsetof(struct lb_registers, field)
-#define STATUS_WORD 0xFFFF                          /* in an order: the word that names the counters */
-#define RECORD_MAX (32 + 32 + 144 + 256 + 24 * 256) /* an adaptive record with every group */
+#define STATUS_WORD 0xFFFF /* in an order: the word that names the counters */
+#define RECORD_MAX (32 + 32 + 144 + 256 + 24 * 256 + 16 + 8 * (16 + 8 + 2)) /* an adaptive record with every group */
 
 /* Order of the fields in a record. The 32-bit record is the first ten, 4 bytes each; formats 0 to 3 are beginnings. */
 static const uint16_t order[] = {
@@ -23,7 +23,14 @@ static const uint16_t order[] = {
 };
 
 /* Groups of an adaptive record, after the basic one; the bits are those of MSR_PEBS_DATA_CFG. */
-enum { GROUP_MEMORY = 1, GROUP_GPRS = 2, GROUP_XMM = 4, GROUP_LBRS = 8 };
+enum { GROUP_MEMORY = 1, GROUP_GPRS = 2, GROUP_XMM = 4, GROUP_LBRS = 8, GROUP_COUNTERS = 16, GROUP_METRICS = 32 };
+
+/* Which counters MSR_PEBS_DATA_CFG of format 6 asks for. */
+#define CONFIG_GENERAL(config) ((config) >> 32 & 0xFFFF)
+#define CONFIG_FIXED(config) ((config) >> 48 & 0xFF)
+
+#define HEADER_SIZE 16    /* of the group of counters: which general ones, which fixed ones, metrics, 0 */
+#define HEADER_METRICS 3u /* two words follow: the slots and PERF_METRICS */
 
 static const uint16_t memory_order[] = {REGISTER(data_address), REGISTER(data_source), REGISTER(latency),
                                         REGISTER(tsx_abort)};
@@ -71,16 +78,33 @@ static unsigned record_format(const struct lb_recorder *r)
 
 static bool is_adaptive(unsigned format)
 {
-  return format == LB_PEBS_4 || format == LB_PEBS_5;
+  return format >= LB_PEBS_4 && format <= LB_PEBS_6;
 }
 
-static size_t adaptive_size(uint64_t config)
+static unsigned ones(uint64_t bits)
+{
+  return (unsigned)__builtin_popcountll(bits);
+}
+
+/* Without the group of counters, which is the last one. */
+static size_t adaptive_head_size(uint64_t config)
 {
   size_t size = 32;
   size += config & GROUP_MEMORY ? 8 * LENGTH(memory_order) : 0;
   size += config & GROUP_GPRS ? 8 * LENGTH(gpr_order) : 0;
   size += config & GROUP_XMM ? 256 : 0;
   size += config & GROUP_LBRS ? 24 * ((config >> 24 & 0xFF) + 1) : 0;
+  return size;
+}
+
+static size_t adaptive_size(uint64_t config)
+{
+  size_t size = adaptive_head_size(config);
+  if (!(config & (GROUP_COUNTERS | GROUP_METRICS)))
+    return size;
+  size += HEADER_SIZE;
+  size += config & GROUP_COUNTERS ? 8 * (size_t)(ones(CONFIG_GENERAL(config)) + ones(CONFIG_FIXED(config))) : 0;
+  size += config & GROUP_METRICS ? 16 : 0;
   return size;
 }
 
@@ -97,15 +121,40 @@ static void put_lbrs(struct lb_recorder *r, struct cursor *cursor, unsigned coun
   }
 }
 
+/* Linux perf_event.h, struct pebs_cntr_header; events/intel/ds.c, __setup_pebs_counter_group. */
+static void put_counters(const struct lb_recorder *r, struct cursor *cursor, uint64_t config)
+{
+  uint64_t general = config & GROUP_COUNTERS ? CONFIG_GENERAL(config) : 0;
+  uint64_t fixed = config & GROUP_COUNTERS ? CONFIG_FIXED(config) : 0;
+  put(cursor, general | fixed << 32);
+  put(cursor, config & GROUP_METRICS ? HEADER_METRICS : 0);
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
+    if (general >> i & 1)
+      put(cursor, r->pmu.counter[i]);
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
+    if (fixed >> i & 1)
+      put(cursor, r->pmu.fixed[i]);
+  if (config & GROUP_METRICS) {
+    put(cursor, r->pmu.fixed[3]);
+    put(cursor, r->pmu.metrics);
+  }
+}
+
+/* MSR_PEBS_DATA_CFG without the counters that do not exist. */
+static uint64_t data_config(const struct lb_recorder *r)
+{
+  return r->ds.data_cfg & (UINT32_MAX | unit_mask(r->cpu->pmu->counters) << 32 | (pmu_fixed_mask(r) & 0xFF) << 48);
+}
+
 /* Which groups a record for these counters has: MSR_PEBS_DATA_CFG counts only if one of them asks for it. */
 static uint64_t record_config(const struct lb_recorder *r, uint64_t counters)
 {
   for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
     if (counters >> i & 1 && r->pmu.select[i] & EVTSEL_ADAPTIVE)
-      return r->ds.data_cfg;
+      return data_config(r);
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
     if (counters >> (32 + i) & 1 && r->pmu.fixed_ctrl & FIXED_ADAPTIVE(i))
-      return r->ds.data_cfg;
+      return data_config(r);
   return 0;
 }
 
@@ -120,7 +169,8 @@ static void put_adaptive(struct lb_recorder *r, struct cursor *cursor, const str
                          uint64_t counters)
 {
   uint64_t config = record_config(r, counters);
-  put(cursor, (config & UINT32_MAX) | (uint64_t)adaptive_size(config) << 48);
+  uint64_t latency = unit_has_timed_pebs(r) ? registers->retire_latency & 0xFFFF : 0;
+  put(cursor, (config & UINT32_MAX) | latency << 32 | (uint64_t)adaptive_size(config) << 48);
   put(cursor, registers->eventing_ip);
   put(cursor, counters);
   put(cursor, registers->tsc);
@@ -132,6 +182,8 @@ static void put_adaptive(struct lb_recorder *r, struct cursor *cursor, const str
     put(cursor, registers->xmm[i / 2][i % 2]);
   if (config & GROUP_LBRS)
     put_lbrs(r, cursor, (config >> 24 & 0xFF) + 1);
+  if (config & (GROUP_COUNTERS | GROUP_METRICS))
+    put_counters(r, cursor, config);
 }
 
 static void put_fixed(struct cursor *cursor, const struct lb_registers *registers, size_t size, uint64_t status)
@@ -208,6 +260,29 @@ static int counters_reload(struct lb_recorder *r)
   return result;
 }
 
+/* PEBS_ENABLE.OUTPUT: the record is part of the Intel PT trace, which has no place here, and the counters are reloaded
+ * from registers. Linux events/intel/ds.c, intel_pmu_pebs_via_pt_enable. */
+static bool output_is_pt(const struct lb_recorder *r)
+{
+  return r->cpu->perf_capabilities >> 16 & 1 && r->ds.pebs_enable & PEBS_OUTPUT_PT;
+}
+
+static void record_to_pt(struct lb_recorder *r)
+{
+  uint64_t due = r->ds.due;
+  bool interrupts = r->ds.pebs_enable & PEBS_PMI_EACH;
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
+    if (due >> i & 1)
+      r->pmu.counter[i] = r->ds.reload[i];
+  for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
+    if (due >> (32 + i) & 1)
+      r->pmu.fixed[i] = r->ds.reload_fixed[i];
+  r->pmu.status &= ~due;
+  r->ds.due = 0;
+  if (interrupts)
+    pmi_request(r, PMI_PEBS);
+}
+
 static int index_write(struct lb_recorder *r, uint64_t index)
 {
   bool is_64 = lb_recorder_ds_is_64(r);
@@ -243,6 +318,10 @@ int lb_recorder_pebs_assist(struct lb_recorder *r, const struct lb_registers *re
   bool interrupts = false;
   if (!r->ds.due || !ds_is_available(r))
     goto out;
+  if (output_is_pt(r)) {
+    record_to_pt(r);
+    return 0;
+  }
   written = ds_area_read(r, &area);
   if (written >= 0)
     written = record_store(r, &area, registers);
@@ -285,16 +364,32 @@ static const unsigned char *get_fields(const unsigned char *at, struct lb_regist
   return at;
 }
 
+/* Size of the group of counters at `at`, of which `left` bytes are there. 0: the bytes end before its header does. */
+static size_t counters_size(const unsigned char *at, size_t left)
+{
+  if (left < HEADER_SIZE)
+    return 0;
+  uint64_t counters = bytes_get_u64(at);
+  bool has_metrics = bytes_get_u32(at + 8) == HEADER_METRICS;
+  return HEADER_SIZE + 8 * (size_t)ones(counters) + (has_metrics ? 16 : 0);
+}
+
 static int decode_adaptive(const unsigned char *bytes, size_t size, struct lb_registers *registers, uint64_t *status)
 {
   if (size < 32)
     return LB_E_TRUNCATED;
   uint64_t head = bytes_get_u64(bytes);
-  size_t length = head >> 48;
-  if (length != adaptive_size(head & UINT32_MAX))
+  size_t length = head >> 48, expected = adaptive_head_size(head & UINT32_MAX);
+  if (head & (GROUP_COUNTERS | GROUP_METRICS)) {
+    if (expected + HEADER_SIZE > size)
+      return LB_E_TRUNCATED;
+    expected += counters_size(bytes + expected, size - expected);
+  }
+  if (length != expected)
     return LB_E_NO_FIELD;
   if (size < length)
     return LB_E_TRUNCATED;
+  registers->retire_latency = head >> 32 & 0xFFFF;
   registers->eventing_ip = bytes_get_u64(bytes + 8);
   *status = bytes_get_u64(bytes + 16);
   registers->tsc = bytes_get_u64(bytes + 24);

@@ -28,10 +28,24 @@ bool pmu_has_status(const struct lb_recorder *r)
   return (pmu->kind == LB_PMU_ARCH && pmu->version >= 2) || pmu->kind == LB_PMU_AMD_V2;
 }
 
+uint64_t pmu_fixed_mask(const struct lb_recorder *r)
+{
+  return unit_mask(r->cpu->pmu->fixed) & ~(uint64_t)r->cpu->pmu->fixed_absent;
+}
+
+static uint64_t metrics_bit(const struct lb_recorder *r)
+{
+  return unit_has_metrics(r) ? STATUS_METRICS : 0;
+}
+
 uint64_t pmu_enables(const struct lb_recorder *r)
 {
-  const struct lb_pmu *pmu = r->cpu->pmu;
-  return unit_mask(pmu->counters) | unit_mask(pmu->fixed) << 32;
+  return unit_mask(r->cpu->pmu->counters) | pmu_fixed_mask(r) << 32 | metrics_bit(r);
+}
+
+uint64_t pmu_status_bits(const struct lb_recorder *r)
+{
+  return r->cpu->pmu->status_clear | metrics_bit(r);
 }
 
 /* IA32_PERF_GLOBAL_INUSE: SDM 18.2.4.3. Bit 63 says that some counter raises PMIs. */
@@ -77,7 +91,7 @@ void pmu_reset(struct lb_recorder *r)
   r->pmu.status = 0;
   r->pmu.is_pending = r->pmu.is_held = false;
   r->pmu.wanted = 0;
-  r->pmu.ctrl = 0;
+  r->pmu.ctrl = r->pmu.metrics = 0;
   /* Newer manuals: the general counters' enables are 1 after reset. */
   if (pmu_has_status(r) && !unit_option(r, LB_OPTION_GLOBAL_CTRL_ZERO))
     r->pmu.ctrl = unit_mask(r->cpu->pmu->counters);
@@ -88,7 +102,7 @@ void pmu_reset(struct lb_recorder *r)
 static uint64_t event_count(const struct lb_recorder *r, uint64_t select, const struct lb_progress *progress)
 {
   unsigned pmu = is_amd(r) ? LB_PMU_AMD : r->cpu->pmu->kind;
-  bool is_exact = !is_amd(r) || (select >> 32 & 0xF) == 0;
+  bool is_exact = is_amd(r) ? (select >> 32 & 0xF) == 0 : !(select & EVTSEL_UMASK2);
   unsigned mask = is_amd(r) ? 0 : select >> 8 & 0xFF; /* AMD's retired-event counts have no unit masks */
   for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]) && is_exact; i++)
     if (events[i].pmu == pmu && events[i].select == (select & 0xFF) && events[i].mask == mask)
@@ -96,15 +110,18 @@ static uint64_t event_count(const struct lb_recorder *r, uint64_t select, const 
   return 0;
 }
 
-/* CMASK counts cycles with at least so many events, INV with it those with fewer: SDM 18.2.1.1. Events are taken to be
- * spread evenly over the cycles of a report; without cycles to spread them over, their sum counts. */
+/* CMASK counts cycles with at least so many events, INV with it those with fewer (SDM 18.2.1.1), EQ with it those with
+ * exactly so many. Events are taken to be spread evenly over the cycles of a report; without cycles to spread them
+ * over, their sum counts. */
 static uint64_t threshold_count(uint64_t select, uint64_t count, uint64_t cycles)
 {
   uint64_t least = EVTSEL_CMASK(select);
   if (!least || !cycles)
     return count;
-  uint64_t each = count / cycles;
-  uint64_t busy = each >= least ? cycles : each + 1 == least ? count % cycles : 0;
+  uint64_t each = count / cycles, above = each + 1 == least ? count % cycles : 0;
+  uint64_t busy = each >= least ? cycles : above;
+  if (select & EVTSEL_EQ)
+    busy = each == least ? cycles - count % cycles : above;
   return select & EVTSEL_INV ? cycles - busy : busy;
 }
 
@@ -157,6 +174,7 @@ static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress
 
 static uint64_t fixed_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
+  /* 4 to 6 count shares of the slots, of which no report tells */
   const uint64_t counts[LB_FIXED_MAX] = {progress->instructions, progress->cycles, progress->reference_cycles,
                                          progress->slots};
   uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "recorder/unit.h"
 
-#define STATE_VERSION 1u
+#define STATE_VERSION 2u
 
 static void slot_archive(struct archive *archive, struct lb_slot *slot)
 {
@@ -59,6 +59,8 @@ static void ds_archive(struct archive *archive, struct lb_recorder *r)
   archive_value(archive, &r->ds.data_cfg);
   archive_value(archive, &r->ds.matrix);
   archive_value(archive, &r->ds.load_latency);
+  archive_array_most(archive, r->ds.reload, unit_mask(r->cpu->pmu->width));
+  archive_array_most(archive, r->ds.reload_fixed, unit_mask(r->cpu->pmu->fixed_width));
   archive_value(archive, &r->ds.due);
   if (r->ds.due & ~(r->cpu->pmu->kind == LB_PMU_P4 ? unit_mask(LB_COUNTERS_MAX) : pmu_enables(r)))
     archive_refuse(archive);
@@ -74,6 +76,7 @@ static void counters_archive(struct archive *archive, struct lb_recorder *r)
   archive_array(archive, r->pmu.escr);
   archive_value(archive, &r->pmu.status);
   archive_value(archive, &r->pmu.ctrl);
+  archive_value(archive, &r->pmu.metrics);
   archive_flag(archive, &r->pmu.is_pending);
   archive_flag(archive, &r->pmu.is_held);
   archive_most(archive, &r->pmu.wanted, PMI_COUNTER | PMI_PEBS | PMI_BTS | PMI_UNCORE);

@@ -24,6 +24,7 @@ enum armed {
 enum pmi_cause { PMI_COUNTER = 1 << 0, PMI_PEBS = 1 << 1, PMI_BTS = 1 << 2, PMI_UNCORE = 1 << 3 };
 
 /* Bits of GLOBAL_STATUS. SDM vol. 3 (June 2016) 18.2.4; AMD's are the same two. */
+#define STATUS_METRICS (UINT64_C(1) << 48) /* and its enable in GLOBAL_CTRL */
 #define STATUS_LBR_FRZ (UINT64_C(1) << 58)
 #define STATUS_CTR_FRZ (UINT64_C(1) << 59)
 #define STATUS_OVF_UNCORE (UINT64_C(1) << 61)
@@ -67,6 +68,12 @@ enum pmi_cause { PMI_COUNTER = 1 << 0, PMI_PEBS = 1 << 1, PMI_BTS = 1 << 2, PMI_
 #define EVTSEL_ADAPTIVE (UINT64_C(1) << 34)
 #define FIXED_ADAPTIVE(counter) (UINT64_C(1) << (32 + 4 * (counter))) /* the same in FIXED_CTR_CTRL */
 #define EVTSEL_EN_LBR_LOG (UINT64_C(1) << 35)
+#define EVTSEL_EQ (UINT64_C(1) << 36)
+#define EVTSEL_UMASK2 (UINT64_C(0xFF) << 40)
+
+/* PEBS_ENABLE, where PERF_CAPABILITIES[16] is 1 */
+#define PEBS_PMI_EACH (UINT64_C(1) << 60)
+#define PEBS_OUTPUT_PT (UINT64_C(1) << 61)
 
 static inline bool unit_option(const struct lb_recorder *r, enum lb_option option)
 {
@@ -94,6 +101,18 @@ static inline bool unit_has_pair(const struct lb_recorder *r)
 static inline bool unit_has_adaptive_pebs(const struct lb_recorder *r)
 {
   return r->cpu->perf_capabilities >> 14 & 1;
+}
+
+/* IA32_PERF_CAPABILITIES.PERF_METRICS */
+static inline bool unit_has_metrics(const struct lb_recorder *r)
+{
+  return r->cpu->perf_capabilities >> 15 & 1;
+}
+
+/* IA32_PERF_CAPABILITIES.PEBS_TIMING_INFO */
+static inline bool unit_has_timed_pebs(const struct lb_recorder *r)
+{
+  return r->cpu->perf_capabilities >> 17 & 1;
 }
 
 static inline bool unit_is_amd(const struct lb_recorder *r)
@@ -204,7 +223,9 @@ void bts_update(struct lb_recorder *r); /* what a message has to do from now on 
 
 /* pmu.c */
 void pmu_reset(struct lb_recorder *r);
-uint64_t pmu_enables(const struct lb_recorder *r); /* bits of GLOBAL_CTRL that exist */
+uint64_t pmu_enables(const struct lb_recorder *r);     /* bits of GLOBAL_CTRL that exist */
+uint64_t pmu_fixed_mask(const struct lb_recorder *r);  /* a bit for each fixed counter that exists */
+uint64_t pmu_status_bits(const struct lb_recorder *r); /* bits of GLOBAL_STATUS that can be cleared and set */
 uint64_t pmu_in_use(const struct lb_recorder *r);
 uint64_t pmu_evtsel_bits(const struct lb_recorder *r, unsigned counter); /* bits that exist */
 bool pmu_has_status(const struct lb_recorder *r);

@@ -150,13 +150,21 @@ static struct lb_branch place_in(const struct thread *thread, uint64_t from, uin
 
 void run_smi(struct run *run, const struct statement *statement)
 {
-  (void)statement;
-  lb_recorder_smi(recorder_of(run));
+  struct lb_branch entry = place_in(run->thread, statement->pair[0], statement->pair[1]);
+
+  entry.to_base = 0; /* of the handler: the rules that see it name offsets */
+  entry.to_cpl = 0;
+  entry.flags |= LB_BRANCH_TO_32;
+  lb_recorder_smi(recorder_of(run), &entry);
 }
 
 void run_rsm(struct run *run, const struct statement *statement)
 {
-  struct lb_branch resumed = place_in(run->thread, statement->number, statement->number);
+  struct lb_branch resumed = place_in(run->thread, statement->pair[1], statement->pair[0]);
+
+  resumed.from_base = 0;
+  resumed.from_cpl = 0;
+  resumed.flags |= LB_BRANCH_FROM_32;
 
   lb_recorder_rsm(recorder_of(run), &resumed);
 }

@@ -27,6 +27,16 @@ int parse_choice(struct parser *parser, struct statement *statement)
   return word_choice(parser, parser->words[0], parser->verb->choices, &statement->number);
 }
 
+/* Up to two numbers; 0 for those that are not there. */
+int parse_numbers(struct parser *parser, struct statement *statement)
+{
+  int r = 0;
+
+  for (unsigned i = 0; r >= 0 && i < parser->count && i < 2; i++)
+    r = word_number(parser, parser->words[i], &statement->pair[i]);
+  return r;
+}
+
 int parse_pair(struct parser *parser, struct statement *statement)
 {
   int r = word_number(parser, parser->words[0], &statement->pair[0]);
@@ -219,10 +229,11 @@ int parse_pebs(struct parser *parser, struct statement *statement)
 #name, offsetof(struct lb_registers, name), UINT64_MAX                                                             \
   }
   static const struct word_field fields[] = {
-    FIELD(rflags),       FIELD(rip),         FIELD(rax),     FIELD(rbx),         FIELD(rcx),       FIELD(rdx),
-    FIELD(rsi),          FIELD(rdi),         FIELD(rbp),     FIELD(rsp),         FIELD(r8),        FIELD(r9),
-    FIELD(r10),          FIELD(r11),         FIELD(r12),     FIELD(r13),         FIELD(r14),       FIELD(r15),
-    FIELD(data_address), FIELD(data_source), FIELD(latency), FIELD(eventing_ip), FIELD(tsx_abort), FIELD(tsc),
+    FIELD(rflags),  FIELD(rip),         FIELD(rax),       FIELD(rbx),          FIELD(rcx),
+    FIELD(rdx),     FIELD(rsi),         FIELD(rdi),       FIELD(rbp),          FIELD(rsp),
+    FIELD(r8),      FIELD(r9),          FIELD(r10),       FIELD(r11),          FIELD(r12),
+    FIELD(r13),     FIELD(r14),         FIELD(r15),       FIELD(data_address), FIELD(data_source),
+    FIELD(latency), FIELD(eventing_ip), FIELD(tsx_abort), FIELD(tsc),          FIELD(retire_latency),
   };
 #undef FIELD
 

@@ -61,6 +61,7 @@ int words_cpus(struct parser *parser, bool is_first, struct cpu_set *set);
 int parse_nothing(struct parser *parser, struct statement *statement);
 int parse_number(struct parser *parser, struct statement *statement);
 int parse_choice(struct parser *parser, struct statement *statement);
+int parse_numbers(struct parser *parser, struct statement *statement);
 int parse_pair(struct parser *parser, struct statement *statement);
 int parse_text(struct parser *parser, struct statement *statement);
 int parse_title(struct parser *parser, struct statement *statement);

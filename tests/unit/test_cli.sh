@@ -50,7 +50,7 @@ row '2 TR kept' && row '3 BTS kept' && row 'tos 0x1da' && row 'combined 0x1db to
 verdict 'cpu pentium4: its numbers' $?
 
 run cpu zen4
-row 'from 0xc0010300 to 0xc001031e, 2 apart' && row '6 - #GP reserved' && row 'kept 0x183f' && row 'bts no'
+row 'from 0xc0010300 to 0xc001031e, 2 apart' && row '6:3 - #GP reserved' && row 'kept 0x1807' && row 'bts no'
 verdict 'cpu zen4: its numbers' $?
 
 run cpu p6

@@ -120,6 +120,29 @@ static void test_smm_io_restart(void **state)
   rig_free(&rig);
 }
 
+/* AMD APM vol. 2, 13.1.6: SMI and RSM are control transfers, which DebugCtl.LBR records, with offsets in CS. */
+static void test_smm_is_recorded_on_amd(void **state)
+{
+  struct rig rig;
+  uint64_t value;
+  (void)state;
+  rig_real(&rig, "zen");
+  assert_true(memory_write(&rig.memory, SMM_CODE, (const uint8_t[]){0x90, 0x0F, 0xAA}, 3)); /* nop; rsm */
+  put(&rig, CODE, 0xF4, 1);
+  cpu_set_rip(rig.cpu, CODE);
+  cpu_changed(rig.cpu);
+  assert_true(system_write_msr(rig.cpu, 0x1D9, 1));
+  cpu_signal(rig.cpu, CPU_SMI);
+  cpu_run(rig.cpu, 0);
+  assert_true(rig.cpu->is_in_smm);
+  assert_true(system_read_msr(rig.cpu, 0x1DB, &value) && value == CODE);
+  assert_true(system_read_msr(rig.cpu, 0x1DC, &value) && value == 0x8000);
+  assert_int_equal(cpu_run(rig.cpu, 100), CPU_STOP_HALTED);
+  assert_true(system_read_msr(rig.cpu, 0x1DB, &value) && value == 0x8001);
+  assert_true(system_read_msr(rig.cpu, 0x1DC, &value) && value == CODE);
+  rig_free(&rig);
+}
+
 static void test_smm_bad_state_shuts_down(void **state)
 {
   struct rig rig;
@@ -260,6 +283,7 @@ int main(void)
     cmocka_unit_test(test_smm_64),
     cmocka_unit_test(test_smm_halt_restart_and_smbase),
     cmocka_unit_test(test_smm_io_restart),
+    cmocka_unit_test(test_smm_is_recorded_on_amd),
     cmocka_unit_test(test_smm_bad_state_shuts_down),
     cmocka_unit_test(test_init),
     cmocka_unit_test(test_io_permission),

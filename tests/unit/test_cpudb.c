@@ -418,13 +418,19 @@ static void pmus_make_sense(void **state)
   (void)state;
   for (unsigned i = 0; i < PMU_ROWS; i++) {
     const struct lb_pmu *pmu = &cpudb_pmus[i];
-    uint64_t counters = ((UINT64_C(1) << pmu->counters) - 1) | ((UINT64_C(1) << pmu->fixed) - 1) << 32;
+    uint64_t fixed = ((UINT64_C(1) << pmu->fixed) - 1) & ~(uint64_t)pmu->fixed_absent;
+    uint64_t counters = ((UINT64_C(1) << pmu->counters) - 1) | fixed << 32;
 
     assert_true(pmu->counters && (pmu->width == 40 || pmu->width == 48));
     assert_true(pmu->pebs_counters <= pmu->counters);
     assert_int_equal(pmu->version != 0, pmu->kind == LB_PMU_ARCH);
     assert_int_equal(pmu->fixed != 0, pmu->version >= 2);
     assert_int_equal(pmu->fixed != 0, pmu->fixed_width != 0);
+    assert_false(pmu->fixed_absent >> pmu->fixed);
+    assert_int_equal(pmu->leaf_counters != 0, pmu->has_leaf_23);
+    assert_int_equal(pmu->leaf_fixed != 0, pmu->has_leaf_23);
+    assert_true(pmu->leaf_counters <= pmu->counters && pmu->leaf_fixed <= pmu->fixed);
+    assert_true(pmu->version < 6 || pmu->has_leaf_23);
     assert_int_equal(pmu->events != 0, pmu->version != 0);
     assert_false(pmu->absent >> pmu->events);
     if (pmu->version >= 2 || pmu->kind == LB_PMU_AMD_V2)
@@ -501,7 +507,7 @@ static void perf_capabilities_fit_the_row(void **state)
     assert_int_equal(cpu->lbr_fmt, cpu->perf_capabilities & 0x3F);
     if (cpu->ds->pebs != LB_PEBS_NONE)
       assert_int_equal(pebs_fmt, cpu->ds->pebs);
-    assert_int_equal(cpu->perf_capabilities >> 14 & 1, cpu->ds->pebs == LB_PEBS_4 || cpu->ds->pebs == LB_PEBS_5);
+    assert_int_equal(cpu->perf_capabilities >> 14 & 1, cpu->ds->pebs >= LB_PEBS_4 && cpu->ds->pebs <= LB_PEBS_6);
     assert_int_equal(cpu->lbr_fmt == 0x3F, lb_cpu_has(cpu, LB_FEATURE_ARCH_LBR));
     if (cpu->lbr_fmt != 0x3F && !lb_cpu_quirk(cpu, LB_QUIRK_KNL_FORMAT))
       assert_int_equal(cpu->format, cpu->lbr_fmt);
@@ -864,9 +870,11 @@ static void cpuid_owns_its_bits_only(void **state)
   static const struct {
     uint32_t leaf, subleaf, mask[4];
   } owned[] = {
-    {0x1, 0, {0, 0, 0x8014, 0x200000}}, {0x7, 0, {0, 0x800, 0x1000000, 0x80000}}, {0x7, 1, {0, 0, 0, 0}},
+    {0x1, 0, {0, 0, 0x8014, 0x200000}}, {0x7, 0, {0, 0x800, 0x1000000, 0x80000}}, {0x7, 1, {0x100, 0, 0, 0}},
     {0xA, 0, {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}},
     {0x1C, 0, {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}}, {0x1C, 1, {0, 0, 0, 0}},
+    {0x23, 0, {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}},
+    {0x23, 1, {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}},
     {0x80000008, 0, {0, 0x80000000, 0, 0}}, {0x80000022, 0, {0x7, 0x3FF, 0, 0}}, {0x0, 0, {0, 0, 0, 0}},
     {0x80000001, 0, {0, 0, 0, 0}},
   };
@@ -927,6 +935,7 @@ static void pebs_sizes_are_the_manual_s(void **state)
   assert_int_equal(lb_pebs_size(LB_PEBS_3), 200);
   assert_int_equal(lb_pebs_size(LB_PEBS_4), 0);
   assert_int_equal(lb_pebs_size(LB_PEBS_5), 0);
+  assert_int_equal(lb_pebs_size(LB_PEBS_6), 0);
   assert_int_equal(lb_pebs_size(LB_PEBS_NONE), 0);
 }
 

@@ -312,6 +312,23 @@ static void test_adaptive_pebs_is_taken_apart(void **state)
   assert_int_equal(lb_pebs_decode(LB_PEBS_4, words, 175, &registers, &status), LB_E_TRUNCATED);
 }
 
+/* Linux perf_event.h, struct pebs_cntr_header: general counters, fixed counters, metrics (3: two words), 0. The head's
+ * bits 47:32 are the retire latency. */
+static void test_pebs_counter_group_is_measured(void **state)
+{
+  (void)state;
+  /* bits 5:4; 32 + 16 + (2 + 1) * 8 + 16 bytes */
+  uint64_t words[11] = {UINT64_C(88) << 48 | UINT64_C(77) << 32 | 0x30, 0x401000, 1, 9, UINT64_C(8) << 32 | 3, 3};
+  struct lb_registers registers;
+  uint64_t status;
+  assert_int_equal(lb_pebs_decode(LB_PEBS_6, words, sizeof(words), &registers, &status), 88);
+  assert_int_equal(registers.retire_latency, 77);
+  assert_int_equal(lb_pebs_decode(LB_PEBS_6, words, 87, &registers, &status), LB_E_TRUNCATED);
+  assert_int_equal(lb_pebs_decode(LB_PEBS_6, words, 47, &registers, &status), LB_E_TRUNCATED);
+  words[4] = UINT64_MAX; /* more counters than the record has room for */
+  assert_int_equal(lb_pebs_decode(LB_PEBS_6, words, sizeof(words), &registers, &status), LB_E_NO_FIELD);
+}
+
 static void test_every_option_has_a_name(void **state)
 {
   (void)state;
@@ -355,6 +372,7 @@ int main(void)
     cmocka_unit_test(test_short_bytes_are_refused),
     cmocka_unit_test(test_pebs_sizes),
     cmocka_unit_test(test_adaptive_pebs_is_taken_apart),
+    cmocka_unit_test(test_pebs_counter_group_is_measured),
     cmocka_unit_test(test_every_option_has_a_name),
     cmocka_unit_test(test_threads_share_select_only_where_the_core_does),
   };
