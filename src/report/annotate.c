@@ -14,6 +14,7 @@
 #include "symbol/symbol.h"
 
 #define ROWS_MAX (1u << 17)
+#define BLOCK_REACH (UINT64_C(15) * REPORT_INSTRUCTIONS_MAX) /* a block is no longer than this */
 #define BYTES_MAX (UINT64_C(1) << 22)
 
 struct annotator {
@@ -57,24 +58,41 @@ static int ran_keep(void *data, const struct report_ran *ran)
   return 0;
 }
 
+/* The first of the blocks that begins at this address of the function's file or behind it. */
+static size_t block_find(const struct annotator *annotator, const struct report_block *blocks, size_t count,
+                         uint64_t address)
+{
+  struct report_location wanted = annotator->start;
+  size_t low = 0;
+
+  wanted.address = address;
+  for (size_t high = count; low < high;) {
+    size_t middle = low + (high - low) / 2;
+
+    if (report_location_compare(&blocks[middle].first, &wanted) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /* Blocks may begin before the function and run into it. */
 static int rans_read(struct annotator *annotator, const struct report_counts *counts)
 {
-  size_t count, kept = 0;
+  uint64_t start = annotator->start.address;
+  size_t count, first, last, kept = 0;
   const struct report_block *blocks = report_counts_blocks(counts, &count);
   struct report_block *inside;
   int r;
 
-  for (size_t i = 0; i < count; i++)
-    kept += location_is_near(&blocks[i].first, &annotator->start) && blocks[i].last >= annotator->start.address &&
-            blocks[i].first.address < annotator->end;
-  inside = calloc(kept + 1, sizeof(*inside));
+  first = block_find(annotator, blocks, count, start > BLOCK_REACH ? start - BLOCK_REACH : 0);
+  last = block_find(annotator, blocks, count, annotator->end);
+  inside = calloc(last - first + 1, sizeof(*inside));
   if (!inside)
     return -ENOMEM;
-  kept = 0;
-  for (size_t i = 0; i < count; i++)
-    if (location_is_near(&blocks[i].first, &annotator->start) && blocks[i].last >= annotator->start.address &&
-        blocks[i].first.address < annotator->end)
+  for (size_t i = first; i < last; i++)
+    if (blocks[i].last >= start)
       inside[kept++] = blocks[i];
   r = report_blocks_walk(annotator->code, inside, kept, ran_keep, annotator);
   free(inside);
@@ -83,15 +101,22 @@ static int rans_read(struct annotator *annotator, const struct report_counts *co
 
 static void jumps_find(struct annotator *annotator, const struct report_counts *counts)
 {
-  size_t count;
+  size_t count, low = 0;
   const struct report_jump *jumps = report_counts_jumps(counts, &count);
 
-  for (size_t i = 0; i < count; i++) {
-    if (!location_is_near(&jumps[i].from, &annotator->start) || !address_is_inside(annotator, jumps[i].from.address))
-      continue;
-    annotator->jumps = annotator->jumps ? annotator->jumps : &jumps[i];
-    annotator->jump_count++;
+  for (size_t high = count; low < high;) {
+    size_t middle = low + (high - low) / 2;
+
+    if (report_location_compare(&jumps[middle].from, &annotator->start) < 0)
+      low = middle + 1;
+    else
+      high = middle;
   }
+  annotator->jumps = jumps + low;
+  for (; low < count && location_is_near(&jumps[low].from, &annotator->start) &&
+         address_is_inside(annotator, jumps[low].from.address);
+       low++)
+    annotator->jump_count++;
 }
 
 /* ---- rows ---- */

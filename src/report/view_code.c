@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/hot.h"
+#include "report/annotate.h"
 #include "report/report.h"
 #include "symbol/symbol.h"
 
@@ -17,6 +17,7 @@
 #define FUNCTIONS_MAX 100u
 #define INSTRUCTIONS_MAX 20000u /* of a function: of a longer one, these */
 #define LISTED_MAX 1500u        /* of them, in the page */
+#define TARGETS_SHOWN 3u        /* of a branch with several */
 #define CODE_BYTES (3u << 20)   /* of all functions together: then there are no more */
 
 /* ---- edges ---- */
@@ -92,120 +93,114 @@ static int put_edges(struct report_view *view, const struct report_counts *count
   return r < 0 ? r : text_add(&view->edges, "]");
 }
 
-/* ---- the instructions of a function ---- */
+/* ---- the instructions of a function, as JSON ---- */
 
-static int ran_take(void *data, const struct report_ran *ran)
+/* The target with most branches behind `after` in this order; NULL: the first. */
+static const struct report_jump *target_next(const struct report_annotated *row, const struct report_jump *after)
 {
-  struct view_code *code = data;
-  struct view_instruction *list;
+  const struct report_jump *best = NULL;
 
-  if (code->count >= INSTRUCTIONS_MAX || ran->at.address < code->start || ran->at.address >= code->end)
+  for (size_t i = 0; i < row->jump_count; i++) {
+    const struct report_jump *jump = &row->jumps[i];
+
+    if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
+      continue;
+    best = !best || jump->count > best->count ? jump : best;
+  }
+  return best;
+}
+
+/* Where a branch went, the most frequent first, and how many more there are. */
+static int put_targets(struct report_view *view, const struct report_annotated *row, struct text *text)
+{
+  const struct report_jump *jump = row->kind == LB_BRANCH_JCC ? NULL : target_next(row, NULL);
+  size_t shown = 0;
+  int r = text_add(text, "[");
+
+  for (; jump && shown < TARGETS_SHOWN && r >= 0; jump = target_next(row, jump), shown++) {
+    r = text_add(text, shown ? ",[" : "[");
+    if (r >= 0)
+      r = view_quote_place(text, view->options.names, &jump->to, true);
+    if (r >= 0)
+      r = text_addf(text, ",%llu]", (unsigned long long)jump->count);
+  }
+  return r < 0 ? r : text_addf(text, "],%zu", row->jump_count > shown ? row->jump_count - shown : 0);
+}
+
+/* [is conditional, taken, not taken, targets, more targets] */
+static int put_branch(struct report_view *view, const struct report_annotated *row, struct text *text)
+{
+  int r;
+
+  if (row->kind < 0 || !row->jump_count)
     return 0;
-  list = array_grow(code->list, sizeof(*list), code->count, &code->capacity);
-  if (!list)
-    return -ENOMEM;
-  code->list = list;
-  list[code->count++] = (struct view_instruction){.address = ran->at.address, .executed = ran->executed};
-  return 0;
+  r = text_addf(text, ",[%d,%llu,%llu,", row->kind == LB_BRANCH_JCC, (unsigned long long)row->taken,
+                (unsigned long long)row->passed);
+  if (r >= 0)
+    r = put_targets(view, row, text);
+  return r < 0 ? r : text_add(text, "]");
 }
 
-static size_t block_find(const struct report_block *blocks, size_t count, uint32_t file, uint64_t address)
+static int put_instruction(struct report_view *view, const struct report_annotated *row, uint64_t start, uint32_t line,
+                           struct text *text)
 {
-  struct report_location wanted = {.file = file, .address = address};
-  size_t low = 0;
-
-  for (size_t high = count; low < high;) {
-    size_t middle = low + (high - low) / 2;
-
-    if (report_location_compare(&blocks[middle].first, &wanted) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* What ran of it. Whoever jumps into a function begins a block there, unless a path was cut before: blocks that begin
- * a little before the function are looked at, too. */
-static int code_read_ran(struct report_view *view, const struct report_counts *counts, struct view_code *code)
-{
-  size_t count, first, last;
-  const struct report_block *blocks = report_counts_blocks(counts, &count);
-
-  first = block_find(blocks, count, code->file, code->start > 4096 ? code->start - 4096 : 0);
-  last = block_find(blocks, count, code->file, code->end);
-  return report_blocks_walk(view->options.code, blocks + first, last - first, ran_take, code);
-}
-
-static int instruction_compare(const void *a, const void *b)
-{
-  const struct view_instruction *one = a, *other = b;
-
-  return one->address < other->address ? -1 : one->address > other->address;
-}
-
-/* What did not run of it: whatever lies between. */
-static int code_read_rest(struct report_view *view, struct view_code *code)
-{
-  struct report_location at = {.file = code->file, .address = code->start};
-  size_t ran = code->count;
-
-  for (size_t next = 0; at.address < code->end && code->count < INSTRUCTIONS_MAX;) {
-    struct report_instruction instruction;
-    struct view_instruction *list;
-
-    if (!report_code_instruction(view->options.code, &at, &instruction) || !instruction.length)
-      break;
-    while (next < ran && code->list[next].address < at.address)
-      next++;
-    if (next == ran || code->list[next].address != at.address) {
-      list = array_grow(code->list, sizeof(*list), code->count, &code->capacity);
-      if (!list)
-        return -ENOMEM;
-      code->list = list;
-      list[code->count++] = (struct view_instruction){.address = at.address};
-    }
-    at.address += instruction.length;
-  }
-  if (code->count)
-    qsort(code->list, code->count, sizeof(*code->list), instruction_compare);
-  return 0;
-}
-
-/* ---- as JSON ---- */
-
-static int put_instruction(struct report_view *view, const struct view_code *code, size_t number, struct text *text)
-{
-  struct report_location at = {.file = code->file, .address = code->list[number].address};
   char words[160] = "";
   int r;
 
-  if (!report_code_text(view->options.code, &at, words, sizeof(words)))
+  if (!row->length || !report_code_text(view->options.code, &row->at, words, sizeof(words)))
     words[0] = 0;
   r = text_addf(text, "%s[%llu,%llu,", text->data[text->length - 1] == '[' ? "" : ",",
-                (unsigned long long)(at.address - code->start), (unsigned long long)code->list[number].executed);
+                (unsigned long long)(row->at.address - start), (unsigned long long)row->executed);
   if (r >= 0)
     r = view_quote(text, words);
-  return r < 0 ? r : text_addf(text, ",%u]", code->list[number].line);
+  if (r >= 0)
+    r = text_addf(text, ",%u", line);
+  if (r >= 0)
+    r = put_branch(view, row, text);
+  return r < 0 ? r : text_add(text, "]");
 }
 
-static int put_instructions(struct report_view *view, const struct view_code *code, struct text *text)
+/* Of a long function, what ran is more important than what did not. */
+static bool is_listed(const struct view_code *code, const struct report_annotation *annotation, size_t row)
 {
-  bool is_long = code->count > LISTED_MAX; /* what ran is more important then */
+  return code->count <= LISTED_MAX || annotation->rows[row].executed || annotation->rows[row].jump_count;
+}
+
+static int put_instructions(struct report_view *view, const struct view_code *code,
+                            const struct report_annotation *annotation, struct text *text)
+{
   size_t put = 0;
   int r = text_add(text, "\"instructions\":[");
 
   for (size_t i = 0; i < code->count && put < LISTED_MAX && r >= 0; i++)
-    if (!is_long || code->list[i].executed) {
-      r = put_instruction(view, code, i, text);
-      put++;
+    if (is_listed(code, annotation, i)) {
+      code->list[i].number = (uint32_t)++put;
+      r = put_instruction(view, &annotation->rows[i], code->start, code->list[i].line, text);
     }
-  return r < 0 ? r : text_addf(text, "],\"cut\":%s", is_long ? "true" : "false");
+  return r < 0 ? r : text_addf(text, "],\"cut\":%s,", code->count > LISTED_MAX ? "true" : "false");
 }
 
-static int put_code(struct report_view *view, const struct report_hot_function *function, struct view_code *code,
+/* [from, to, branches, lane] of instructions that are listed */
+static int put_arrows(const struct view_code *code, const struct report_annotation *annotation, struct text *text)
+{
+  int r = text_addf(text, "\"lanes\":%u,\"arrows\":[", annotation->lanes);
+
+  for (size_t i = 0; i < annotation->arrow_count && r >= 0; i++) {
+    const struct report_arrow *arrow = &annotation->arrows[i];
+
+    if (arrow->from < code->count && arrow->to < code->count && code->list[arrow->from].number &&
+        code->list[arrow->to].number)
+      r = text_addf(text, "%s[%u,%u,%llu,%u]", text->data[text->length - 1] == '[' ? "" : ",",
+                    code->list[arrow->from].number - 1, code->list[arrow->to].number - 1,
+                    (unsigned long long)arrow->count, arrow->lane);
+  }
+  return r < 0 ? r : text_add(text, "]");
+}
+
+static int put_code(struct report_view *view, const struct report_annotation *annotation, struct view_code *code,
                     struct text *text)
 {
+  const struct report_hot_function *function = &annotation->function;
   int r = text_addf(text, "%s{\"file\":%u,\"start\":%llu,\"ran\":%llu,\"name\":", text->length > 2 ? ",\n" : "",
                     code->file, (unsigned long long)code->start, (unsigned long long)function->instructions);
 
@@ -220,21 +215,31 @@ static int put_code(struct report_view *view, const struct report_hot_function *
   if (r >= 0)
     r = view_source_put(view, code, text);
   if (r >= 0)
-    r = put_instructions(view, code, text);
+    r = put_instructions(view, code, annotation, text);
+  if (r >= 0)
+    r = put_arrows(code, annotation, text);
   return r < 0 ? r : text_add(text, "}");
 }
 
 static int put_function(struct report_view *view, const struct report_counts *counts,
                         const struct report_hot_function *function)
 {
-  struct view_code code = {.file = function->file, .start = function->start, .end = function->start + function->size};
-  int r = code_read_ran(view, counts, &code);
+  struct view_code code = {.file = function->file, .start = function->start};
+  struct report_annotation annotation = {0};
+  int r = report_annotate(view->options.names, view->options.code, counts, function, false, &annotation);
 
-  if (r >= 0)
-    r = code_read_rest(view, &code);
+  if (r < 0)
+    return r;
+  code.count = annotation.row_count < INSTRUCTIONS_MAX ? annotation.row_count : INSTRUCTIONS_MAX;
+  code.list = calloc(code.count + 1, sizeof(*code.list));
+  for (size_t i = 0; code.list && i < code.count; i++)
+    code.list[i] =
+      (struct view_instruction){.address = annotation.rows[i].at.address, .executed = annotation.rows[i].executed};
+  r = code.list ? 0 : -ENOMEM;
   if (r >= 0 && code.count)
-    r = put_code(view, function, &code, &view->code);
+    r = put_code(view, &annotation, &code, &view->code);
   free(code.list);
+  report_annotation_done(&annotation);
   return r;
 }
 

@@ -9,14 +9,15 @@
 
 struct view_instruction {
   uint64_t address, executed;
-  uint32_t line; /* of the function's own file; 0: none, or of another file */
+  uint32_t line;   /* of the function's own file; 0: none, or of another file */
+  uint32_t number; /* among those that the page lists, from 1 on; 0: it is not listed */
 };
 
 struct view_code {
   uint32_t file;                 /* as of a location */
-  uint64_t start, end;           /* of the function */
+  uint64_t start;                /* of the function */
   struct view_instruction *list; /* by address */
-  size_t count, capacity;
+  size_t count;
 };
 
 /* Appends the members "source", "changed" and "lines" with a comma behind each, null if there is no source, and notes

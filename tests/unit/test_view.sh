@@ -244,6 +244,11 @@ browse 'fib.html#tab=functions' 'a["tab"] == "functions" and "fib fib 21,891 175
 verdict 'browser: functions' $?
 browse 'fib.html#tab=source&function=fib' '"21,891 26 cmp $2, %edi" in text and "10,946 39 mov %edi, %eax" in text'
 verdict 'browser: source' $?
+# The jump of n < 2 is taken by 10,946 calls; the arrow goes from it to where their code is.
+browse 'fib.html#tab=assembly&function=fib' '"taken 10,946 (50.0%), not taken 10,945" in text and "► " in text and "╭─" in text'
+verdict 'browser: assembly with arrows, taken and not taken' $?
+holds fib.html '[c for c in d["code"] if c["name"] == "fib"][0]["arrows"] == [[1, 12, 10946, 0]]'
+verdict 'the arrow of fib is the jump to its end' $?
 browse 'crash.html#x=end' 'a["crash"] == "culprit" and "died of SIGSEGV in culprit" in text and "culprit ← outer ← _start" in text'
 verdict 'browser: the function that crashed' $?
 browse 'merged.html#x=20000-21000' 'a["detail"] == "merged" and "lbr view --between 20000..21000 -o part.html" in text and "are merged" in text'

@@ -4,7 +4,8 @@
  * (tab, order, axis, x, search or function, hit), so that a place can be sent to somebody. For tests, keys, wheel and point
  * are played as if somebody had done them, and what is shown can be read from the document's attributes data-*.
  */
-const TABS = ['timeline', 'functions', 'edges', 'source'];
+const TABS = ['timeline', 'functions', 'edges', 'source', 'assembly'];
+const panelOf = (tab) => tab === 'assembly' ? 'source' : tab; /* these two share one */
 const state = {
   tab: 'timeline',
   isReading: false
@@ -13,7 +14,7 @@ const state = {
 function fillTab() {
   if (state.tab === 'functions' || state.tab === 'edges')
     fillTable(state.tab);
-  else if (state.tab === 'source')
+  else if (panelOf(state.tab) === 'source')
     fillSource();
 }
 
@@ -21,7 +22,7 @@ function setTab(name) {
   if (!TABS.includes(name)) return;
   state.tab = name;
   for (const tab of TABS) {
-    byId(tab).hidden = tab !== name;
+    byId(panelOf(tab)).hidden = panelOf(tab) !== panelOf(name);
     byId(`tab-${tab}`).setAttribute('aria-selected', String(tab === name));
     byId(`tab-${tab}`).tabIndex = tab === name ? 0 : -1;
   }

@@ -124,10 +124,10 @@ function fillTable(name) {
 
 const codeByPlace = new Map(data.code.map((code) => [`${code.file} ${code.start}`, code]));
 const codeOf = (fn) => codeByPlace.get(`${fn[F.FILE]} ${fn[F.ADDRESS]}`);
-let shownCode = null, wantsAssembly = false;
+let shownCode = null;
 
 function codeLine(cells, most) {
-  const line = element('tr'), [count, label, text, isJump] = cells;
+  const line = element('tr'), [count, label, text, isJump, arrows, note] = cells;
   const cell = element('td', count === null ? '' : count === 0 ? 'never' : number(count), 'count');
   if (count === 0) cell.classList.add('never');
   if (count) {
@@ -137,7 +137,10 @@ function codeLine(cells, most) {
   }
   if (count && count > most / 2) line.classList.add('hot');
   if (isJump) line.classList.add('jump');
-  line.append(cell, element('td', label, 'line'), element('td', text));
+  line.append(cell, element('td', label, 'line'));
+  if (arrows !== undefined) line.append(element('td', arrows, 'arrows'));
+  line.append(element('td', text));
+  if (note !== undefined) line.append(element('td', note, 'note'));
   return line;
 }
 
@@ -146,10 +149,39 @@ function sourceCells(code) {
   return code.lines.map(([line, count, text], i) => [count, line, text, i > 0 && code.lines[i - 1][0] !== line - 1]);
 }
 
+/* Beside each instruction, the arrows of the branches inside the function: two characters for a lane, of which lane 0 is
+ * nearest to the code, and the head. Hotter arrows lie over the others. */
+function arrowMargin(code) {
+  const width = 2 * code.lanes + 1;
+  const lines = code.instructions.map(() => new Array(code.lanes ? width : 0).fill(' '));
+  for (const [from, to, , lane] of code.arrows.slice().reverse()) {
+    const column = 2 * (code.lanes - 1 - lane), top = Math.min(from, to), bottom = Math.max(from, to);
+    for (let row = top + 1; row < bottom; row++) lines[row][column] = '\u2502';
+    for (const row of [top, bottom]) {
+      lines[row].fill('\u2500', column + 1);
+      lines[row][column] = row === top ? '\u256d' : '\u2570';
+    }
+    lines[to][width - 1] = '\u25ba';
+  }
+  return lines.map((line) => line.join(''));
+}
+
+/* What a branch did: taken and not taken, or where it went. */
+function branchNote(branch) {
+  if (!branch) return '';
+  const [isConditional, taken, passed, targets, more] = branch;
+  if (isConditional)
+    return `taken ${number(taken)} (${percent(taken, taken + passed)}), not taken ${number(passed)}`;
+  const words = targets.map(([place, count]) => targets.length > 1 ? `${place} ${percent(count, taken)}` : place);
+  return `\u2192 ${words.join(', ')}${more ? `, ${number(more)} more` : ''}`;
+}
+
 function assemblyCells(code) {
+  const margin = arrowMargin(code);
   return code.instructions.map(
-    ([offset, count, text],
-     i) => [count, `+0x${offset.toString(16)}`, text, code.cut && i > 0 && count !== code.instructions[i - 1][1]]);
+    ([offset, count, text, , branch],
+     i) => [count, `+0x${offset.toString(16)}`, text, code.cut && i > 0 && count !== code.instructions[i - 1][1],
+            margin[i], branchNote(branch)]);
 }
 
 function fillCode() {
@@ -162,7 +194,7 @@ function fillCode() {
       'note'));
     return;
   }
-  const isSource = code.lines && code.lines.length && !wantsAssembly,
+  const isSource = code.lines && code.lines.length && state.tab !== 'assembly',
         cells = isSource ? sourceCells(code) : assemblyCells(code);
   const head = element('div', null, 'head'), table = element('table'),
         most = cells.reduce((max, cell) => Math.max(max, cell[0] || 0), 1);
@@ -170,10 +202,7 @@ function fillCode() {
     element('b', code.name), element('span', isSource ? code.source : code.module, 'dim'),
     element('span', `${number(code.ran)} instructions`, 'dim'));
   if (code.lines && code.lines.length)
-    head.append(button(isSource ? 'Assembly' : 'Source', () => {
-      wantsAssembly = !wantsAssembly;
-      fillCode();
-    }));
+    head.append(button(isSource ? 'Assembly' : 'Source', () => setTab(isSource ? 'assembly' : 'source')));
   else
     head.append(element('span', 'no source was found', 'dim'));
   if (isSource && code.changed) head.append(element('span', 'the file was changed after the trace was made', 'dim'));
@@ -189,7 +218,7 @@ function fillCode() {
 
 function showCode(code) {
   shownCode = code;
-  setTab('source');
+  setTab(state.tab === 'assembly' ? 'assembly' : 'source');
 }
 
 function fillSource() {
