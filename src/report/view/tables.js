@@ -223,7 +223,8 @@ function showCode(code) {
 
 function fillSource() {
   const list = byId('list'), text = search.text.toLowerCase();
-  const codes = data.code.filter((code) => !text || code.name.toLowerCase().includes(text));
+  const isFound = (code) => search.isExact ? code.name === search.text : code.name.toLowerCase().includes(text);
+  const codes = data.code.filter((code) => !text || isFound(code));
   if (!shownCode || !codes.includes(shownCode)) shownCode = codes[0] || shownCode || null;
   list.replaceChildren(...codes.map((code) => {
     const item = element('div');
