@@ -31,6 +31,7 @@ static void print_functions(struct printing *printing)
   const struct calls_graph *graph = printing->graph;
   uint64_t limit = graph->walk->options->limit, lines = 0;
   const char *symbol, *module;
+  char numbers[4][CLI_NUMBER_SIZE];
 
   printf("Functions\n%13s %15s %15s  %6s %13s  function\n", "calls", "instructions", "own", "share", "own branches");
   for (size_t i = 0; i < graph->count; i++) {
@@ -39,10 +40,10 @@ static void print_functions(struct printing *printing)
     if (!function->calls || lines++ >= limit)
       continue;
     calls_names(graph->walk, function->number, &symbol, &module);
-    printf("%13llu %15llu %15llu  %5.1f%% %13llu  %s%s%s%s\n", (unsigned long long)function->calls,
-           (unsigned long long)function->instructions, (unsigned long long)function->own_instructions,
+    printf("%13s %15s %15s  %5.1f%% %13s  %s%s%s%s\n", cli_number(function->calls, numbers[0]),
+           cli_number(function->instructions, numbers[1]), cli_number(function->own_instructions, numbers[2]),
            printing->total ? 100.0 * (double)function->own_instructions / (double)printing->total : 0.0,
-           (unsigned long long)function->own_branches, name_of(printing, function->number, &printing->name),
+           cli_number(function->own_branches, numbers[3]), name_of(printing, function->number, &printing->name),
            symbol && module ? " (" : "", symbol && module ? module : "", symbol && module ? ")" : "");
   }
   if (lines > limit)
@@ -53,12 +54,13 @@ static void print_edges(struct printing *printing)
 {
   const struct calls_graph *graph = printing->graph;
   uint64_t limit = graph->walk->options->limit;
+  char numbers[2][CLI_NUMBER_SIZE];
 
   printf("\nCalls\n%13s %15s  caller -> called\n", "calls", "instructions");
   for (size_t i = 0; i < graph->edge_count && i < limit; i++) {
     const struct graph_edge *edge = &graph->edges[i];
 
-    printf("%13llu %15llu  %s -> %s\n", (unsigned long long)edge->calls, (unsigned long long)edge->instructions,
+    printf("%13s %15s  %s -> %s\n", cli_number(edge->calls, numbers[0]), cli_number(edge->instructions, numbers[1]),
            name_of(printing, edge->caller, &printing->name), name_of(printing, edge->callee, &printing->other));
   }
   if (graph->edge_count > limit)

@@ -8,7 +8,6 @@
 
 #include "cli/calls_view.h"
 
-#define INDENT_MAX 60u        /* levels; deeper ones are told by their number */
 #define FLUSH_SIZE (1u << 15) /* bytes */
 
 static const char *const how_words[] = {"start", "call", "tail", "signal", "return", "unwind", "end", "lost"};
@@ -46,8 +45,9 @@ static int put_numbers(struct calls_list *list, uint32_t stream, const struct ca
   else if (r >= 0)
     r = text_addf(&list->text, "%15s %13s  ", "", "");
   if (r >= 0)
-    r = node->level <= INDENT_MAX ? text_addf(&list->text, "%*s", 2 * (int)node->level, "")
-                                  : text_addf(&list->text, "%*s(level %u) ", 2 * (int)INDENT_MAX, "", node->level);
+    r = node->level <= list->indent_max
+          ? text_addf(&list->text, "%*s", 2 * (int)node->level, "")
+          : text_addf(&list->text, "%*s(level %u) ", 2 * (int)list->indent_max, "", node->level);
   return r;
 }
 
@@ -177,7 +177,7 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
 
 void calls_list_begin(struct calls_list *list, struct calls_walk *walk, bool has_threads)
 {
-  *list = (struct calls_list){.walk = walk, .has_threads = has_threads};
+  *list = (struct calls_list){.indent_max = calls_indent_max(), .walk = walk, .has_threads = has_threads};
   walk->view = walk->options->is_json ? (struct calls_view){json_enter, json_leave, list}
                                       : (struct calls_view){list_enter, list_leave, list};
   if (!walk->options->is_json)

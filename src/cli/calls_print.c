@@ -7,7 +7,9 @@
 #include "cli/calls_tree.h"
 #include "cli/cli.h"
 
-#define INDENT_MAX 60u /* levels; deeper ones are told by their number */
+#define INDENT_MAX 60 /* levels; deeper ones are told by their number */
+#define INDENT_LEAST 4
+#define ROOM 60 /* columns for numbers and a name, beside the indentation */
 #define DIM "\033[2m"
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
@@ -17,32 +19,46 @@ static const char *const how_words[] = {"start", "call", "tail", "signal", "retu
 struct printing {
   const struct calls_tree *tree;
   bool wants_color;
+  unsigned indent_max;
   uint64_t total; /* weight of all threads */
   struct text name;
 };
 
+unsigned calls_indent_max(void)
+{
+  int columns = cli_columns(), levels = (columns - ROOM) / 2;
+
+  if (!columns || levels > INDENT_MAX)
+    return INDENT_MAX;
+  return levels < INDENT_LEAST ? INDENT_LEAST : (unsigned)levels;
+}
+
 static void print_name(struct printing *printing, const struct tree_line *line)
 {
+  char number[CLI_NUMBER_SIZE];
+
   printing->name.length = 0;
   if (line->function == TREE_SMALL)
-    printf("%s(%llu small call%s)%s", printing->wants_color ? DIM : "", (unsigned long long)line->repeats,
+    printf("%s(%s small call%s)%s", printing->wants_color ? DIM : "", cli_number(line->repeats, number),
            line->repeats == 1 ? "" : "s", printing->wants_color ? PLAIN : "");
   else if (calls_name(printing->tree->walk, line->function, &printing->name) >= 0)
     fputs(text_string(&printing->name), stdout);
   if (line->repeats > 1 && line->function != TREE_SMALL)
-    printf(" x %llu", (unsigned long long)line->repeats);
+    printf(" x %s", cli_number(line->repeats, number));
 }
 
 static void print_line(struct printing *printing, const struct tree_line *line)
 {
   uint64_t weight = calls_weight(printing->tree->walk, line->instructions, line->branches);
+  char instructions[CLI_NUMBER_SIZE], branches[CLI_NUMBER_SIZE];
 
-  printf("%15llu  %5.1f%% %13llu  ", (unsigned long long)line->instructions,
-         printing->total ? 100.0 * (double)weight / (double)printing->total : 0.0, (unsigned long long)line->branches);
-  if (line->level <= INDENT_MAX)
+  printf("%15s  %5.1f%% %13s  ", cli_number(line->instructions, instructions),
+         printing->total ? 100.0 * (double)weight / (double)printing->total : 0.0,
+         cli_number(line->branches, branches));
+  if (line->level <= printing->indent_max)
     printf("%*s", 2 * (int)line->level, "");
   else
-    printf("%*s(level %u) ", 2 * (int)INDENT_MAX, "", line->level);
+    printf("%*s(level %u) ", 2 * (int)printing->indent_max, "", line->level);
   print_name(printing, line);
   if (line->how != REPORT_CALL_CALL)
     printf("  [%s]", how_words[line->how]);
@@ -97,6 +113,7 @@ int calls_tree_print(const struct calls_tree *tree, const struct report_summary 
   struct printing printing = {
     .tree = tree,
     .wants_color = cli_wants_color(),
+    .indent_max = calls_indent_max(),
     .total = calls_weight(tree->walk, tree->left_instructions, tree->left_branches),
   };
   bool is_first = true;

@@ -8,11 +8,15 @@
 
 #include "cli/calls_walk.h"
 
+/* Levels that are indented, deeper ones being told by their number: fewer in a narrow terminal. */
+unsigned calls_indent_max(void);
+
 /* ---- each call, as it comes: --all and --json ---- */
 
 struct calls_list {
   struct calls_walk *walk;
   bool has_threads; /* a column tells which thread it is */
+  unsigned indent_max;
   uint64_t lines;   /* printed */
   bool is_cut;      /* there would have been more */
   bool has_pending; /* the newest call was entered, and not printed yet */

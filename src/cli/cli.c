@@ -15,14 +15,14 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-#define COLUMNS_USUAL 80 /* of a terminal that does not say */
+#define COLUMNS_USUAL 120 /* of a terminal that does not say */
 #define GUESSES 3
 #define NAME_MAX_LENGTH 64
 #define TITLE_MIN_LENGTH 6 /* less, such as a vendor alone, is part of too many titles */
 
 /* What the options in common_options (options.c) say. */
 static enum cli_color color_wanted;
-static bool is_quiet, has_long_names;
+static bool is_quiet, has_long_names, has_whole_rows;
 
 void cli_set_color(enum cli_color color)
 {
@@ -72,6 +72,16 @@ int cli_columns(void)
 int cli_name_columns(void)
 {
   return has_long_names ? 0 : cli_columns();
+}
+
+void cli_set_whole_rows(void)
+{
+  has_whole_rows = true;
+}
+
+bool cli_has_whole_rows(void)
+{
+  return has_whole_rows;
 }
 
 const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE])

@@ -45,6 +45,11 @@ int cli_columns(void);
 /* Columns that names are to be shortened to fit in; 0: they are not to be shortened. */
 int cli_name_columns(void);
 
+/* Is a row of a table a line, whatever its length? So it is where rows hold names, which are shortened on a terminal
+ * (fit.h) and whole elsewhere. */
+void cli_set_whole_rows(void);
+bool cli_has_whole_rows(void);
+
 /* A count as digits; for people, on a terminal, in groups of three: 1,234,567. Returns the buffer. */
 #define CLI_NUMBER_SIZE 32
 const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE]);

@@ -181,6 +181,7 @@ int cmd_annotate(int argc, char **argv)
   struct annotate_arguments arguments = {.wants_lines = true};
 
   shared_options_init(&arguments.shared);
+  arguments.shared.is_cut_off = true; /* source has brackets, too */
   argp_parse(&annotate_argp, argc, argv, 0, NULL, &arguments);
   return annotate_run(&arguments);
 }

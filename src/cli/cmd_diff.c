@@ -63,7 +63,7 @@ static void put_alone(struct page *page, const struct diff_side *side, uint32_t 
     page_put_number(page, "thread_a", number);
   else
     page_put_number(page, "thread_b", number);
-  page_put_number(page, "branches", side->threads[number].length);
+  page_put_count(page, "branches", side->threads[number].length);
   page_put(page, "result", is_first ? "only in A" : "only in B");
   page_section_end(page);
 }
@@ -80,8 +80,8 @@ static int pair_compare(struct diff_side sides[2], const struct diff_arguments *
     page_put_number(page, "thread_a", streams[0]);
     page_put_number(page, "thread_b", streams[1]);
   }
-  page_put_number(page, "branches_a", sides[0].threads[streams[0]].length);
-  page_put_number(page, "branches_b", sides[1].threads[streams[1]].length);
+  page_put_count(page, "branches_a", sides[0].threads[streams[0]].length);
+  page_put_count(page, "branches_b", sides[1].threads[streams[1]].length);
   r = diff_compare(sides, arguments, streams, page);
   page_section_end(page);
   return r;

@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report_page.h"
 #include "cli/report_words.h"
+
+#define BAR_COLUMNS 100 /* of a terminal that has room for bars */
 
 struct report_arguments {
   const char *file;
@@ -160,7 +161,7 @@ static int report_run(struct report_arguments *arguments)
       .top = arguments->shared.top,
       .stream = arguments->shared.stream,
       .wants_lines = arguments->wants_lines && arguments->shared.has_symbols,
-      .has_bars = isatty(STDOUT_FILENO),
+      .has_bars = cli_columns() >= BAR_COLUMNS,
       .has_utf8 = words_has_utf8(),
     };
 

@@ -140,8 +140,8 @@ static int pair_rejoin(struct pair *pair)
   if (r < 0)
     cli_error("%s: %s", a->input.name, lb_strerror(r));
   if (r > 0) {
-    page_put_number(pair->page, "branches_of_a_alone", one);
-    page_put_number(pair->page, "branches_of_b_alone", other);
+    page_put_count(pair->page, "branches_of_a_alone", one);
+    page_put_count(pair->page, "branches_of_b_alone", other);
     diff_side_drop(a, one);
     diff_side_drop(b, other);
   } else {
@@ -255,7 +255,7 @@ int diff_compare(struct diff_side sides[2], const struct diff_arguments *argumen
   put_name(page, &sides[0], "name_a", streams[0]);
   put_name(page, &sides[1], "name_b", streams[1]);
   page_put(page, "result", result_word(&pair));
-  page_put_number(page, "same_branches", pair.same);
+  page_put_count(page, "same_branches", pair.same);
   put_gap(page, &sides[0], "gap_a");
   put_gap(page, &sides[1], "gap_b");
   if (pair.differences)

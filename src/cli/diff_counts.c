@@ -274,12 +274,12 @@ static bool row_differs(const struct count_row *row)
 static void put_row(struct page *page, const struct count_row *row)
 {
   page_row(page, false);
-  page_put_number(page, "instructions_a", row->instructions[0]);
-  page_put_number(page, "instructions_b", row->instructions[1]);
-  page_put_number(page, "branches_a", row->branches[0]);
-  page_put_number(page, "branches_b", row->branches[1]);
-  page_put_number(page, "entered_a", row->entered[0]);
-  page_put_number(page, "entered_b", row->entered[1]);
+  page_put_count(page, "instructions_a", row->instructions[0]);
+  page_put_count(page, "instructions_b", row->instructions[1]);
+  page_put_count(page, "branches_a", row->branches[0]);
+  page_put_count(page, "branches_b", row->branches[1]);
+  page_put_count(page, "entered_a", row->entered[0]);
+  page_put_count(page, "entered_b", row->entered[1]);
   if (page->is_json) {
     page_put(page, "function", row->symbol);
     page_put(page, "module", row->module);
@@ -307,10 +307,10 @@ static void put_rows(struct page *page, struct count_rows *rows, uint32_t top)
 
 static void put_totals(struct page *page, const struct report_count_totals totals[2])
 {
-  page_put_number(page, "instructions_a", totals[0].instructions);
-  page_put_number(page, "instructions_b", totals[1].instructions);
-  page_put_number(page, "branches_a", totals[0].taken);
-  page_put_number(page, "branches_b", totals[1].taken);
+  page_put_count(page, "instructions_a", totals[0].instructions);
+  page_put_count(page, "instructions_b", totals[1].instructions);
+  page_put_count(page, "branches_a", totals[0].taken);
+  page_put_count(page, "branches_b", totals[1].taken);
   if (page->is_json)
     page_put_flag(page, "has_unknown_code", totals[0].has_unknown_code || totals[1].has_unknown_code);
   else if (totals[0].has_unknown_code || totals[1].has_unknown_code)

@@ -5,11 +5,14 @@
 #include "cli/line.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli.h"
+
 #define LABEL_WIDTH 22
-#define ROOM_MIN 20 /* columns that words must have: with less, the terminal may break the line itself */
+#define ROOM_MIN 20 /* columns that words must have: with less, they go on near the left edge of a terminal */
 
 /* Columns that bytes take: those that go on a UTF-8 character take none. */
 static int width_of(const char *bytes, size_t length)
@@ -44,12 +47,16 @@ void line_end(struct page *page)
 
 void line_wrap(struct page *page, const char *string, int indent)
 {
-  bool has_room = page->width - indent >= ROOM_MIN;
+  int width = page->columns ? page->row_width : page->width;
 
+  if (width - indent < ROOM_MIN && !cli_columns())
+    width = INT_MAX;
+  else if (width - indent < ROOM_MIN)
+    indent = 2 * LINE_MARGIN;
   for (bool is_start = true; *string; is_start = false) {
     size_t length = strcspn(string, " ");
 
-    if (!is_start && has_room && page->cursor + 1 + width_of(string, length) > page->width) {
+    if (!is_start && page->cursor + 1 + width_of(string, length) > width) {
       line_end(page);
       line_pad(page, indent);
     } else if (!is_start) {

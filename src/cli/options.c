@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/fit.h"
 #include "cli/redirect.h"
 #include "lastbranch/trace.h"
 
@@ -171,9 +172,6 @@ static error_t shared_parse(int key, char *argument, struct argp_state *state)
   case KEY_NO_DEMANGLE:
     options->is_mangled = true;
     return 0;
-  case KEY_LONG_NAMES:
-    cli_set_long_names();
-    return 0;
   default:
     return ARGP_ERR_UNKNOWN;
   }
@@ -188,6 +186,24 @@ static error_t output_parse(int key, char *argument, struct argp_state *state)
     return shared_parse(key, argument, state);
   if (options->output && !options->output_default && redirect_stdout(options->output) < 0)
     exit(CLI_FAILURE);
+  return 0;
+}
+
+/* Lines fit in the terminal, unless the user wants names in full. */
+static error_t names_parse(int key, char *argument, struct argp_state *state)
+{
+  const struct shared_options *options = state->input;
+  bool is_file = options && options->output && strcmp(options->output, "-") != 0;
+
+  (void)argument;
+  if (key == KEY_LONG_NAMES)
+    cli_set_long_names();
+  else if (key != ARGP_KEY_SUCCESS)
+    return ARGP_ERR_UNKNOWN;
+  else
+    cli_set_whole_rows();
+  if (key == ARGP_KEY_SUCCESS && cli_name_columns() && !options->is_json && !is_file)
+    fit_stdout(options->is_cut_off ? FIT_END : FIT_NAMES);
   return 0;
 }
 
@@ -284,13 +300,13 @@ SHARED_ARGP(limit, shared_parse);
 SHARED_ARGP(thread, shared_parse);
 SHARED_ARGP(symbols, shared_parse);
 SHARED_ARGP(demangle, shared_parse);
-SHARED_ARGP(names, shared_parse);
+SHARED_ARGP(names, names_parse);
 
 const struct argp_child shared_only_common[] = {SHARED_COMMON, {0}};
 
 void shared_options_give(struct argp_state *state, const struct argp_child *children, struct shared_options *options)
 {
   for (size_t i = 0; children[i].argp; i++)
-    if (children[i].argp->parser == shared_parse || children[i].argp->parser == output_parse)
+    if (children[i].argp->help_filter == shared_help)
       state->child_inputs[i] = options;
 }

@@ -22,6 +22,7 @@ struct shared_options {
   bool is_json;
   /* Set by the command before it parses: */
   const char *top_default, *tail_default, *limit_default; /* words for the help; NULL: "all" */
+  bool is_cut_off; /* lines that are too long for the terminal are cut off, instead of their names being shortened */
   const char *output_default; /* the command writes to `output` itself, and this is where it writes without it; NULL:
                                  the options redirect standard output */
 };

@@ -5,12 +5,12 @@
 #include "cli/page.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "cli/cli.h"
 #include "cli/line.h"
 
 #define WIDTH_MAX 120
@@ -111,6 +111,16 @@ void page_put_number(struct page *page, const char *key, uint64_t value)
   value_put(page, key, buffer, buffer);
 }
 
+void page_put_count(struct page *page, const char *key, uint64_t value)
+{
+  char buffer[CLI_NUMBER_SIZE];
+
+  if (page->is_json)
+    page_put_number(page, key, value);
+  else
+    value_put(page, key, cli_number(value, buffer), NULL);
+}
+
 void page_put_signed(struct page *page, const char *key, int64_t value)
 {
   char buffer[24];
@@ -156,19 +166,19 @@ void page_put_note(struct page *page, const char *key, const char *value)
 
 /* ---- structure ---- */
 
-/* Where lines of text are broken: at the terminal's edge, if there is one. */
-static int width_find(void)
-{
-  struct winsize size;
-
-  if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col || size.ws_col > WIDTH_MAX)
-    return WIDTH_MAX;
-  return size.ws_col;
-}
-
 void page_open(struct page *page, bool is_json, bool wants_color)
 {
-  *page = (struct page){.is_json = is_json, .wants_color = wants_color, .is_blank = true, .width = width_find()};
+  int columns = cli_columns();
+
+  *page = (struct page){
+    .is_json = is_json,
+    .wants_color = wants_color,
+    .is_blank = true,
+    .width = columns && columns < WIDTH_MAX ? columns : WIDTH_MAX,
+    .row_width = cli_has_whole_rows()             ? INT_MAX
+                 : columns && columns < WIDTH_MAX ? columns
+                                                  : WIDTH_MAX,
+  };
   if (is_json)
     json_begin(page, NULL, '{');
 }
@@ -265,9 +275,9 @@ void page_item(struct page *page, const char *format, ...)
     json_string(buffer + 2);
     return;
   }
-  page->width--; /* the next item's comma must fit too */
+  page->width--, page->row_width--; /* the next item's comma must fit too */
   line_wrap(page, page->is_first ? buffer + 2 : buffer, line_indent(page));
-  page->width++;
+  page->width++, page->row_width++;
   page->is_first = false;
 }
 

@@ -19,7 +19,8 @@ struct page_column {
 struct page {
   bool is_json;
   bool wants_color;
-  int width; /* text: longer lines are broken; INT_MAX for never */
+  int width;     /* text: longer lines are broken */
+  int row_width; /* the same for rows of tables; INT_MAX for never */
   /* The rest is the page's own. */
   unsigned depth;                    /* of JSON brackets */
   bool is_first;                     /* nothing stands behind the bracket, or in the list, yet */
@@ -56,6 +57,7 @@ void page_put(struct page *page, const char *key, const char *value);
 void page_absent(struct page *page, const char *key); /* null in JSON, nothing as text */
 void page_putf(struct page *page, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void page_put_number(struct page *page, const char *key, uint64_t value);
+void page_put_count(struct page *page, const char *key, uint64_t value); /* with separators on a terminal */
 void page_put_signed(struct page *page, const char *key, int64_t value);
 void page_put_hex(struct page *page, const char *key, uint64_t value);
 void page_put_flag(struct page *page, const char *key, bool value);       /* as text "yes" or "no" */

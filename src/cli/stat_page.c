@@ -106,7 +106,7 @@ static void put_conditional(const struct stat_page *stat, struct page *page, uin
     put_fraction(page, "taken_rate", -1);
     return;
   }
-  page_put_number(page, "not_taken", not_taken);
+  page_put_count(page, "not_taken", not_taken);
   put_fraction(page, "taken_rate", taken + not_taken ? (double)taken / (double)(taken + not_taken) : -1);
 }
 
@@ -118,20 +118,20 @@ static void put_head(const struct stat_page *stat, struct page *page)
 
   page_put_flag(page, "complete", trace_input_is_whole(stat->input) && !stat->input->is_incomplete);
   put_metas(stat, page);
-  page_put_number(page, "branches", totals->branches);
+  page_put_count(page, "branches", totals->branches);
   put_conditional(stat, page, totals->kinds[LB_BRANCH_JCC]);
-  page_put_number(page, "mispredicted", totals->mispredicted);
-  page_put_number(page, "cpl_changes", totals->cpl_changes);
+  page_put_count(page, "mispredicted", totals->mispredicted);
+  page_put_count(page, "cpl_changes", totals->cpl_changes);
   if (word && number_parse(word, &instructions) >= 0)
-    page_put_number(page, "instructions", instructions);
+    page_put_count(page, "instructions", instructions);
   else
     page_absent(page, "instructions");
   put_fraction(page, "taken_per_instruction",
                instructions && has_all(stat) ? (double)totals->branches / (double)instructions : -1);
-  page_put_number(page, "bytes", stat->input->size);
+  page_put_count(page, "bytes", stat->input->size);
   put_fraction(page, "bits_per_branch",
                totals->branches ? 8 * (double)stat->input->size / (double)totals->branches : -1);
-  page_put_number(page, "code_bytes", totals->code_bytes);
+  page_put_count(page, "code_bytes", totals->code_bytes);
 }
 
 /* ---- tables ---- */
@@ -148,7 +148,7 @@ static void put_kinds(const struct stat_page *stat, struct page *page)
       continue;
     page_row(page, false);
     page_put(page, "kind", lb_branch_kind_name(i));
-    page_put_number(page, "branches", totals->kinds[i]);
+    page_put_count(page, "branches", totals->kinds[i]);
     put_share(page, totals->kinds[i], totals->branches);
     page_row_end(page);
   }
@@ -168,8 +168,8 @@ static void put_threads(const struct stat_page *stat, struct page *page)
       continue;
     page_row(page, false);
     page_put_number(page, "thread", i);
-    page_put_number(page, "branches", stream.branches);
-    page_put_number(page, "lost", stream.lost);
+    page_put_count(page, "branches", stream.branches);
+    page_put_count(page, "lost", stream.lost);
     page_put_number(page, "process", stream.process);
     page_put_number(page, "system_thread", stream.thread);
     put_word(page, "name", stream.name);
@@ -201,7 +201,7 @@ static void put_modules(const struct stat_page *stat, struct page *page)
     page_row(page, false);
     page_put_hex(page, "address", file.address);
     page_put_number(page, "pieces", file.pieces);
-    page_put_number(page, "symbols", file.symbols);
+    page_put_count(page, "symbols", file.symbols);
     put_build_id(page, &file);
     page_put(page, "file", file.name);
     if (file.problem)
@@ -226,9 +226,9 @@ static int put_functions(const struct stat_page *stat, struct page *page)
     const struct report_function *function = &functions[i];
 
     page_row(page, false);
-    page_put_number(page, "branches", function->branches);
+    page_put_count(page, "branches", function->branches);
     put_share(page, function->branches, report_summary_totals(stat->summary)->branches);
-    page_put_number(page, "from_outside", function->entries);
+    page_put_count(page, "from_outside", function->entries);
     if (page->is_json) {
       page_put(page, "symbol", function->symbol);
       page_put(page, "module", function->module);
@@ -294,7 +294,7 @@ static int put_edges(const struct stat_page *stat, struct page *page)
   page_table(page, "edges", columns);
   for (int i = 0; i < count; i++) {
     page_row(page, false);
-    page_put_number(page, "branches", edges[i].count);
+    page_put_count(page, "branches", edges[i].count);
     put_share(page, edges[i].count, report_summary_totals(stat->summary)->branches);
     page_put(page, "kind", lb_branch_kind_name(edges[i].kind));
     put_ends(page, &edges[i]);
@@ -319,8 +319,8 @@ static void put_gaps(const struct stat_page *stat, struct page *page)
       continue;
     page_row(page, false);
     page_put(page, "reason", lb_trace_gap_name(i));
-    page_put_number(page, "gaps", totals->gaps[i]);
-    page_put_number(page, "lost", totals->lost[i]);
+    page_put_count(page, "gaps", totals->gaps[i]);
+    page_put_count(page, "lost", totals->lost[i]);
     page_row_end(page);
   }
   page_table_end(page);

@@ -190,4 +190,66 @@ verdict '--color=never on a terminal' $?
 NO_COLOR=1 "$lbr" stat --color=always work.lbr | grep -q "$escape\["
 verdict '--color=always is stronger than NO_COLOR' $?
 
+# ---- what people see ----
+
+cat >names.cc <<'END'
+#include <map>
+#include <string>
+#include <vector>
+namespace shop {
+template <typename Key, typename Value> struct Store {
+  std::map<Key, std::vector<Value>> all;
+  __attribute__((noinline)) void add(const Key &key, const Value &value) { all[key].push_back(value); }
+  __attribute__((noinline)) bool operator<(const Store &other) const { return all.size() < other.all.size(); }
+};
+}
+namespace {
+__attribute__((noinline)) int hidden(const std::map<std::string, std::vector<std::string>> &map) { return (int)map.size(); }
+}
+int main()
+{
+  shop::Store<std::string, std::pair<std::string, std::vector<int>>> one, other;
+  std::map<std::string, std::vector<std::string>> map;
+  for (int i = 0; i < 2000; i++)
+    one.add(std::to_string(i % 50), {"x", {i}});
+  return hidden(map) + (one < other);
+}
+END
+g++ -g -O1 -o names names.cc && "$lbr" record -q -o names.lbr ./names || exit 1
+nm -C names | sed -n 's/^[0-9a-f]* [tTwW] //p' | grep -F 'Store<' | grep -F '::add(' >full
+name=$(cat full)
+[ ${#name} -gt 200 ]
+verdict 'the program has a long name' $?
+
+# typed COLUMNS WORD...: what a terminal of that width shows, in the file typed.
+typed()
+{
+  command script -qec "stty cols $1; NO_COLOR=1 '$lbr' ${*:2}" /dev/null </dev/null | tr -d '\r' >typed
+}
+for columns in 80 132; do
+  for command in stat report 'report --by line' 'report --by edge' calls 'calls --summary' 'calls --all --top 5000' 'script --top 2000' 'annotate names.lbr main' \
+    'diff work.lbr' 'cpu haswell' 'decode debugctl 1'; do
+    case $command in annotate* | cpu* | decode*) trace= ;; *) trace=names.lbr ;; esac
+    typed $columns "$command" $trace
+    [ "$(wc -l <typed)" -gt 3 ] && [ "$(LC_ALL=C.UTF-8 wc -L <typed)" -le $columns ]
+    verdict "lbr $command: no line is wider than a terminal of $columns columns" $?
+  done
+done
+typed 100 report --by function names.lbr
+grep -qE '^ +[0-9.]+% .* [0-9,]+ +2,000 shop::Store<\.\.\.>::add\(\.\.\.\)  \[names\]$' typed
+verdict 'a row keeps its numbers, and of a long name what tells most' $?
+typed 132 report --by function --top all names.lbr
+grep -qF 'hidden(' typed && grep -qF '(anonymous namespace)::hidden(' typed && grep -qF '::operator<(' typed
+verdict 'operators and anonymous namespaces keep their names' $?
+typed 100 report --by function --long-names names.lbr
+grep -qF "$name" typed
+verdict '--long-names on a terminal' $?
+run report --by function names.lbr
+said "$name" && run stat names.lbr && said "$name" && run calls --summary names.lbr && said "$name"
+verdict 'names are whole in a pipe' $?
+branches=$("$lbr" stat --json names.lbr | python3 -c 'import json, sys; print(json.load(sys.stdin)["branches"])')
+typed 100 stat names.lbr
+grep -qE "^  branches +$(python3 -c "print(f'{$branches:,}')")\$" typed && run stat names.lbr && grep -qE "^  branches +$branches\$" out
+verdict 'thousands separators on a terminal, plain digits in a pipe' $?
+
 exit $((failures > 0))
