@@ -119,6 +119,9 @@ bool board_can_wake(const struct board *board);
 bool board_key(struct board *board, uint8_t code);
 /* A byte arrives at COM1. False: not taken now. */
 bool board_serial_receive(struct board *board, uint8_t byte);
+/* Would the guest see one: it has enabled COM1's interrupt for received data, or reads its status over and over? One
+ * that arrives earlier is lost where a driver clears the FIFO. */
+bool board_serial_is_awaited(const struct board *board);
 
 /* What the VGA's registers say of the text screen. */
 struct board_screen {

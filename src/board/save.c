@@ -166,6 +166,7 @@ static void uart_archive(struct archive *archive, struct uart *uart)
   archive_value(archive, &uart->divisor);
   archive_value(archive, &uart->timeout);
   archive_flag(archive, &uart->has_timed_out);
+  archive_most(archive, &uart->polls, UART_POLLS);
 }
 
 static void vga_archive(struct archive *archive, struct vga *vga)

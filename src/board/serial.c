@@ -159,6 +159,19 @@ bool board_serial_receive(struct board *board, uint8_t byte)
   return true;
 }
 
+/* A driver looks at LSR once or twice for each byte that it sends, a guest that waits for one without end. */
+static void uart_count_poll(struct uart *uart)
+{
+  if (!uart->count && uart->polls < UART_POLLS)
+    uart->polls++;
+}
+
+bool board_serial_is_awaited(const struct board *board)
+{
+  const struct uart *uart = &board->uart;
+  return (uart->ier & IER_RECEIVED) || uart->polls == UART_POLLS;
+}
+
 /* ---- sending and modem lines ---- */
 
 static void uart_send(struct board *board, uint8_t byte)
@@ -220,7 +233,10 @@ static uint8_t uart_read(struct uart *uart, unsigned index, uint64_t now)
 {
   switch (index) {
   case REG_DATA:
-    return uart->lcr & LCR_DIVISOR ? (uint8_t)uart->divisor : uart_take(uart, now);
+    if (uart->lcr & LCR_DIVISOR)
+      return (uint8_t)uart->divisor;
+    uart_count_poll(uart);
+    return uart_take(uart, now);
   case REG_IER:
     return uart->lcr & LCR_DIVISOR ? (uint8_t)(uart->divisor >> 8) : uart->ier;
   case REG_IIR:
@@ -230,6 +246,7 @@ static uint8_t uart_read(struct uart *uart, unsigned index, uint64_t now)
   case REG_MCR:
     return uart->mcr;
   case REG_LSR:
+    uart_count_poll(uart);
     return uart_read_lsr(uart);
   case REG_MSR:
     return uart_read_msr(uart);
@@ -285,6 +302,7 @@ void uart_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
   uint64_t now = board_now(board);
   (void)size;
   uart_advance(board, now);
+  uart->polls = 0;
   switch (port & 7) {
   case REG_DATA:
     if (uart->lcr & LCR_DIVISOR)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define UART_FIFO 16u
+#define UART_POLLS 16u
 
 struct board;
 
@@ -21,6 +22,7 @@ struct uart {
   uint16_t divisor;
   uint64_t timeout; /* when bytes below the trigger level count as left behind */
   bool has_timed_out;
+  uint8_t polls; /* reads of LSR or of no data in a row, up to UART_POLLS: the guest waits for a byte */
 };
 
 void uart_reset(struct board *board);

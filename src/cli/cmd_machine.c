@@ -48,7 +48,9 @@ static void hear_serial(void *data, uint8_t byte)
 {
   struct machine_session *session = data;
 
-  if (session->serial)
+  if (session->serial && session->is_serial_text)
+    serial_text_put(&session->serial_text, byte, session->serial);
+  else if (session->serial)
     fputc(byte, session->serial);
   heard_add(session, byte);
 }
@@ -172,11 +174,30 @@ static int kernel_load(struct machine_session *session, const struct files *file
   return r;
 }
 
+/* A file that --flat would run, but that nobody means to run as it is. */
+static bool flat_is_refused(const struct machine_file *file)
+{
+  if (file->size >= 4 && !memcmp(file->bytes, "\177ELF", 4))
+    cli_error(
+      "%s: an ELF file; 'objcopy -O binary' makes flat bytes of it, --kernel starts one with a multiboot header",
+      file->name);
+  else if (machine_file_is_text(file))
+    cli_error(
+      "%s: this is text; --flat wants the bytes of a program, as 'objcopy -O binary' or 'nasm -f bin' writes them",
+      file->name);
+  else
+    return false;
+  return true;
+}
+
 static int flat_load(struct machine_session *session, const struct files *files)
 {
   struct machine_image image = image_of(&files->flat);
-  int r = machine_load_flat(session->machine, &image, session->arguments->flat_address);
+  int r;
 
+  if (flat_is_refused(&files->flat))
+    return -EINVAL;
+  r = machine_load_flat(session->machine, &image, session->arguments->flat_address);
   if (r == LB_E_TOO_BIG)
     cli_error("%s: %zu bytes at 0x%llx do not lie in the guest's memory; choose another address or more --ram",
               files->flat.name, image.size, (unsigned long long)session->arguments->flat_address);
@@ -252,6 +273,7 @@ static int outputs_open(struct machine_session *session)
   if (arguments->bus && output_open(arguments->bus, &session->bus) < 0)
     return -EIO;
   session->reads_stdin = is_stdio;
+  session->is_serial_text = is_default;
   if (is_stdio || is_default)
     session->serial = stdout;
   else if (arguments->serial && strcmp(arguments->serial, "none") != 0)
@@ -302,6 +324,11 @@ static int session_status(const struct machine_session *session)
     cli_error("'%s' was not seen before the guest ended (%s)", wanted, session_end_name(session->end));
     return CLI_FAILURE;
   }
+  if (machine_has_no_boot(session->machine) && session->end != END_TEXT && session->end != END_OFF) {
+    cli_error(
+      "no bootable device: no drive has a boot sector (55 AA at its end), or what it booted gave up by INT 18h");
+    return CLI_FAILURE;
+  }
   return CLI_OK;
 }
 
@@ -311,6 +338,8 @@ static void session_show(struct machine_session *session)
     session_print_json(session);
     return;
   }
+  if (session->is_serial_text)
+    serial_text_end(&session->serial_text, stdout);
   if (session->serial == stdout && session->heard.length && session->heard.data[session->heard.length - 1] != '\n')
     putchar('\n');
   session_print_screen(session);

@@ -56,6 +56,17 @@ void machine_file_close(struct machine_file *file)
   *file = (struct machine_file){0};
 }
 
+bool machine_file_is_text(const struct machine_file *file)
+{
+  for (size_t i = 0; i < file->size; i++) {
+    uint8_t byte = file->bytes[i];
+
+    if ((byte < ' ' && !strchr("\t\n\f\r", byte)) || byte == 0 || byte == 0x7F)
+      return false;
+  }
+  return file->size && file->bytes[file->size - 1] == '\n';
+}
+
 static bool has_multiboot_header(const struct machine_file *file)
 {
   size_t end = file->size < MULTIBOOT_SEARCH ? file->size : MULTIBOOT_SEARCH;

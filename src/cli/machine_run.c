@@ -18,7 +18,8 @@
 #define SLICE_INSTRUCTIONS_GDB UINT64_C(500000) /* Ctrl-C is seen between slices */
 #define SLICE_SECONDS_GDB 0.02
 #define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
-#define WAIT_MILLISECONDS 10 /* for input, when a second of the guest has passed and it has done next to nothing */
+#define WAIT_MILLISECONDS 10   /* for input, when a second of the guest has passed and it has done next to nothing */
+#define INPUT_MILLISECONDS 200 /* the same, when the guest is idle */
 #define PROGRESS_SECONDS 0.5
 #define DEADLINE_SECONDS_MAX UINT64_C(9000000000) /* nanoseconds of more are no 64-bit number */
 
@@ -88,7 +89,17 @@ struct input {
   bool is_over;
 };
 
-/* Gives the guest what it takes of the input, and reads more. Waits for it at most so long. */
+static size_t input_give(struct machine *machine, struct input *input)
+{
+  size_t first = input->first;
+
+  while (input->first < input->count && machine_serial_receive(machine, input->bytes[input->first]))
+    input->first++;
+  return input->first - first;
+}
+
+/* Gives the guest what it takes of the input, once it waits for some: what comes before its driver is ready would be
+ * lost. Reads more, and waits for it at most so long. */
 static void input_feed(struct machine_session *session, struct input *input, int milliseconds)
 {
   struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -103,8 +114,17 @@ static void input_feed(struct machine_session *session, struct input *input, int
     input->first = 0;
     input->count = size > 0 ? (size_t)size : 0;
   }
-  while (input->first < input->count && machine_serial_receive(session->machine, input->bytes[input->first]))
-    input->first++;
+  if (machine_serial_is_awaited(session->machine))
+    input_give(session->machine, input);
+}
+
+/* The guest is idle. Returns true when input has come, or may still come: it goes on. */
+static bool input_wakes(struct machine_session *session, struct input *input)
+{
+  if (!session->reads_stdin)
+    return false;
+  input_feed(session, input, INPUT_MILLISECONDS);
+  return !input->is_over && (input->first == input->count || input_give(session->machine, input));
 }
 
 /* ---- what the user sees meanwhile ---- */
@@ -242,12 +262,9 @@ static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   session->seconds = now - plain->start;
   if (session->serial == stdout)
     fflush(stdout);
-  if (session_slice_ends(session, *ret_stop, session->seconds)) {
-    /* Input that is still to come may go on with a guest that waits for it. */
-    if (session->end != END_IDLE || !session->reads_stdin || plain->input.is_over || session_signal)
-      return true;
-    input_feed(session, &plain->input, 200);
-  }
+  if (session_slice_ends(session, *ret_stop, session->seconds) &&
+      (session->end != END_IDLE || session_signal || !input_wakes(session, &plain->input)))
+    return true;
   input_feed(session, &plain->input, *ret_stop == MACHINE_STOP_TIME ? WAIT_MILLISECONDS : 0);
   progress_show(session, &plain->progress, now);
   return false;

@@ -69,6 +69,12 @@ struct machine_front {
   bool (*wait)(void *data, int fd, int milliseconds);
 };
 
+/* A character that has not come whole yet. */
+struct serial_text {
+  char bytes[5];
+  unsigned count;
+};
+
 struct machine_gdb;
 struct machine_file;
 
@@ -82,6 +88,8 @@ struct machine_session {
   struct machine_trace trace;
 
   FILE *bus, *serial;
+  bool is_serial_text; /* nobody asked for the serial line: text only */
+  struct serial_text serial_text;
   bool reads_stdin;     /* for the serial line */
   struct text heard;    /* what came over the serial line and port 0xE9, its end if it was much */
   size_t heard_dropped; /* bytes before that */
@@ -111,6 +119,10 @@ void machine_file_close(struct machine_file *file);
 enum image_sort { IMAGE_FLOPPY, IMAGE_DISK, IMAGE_KERNEL };
 enum image_sort machine_file_sort(const struct machine_file *file);
 
+/* Is it what --flat is unlikely to mean: text, as source code is? Code without control characters that ends with a line
+ * feed is no code of use. */
+bool machine_file_is_text(const struct machine_file *file);
+
 /* A file for output, readable by the owner only; "-" is stdout. Returns 0, or negative after a complaint. */
 int output_open(const char *name, FILE **ret_file);
 /* Closes it and complains if it could not be written. Takes NULL. */
@@ -129,6 +141,13 @@ int machine_trace_close(struct machine_session *session);
 int session_load(struct machine_session *session, struct machine_arguments *arguments, const struct machine_host *host);
 /* It goes into the file of --save, if it can go on. Returns 0, or negative after a complaint. */
 int session_save(struct machine_session *session);
+
+/* ---- machine_serial.c ---- */
+
+/* Writes what the guest sends as text: UTF-8 without control characters other than tab, line feed and carriage return.
+ * What is none becomes a question mark. serial_text_end is for a character that is cut. */
+void serial_text_put(struct serial_text *text, uint8_t byte, FILE *file);
+void serial_text_end(struct serial_text *text, FILE *file);
 
 /* ---- machine_run.c ---- */
 

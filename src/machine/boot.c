@@ -52,6 +52,7 @@ void boot_drives(struct machine *machine)
 
 bool firmware_no_boot(struct machine *machine)
 {
+  machine->has_no_boot = true;
   video_print(machine, "No bootable device.\r\n");
   return false;
 }
@@ -147,6 +148,7 @@ static int kernel_load(struct machine *m, const struct start *start, const char 
 void start_apply(struct machine *machine)
 {
   machine->is_started = true;
+  machine->has_no_boot = false;
   switch (machine->start.kind) {
   case START_KERNEL:
     if (kernel_load(machine, &machine->start, NULL) < 0)

@@ -194,6 +194,11 @@ uint32_t machine_exit_value(const struct machine *machine)
   return machine->exit_value;
 }
 
+bool machine_has_no_boot(const struct machine *machine)
+{
+  return machine->has_no_boot;
+}
+
 const char *machine_stop_reason(const struct machine *machine)
 {
   const char *reason = "";
@@ -208,6 +213,11 @@ bool machine_serial_receive(struct machine *machine, uint8_t byte)
   if (is_taken)
     idle_disturb(machine);
   return is_taken;
+}
+
+bool machine_serial_is_awaited(const struct machine *machine)
+{
+  return board_serial_is_awaited(machine->board);
 }
 
 static unsigned facts_page(void *data, uint64_t linear)

@@ -114,6 +114,8 @@ void machine_reset(struct machine *machine);
 /* From a callback, a signal handler or another thread: the run ends soon. */
 void machine_stop(struct machine *machine);
 uint64_t machine_time(const struct machine *machine); /* of the guest, in nanoseconds since power-on */
+/* Nothing was found to boot, by the firmware or by what it has booted: INT 18h. */
+bool machine_has_no_boot(const struct machine *machine);
 uint32_t machine_exit_value(const struct machine *machine);
 const char *machine_stop_reason(const struct machine *machine); /* of SHUTDOWN and UNIMPLEMENTED; "" else */
 
@@ -131,7 +133,9 @@ struct machine_image machine_kernel(const struct machine *machine);         /* t
 /* A key by its set-1 scan code bytes; characters of US keyboards by machine_type. False: the buffer is full. */
 bool machine_key(struct machine *machine, uint8_t code);
 bool machine_type(struct machine *machine, char character);
+/* A byte arrives at COM1. False: it has no room now. A guest that does not await one may lose it. */
 bool machine_serial_receive(struct machine *machine, uint8_t byte);
+bool machine_serial_is_awaited(const struct machine *machine);
 
 /* The text screen: rows of cells, character and attribute. */
 struct machine_screen {

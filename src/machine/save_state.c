@@ -58,6 +58,7 @@ void machine_archive(struct archive *archive, struct machine *machine)
   archive_flag(archive, &machine->wants_boot);
   archive_flag(archive, &machine->wants_cpu_reset);
   archive_flag(archive, &machine->has_exit);
+  archive_flag(archive, &machine->has_no_boot);
   archive_flag(archive, &machine->is_off);
   archive_value(archive, &machine->exit_value);
   archive_array(archive, machine->keys.codes);

@@ -95,7 +95,8 @@ struct machine {
   bool wants_cpu_reset; /* with wants_reset: the processor has not come to the reset vector by itself */
   atomic_bool is_stopping;
   bool has_exit;
-  bool is_off; /* switched off by the guest: not yet told */
+  bool has_no_boot; /* INT 18h: nothing was found to boot */
+  bool is_off;      /* switched off by the guest: not yet told */
   uint32_t exit_value;
   struct keys keys;
   struct idle idle;

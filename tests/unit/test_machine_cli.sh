@@ -259,6 +259,73 @@ run machine --flat echo.bin@0x7c00 --serial stdio
 [ $status -eq 0 ] && content && said abcq
 verdict 'the serial line reads standard input' $?
 
+# As a driver does: much to do first, the FIFO cleared, then waiting for bytes.
+guest driver 0x7c00 <<'END'
+.code16
+  mov $0x3fa, %dx
+  mov $1, %al
+  out %al, %dx
+  mov $8000000, %ecx
+1: addr32 loop 1b
+  mov $7, %al
+  out %al, %dx
+1: mov $0x3fd, %dx
+  in %dx, %al
+  test $1, %al
+  jz 1b
+  mov $0x3f8, %dx
+  in %dx, %al
+  out %al, %dx
+  cmp $'q', %al
+  jne 1b
+  cli
+  hlt
+END
+echo 'all of a line that is longer than the FIFO. q' >in
+run machine --flat driver.bin@0x7c00 --serial stdio --screen none
+[ $status -eq 0 ] && content && [ "$(cat out)" = 'all of a line that is longer than the FIFO. q' ]
+verdict 'standard input waits for the driver of the serial line' $?
+run machine hello.bin --serial stdio --screen none
+: >in
+[ $status -eq 0 ] && content && said Hello
+verdict 'standard input that the guest never reads' $?
+
+# A hostile guest: a title for the terminal, CSI as two kinds of C1, a character that is cut, one that is overlong.
+guest escape 0x7c00 <<'END'
+.code16
+  xor %ax, %ax
+  mov %ax, %ds
+  mov $text, %si
+  mov $0x3f8, %dx
+1: lodsb
+  test %al, %al
+  jz 2f
+  out %al, %dx
+  jmp 1b
+2: cli
+  hlt
+text: .asciz "\033]0;title\007a\tb\r\n\303\244 \302\2332J \2332J \177 \342\202\254 \300\233 \b\f\303"
+END
+run machine --flat escape.bin@0x7c00 --screen none
+printf '?]0;title?a\tb\r\n\303\244 ?2J ?2J ? \342\202\254 ?? ???\n' >wanted
+[ $status -eq 0 ] && content && cmp -s out wanted
+verdict 'the serial line, unasked for: text only' $?
+run machine --flat escape.bin@0x7c00 --screen none --serial stdio
+printf '\033]0;title\007a\tb\r\n\303\244 \302\2332J \2332J \177 \342\202\254 \300\233 \b\f\303\n' >wanted
+[ $status -eq 0 ] && content && cmp -s out wanted
+verdict 'the serial line, asked for: raw' $?
+
+truncate -s 1474560 empty.img
+for option in empty.img '--hda empty.img' '--fda empty.img --until seconds=0.1 --until idle'; do
+  # shellcheck disable=SC2086 # several words
+  run machine $option
+  [ $status -eq 1 ] && complained 'no bootable device' && said 'No bootable device'
+  verdict "nothing to boot: $option" $?
+done
+run machine empty.img --until 'text=No bootable'
+[ $status -eq 0 ] && content
+verdict 'nothing to boot, as was wanted' $?
+
 "$lbr" machine --flat busy.bin@0x7c00 --until seconds=60 --dump regs >out 2>err </dev/null &
 pid=$!
 sleep 0.5
@@ -334,6 +401,10 @@ refuses()
   [ $status -eq "$wanted" ] && complained "$complaint" && silent
   verdict "refused: $*" $?
 }
+
+printf '.code16\n  hlt\n' >source.S
+refuses 1 'this is text' --flat source.S@0x7c00
+refuses 1 'an ELF file' --flat hello.elf@0x7c00
 
 mkdir folder
 : >empty
