@@ -22,6 +22,7 @@
 #include "cli/program.h"
 #include "cli/record_session.h"
 #include "cli/record_source.h"
+#include "cli/relay.h"
 #include "cli/source_option.h"
 
 #define RING_LEAST (256u << 10)
@@ -116,7 +117,6 @@ static int session_record(struct record_session *session, const struct record_ar
   while (part < arguments->ring)
     part *= 2;
   options.part_size = arguments->ring ? (uint32_t)(part / PARTS) : 0;
-  record_signals_catch();
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   r = process_launch(&options, path, arguments->program, environ, &session->process);
   if (r >= 0)
@@ -171,6 +171,22 @@ static int software_record(const struct record_arguments *arguments, const char 
   return status ? status : program_pass_on(session.status);
 }
 
+/* From here on no signal leaves an incomplete trace behind. Opening a pipe waits for its reader, which a signal may
+ * end. */
+static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
+{
+  struct stat status;
+  bool can_wait = stat(name, &status) == 0 && S_ISFIFO(status.st_mode);
+  int r;
+
+  if (!can_wait)
+    relay_start(0);
+  r = lb_trace_writer_open(name, ret_writer);
+  if (can_wait)
+    relay_start(0);
+  return r;
+}
+
 static int record_run(const struct record_arguments *arguments)
 {
   struct lb_trace_writer *writer;
@@ -181,7 +197,7 @@ static int record_run(const struct record_arguments *arguments)
     return status;
   status = PROGRAM_FAILURE;
   name = output_name(arguments);
-  r = name ? lb_trace_writer_open(name, &writer) : -ENOMEM;
+  r = name ? trace_open(name, &writer) : -ENOMEM;
   if (r < 0) {
     cli_error_trace(name ? name : "lbr record", r);
   } else {

@@ -20,6 +20,7 @@
 #include "cli/gdb_trace.h"
 #include "cli/options.h"
 #include "cli/program.h"
+#include "cli/relay.h"
 #include "cli/run_session.h"
 #include "cli/source_option.h"
 
@@ -89,7 +90,7 @@ static int session_run(struct run_session *session)
   run_source_free(session->source); /* lets go of what the program left behind */
   session->source = NULL;
   process_done(&session->process);
-  run_signals_restore();
+  relay_restore();
   bool has_failed = session->is_broken && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   return has_failed ? CLI_FAILURE : program_pass_on(status);
 }
@@ -348,7 +349,7 @@ int cmd_run(int argc, char **argv)
   session->arguments = &arguments;
   status = output_open(session);
   if (status == CLI_OK) {
-    run_signals_catch(&arguments);
+    relay_start(arguments.signal);
     status = session_run(session);
   }
   run_source_free(session->source);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * While a program is recorded: takes what it logs, waits for it and for what it left behind, hands on signals, and
- * shows how far it is. Ctrl-C goes to the program too, by the terminal: what that does of it is the program's business,
- * and the trace is closed when it has ended. Recording can end before the program, which then runs on.
+ * While a program is recorded: takes what it logs, waits for it and for what it left behind, and shows how far it is.
+ * Signals are the program's business (relay.c): the trace is closed when it has ended. Recording can end before the
+ * program, which then runs on.
  */
 #include "cli/record_session.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,64 +16,13 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/relay.h"
 
 #define SLEEP_MILLISECONDS 50u
 #define LEFT_SECONDS 2.0   /* within which what the program left behind shows that it is recorded */
 #define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
 #define PROGRESS_STEP 0.25
 #define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
-
-/* ---- signals ---- */
-
-static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-
-static volatile sig_atomic_t arrived[NSIG];    /* so many came */
-static volatile sig_atomic_t to_hand_on[NSIG]; /* and so many not from the terminal, which tells the program, too */
-static const struct process *volatile bell_process; /* NULL: nobody sleeps */
-
-static void signal_handler(int number, siginfo_t *info, void *context)
-{
-  int saved = errno;
-
-  (void)context;
-  arrived[number]++;
-  to_hand_on[number] += info->si_code != SI_KERNEL;
-  if (bell_process)
-    process_drain_ring((const struct process *)bell_process);
-  errno = saved;
-}
-
-/* One that is ignored stays so: it is for the program, too (nohup). */
-static void signal_catch(int number, bool is_always)
-{
-  struct sigaction action = {.sa_sigaction = signal_handler, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
-
-  if (sigaction(number, NULL, &old) == 0 && (is_always || old.sa_handler != SIG_IGN))
-    sigaction(number, &action, NULL);
-}
-
-void record_signals_catch(void)
-{
-  for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
-    signal_catch(caught[i], false);
-}
-
-void record_signals_hand_on(int process)
-{
-  for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
-    for (; to_hand_on[caught[i]] > 0; to_hand_on[caught[i]]--)
-      if (process)
-        kill(process, caught[i]);
-}
-
-unsigned record_signals_count(void)
-{
-  unsigned count = 0;
-
-  for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
-    count += (unsigned)arrived[caught[i]];
-  return count;
-}
 
 /* ---- the line that tells how far it is ---- */
 
@@ -213,6 +161,7 @@ static void session_reap(struct record_session *session)
 
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
     if (pid == session->process.pid) {
+      relay_end();
       session->has_ended = true;
       session->status = status;
     }
@@ -229,35 +178,40 @@ struct aftermath {
 static bool session_goes_on(const struct record_session *session, struct aftermath *after, double now)
 {
   if (!session->has_ended) {
-    *after = (struct aftermath){now, record_signals_count()};
+    *after = (struct aftermath){now, relay_count()};
     return true;
   }
-  if (session->is_over || !session->writer || record_signals_count() != after->signals)
+  if (session->is_over || !session->writer || relay_count() != after->signals)
     return false;
   if (session->state->alive > 0)
     after->seen = now;
   return !session->is_alone && now - after->seen < LEFT_SECONDS;
 }
 
+static void session_ring(const void *process)
+{
+  process_drain_ring(process);
+}
+
 void record_session_run(struct record_session *session)
 {
   struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
                               .next = cli_seconds() + PROGRESS_FIRST};
-  struct aftermath after = {cli_seconds(), record_signals_count()};
+  struct aftermath after = {cli_seconds(), relay_count()};
   double now;
 
-  bell_process = &session->process;
-  signal_catch(SIGCHLD, true);
+  relay_to(session->process.pid, false);
+  relay_bell(session_ring, &session->process);
   do {
     session->state = process_drain_step(session->drain, SLEEP_MILLISECONDS);
     if (session->state->end != DRAIN_NONE && session->writer)
       session_stop(session, &progress);
+    relay_follow();
     session_reap(session);
-    record_signals_hand_on(session->has_ended ? 0 : session->process.pid);
     now = cli_seconds();
     progress_show(&progress, session, now);
   } while (session_goes_on(session, &after, now));
-  bell_process = NULL;
+  relay_bell(NULL, NULL);
   progress_hide(&progress);
   if (is_nothing(session))
     record_session_drop(session);

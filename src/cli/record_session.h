@@ -29,15 +29,6 @@ struct record_session {
   bool is_dropped;                /* there is no trace: the program could not be run */
 };
 
-/* Catches the signals that would end us: before the program is started. */
-void record_signals_catch(void);
-
-/* Gives a process those that came and were not sent by the terminal; 0: forgets them. */
-void record_signals_hand_on(int process);
-
-/* How many came so far. */
-unsigned record_signals_count(void);
-
 /* No program, no trace: removes what there is of it. A trace that had its name stays. */
 void record_session_drop(struct record_session *session);
 

@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/program.h"
-#include "cli/record_session.h"
+#include "cli/relay.h"
 #include "cli/source_option.h"
 
 #define STEP_MILLISECONDS 20u
@@ -121,19 +121,27 @@ static void end_note(struct lb_trace_writer *writer, const struct source_state *
 
 /* ---- the program ---- */
 
+static void program_follow(const struct source_state *state)
+{
+  if (state->has_ended)
+    relay_end();
+  else
+    relay_follow();
+}
+
 /* Until nothing is left of it; a signal to us, when the program itself has ended, leaves the rest alone. */
 static int source_follow(struct source *source)
 {
   const struct source_state *state = source_state(source);
-  unsigned signals = record_signals_count();
+  unsigned signals = relay_count();
   int r = 0;
 
   while (r >= 0 && !state->is_over) {
     r = source_step(source, STEP_MILLISECONDS);
-    record_signals_hand_on(state->has_ended ? 0 : (int)state->process);
+    program_follow(state);
     if (!state->has_ended)
-      signals = record_signals_count();
-    else if (signals != record_signals_count())
+      signals = relay_count();
+    else if (signals != relay_count())
       break;
   }
   return r < 0 ? r : source_finish(source);
@@ -146,7 +154,7 @@ static void program_wait(struct source *source)
 
   while (!state->has_ended) {
     source_step(source, STEP_MILLISECONDS);
-    record_signals_hand_on((int)state->process);
+    program_follow(state);
   }
 }
 
@@ -182,7 +190,6 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
   uint64_t branches;
   int r;
 
-  record_signals_catch();
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   r = source_start(source_kernel_real(), &options->source, options->path, options->program, environ, &sink, &source,
                    &problem);
@@ -192,6 +199,7 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
   }
   if (source_sampling(source))
     lb_trace_writer_meta(writer, &(struct lb_trace_meta){"sampling", source_sampling(source)});
+  relay_to((int)source_state(source)->process, true);
   r = source_follow(source);
   program_wait(source);
   state = *source_state(source);

@@ -272,7 +272,6 @@ static _Noreturn void child_execute(const char *path)
 {
   struct text command = {0};
 
-  run_signals_restore();
   if (text_addf(&command, "target remote %s", path) >= 0)
     gdb_complain(gdb_execute(command.data, NULL, 0));
   _exit(127);

@@ -51,16 +51,9 @@ struct run_session {
 
 /* ---- the program while it runs (run_watch.c) ---- */
 
-/* Catches what would end us, so that the program gets it as it would without us: before it is started. */
-void run_signals_catch(const struct run_arguments *arguments);
-
 /* Waits for the end of the program; what comes meanwhile is passed on or reported. Returns what waitpid(2) says, or
  * -errno. */
 int run_watch(struct run_session *session);
-
-/* Signals are again as they were before run_signals_catch. */
-void run_signals_restore(void);
-
 /* ---- reports (run_report.c) ---- */
 
 /* How many branches of a thread a report reads that has so many threads. */

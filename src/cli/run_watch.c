@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr while its program runs. What the terminal sends comes to both: we leave it to the program. What is sent to us
- * alone to end us is passed on. Signals are caught before the program is started, since a caught signal is the default
- * again after execve, and blocked only after it, since a blocked one stays blocked.
+ * lbr while its program runs: waits for its end, reports deaths meanwhile, and ends it when its time is over. Signals
+ * are handed on by relay.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,51 +9,11 @@
 #include <time.h>
 
 #include "cli/cli.h"
+#include "cli/relay.h"
 #include "cli/run_session.h"
 
 #define LOOK_SECONDS 0.5 /* how often dead children are looked for */
 #define GRACE_SECONDS 2.0
-
-static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-
-enum { CAUGHT = sizeof(caught) / sizeof(*caught), SIGNALS = 65 };
-
-static struct sigaction before[SIGNALS];
-static sigset_t before_mask;
-static bool is_caught[SIGNALS], has_mask;
-static volatile sig_atomic_t has_come[SIGNALS];
-
-static void signal_note(int signal)
-{
-  has_come[signal] = 1;
-}
-
-/* One that is ignored stays so, for the program too. */
-static void signal_catch(int signal)
-{
-  struct sigaction action = {.sa_handler = signal_note, .sa_flags = SA_RESTART};
-
-  if (is_caught[signal] || sigaction(signal, NULL, &before[signal]) < 0 || before[signal].sa_handler == SIG_IGN)
-    return;
-  is_caught[signal] = sigaction(signal, &action, NULL) == 0;
-}
-
-void run_signals_catch(const struct run_arguments *arguments)
-{
-  for (unsigned i = 0; i < CAUGHT; i++)
-    signal_catch(caught[i]);
-  if (arguments->signal)
-    signal_catch(arguments->signal);
-}
-
-void run_signals_restore(void)
-{
-  for (int signal = 1; signal < SIGNALS; signal++)
-    if (is_caught[signal])
-      sigaction(signal, &before[signal], NULL);
-  if (has_mask)
-    sigprocmask(SIG_SETMASK, &before_mask, NULL);
-}
 
 /* ---- time ---- */
 
@@ -82,61 +41,29 @@ static struct timespec wait_time(const struct clock *clock)
   return (struct timespec){.tv_sec = 0, .tv_nsec = (long)(seconds * 1e9)};
 }
 
-/* ---- signals ---- */
-
-static void signal_act(struct run_session *session, int signal)
-{
-  if (signal == session->arguments->signal)
-    run_report_alive(session);
-  else if (signal == SIGTERM || signal == SIGHUP)
-    kill(session->process.pid, signal);
-}
-
-/* Those that came before they were blocked. */
-static void signals_act(struct run_session *session)
-{
-  for (int signal = 1; signal < SIGNALS; signal++)
-    if (has_come[signal]) {
-      has_come[signal] = 0;
-      signal_act(session, signal);
-    }
-}
-
-/* Also, from now on, a report that nobody reads is no reason to die. */
-static void signals_block(sigset_t *set)
-{
-  const struct sigaction ignore = {.sa_handler = SIG_IGN};
-
-  is_caught[SIGPIPE] = sigaction(SIGPIPE, &ignore, &before[SIGPIPE]) == 0;
-  sigemptyset(set);
-  for (int signal = 1; signal < SIGNALS; signal++)
-    if (is_caught[signal] && signal != SIGPIPE)
-      sigaddset(set, signal);
-  sigaddset(set, SIGCHLD);
-  has_mask = sigprocmask(SIG_BLOCK, set, &before_mask) == 0;
-}
+/* ---- the watch ---- */
 
 int run_watch(struct run_session *session)
 {
   struct clock clock = {.deadline = session->arguments->timeout > 0 ? cli_seconds() + session->arguments->timeout : 0};
-  sigset_t set;
   int status;
 
-  signals_block(&set);
+  relay_to(session->process.pid, session->source != NULL);
   for (;;) {
+    relay_follow();
     int pid = session->source ? run_source_wait(session, &status) : waitpid(session->process.pid, &status, WNOHANG);
 
-    if (pid > 0)
+    if (pid > 0) {
+      relay_end();
       return status;
+    }
     if (pid < 0 && errno != EINTR)
       return -errno;
-    signals_act(session);
+    if (relay_own_came())
+      run_report_alive(session);
     clock_look(&clock, session->process.pid);
-    struct timespec time = session->source ? (struct timespec){0, 0} : wait_time(&clock); /* it has waited */
-    int signal = sigtimedwait(&set, NULL, &time);
-    if (signal > 0)
-      signal_act(session, signal);
-    else
+    struct timespec time = wait_time(&clock);
+    if (session->source || relay_wait(&time)) /* a source has waited */
       run_report_deaths(session);
   }
 }
