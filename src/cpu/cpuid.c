@@ -10,6 +10,7 @@
 
 enum { EAX, EBX, ECX, EDX };
 
+#define LEAF_TLB 0x18u
 #define LEAF_EXTENDED 0x80000000u
 #define LEAF_BRAND 0x80000002u
 
@@ -157,7 +158,8 @@ static void leaf_80000001(const struct cpu *cpu, uint32_t r[4])
 
 /* ---- caches ---- */
 
-/* Old parts list their caches by descriptor bytes; newer ones refer to leaf 4 (FFH). From the dumps. */
+/* Old parts list caches and TLBs by descriptor bytes; later ones refer to leaf 4 for caches (FFH), and those that have
+ * leaf 18H to it for TLBs (FEH). From the dumps; of parts without one, what leaf 4 has. */
 static void leaf_2(const struct cpu *cpu, uint32_t r[4])
 {
   static const struct {
@@ -170,10 +172,22 @@ static void leaf_2(const struct cpu *cpu, uint32_t r[4])
     {GENERATION_PRESCOTT, {0x605B5001, 0, 0, 0x007D7040}},
     {GENERATION_YONAH, {0x02B3B001, 0xF0, 0, 0x2C04307F}},
     {GENERATION_MEROM, {0x05B0B101, 0x005657F0, 0, 0x2CB43049}},
+    {GENERATION_NEHALEM, {0x55035A01, 0x00F0B2E4, 0, 0x09CA212C}},
+    {GENERATION_WESTMERE, {0x55035A01, 0x00F0B2FF, 0, 0x00CA0000}},
+    {GENERATION_SANDYBRIDGE, {0x76035A01, 0x00F0B2FF, 0, 0x00CA0000}},
+    {GENERATION_IVYBRIDGE, {0x76035A01, 0x00F0B2FF, 0, 0x00CA0000}},
+    {GENERATION_HASWELL, {0x76036301, 0x00F0B5FF, 0, 0x00C10000}},
+    {GENERATION_BROADWELL, {0x76036301, 0x00F0B5FF, 0, 0x00C30000}},
+    {GENERATION_SKYLAKE, {0x76036301, 0x00F0B5FF, 0, 0x00C30000}},
+    {GENERATION_KABYLAKE, {0x76036301, 0x00F0B5FF, 0, 0x00C30000}},
+    {GENERATION_SKYLAKE_SERVER, {0x76036301, 0x00F0B5FF, 0, 0x00C30000}},
+    {GENERATION_SILVERMONT, {0x61B3A001, 0x0000FFC2, 0, 0}},
+    {GENERATION_AIRMONT, {0x61B3A001, 0x0000FFC2, 0, 0}},
   };
   if (is_amd(cpu))
     return;
-  r[EAX] = 0x00FEFF01;
+  bool has_tlb_leaf = generation_at(generation_find(cpu->model))->leaves >= LEAF_TLB;
+  r[EAX] = has_tlb_leaf ? 0x00FEFF01 : 0x0000FF01;
   r[EBX] = 0xF0;
   for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++)
     if (generation_find(cpu->model) == old[i].row)

@@ -81,12 +81,21 @@ static bool break_overlaps(const struct cpu *cpu, unsigned number, uint64_t addr
   return ((address - first) & mask) < length || ((first - address) & mask) < size;
 }
 
-uint32_t system_code_breakpoints(struct cpu *cpu, uint64_t linear)
+uint32_t system_code_matches(const struct cpu *cpu, uint64_t linear)
 {
   uint32_t bits = 0;
   for (unsigned i = 0; i < 4; i++)
     if ((cpu->dr_code >> i & 1) && (cpu->dr[i] & cpu->linear_mask) == linear)
-      bits |= break_hit(cpu, i);
+      bits |= 1u << i;
+  return bits;
+}
+
+uint32_t system_code_breakpoints(struct cpu *cpu, uint64_t linear)
+{
+  uint32_t bits = system_code_matches(cpu, linear);
+  for (unsigned i = 0; i < 4; i++)
+    if (bits >> i & 1)
+      break_hit(cpu, i);
   return bits;
 }
 

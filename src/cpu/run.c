@@ -194,11 +194,20 @@ static bool take_signals(struct cpu *cpu, uint8_t shadow)
   return false;
 }
 
+/* A trap also tells of breakpoints at the instruction that would be next, which raises its own fault later unless the
+ * handler sets RF: so do QEMU and Bochs. */
+static uint32_t trap_breakpoints(const struct cpu *cpu)
+{
+  if (!cpu->dr_code || (cpu->eflags & FLAG_RF))
+    return 0;
+  return system_code_matches(cpu, (cpu->segment[CS].linear_base + cpu->rip) & cpu->linear_mask);
+}
+
 static bool take_debug_trap(struct cpu *cpu, uint8_t shadow)
 {
   if (!cpu->debug_due || (shadow & SHADOW_MOV_SS) || point_catches(cpu, EXCEPTION_DB))
     return false;
-  uint32_t bits = cpu->debug_due;
+  uint32_t bits = cpu->debug_due | trap_breakpoints(cpu);
   cpu->debug_due = 0;
   wake(cpu);
   interrupt_debug(cpu, bits);

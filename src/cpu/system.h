@@ -56,7 +56,8 @@ bool system_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value);
  * whether the recorder is armed (cpu->watch). */
 void system_update_debug(struct cpu *cpu);
 
-/* DR6 bits of the code breakpoints at `linear`; also counts BPi# pins. */
+/* DR6 bits of the code breakpoints at `linear`; the second one is for those that fault: it also counts BPi# pins. */
+uint32_t system_code_matches(const struct cpu *cpu, uint64_t linear);
 uint32_t system_code_breakpoints(struct cpu *cpu, uint64_t linear);
 /* A data access or I/O happened: sets debug_due for those that match. */
 void system_data_breakpoints(struct cpu *cpu, uint64_t linear, unsigned size, unsigned access);

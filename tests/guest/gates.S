@@ -429,6 +429,22 @@ debug:
         nop
         movl    $1, FREE + 0x0C
         movl    $1, FREE + 8
+        log     $0xDB000005             /* single steps, the second onto an instruction with a breakpoint */
+        mov     $6f, %eax
+        mov     %eax, %db0
+        mov     $0x402, %eax
+        mov     %eax, %db7
+        pushfl
+        orl     $0x100, (%esp)
+        popfl
+        nop
+        nop
+6:      nop
+        nop
+        pushfl
+        andl    $~0x100, (%esp)
+        popfl
+        nop
         log     $0xDB000004
         mov     $0x400, %eax
         mov     %eax, %db7

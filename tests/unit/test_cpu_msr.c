@@ -50,6 +50,10 @@ static void test_cpuid_of_known_parts(void **state)
     {"sandybridge", 0x1, 0, EAX, UINT32_MAX, 0x000206A7},
     {"sandybridge", 0x1, 0, ECX, 0x05B82209, 0x05B82209},
     {"sandybridge", 0x7, 0, EBX, UINT32_MAX, 0},
+    {"westmere", 0x2, 0, EAX, UINT32_MAX, 0x55035A01},
+    {"westmere", 0x2, 0, EBX, UINT32_MAX, 0x00F0B2FF},
+    {"skylake", 0x2, 0, EAX, UINT32_MAX, 0x76036301},
+    {"silvermont", 0x2, 0, EBX, UINT32_MAX, 0x0000FFC2},
     {"p6", 0x0, 0, EAX, UINT32_MAX, 2},
     {"p6", 0x1, 0, EAX, UINT32_MAX, 0x686},
     {"p6", 0x1, 0, EDX, UINT32_MAX, 0x0383FBFF}, /* to SSE; without the serial number */
@@ -82,6 +86,24 @@ static void test_cpuid_of_known_parts(void **state)
     if ((value & rows[i].mask) != rows[i].value)
       print_error("%s leaf %x register %u is %08x\n", rows[i].cpu, rows[i].leaf, rows[i].reg, value);
     assert_int_equal(value & rows[i].mask, rows[i].value);
+    rig_free(&rig);
+  }
+}
+
+/* FEH in leaf 2 refers to leaf 18H: SDM vol. 2, CPUID. */
+static void test_cpuid_refers_to_leaves_that_are_there(void **state)
+{
+  const struct lb_cpu *cpu;
+  (void)state;
+  for (size_t k = 0; (cpu = lb_cpu_at(k)); k++) {
+    struct rig rig;
+    bool refers = false;
+    rig_protected(&rig, cpu->name);
+    uint32_t leaves = cpuid_of(&rig, 0, 0, EAX);
+    for (unsigned i = 1; i < 16; i++) /* AL is how often to ask */
+      refers |= (cpuid_of(&rig, 2, 0, i / 4) >> 8 * (i % 4) & 0xFF) == 0xFE;
+    if (refers && leaves < 0x18)
+      fail_msg("%s: leaf 2 refers to leaf 18H, the last is %x", cpu->name, leaves);
     rig_free(&rig);
   }
 }
@@ -383,6 +405,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_cpuid_of_known_parts),
+    cmocka_unit_test(test_cpuid_refers_to_leaves_that_are_there),
     cmocka_unit_test(test_cpuid_signature_is_of_the_row),
     cmocka_unit_test(test_cpuid_brand_and_flags),
     cmocka_unit_test(test_instructions_follow_the_cpu),
