@@ -30,6 +30,14 @@ enum lb_branch_class {
   LB_CLASS_FAR,
 };
 
+/* What a retired branch did, as performance counters tell branches apart. */
+enum lb_outcome {
+#define LB_OUTCOME(name, word) LB_OUTCOME_##name,
+#include "lastbranch/outcome.def"
+#undef LB_OUTCOME
+  LB_OUTCOMES,
+};
+
 enum lb_branch_flag {
   LB_BRANCH_MISPREDICTED = 1u << 0, /* direction or target was predicted wrongly */
   LB_BRANCH_IN_TSX = 1u << 1,       /* taken inside a transaction */

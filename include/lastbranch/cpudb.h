@@ -107,6 +107,40 @@ struct lb_pmu {
   const char *evidence;
 };
 
+/* Sums that a counter may count: fields of struct lb_progress. */
+enum lb_sum {
+  LB_SUM_NONE,
+  LB_SUM_CYCLES,
+  LB_SUM_INSTRUCTIONS,
+  LB_SUM_REFERENCE_CYCLES,
+  LB_SUM_BRANCHES,
+  LB_SUM_TAKEN_BRANCHES,
+  LB_SUM_MISPREDICTS,
+  LB_SUM_CACHE_REFERENCES,
+  LB_SUM_CACHE_MISSES,
+  LB_SUM_SLOTS,
+  LB_SUM_LBR_INSERTS,
+  LB_SUMS,
+};
+
+/* A counter event that the model counts: the sum, and the branches with these outcomes. */
+struct lb_pmu_event {
+  const char *name;  /* "BR_INST_RETIRED.NEAR_TAKEN" */
+  uint16_t select;   /* event select; bits 11:8 are AMD's PERFEVTSEL[35:32] */
+  uint8_t mask;      /* unit mask, */
+  uint8_t mask_2;    /* and its second part: PERFEVTSEL[47:40] of version 6 */
+  bool has_mask;     /* false: the event has no unit masks, and the field is ignored */
+  bool is_precise;   /* PEBS works with it on this CPU; only lb_cpu_event says so */
+  uint8_t sum;       /* enum lb_sum */
+  uint32_t outcomes; /* bit per enum lb_outcome; 15:0 predicted branches, 31:16 mispredicted ones */
+};
+
+/* What an event select register says, as the manuals of its vendor write it. */
+struct lb_event_code {
+  uint16_t select;
+  uint8_t mask, mask_2;
+};
+
 /* Records of the PEBS buffer; the numbers are IA32_PERF_CAPABILITIES.PEBS_FMT. */
 enum lb_pebs {
   LB_PEBS_0,
@@ -274,6 +308,18 @@ struct lb_field {
 
 /* Field 0, 1, ... of a register on this CPU, lowest bit first. Returns 0, or LB_E_NO_FIELD past the last one. */
 int lb_cpu_field(const struct lb_cpu *cpu, enum lb_register id, unsigned index, struct lb_field *ret_field);
+
+/* Event 0, 1, ... that the model counts on this CPU. Returns 0, or LB_E_NO_FIELD past the last one. The Pentium 4 has
+ * none here: its counters are programmed by two registers each. */
+int lb_cpu_event(const struct lb_cpu *cpu, unsigned index, struct lb_pmu_event *ret_event);
+
+/* The event that this value of an event select register counts; NULL when the model does not count it. Event 0 is none.
+ */
+const struct lb_pmu_event *lb_cpu_event_find(const struct lb_cpu *cpu, uint64_t select);
+struct lb_event_code lb_cpu_event_code(const struct lb_cpu *cpu, uint64_t select);
+
+/* Where the list of events comes from. */
+const char *lb_cpu_event_source(const struct lb_cpu *cpu);
 
 /* CPUID as the CPU reports it for this machinery. `mask` holds the bits that belong to it: an emulator merges
  * (its & ~mask) | value. Leaves 1, 7, 0xA, 0x1C, 0x23, 0x80000008, 0x80000022; on any other both are 0.

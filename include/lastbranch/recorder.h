@@ -69,6 +69,7 @@ int lb_option_find(const char *word); /* >= 0, or LB_E_NO_OPTION */
 #define LB_DEPTH_MAX 64
 #define LB_COUNTERS_MAX 18
 #define LB_FIXED_MAX 7
+#define LB_UNMODELLED_MAX 16
 
 /* A record as it lies in the registers. */
 struct lb_raw {
@@ -151,7 +152,10 @@ struct __attribute__((aligned(16))) lb_recorder {
 
   struct {
     uint64_t counter[LB_COUNTERS_MAX];
-    uint64_t select[LB_COUNTERS_MAX]; /* PERFEVTSEL, or the Pentium 4's CCCR */
+    uint64_t select[LB_COUNTERS_MAX];                  /* PERFEVTSEL, or the Pentium 4's CCCR */
+    const struct lb_pmu_event *event[LB_COUNTERS_MAX]; /* what `select` names; NULL: nothing that is modelled */
+    uint64_t unmodelled[LB_UNMODELLED_MAX];            /* selects that were enabled although they count nothing, */
+    uint8_t unmodelled_count;                          /* how many */
     uint64_t fixed[LB_FIXED_MAX];
     uint64_t fixed_ctrl;
     uint64_t escr[6]; /* Pentium 4: FSB 0, 1; CRU 0 to 3 */
@@ -274,24 +278,40 @@ void lb_recorder_flush(struct lb_recorder *recorder);
 
 /* ---- counters, PMI, PEBS ---- */
 
-/* What the processor did since the last call, at one privilege level. */
+/* What the processor did since the last call, at one privilege level. Branches are told apart by their outcome; a host
+ * that cannot do so reports them by the three sums instead. Events that count all branches count both. */
 struct lb_progress {
   uint64_t instructions;
   uint64_t cycles;
   uint64_t clocked; /* of these, cycles that lb_recorder_clock was told of already */
   uint64_t reference_cycles;
-  uint64_t branches; /* retired, taken or not */
+  uint64_t branches; /* retired, taken or not: those that are not among the outcomes below */
   uint64_t taken_branches;
   uint64_t mispredicts;
   uint64_t cache_references;
   uint64_t cache_misses;
   uint64_t slots;
+  uint64_t lbr_inserts;               /* records that the LBR stack took */
+  uint64_t predicted[LB_OUTCOMES];    /* branches by enum lb_outcome */
+  uint64_t mispredicted[LB_OUTCOMES]; /* and those that were mispredicted */
   uint8_t cpl;
 };
 
 /* Feeds the counters. Returns true when a counter with PEBS enabled has overflowed: the host then calls
  * lb_recorder_pebs_assist at the next instruction boundary. */
 bool lb_recorder_progress(struct lb_recorder *recorder, const struct lb_progress *progress);
+
+/* True while an enabled general counter counts this sum: a host may leave out what nobody counts. */
+bool lb_recorder_counts(const struct lb_recorder *recorder, enum lb_sum sum);
+
+/* True when the LBR stack takes a branch of this kind that ends at this privilege level. */
+bool lb_recorder_takes(const struct lb_recorder *recorder, unsigned kind, unsigned to_cpl);
+
+/* Event 0, 1, ... that software enabled a counter for although the model does not count it, in all the time since
+ * lb_recorder_init: such a counter stands still. The value is that of the event select register (Pentium 4: CCCR[15:13]
+ * in bits 34:32, ESCR in 31:0). Returns 0, or LB_E_NO_FIELD past the last one; at most LB_UNMODELLED_MAX are
+ * remembered. */
+int lb_recorder_unmodelled(const struct lb_recorder *recorder, unsigned index, uint64_t *ret_select);
 
 /* So many core cycles passed, for records that hold cycles: of use to a host that counts nothing else and so does not
  * call lb_recorder_progress, which does this too. Inline (recorder_inline.h). */

@@ -172,6 +172,15 @@ static uint64_t load_pieces(struct cpu *cpu, const struct pieces *pieces, unsign
   return value;
 }
 
+/* Counters of cache events hear of an access. Devices are not cached. */
+static void pieces_count(struct cpu *cpu, const struct pieces *pieces, unsigned size)
+{
+  if (memory_at(cpu->memory, pieces->physical[0] & cpu->memory->a20_mask))
+    cache_access(&cpu->cache, pieces->physical[0], pieces->first, &cpu->progress);
+  if (size > pieces->first && memory_at(cpu->memory, pieces->physical[1] & cpu->memory->a20_mask))
+    cache_access(&cpu->cache, pieces->physical[1], size - pieces->first, &cpu->progress);
+}
+
 /* What is written to a device may interrupt or change the next deadline: the run loop must look before the next
  * instruction. */
 static void guard_devices(struct cpu *cpu, const struct pieces *pieces, unsigned size)
@@ -203,6 +212,8 @@ uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, un
     guard_devices(cpu, &pieces, size);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_READ);
+  if (cpu->counts_cache)
+    pieces_count(cpu, &pieces, size);
   return load_pieces(cpu, &pieces, size);
 }
 
@@ -213,6 +224,8 @@ void access_store_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsig
   struct pieces pieces = translate_pieces(cpu, segment, linear, size, privilege(cpu) | PAGING_WRITE);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_WRITE);
+  if (cpu->counts_cache)
+    pieces_count(cpu, &pieces, size);
   store_pieces(cpu, &pieces, size, value);
 }
 
@@ -261,6 +274,8 @@ void access_read(struct cpu *cpu, unsigned segment, uint64_t offset, void *bytes
   struct pieces pieces = many(cpu, segment, offset, size, ACCESS_READ, &linear);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_READ);
+  if (cpu->counts_cache)
+    pieces_count(cpu, &pieces, size);
   const uint8_t *at = memory_at(cpu->memory, pieces.physical[0]);
   if (at && pieces.first == size) {
     memcpy(bytes, at, size);
@@ -276,6 +291,8 @@ void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void
   struct pieces pieces = many(cpu, segment, offset, size, ACCESS_WRITE, &linear);
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_WRITE);
+  if (cpu->counts_cache)
+    pieces_count(cpu, &pieces, size);
   uint8_t *at = memory_at(cpu->memory, pieces.physical[0]);
   if (at && pieces.first == size) {
     write_ram(cpu, pieces.physical[0], at, size, bytes);

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cpu/cache.h"
 #include "cpu/fpu.h"
 #include "cpu/memory.h"
 #include "cpu/predictor.h"
@@ -293,7 +294,9 @@ struct cpu {
   uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register; DR_ACCESS_POINTS: data points */
   uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */
   bool progress_is_on; /* counters are programmed: tell the recorder after each instruction, */
-  bool counts_blocks;  /* or after several blocks */
+  bool counts_blocks;  /* or after several blocks; */
+  bool counts_cache;   /* one counts cache references or misses: every access goes the long way, */
+  bool counts_inserts; /* or records of the LBR stack */
 
   /* a debugger outside the guest: point.c */
   struct cpu_point *points;
@@ -323,6 +326,7 @@ struct cpu {
   cpu_listener *follower;
   void *follower_data;
   struct predictor predictor;
+  struct cache cache;
   struct cpu_bus bus;
   struct memory *memory;
   struct block_cache *blocks;

@@ -225,12 +225,12 @@ static void check_code_breakpoints(struct cpu *cpu, uint8_t shadow)
   }
 }
 
-/* The access check of alignment, and data breakpoints, need the long way of every access. */
+/* The access check of alignment, data breakpoints, and counters of cache events need the long way of every access. */
 static void choose_tlb(struct cpu *cpu)
 {
   bool is_user = cpu->mode & MODE_USER;
   bool checks_alignment = is_user && (cpu->cr0 & CR0_AM) && (cpu->eflags & FLAG_AC);
-  cpu->tlb = cpu->tlbs[checks_alignment || cpu->dr_access ? 2 : is_user];
+  cpu->tlb = cpu->tlbs[checks_alignment || cpu->dr_access || cpu->counts_cache ? 2 : is_user];
 }
 
 /* A budget of at most so many instructions; restore_budget gives back the rest. */

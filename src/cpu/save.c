@@ -73,8 +73,9 @@ static void msrs_archive(struct archive *archive, struct cpu *cpu)
 /* What stands between two instructions. */
 static void events_archive(struct archive *archive, struct cpu *cpu)
 {
-  bool *const flags[] = {&cpu->is_nmi_blocked, &cpu->is_in_smm, &cpu->is_smi_blocked, &cpu->is_spinning,
-                         &cpu->had_tf,         &cpu->was_event, &cpu->progress_is_on};
+  bool *const flags[] = {&cpu->is_nmi_blocked, &cpu->is_in_smm,    &cpu->is_smi_blocked,
+                         &cpu->is_spinning,    &cpu->had_tf,       &cpu->was_event,
+                         &cpu->progress_is_on, &cpu->counts_cache, &cpu->counts_inserts};
   archive_most(archive, &cpu->activity, CPU_WAIT_SIPI);
   archive_most(archive, &cpu->lines, 1u << CPU_LINE_INTR);
   archive_most(archive, &cpu->signals, CPU_NMI | CPU_SMI | CPU_INIT);
@@ -119,6 +120,12 @@ void predictor_archive(struct archive *archive, struct predictor *predictor)
   archive_array(archive, predictor->stack);
 }
 
+void cache_archive(struct archive *archive, struct cache *cache)
+{
+  archive_array(archive, cache->first);
+  archive_array(archive, cache->last);
+}
+
 /* ---- time ---- */
 
 /* Between runs the budget is used up: what has retired is the base. */
@@ -145,6 +152,9 @@ void clock_archive(struct archive *archive, struct cpu *cpu)
   archive_value(archive, &cpu->progress.cache_references);
   archive_value(archive, &cpu->progress.cache_misses);
   archive_value(archive, &cpu->progress.slots);
+  archive_value(archive, &cpu->progress.lbr_inserts);
+  archive_array(archive, cpu->progress.predicted);
+  archive_array(archive, cpu->progress.mispredicted);
   archive_most(archive, &cpu->progress.cpl, 3);
 }
 
@@ -327,6 +337,7 @@ static void cpu_archive(struct archive *archive, struct cpu *cpu)
   clock_archive(archive, cpu);
   recorder_archive(archive, cpu);
   predictor_archive(archive, &cpu->predictor);
+  cache_archive(archive, &cpu->cache);
 }
 
 size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
@@ -340,11 +351,13 @@ size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
 /* Whether counters run, and who is told of branches, is looked at now and then only: it stays as it was. */
 static void cpu_settle(struct cpu *cpu)
 {
-  bool counts = cpu->progress_is_on;
+  bool counts = cpu->progress_is_on, cache = cpu->counts_cache, inserts = cpu->counts_inserts;
   uint8_t watch = cpu->watch & (WATCH_RECORDER | WATCH_COUNTERS);
   cpu->progress_is_on = true; /* counting does not begin now */
   cpu_changed(cpu);
   cpu->progress_is_on = counts;
+  cpu->counts_cache = cache;
+  cpu->counts_inserts = inserts;
   cpu->watch = (uint8_t)(watch | (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER)));
 }
 

@@ -9,6 +9,7 @@
 #include "cpu/cpu.h"
 
 void predictor_archive(struct archive *archive, struct predictor *predictor);
+void cache_archive(struct archive *archive, struct cache *cache);
 /* All but flags, recorder, predictor and time. */
 void registers_archive(struct archive *archive, struct cpu *cpu);
 void clock_archive(struct archive *archive, struct cpu *cpu);

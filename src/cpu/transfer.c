@@ -115,12 +115,48 @@ static inline void pass_cycles(struct cpu *cpu, bool is_wrong)
   run_pass_cycles(cpu, is_wrong ? MISPREDICT_CYCLES : 0);
 }
 
-static void count_branch(struct cpu *cpu, bool is_taken, bool is_wrong)
+/* A taken branch of this kind, as counters tell it apart. */
+static inline enum lb_outcome outcome_of(enum lb_branch_kind kind, uint64_t from, uint64_t to)
 {
-  cpu->progress.branches++;
-  cpu->progress.taken_branches += is_taken;
-  cpu->progress.mispredicts += is_wrong;
+  switch (kind) {
+  case LB_BRANCH_JCC:
+    return to > from ? LB_OUTCOME_TAKEN_FORWARD : LB_OUTCOME_TAKEN_BACKWARD;
+  case LB_BRANCH_NEAR_REL_JMP:
+    return LB_OUTCOME_REL_JMP;
+  case LB_BRANCH_NEAR_IND_JMP:
+    return LB_OUTCOME_IND_JMP;
+  case LB_BRANCH_NEAR_REL_CALL:
+    return LB_OUTCOME_REL_CALL;
+  case LB_BRANCH_NEAR_IND_CALL:
+    return LB_OUTCOME_IND_CALL;
+  case LB_BRANCH_NEAR_RET:
+    return LB_OUTCOME_RET;
+  case LB_BRANCH_FAULT:
+  case LB_BRANCH_TRAP:
+  case LB_BRANCH_INTERRUPT:
+  case LB_BRANCH_NMI:
+  case LB_BRANCH_MACHINE_CHECK:
+    return LB_OUTCOME_EVENT;
+  default:
+    return LB_OUTCOME_FAR;
+  }
+}
+
+static inline void count_outcome(struct cpu *cpu, enum lb_outcome outcome, bool is_wrong)
+{
+  if (is_wrong)
+    cpu->progress.mispredicted[outcome]++;
+  else
+    cpu->progress.predicted[outcome]++;
   pass_cycles(cpu, is_wrong);
+}
+
+/* After the recorder was told. */
+static inline void count_taken(struct cpu *cpu, enum lb_branch_kind kind, uint64_t from, uint64_t to, bool is_wrong)
+{
+  count_outcome(cpu, outcome_of(kind, from, to), is_wrong);
+  if (__builtin_expect(cpu->counts_inserts, 0))
+    cpu->progress.lbr_inserts += lb_recorder_takes(&cpu->recorder, kind, cpu->cpl);
 }
 
 static void tell(struct cpu *cpu, const struct lb_branch *branch, bool is_debug)
@@ -150,7 +186,7 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
   uint64_t base = is_64 ? 0 : cpu->segment[CS].base;
   if (cpu->watch == WATCH_COUNTERS) {
-    count_branch(cpu, true, is_wrong);
+    count_taken(cpu, kind, insn->rip, target, is_wrong);
     return;
   }
   struct lb_branch branch = {
@@ -166,7 +202,7 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
                        (kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn) ? LB_BRANCH_TO_NEXT : 0)),
   };
   report(cpu, &branch);
-  count_branch(cpu, true, is_wrong);
+  count_taken(cpu, kind, insn->rip, target, is_wrong);
 }
 
 /* ---- near branches that somebody watches ---- */
@@ -226,7 +262,7 @@ static inline __attribute__((always_inline)) void record_counted(struct cpu *cpu
     uint64_t cycles = cycles_to(cpu, insn);
     record_after(cpu, insn, target, kind, is_wrong, cycles - cpu->progress.clocked);
     cpu->progress.clocked = cycles;
-    count_branch(cpu, true, is_wrong);
+    count_taken(cpu, kind, insn->rip, target, is_wrong);
   } else {
     record_plain(cpu, insn, target, kind, is_wrong);
     pass_cycles(cpu, is_wrong);
@@ -290,7 +326,7 @@ WATCHED_INDIRECT(transfer_watched_return, LB_BRANCH_NEAR_RET)
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn)
 {
   if ((cpu->watch & WATCH_COUNTERS) || cpu->predictor.kind != PREDICTOR_NONE)
-    count_branch(cpu, false, predictor_conditional(&cpu->predictor, insn->rip, false));
+    count_outcome(cpu, LB_OUTCOME_NOT_TAKEN, predictor_conditional(&cpu->predictor, insn->rip, false));
   return transfer_sequential(cpu, insn + 1);
 }
 
@@ -331,7 +367,7 @@ const struct insn *transfer_far(struct cpu *cpu, const struct transfer *transfer
     .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),
   };
   report(cpu, &branch);
-  count_branch(cpu, true, false);
+  count_taken(cpu, kind, transfer->from, target, false);
   return NULL;
 }
 
@@ -377,6 +413,7 @@ void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t s
   }
   if (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER))
     tell_event(cpu, &event, false);
+  count_taken(cpu, kind, transfer->from, target, false);
 }
 
 void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t target)

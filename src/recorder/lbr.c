@@ -434,3 +434,8 @@ bool lb_recorder_is_recording(const struct lb_recorder *r)
 {
   return r->armed & (ARMED_LBR | ARMED_BRS);
 }
+
+bool lb_recorder_takes(const struct lb_recorder *r, unsigned kind, unsigned to_cpl)
+{
+  return (r->armed & ARMED_LBR) && (r->lbr_kinds[to_cpl != 0] >> kind & 1);
+}

@@ -393,7 +393,7 @@ static bool write_evtsel(struct lb_recorder *r, unsigned number, uint64_t value)
   uint64_t bits = pmu_evtsel_bits(r, number);
   if (value & ~bits && !r->cpu->pmu->evtsel_is_lax)
     return false;
-  r->pmu.select[number] = value & bits;
+  pmu_select(r, number, value & bits);
   if (number < 4 && !(value & EVTSEL_EN_LBR_LOG))
     r->lbr.events[number] = 0; /* what it had logged goes with it */
   return true;
@@ -507,7 +507,7 @@ static bool write_pmu(struct lb_recorder *r, unsigned id, unsigned number, uint6
   case LB_REG_AMD_GLOBAL_STATUS: /* read-only, and ignores writes */
     return true;
   case LB_REG_P4_CCCR:
-    return keep(&r->pmu.select[number], value, UINT32_MAX);
+    return pmu_p4_cccr(r, number, value);
   case LB_REG_P4_FSB_ESCR:
     return keep(&r->pmu.escr[number], value, UINT32_MAX);
   case LB_REG_P4_CRU_ESCR:

@@ -6,15 +6,18 @@
  */
 #include "recorder/unit.h"
 
-struct event {
-  uint8_t pmu, select, mask;
-  uint8_t field; /* offset in struct lb_progress */
-};
-
-static const struct event events[] = {
-#define EVENT(kind, select, mask, field) {LB_PMU_##kind, select, mask, offsetof(struct lb_progress, field)},
-#include "recorder/event.def"
-#undef EVENT
+/* Where struct lb_progress has each sum. */
+static const uint16_t sums[LB_SUMS] = {
+  [LB_SUM_CYCLES] = offsetof(struct lb_progress, cycles),
+  [LB_SUM_INSTRUCTIONS] = offsetof(struct lb_progress, instructions),
+  [LB_SUM_REFERENCE_CYCLES] = offsetof(struct lb_progress, reference_cycles),
+  [LB_SUM_BRANCHES] = offsetof(struct lb_progress, branches),
+  [LB_SUM_TAKEN_BRANCHES] = offsetof(struct lb_progress, taken_branches),
+  [LB_SUM_MISPREDICTS] = offsetof(struct lb_progress, mispredicts),
+  [LB_SUM_CACHE_REFERENCES] = offsetof(struct lb_progress, cache_references),
+  [LB_SUM_CACHE_MISSES] = offsetof(struct lb_progress, cache_misses),
+  [LB_SUM_SLOTS] = offsetof(struct lb_progress, slots),
+  [LB_SUM_LBR_INSERTS] = offsetof(struct lb_progress, lbr_inserts),
 };
 
 static bool is_amd(const struct lb_recorder *r)
@@ -83,6 +86,7 @@ void pmu_reset(struct lb_recorder *r)
 {
   for (unsigned i = 0; i < LB_COUNTERS_MAX; i++)
     r->pmu.counter[i] = r->pmu.select[i] = 0;
+  pmu_update(r);
   for (unsigned i = 0; i < LB_FIXED_MAX; i++)
     r->pmu.fixed[i] = 0;
   for (unsigned i = 0; i < sizeof(r->pmu.escr) / sizeof(r->pmu.escr[0]); i++)
@@ -97,17 +101,63 @@ void pmu_reset(struct lb_recorder *r)
     r->pmu.ctrl = unit_mask(r->cpu->pmu->counters);
 }
 
+/* ---- events ---- */
+
+void pmu_update(struct lb_recorder *r)
+{
+  for (unsigned i = 0; i < LB_COUNTERS_MAX; i++)
+    r->pmu.event[i] = lb_cpu_event_find(r->cpu, r->pmu.select[i]);
+}
+
+void pmu_note_unmodelled(struct lb_recorder *r, uint64_t select)
+{
+  for (unsigned i = 0; i < r->pmu.unmodelled_count; i++)
+    if (r->pmu.unmodelled[i] == select)
+      return;
+  if (r->pmu.unmodelled_count < LB_UNMODELLED_MAX)
+    r->pmu.unmodelled[r->pmu.unmodelled_count++] = select;
+}
+
+/* Bits of an event select that name the event. */
+static uint64_t event_bits(const struct lb_recorder *r)
+{
+  return is_amd(r) ? UINT64_C(0xF0000FFFF) : UINT64_C(0xFF000000FFFF);
+}
+
+void pmu_select(struct lb_recorder *r, unsigned i, uint64_t select)
+{
+  r->pmu.select[i] = select;
+  r->pmu.event[i] = lb_cpu_event_find(r->cpu, select);
+  if (!r->pmu.event[i] && (select & EVTSEL_EN) && (select & 0xFF))
+    pmu_note_unmodelled(r, select & event_bits(r));
+}
+
+int lb_recorder_unmodelled(const struct lb_recorder *r, unsigned index, uint64_t *ret_select)
+{
+  if (index >= r->pmu.unmodelled_count)
+    return LB_E_NO_FIELD;
+  *ret_select = r->pmu.unmodelled[index];
+  return 0;
+}
+
 /* ---- counting ---- */
 
-static uint64_t event_count(const struct lb_recorder *r, uint64_t select, const struct lb_progress *progress)
+uint64_t pmu_outcomes(const struct lb_progress *progress, uint32_t outcomes)
 {
-  unsigned pmu = is_amd(r) ? LB_PMU_AMD : r->cpu->pmu->kind;
-  bool is_exact = is_amd(r) ? (select >> 32 & 0xF) == 0 : !(select & EVTSEL_UMASK2);
-  unsigned mask = is_amd(r) ? 0 : select >> 8 & 0xFF; /* AMD's retired-event counts have no unit masks */
-  for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]) && is_exact; i++)
-    if (events[i].pmu == pmu && events[i].select == (select & 0xFF) && events[i].mask == mask)
-      return progress_get(progress, events[i].field);
-  return 0;
+  uint64_t count = 0;
+  for (unsigned i = 0; i < LB_OUTCOMES; i++) {
+    count += outcomes >> i & 1 ? progress->predicted[i] : 0;
+    count += outcomes >> (16 + i) & 1 ? progress->mispredicted[i] : 0;
+  }
+  return count;
+}
+
+static uint64_t event_count(const struct lb_pmu_event *event, const struct lb_progress *progress)
+{
+  if (!event)
+    return 0;
+  uint64_t count = event->sum == LB_SUM_NONE ? 0 : progress_get(progress, sums[event->sum]);
+  return event->outcomes ? count + pmu_outcomes(progress, event->outcomes) : count;
 }
 
 /* CMASK counts cycles with at least so many events, INV with it those with fewer (SDM 18.2.1.1), EQ with it those with
@@ -152,6 +202,14 @@ void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *ov
   *overflowed |= (uint64_t)is_overflow << i;
 }
 
+bool lb_recorder_counts(const struct lb_recorder *r, enum lb_sum sum)
+{
+  for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
+    if (r->pmu.event[i] && r->pmu.event[i]->sum == sum && counter_is_on(r, i))
+      return true;
+  return false;
+}
+
 static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
   uint64_t overflowed = 0;
@@ -159,7 +217,7 @@ static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress
     uint64_t select = r->pmu.select[i];
     if (!counter_is_on(r, i) || !(select & (progress->cpl ? EVTSEL_USR : EVTSEL_OS)))
       continue;
-    uint64_t count = threshold_count(select, event_count(r, select, progress), progress->cycles);
+    uint64_t count = threshold_count(select, event_count(r->pmu.event[i], progress), progress->cycles);
     if (!count)
       continue;
     pmu_advance(r, i, count, &overflowed);

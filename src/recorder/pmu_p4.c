@@ -20,15 +20,24 @@ enum { SELECT_CRU_01 = 4, SELECT_CRU_23 = 5, SELECT_FSB = 6 };
 
 struct p4_event {
   uint8_t select, event;
-  uint8_t field; /* offset in struct lb_progress */
+  uint8_t field;     /* offset in struct lb_progress of what counts whatever the event mask says, */
+  uint8_t mask;      /* or only with all these bits of it; */
+  uint32_t outcomes; /* branches that count likewise, as in struct lb_pmu_event */
+  bool by_outcome;   /* bits 3:0 of the event mask are MMNP, MMNM, MMTP, MMTM: not taken and predicted, ... */
 };
 
+#define NOT_TAKEN (UINT32_C(1) << LB_OUTCOME_NOT_TAKEN)
+#define BRANCHES ((UINT32_C(1) << LB_OUTCOME_EVENT) - 1) /* every outcome but the last */
+
 static const struct p4_event p4_events[] = {
-  {SELECT_FSB, 0x13, offsetof(struct lb_progress, cycles)},          /* global_power_events */
-  {SELECT_CRU_01, 0x02, offsetof(struct lb_progress, instructions)}, /* instr_retired */
-  {SELECT_CRU_01, 0x03, offsetof(struct lb_progress, mispredicts)},  /* mispred_branch_retired */
-  {SELECT_CRU_23, 0x06, offsetof(struct lb_progress, branches)},     /* branch_retired */
+  {SELECT_FSB, 0x13, offsetof(struct lb_progress, cycles), 0, 0, false},          /* global_power_events */
+  {SELECT_CRU_01, 0x02, offsetof(struct lb_progress, instructions), 0, 0, false}, /* instr_retired */
+  {SELECT_CRU_01, 0x03, offsetof(struct lb_progress, mispredicts), 0, BRANCHES << 16,
+   false},                                                                     /* mispred_branch_retired */
+  {SELECT_CRU_23, 0x06, offsetof(struct lb_progress, branches), 0xF, 0, true}, /* branch_retired */
 };
+
+static const uint32_t by_mask[4] = {NOT_TAKEN, NOT_TAKEN << 16, BRANCHES & ~NOT_TAKEN, (BRANCHES & ~NOT_TAKEN) << 16};
 
 /* Counters 0, 1 and 12, 13, 16 go with the even ESCR of a pair, 2, 3 and 14, 15, 17 with the odd one. */
 static int escr_index(unsigned counter, unsigned select)
@@ -41,17 +50,44 @@ static int escr_index(unsigned counter, unsigned select)
   return (int)((select == SELECT_CRU_01 ? 2 : 4) + odd);
 }
 
+static const struct p4_event *p4_event(unsigned select, uint64_t escr)
+{
+  for (unsigned i = 0; i < sizeof(p4_events) / sizeof(p4_events[0]); i++)
+    if (p4_events[i].select == select && p4_events[i].event == (escr >> 25 & 0x3F))
+      return &p4_events[i];
+  return NULL;
+}
+
+static uint64_t p4_event_count(const struct p4_event *event, uint64_t escr, const struct lb_progress *progress)
+{
+  unsigned mask = escr >> 9 & 0xFFFF;
+  uint32_t outcomes = event->outcomes;
+  for (unsigned i = 0; i < 4 && event->by_outcome; i++)
+    outcomes |= mask >> i & 1 ? by_mask[i] : 0;
+  uint64_t count = (mask & event->mask) == event->mask ? progress_get(progress, event->field) : 0;
+  return outcomes ? count + pmu_outcomes(progress, outcomes) : count;
+}
+
+/* Counters that are enabled with an event that is not acted out are noted. The ESCR is written first. */
+bool pmu_p4_cccr(struct lb_recorder *r, unsigned counter, uint64_t value)
+{
+  unsigned select = value >> 13 & 7;
+  int index = escr_index(counter, select);
+  uint64_t escr = index < 0 ? 0 : r->pmu.escr[index];
+  r->pmu.select[counter] = value & UINT32_MAX;
+  if ((value & CCCR_ENABLE) && !p4_event(select, escr))
+    pmu_note_unmodelled(r, (uint64_t)select << 32 | (escr & 0x7FFFFE00));
+  return true;
+}
+
 static uint64_t p4_count(const struct lb_recorder *r, unsigned counter, const struct lb_progress *progress)
 {
   unsigned select = r->pmu.select[counter] >> 13 & 7;
   int index = escr_index(counter, select);
   if (index < 0 || !(r->pmu.escr[index] & (progress->cpl ? ESCR_USR : ESCR_OS)))
     return 0;
-  unsigned event = r->pmu.escr[index] >> 25 & 0x3F;
-  for (unsigned i = 0; i < sizeof(p4_events) / sizeof(p4_events[0]); i++)
-    if (p4_events[i].select == select && p4_events[i].event == event)
-      return progress_get(progress, p4_events[i].field);
-  return 0;
+  const struct p4_event *event = p4_event(select, r->pmu.escr[index]);
+  return event ? p4_event_count(event, r->pmu.escr[index], progress) : 0;
 }
 
 /* True when a PMI is due. FORCE_OVF makes every increment an overflow. */

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "recorder/unit.h"
 
-#define STATE_VERSION 2u
+#define STATE_VERSION 3u
 
 static void slot_archive(struct archive *archive, struct lb_slot *slot)
 {
@@ -74,6 +74,8 @@ static void counters_archive(struct archive *archive, struct lb_recorder *r)
   archive_array_most(archive, r->pmu.fixed, unit_mask(r->cpu->pmu->fixed_width));
   archive_value(archive, &r->pmu.fixed_ctrl);
   archive_array(archive, r->pmu.escr);
+  archive_array(archive, r->pmu.unmodelled);
+  archive_most(archive, &r->pmu.unmodelled_count, LB_UNMODELLED_MAX);
   archive_value(archive, &r->pmu.status);
   archive_value(archive, &r->pmu.ctrl);
   archive_value(archive, &r->pmu.metrics);
@@ -125,6 +127,7 @@ int lb_recorder_load(struct lb_recorder *r, const void *bytes, size_t size)
     return error;
   *r = copy;
   lb_recorder_flush(r);
+  pmu_update(r);
   unit_update(r);
   return 0;
 }

@@ -229,9 +229,15 @@ uint64_t pmu_status_bits(const struct lb_recorder *r); /* bits of GLOBAL_STATUS 
 uint64_t pmu_in_use(const struct lb_recorder *r);
 uint64_t pmu_evtsel_bits(const struct lb_recorder *r, unsigned counter); /* bits that exist */
 bool pmu_has_status(const struct lb_recorder *r);
+void pmu_update(struct lb_recorder *r); /* finds the events that the selects name */
+void pmu_select(struct lb_recorder *r, unsigned i, uint64_t select);
+void pmu_note_unmodelled(struct lb_recorder *r, uint64_t select);
+uint64_t pmu_outcomes(const struct lb_progress *progress, uint32_t outcomes); /* as in struct lb_pmu_event */
 void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *overflowed);
 
-/* pmu_p4.c: advances the Pentium 4's counters; a bit for each whose overflow interrupts */
+/* pmu_p4.c: WRMSR of a CCCR, true; */
+bool pmu_p4_cccr(struct lb_recorder *r, unsigned counter, uint64_t value);
+/* advances the Pentium 4's counters; a bit for each whose overflow interrupts */
 uint64_t pmu_p4_progress(struct lb_recorder *r, const struct lb_progress *progress);
 
 /* pebs.c: counters that can write records, as bits of GLOBAL_CTRL */

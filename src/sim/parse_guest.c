@@ -214,6 +214,13 @@ int parse_progress(struct parser *parser, struct statement *statement)
     FIELD("cache_refs", did.cache_references),
     FIELD("cache_misses", did.cache_misses),
     FIELD("slots", did.slots),
+    FIELD("inserts", did.lbr_inserts),
+#define LB_OUTCOME(name, word) FIELD(word, did.predicted[LB_OUTCOME_##name]),
+#include "lastbranch/outcome.def"
+#undef LB_OUTCOME
+#define LB_OUTCOME(name, word) FIELD(word "_mispred", did.mispredicted[LB_OUTCOME_##name]),
+#include "lastbranch/outcome.def"
+#undef LB_OUTCOME
     {"cpl", offsetof(struct counted_progress, cpl), 3},
   };
 #undef FIELD

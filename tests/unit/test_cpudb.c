@@ -109,6 +109,20 @@ static void everything_has_evidence(void **state)
     assert_evidence("quirk", lb_quirk_name(i), lb_quirk_evidence(i));
 }
 
+/* A CPU that event_set.def leaves out would have the first set, which is the Pentium 4's. */
+static void every_cpu_has_counter_events(void **state)
+{
+  struct lb_pmu_event event;
+
+  (void)state;
+  FOR_EACH_CPU(cpu)
+  {
+    assert_evidence("the events of", cpu->name, lb_cpu_event_source(cpu));
+    if ((lb_cpu_event(cpu, 0, &event) == 0) != (cpu->pmu->kind != LB_PMU_P4))
+      fail_msg("%s is missing in event_set.def", cpu->name);
+  }
+}
+
 static void rows_are_ordered_by_vendor(void **state)
 {
   unsigned vendor = LB_VENDOR_INTEL;
@@ -945,6 +959,7 @@ int main(void)
     cmocka_unit_test(every_row_is_used),
     cmocka_unit_test(every_quirk_and_feature_is_used),
     cmocka_unit_test(everything_has_evidence),
+    cmocka_unit_test(every_cpu_has_counter_events),
     cmocka_unit_test(rows_are_ordered_by_vendor),
     cmocka_unit_test(names_are_unique_and_found),
     cmocka_unit_test(names_are_forgiving),

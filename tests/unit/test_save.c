@@ -355,6 +355,7 @@ static void processor_archive(struct archive *archive, struct cpu *cpu)
   registers_archive(archive, cpu);
   clock_archive(archive, cpu);
   predictor_archive(archive, &cpu->predictor);
+  cache_archive(archive, &cpu->cache);
 }
 
 static void test_processor_is_whole(void **state)
@@ -416,6 +417,7 @@ static void test_recorder_is_whole(void **state)
     DERIVED(linear),
     DERIVED(lbr_kinds),
     DERIVED(pop_kinds),
+    DERIVED(pmu.event),
     DERIVED(cpu),
     DERIVED(host),
     DERIVED(options),
