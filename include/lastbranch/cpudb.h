@@ -14,6 +14,13 @@
 extern "C" {
 #endif
 
+/* How well something is known. A row of several values has the word of the least certain one; its evidence says more.
+ * Measured: seen on silicon (an MSR tried bit by bit, a CPUID dump, a boot message, a published experiment).
+ * Documented: a manual says it, a vendor's engineer, or the driver that the vendor wrote.
+ * Inferred: concluded from relatives, or a choice where sources are silent. */
+enum lb_basis { LB_BASIS_NONE, LB_BASIS_MEASURED, LB_BASIS_DOCUMENTED, LB_BASIS_INFERRED, LB_BASES };
+const char *lb_basis_name(unsigned basis); /* "measured", "documented", "inferred"; NULL for any other number */
+
 enum lb_vendor { LB_VENDOR_INTEL, LB_VENDOR_AMD, LB_VENDOR_HYGON, LB_VENDOR_CENTAUR, LB_VENDOR_ZHAOXIN, LB_VENDORS };
 
 /* How a record lies in its registers. 0 to 7 are IA32_PERF_CAPABILITIES.LBR_FMT. */
@@ -61,6 +68,7 @@ struct lb_lbr_class {
   uint64_t select_ignored;         /* bits that WRMSR ignores; all others #GP */
   uint32_t mirror_from, mirror_to; /* read-only copies of the newest record; AMD Zen 3+: the classic pair */
   uint32_t ler_from, ler_to, ler_info;
+  uint8_t basis; /* enum lb_basis */
   const char *evidence;
 };
 
@@ -78,6 +86,7 @@ struct lb_debugctl {
   uint64_t kept;   /* bits that stick */
   uint64_t faults; /* bits that give #GP when set; the rest are ignored and read 0 */
   uint8_t bit[LB_DEBUGCTL_BITS];
+  uint8_t basis; /* enum lb_basis */
   const char *evidence;
 };
 
@@ -104,6 +113,7 @@ struct lb_pmu {
   bool fixed_is_lax;     /* the same for FIXED_CTRn and FIXED_CTR_CTRL */
   bool pebs_is_lax;      /* the same for PEBS_ENABLE */
   uint64_t status_clear; /* bits that a write of GLOBAL_OVF_CTRL accepts */
+  uint8_t basis;         /* enum lb_basis */
   const char *evidence;
 };
 
@@ -162,12 +172,13 @@ struct lb_ds {
   bool has_predicted; /* bit 4 of a BTS record's flags is implemented */
   bool area_is_32;    /* DS_AREA ignores bits 63:32 */
   uint8_t pebs;       /* enum lb_pebs */
+  uint8_t basis;      /* enum lb_basis */
   const char *evidence;
 };
 
 /* Differences and errata by name: one bit each. */
 enum lb_quirk {
-#define LB_QUIRK(name, id, modelled, text, evidence) LB_QUIRK_##name,
+#define LB_QUIRK(name, id, modelled, text, basis, evidence) LB_QUIRK_##name,
 #include "lastbranch/quirk.def"
 #undef LB_QUIRK
   LB_QUIRKS,
@@ -196,6 +207,7 @@ struct lb_cpu {
   uint32_t quirks;            /* bits 1 << enum lb_quirk */
   uint32_t features;          /* bits 1 << enum lb_feature */
   uint32_t leaf_1c[3];        /* CPUID.1CH:EAX, EBX, ECX; zero if not architectural */
+  uint8_t basis;              /* enum lb_basis */
   const char *evidence;
 };
 
@@ -205,6 +217,7 @@ struct lb_model {
   uint16_t family, first_model, last_model;
   uint8_t first_stepping, last_stepping;
   const struct lb_cpu *cpu;
+  uint8_t basis; /* enum lb_basis */
   const char *evidence;
 };
 
@@ -261,6 +274,7 @@ const char *lb_debugctl_bit_text(unsigned bit);
 const char *lb_quirk_name(unsigned quirk); /* "NHM_SELECT" */
 const char *lb_quirk_id(unsigned quirk);   /* the erratum's number, or whose peculiarity it is: "AJ69", "NHM" */
 const char *lb_quirk_text(unsigned quirk);
+unsigned lb_quirk_basis(unsigned quirk); /* enum lb_basis */
 const char *lb_quirk_evidence(unsigned quirk);
 bool lb_quirk_is_modelled(unsigned quirk);     /* false: named, but the recorder does not act it out */
 const char *lb_feature_name(unsigned feature); /* "TSX" */

@@ -54,7 +54,7 @@ struct lb_host {
 
 /* Points where manuals disagree: see option.def and doc/recorder.md. */
 enum lb_option {
-#define LB_OPTION(name, word, text) LB_OPTION_##name,
+#define LB_OPTION(name, word, basis, text) LB_OPTION_##name,
 #include "lastbranch/option.def"
 #undef LB_OPTION
   LB_OPTIONS,
@@ -62,7 +62,8 @@ enum lb_option {
 
 const char *lb_option_name(unsigned option); /* "btf-on-events"; NULL past the last */
 const char *lb_option_text(unsigned option);
-int lb_option_find(const char *word); /* >= 0, or LB_E_NO_OPTION */
+unsigned lb_option_basis(unsigned option); /* enum lb_basis: how well the default is known */
+int lb_option_find(const char *word);      /* >= 0, or LB_E_NO_OPTION */
 
 /* ---- the unit itself ---- */
 

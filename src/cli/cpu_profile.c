@@ -6,6 +6,26 @@
 #include <string.h>
 
 #include "cli/cpu_page.h"
+#include "lastbranch/recorder.h"
+
+/* How well a row is known, and by what. */
+static void put_basis(struct page *page, unsigned basis, const char *evidence)
+{
+  page_put(page, "basis", lb_basis_name(basis));
+  page_put(page, "evidence", evidence);
+}
+
+/* The least certain of a CPU's models; LB_BASIS_NONE for one that is no silicon. */
+static unsigned models_basis(const struct lb_cpu *cpu)
+{
+  const struct lb_model *model;
+  unsigned basis = LB_BASIS_NONE;
+
+  for (size_t i = 0; (model = lb_model_at(i)); i++)
+    if (model->cpu == cpu && model->basis > basis)
+      basis = model->basis;
+  return basis;
+}
 
 static void put_identity(struct page *page, const struct lb_cpu *cpu)
 {
@@ -14,7 +34,8 @@ static void put_identity(struct page *page, const struct lb_cpu *cpu)
   page_put(page, "vendor", lb_vendor_name(cpu->vendor));
   cpu_page_aliases(page, cpu);
   cpu_page_models(page, cpu);
-  page_put(page, "evidence", cpu->evidence);
+  page_put(page, "models_basis", lb_basis_name(models_basis(cpu)));
+  put_basis(page, cpu->basis, cpu->evidence);
 }
 
 /* The keys of what a CPU does not have. */
@@ -87,14 +108,14 @@ static void put_stack(struct page *page, const struct lb_cpu *cpu)
   put_tos(page, cpu);
   cpu_page_msr(page, "copy_from", lbr->mirror_from);
   cpu_page_msr(page, "copy_to", lbr->mirror_to);
-  page_put(page, "evidence", lbr->evidence);
+  put_basis(page, lbr->basis, lbr->evidence);
 }
 
 static void put_lbr(struct page *page, const struct lb_cpu *cpu)
 {
   static const char *const absent[] = {"newest_record", "combined", "from",     "to",        "info",
                                        "record_write",  "tos",      "tos_bits", "tos_write", "copy_from",
-                                       "copy_to",       "evidence", NULL};
+                                       "copy_to",       "basis",    "evidence", NULL};
 
   page_section(page, "lbr", "LBR stack");
   page_put_number(page, "entries", lb_cpu_depth(cpu));
@@ -167,7 +188,7 @@ static void put_debugctl(struct page *page, const struct lb_cpu *cpu)
   page_put(page, "layout", debugctl->name);
   page_put_hex(page, "kept", debugctl->kept);
   page_put_hex(page, "faults", debugctl->faults);
-  page_put(page, "evidence", debugctl->evidence);
+  put_basis(page, debugctl->basis, debugctl->evidence);
   page_table(page, "fields", columns);
   for (unsigned low = 0; low < 64; low = high + 1) {
     unsigned bit = debugctl_bit_at(debugctl, low);
@@ -219,7 +240,7 @@ static void put_ds(struct page *page, const struct lb_cpu *cpu)
     page_put_flag(page, "predicted_flag", ds->has_predicted);
     page_put(page, "ds_area_write", ds->area_is_32 ? "bits 63:32 are ignored" : "#GP unless canonical");
   }
-  page_put(page, "evidence", ds->evidence);
+  put_basis(page, ds->basis, ds->evidence);
   page_section_end(page);
 
   page_section(page, "pebs", "PEBS");
@@ -260,7 +281,7 @@ static void put_pmu(struct page *page, const struct lb_cpu *cpu)
   page_put_number(page, "fixed_width", pmu->fixed_width);
   put_absent_events(page, pmu);
   page_put_hex(page, "status_clear_mask", pmu->status_clear);
-  page_put(page, "evidence", pmu->evidence);
+  put_basis(page, pmu->basis, pmu->evidence);
   page_section_end(page);
 }
 
@@ -281,7 +302,8 @@ static void put_perf_capabilities(struct page *page, const struct lb_cpu *cpu)
 static void put_features(struct page *page, const struct lb_cpu *cpu)
 {
   static const struct page_column features[] = {{"feature", 24}, {"meaning", 0}, {NULL, 0}};
-  static const struct page_column quirks[] = {{"quirk", 24}, {"erratum", 20}, {"modelled", 9}, {"what", 0}, {NULL, 0}};
+  static const struct page_column quirks[] = {{"quirk", 24}, {"erratum", 20}, {"modelled", 9},
+                                              {"basis", 11}, {"what", 0},     {NULL, 0}};
 
   page_section(page, "peculiarities", "Features, quirks and errata");
   page_table(page, "features", features);
@@ -300,6 +322,7 @@ static void put_features(struct page *page, const struct lb_cpu *cpu)
       page_put(page, "name", lb_quirk_name(i));
       page_put(page, "erratum", lb_quirk_id(i));
       page_put_flag(page, "modelled", lb_quirk_is_modelled(i));
+      page_put(page, "basis", lb_basis_name(lb_quirk_basis(i)));
       page_put(page, "what", lb_quirk_text(i));
       page_put_note(page, "evidence", lb_quirk_evidence(i));
       page_row_end(page);
@@ -310,19 +333,22 @@ static void put_features(struct page *page, const struct lb_cpu *cpu)
 
 static void put_cpuid(struct page *page, const struct lb_cpu *cpu)
 {
-  static const uint32_t leaves[] = {0x1, 0x7, 0xA, 0x1C, 0x80000008, 0x80000022};
+  static const uint32_t leaves[][2] = {{0x1, 0},  {0x7, 0},  {0x7, 1},  {0xA, 0},        {0x1C, 0},
+                                       {0x23, 0}, {0x23, 1}, {0x23, 3}, {0x80000008, 0}, {0x80000022, 0}};
   static const char *const registers[] = {"eax", "ebx", "ecx", "edx"};
-  static const struct page_column columns[] = {{"leaf", 12}, {"register", 9}, {"value", 12}, {"mask", 0}, {NULL, 0}};
+  static const struct page_column columns[] = {{"leaf", 12},  {"subleaf", 7}, {"register", 9},
+                                               {"value", 12}, {"mask", 0},    {NULL, 0}};
 
   page_section(page, "cpuid", "CPUID, as far as it concerns the machinery");
   page_table(page, "registers", columns);
   for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
-    struct lb_cpuid cpuid = lb_cpu_cpuid(cpu, leaves[i], 0);
+    struct lb_cpuid cpuid = lb_cpu_cpuid(cpu, leaves[i][0], leaves[i][1]);
 
     for (unsigned j = 0; j < 4; j++) /* zeros say little to a reader */
       if (cpuid.value[j] || (cpuid.mask[j] && page->is_json)) {
         page_row(page, false);
-        page_put_hex(page, "leaf", leaves[i]);
+        page_put_hex(page, "leaf", leaves[i][0]);
+        page_put_number(page, "subleaf", leaves[i][1]);
         page_put(page, "register", registers[j]);
         page_put_hex(page, "value", cpuid.value[j]);
         page_put_hex(page, "mask", cpuid.mask[j]);
@@ -380,6 +406,24 @@ static void put_registers(struct page *page, const struct lb_cpu *cpu)
   page_section_end(page);
 }
 
+/* Points on which sources differ: the defaults of the model, which `lbr machine --option` changes. */
+static void put_options(struct page *page)
+{
+  static const struct page_column columns[] = {{"option", 22}, {"basis", 11}, {"what it does when on", 0}, {NULL, 0}};
+
+  page_section(page, "options", "Options, and how well their defaults are known");
+  page_table(page, "list", columns);
+  for (unsigned i = 0; lb_option_name(i); i++) {
+    page_row(page, false);
+    page_put(page, "name", lb_option_name(i));
+    page_put(page, "basis", lb_basis_name(lb_option_basis(i)));
+    page_put(page, "what", lb_option_text(i));
+    page_row_end(page);
+  }
+  page_table_end(page);
+  page_section_end(page);
+}
+
 void cpu_page_profile(struct page *page, const struct lb_cpu *cpu)
 {
   page_title(page, cpu->title);
@@ -395,4 +439,5 @@ void cpu_page_profile(struct page *page, const struct lb_cpu *cpu)
   put_features(page, cpu);
   put_cpuid(page, cpu);
   put_registers(page, cpu);
+  put_options(page);
 }

@@ -11,6 +11,11 @@
 #include "cpudb/tables.h"
 #include "lastbranch/error.h"
 
+/* The words of the rows for how well they are known. */
+#define MEASURED LB_BASIS_MEASURED
+#define DOCUMENTED LB_BASIS_DOCUMENTED
+#define INFERRED LB_BASIS_INFERRED
+
 const struct lb_lbr_class cpudb_classes[] = {
 #define LB_LBR_CLASS(row, ...) [CLASS_##row] = {.name = #row, __VA_ARGS__},
 #include "cpudb/lbr_class.def"
@@ -20,7 +25,7 @@ const struct lb_lbr_class cpudb_classes[] = {
 #define NO LB_NO_BIT
 const struct lb_debugctl cpudb_debugctls[] = {
 #define LB_DEBUGCTL_LAYOUT(row, kept_, faults_, lbr, btf, pb0, pb1, pb2, pb3, tr, bts, btint, off_os, off_usr, lbrs,   \
-                           perfmon, uncore, smm, rtm, bld, evidence_)                                                  \
+                           perfmon, uncore, smm, rtm, bld, basis_, evidence_)                                          \
   [DEBUGCTL_##row] = {                                                                                                 \
     .name = #row,                                                                                                      \
     .kept = kept_,                                                                                                     \
@@ -42,6 +47,7 @@ const struct lb_debugctl cpudb_debugctls[] = {
             [LB_DEBUGCTL_FREEZE_WHILE_SMM_EN] = smm,                                                                   \
             [LB_DEBUGCTL_RTM] = rtm,                                                                                   \
             [LB_DEBUGCTL_BLD] = bld},                                                                                  \
+    .basis = LB_BASIS_##basis_,                                                                                        \
     .evidence = evidence_,                                                                                             \
   },
 #include "cpudb/debugctl.def"
@@ -73,7 +79,7 @@ const struct lb_ds cpudb_dss[] = {
 #define FEATURES_2008 (FEATURES_64 | F(LBR_WITH_TR) | F(WARM_RESET_KEEPS))
 /* Skylake, Goldmont and later: a deep C-state may clear the stack (SDM 17.10.3). */
 #define FEATURES_2015 (FEATURES_2008 | F(DEEP_C_CLEARS))
-/* The small cores have load latency from Gracemont on (from memory). */
+/* The small cores have load latency from Gracemont on (inferred). */
 #define FEATURES_ARCH (FEATURES_2015 | F(ARCH_LBR) | F(LOAD_LATENCY) | F(NO_ANY_THREAD))
 #define FEATURES_AMD64 (F(LONG_MODE) | F(LER))
 
@@ -85,8 +91,9 @@ const struct lb_cpu cpudb_cpus[] = {
 };
 
 static const struct lb_model models[] = {
-#define LB_MODEL(vendor_, family_, first, last, first_step, last_step, row, evidence_)                                 \
-  {LB_VENDOR_##vendor_, family_, first, last, first_step, last_step, &cpudb_cpus[CPU_##row], evidence_},
+#define LB_MODEL(vendor_, family_, first, last, first_step, last_step, row, basis_, evidence_)                         \
+  {LB_VENDOR_##vendor_,    family_,           first,    last, first_step, last_step,                                   \
+   &cpudb_cpus[CPU_##row], LB_BASIS_##basis_, evidence_},
 #include "cpudb/model.def"
 #undef LB_MODEL
 };

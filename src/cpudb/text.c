@@ -57,6 +57,17 @@ const char *lb_pebs_text(unsigned pebs)
   return TABLE_GET(texts, pebs);
 }
 
+const char *lb_basis_name(unsigned basis)
+{
+  static const char *const names[LB_BASES] = {
+    [LB_BASIS_MEASURED] = "measured",
+    [LB_BASIS_DOCUMENTED] = "documented",
+    [LB_BASIS_INFERRED] = "inferred",
+  };
+
+  return basis < LB_BASES ? names[basis] : NULL;
+}
+
 size_t lb_pebs_size(unsigned pebs)
 {
   switch (pebs) {
@@ -100,9 +111,12 @@ const char *lb_debugctl_bit_text(unsigned bit)
 static const struct {
   const char *name, *id;
   bool is_modelled;
-  const char *text, *evidence;
+  const char *text;
+  uint8_t basis;
+  const char *evidence;
 } quirks[LB_QUIRKS] = {
-#define LB_QUIRK(name_, id_, modelled, text_, evidence_) {#name_, id_, modelled, text_, evidence_},
+#define LB_QUIRK(name_, id_, modelled, text_, basis_, evidence_)                                                       \
+  {#name_, id_, modelled, text_, LB_BASIS_##basis_, evidence_},
 #include "lastbranch/quirk.def"
 #undef LB_QUIRK
 };
@@ -120,6 +134,11 @@ const char *lb_quirk_id(unsigned quirk)
 const char *lb_quirk_text(unsigned quirk)
 {
   return quirk < LB_QUIRKS ? quirks[quirk].text : "?";
+}
+
+unsigned lb_quirk_basis(unsigned quirk)
+{
+  return quirk < LB_QUIRKS ? quirks[quirk].basis : LB_BASIS_NONE;
 }
 
 const char *lb_quirk_evidence(unsigned quirk)

@@ -291,12 +291,18 @@ static struct lb_slot *lbr_push(struct lb_recorder *r, const struct lb_branch *b
   return &r->entries[top];
 }
 
+/* Of architectural LBR the SDM says that LER is filtered as the stack is (vol. 3, 20.1): no other reading there. */
+static bool ler_is_of_executed(const struct lb_recorder *r)
+{
+  return unit_option(r, LB_OPTION_LER_OF_EXECUTED) && !unit_is_arch(r);
+}
+
 /* What is left out of the stack may still pop it, or be remembered for LER. */
 static void lbr_leave_out(struct lb_recorder *r, const struct lb_branch *b, bool is_user)
 {
   if (r->pop_kinds[is_user] >> b->kind & 1)
     lbr_pop(r);
-  if (unit_option(r, LB_OPTION_LER_OF_EXECUTED)) {
+  if (ler_is_of_executed(r)) {
     uint64_t cycles = r->cycles;
     bool valid = r->lbr.cycles_valid;
     uint8_t events[sizeof(r->lbr.events)];
@@ -327,7 +333,7 @@ void lbr_take(struct lb_recorder *r, const struct lb_branch *b)
   /* Where the origin's level is filtered out, an architectural record does not tell where it came from. */
   if (r->cpu->format == LB_FORMAT_ARCH && !ring_is_taken(r, b->from_cpl != 0))
     entry->from = UINT64_MAX;
-  if (unit_option(r, LB_OPTION_LER_OF_EXECUTED))
+  if (ler_is_of_executed(r))
     r->lbr.executed = *entry;
 }
 
@@ -379,7 +385,7 @@ const struct lb_slot *lbr_newest(const struct lb_recorder *r)
 /* An interrupt or exception: LER gets the branch before it. SDM 17.4.8.3, 17.11.3, 17.14.2. */
 void lbr_ler_update(struct lb_recorder *r)
 {
-  bool executed = unit_option(r, LB_OPTION_LER_OF_EXECUTED) && !unit_has_pair(r); /* the pair has no filter */
+  bool executed = ler_is_of_executed(r) && !unit_has_pair(r); /* the pair has no filter */
   r->lbr.ler = executed ? r->lbr.executed : *lbr_newest(r);
 }
 

@@ -62,7 +62,8 @@ static bool event_updates_ler(const struct lb_recorder *r, const struct lb_event
     return false;
   if (event->kind == LB_BRANCH_MACHINE_CHECK && unit_is_amd(r)) /* APM vol. 2, 13.1.6.1 */
     return false;
-  return !(event_is_software(event->kind) && unit_option(r, LB_OPTION_INT_N_KEEPS_LER));
+  /* SDM vol. 3, 20.1 names software interrupts for architectural LBR. */
+  return !(event_is_software(event->kind) && unit_option(r, LB_OPTION_INT_N_KEEPS_LER) && !unit_is_arch(r));
 }
 
 /* BTF: Intel's manuals say branch instructions (until 2009: events too), AMD's say events too. APM vol. 2, 13.1.6.2. */

@@ -63,26 +63,34 @@ void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other)
 
 /* ---- options by name ---- */
 
-static const char *const option_text[][2] = {
-#define LB_OPTION(name, word, text) {word, text},
+static const struct {
+  const char *name, *text;
+  unsigned basis;
+} options[] = {
+#define LB_OPTION(name_, word, basis_, text_) {word, text_, LB_BASIS_##basis_},
 #include "lastbranch/option.def"
 #undef LB_OPTION
 };
 
 const char *lb_option_name(unsigned option)
 {
-  return option < LB_OPTIONS ? option_text[option][0] : NULL;
+  return option < LB_OPTIONS ? options[option].name : NULL;
 }
 
 const char *lb_option_text(unsigned option)
 {
-  return option < LB_OPTIONS ? option_text[option][1] : NULL;
+  return option < LB_OPTIONS ? options[option].text : NULL;
+}
+
+unsigned lb_option_basis(unsigned option)
+{
+  return option < LB_OPTIONS ? options[option].basis : LB_BASIS_NONE;
 }
 
 int lb_option_find(const char *word)
 {
   for (unsigned i = 0; i < LB_OPTIONS; i++)
-    if (!strcmp(word, option_text[i][0]))
+    if (!strcmp(word, options[i].name))
       return (int)i;
   return LB_E_NO_OPTION;
 }

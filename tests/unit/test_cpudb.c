@@ -30,8 +30,10 @@ static const struct lb_cpu *cpu_named(const char *name)
   return cpu;
 }
 
-static void assert_evidence(const char *kind, const char *name, const char *evidence)
+static void assert_evidence(const char *kind, const char *name, unsigned basis, const char *evidence)
 {
+  if (!lb_basis_name(basis))
+    fail_msg("%s %s is neither measured nor documented nor inferred", kind, name);
   if (!evidence || strlen(evidence) < 4)
     fail_msg("%s %s has no evidence", kind, name);
 }
@@ -94,19 +96,19 @@ static void everything_has_evidence(void **state)
 {
   (void)state;
   FOR_EACH_CPU(cpu)
-  assert_evidence("CPU", cpu->name, cpu->evidence);
+  assert_evidence("CPU", cpu->name, cpu->basis, cpu->evidence);
   for (size_t i = 0; lb_model_at(i); i++)
-    assert_evidence("a model of", lb_model_at(i)->cpu->name, lb_model_at(i)->evidence);
+    assert_evidence("a model of", lb_model_at(i)->cpu->name, lb_model_at(i)->basis, lb_model_at(i)->evidence);
   for (unsigned i = 0; i < CLASS_ROWS; i++)
-    assert_evidence("class", cpudb_classes[i].name, cpudb_classes[i].evidence);
+    assert_evidence("class", cpudb_classes[i].name, cpudb_classes[i].basis, cpudb_classes[i].evidence);
   for (unsigned i = 0; i < DEBUGCTL_ROWS; i++)
-    assert_evidence("DEBUGCTL", cpudb_debugctls[i].name, cpudb_debugctls[i].evidence);
+    assert_evidence("DEBUGCTL", cpudb_debugctls[i].name, cpudb_debugctls[i].basis, cpudb_debugctls[i].evidence);
   for (unsigned i = 0; i < PMU_ROWS; i++)
-    assert_evidence("PMU", cpudb_pmus[i].name, cpudb_pmus[i].evidence);
+    assert_evidence("PMU", cpudb_pmus[i].name, cpudb_pmus[i].basis, cpudb_pmus[i].evidence);
   for (unsigned i = 0; i < DS_ROWS; i++)
-    assert_evidence("DS", cpudb_dss[i].name, cpudb_dss[i].evidence);
+    assert_evidence("DS", cpudb_dss[i].name, cpudb_dss[i].basis, cpudb_dss[i].evidence);
   for (unsigned i = 0; i < LB_QUIRKS; i++)
-    assert_evidence("quirk", lb_quirk_name(i), lb_quirk_evidence(i));
+    assert_evidence("quirk", lb_quirk_name(i), lb_quirk_basis(i), lb_quirk_evidence(i));
 }
 
 /* A CPU that event_set.def leaves out would have the first set, which is the Pentium 4's. */

@@ -335,8 +335,10 @@ static void test_every_option_has_a_name(void **state)
   for (unsigned i = 0; i < LB_OPTIONS; i++) {
     assert_int_equal(lb_option_find(lb_option_name(i)), i);
     assert_true(strlen(lb_option_text(i)) > 10);
+    assert_non_null(lb_basis_name(lb_option_basis(i)));
   }
   assert_null(lb_option_name(LB_OPTIONS));
+  assert_null(lb_basis_name(lb_option_basis(LB_OPTIONS)));
   assert_int_equal(lb_option_find("no-such-option"), LB_E_NO_OPTION);
 }
 
