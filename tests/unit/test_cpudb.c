@@ -119,7 +119,7 @@ static void every_cpu_has_counter_events(void **state)
   (void)state;
   FOR_EACH_CPU(cpu)
   {
-    assert_evidence("the events of", cpu->name, lb_cpu_event_source(cpu));
+    assert_evidence("the events of", cpu->name, LB_BASIS_DOCUMENTED, lb_cpu_event_source(cpu));
     if ((lb_cpu_event(cpu, 0, &event) == 0) != (cpu->pmu->kind != LB_PMU_P4))
       fail_msg("%s is missing in event_set.def", cpu->name);
   }
