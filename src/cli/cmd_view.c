@@ -13,9 +13,11 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
+#include "cli/trace_part.h"
 #include "cli/view_output.h"
 
-#define SPAN 1000000u /* branches around a place, if nothing else is said */
+#define SPAN 1000000u    /* branches around a place, if nothing else is said */
+#define CONTEXT 1000000u /* branches before a part, in which the calls that are open when it begins are looked for */
 
 struct view_arguments {
   const char *file, *around;
@@ -29,7 +31,9 @@ struct view_run {
   struct trace_input input;
   struct report_names *names;
   struct report_code *code;
+  struct report_counts *counts;
   struct report_view *view;
+  struct trace_part part;
   struct progress progress;
   uint64_t branches; /* of this reading */
 };
@@ -52,54 +56,74 @@ static void run_progress(struct view_run *run, const struct lb_trace_record *rec
   progress_show(&run->progress, run->branches);
 }
 
-static int counts_read(struct view_run *run, struct report_counts *counts)
+static int counts_take(struct view_run *run, const struct lb_trace_record *record)
+{
+  int r = report_counts_record(run->counts, run->input.reader, record);
+
+  run_progress(run, record);
+  return r < 0 ? run_fail(run, r) : 0;
+}
+
+static int counts_take_part(void *data, const struct lb_trace_record *record)
+{
+  struct view_run *run = data;
+  struct lb_trace_record taken = *record;
+
+  if (record->type == LB_TRACE_BRANCHES && !trace_part_trim(&run->part, &taken.branches))
+    return 0;
+  return counts_take(run, &taken);
+}
+
+static int counts_read(struct view_run *run)
 {
   struct lb_trace_record record;
-  int r;
+  int r = 0;
 
-  progress_begin(&run->progress, run->input.reader);
+  if (!trace_part_is_all(&run->part))
+    return trace_part_read(&run->input, &run->part, counts_take_part, run);
   lb_trace_reader_count(run->input.reader, LB_TRACE_ALL);
-  while ((r = trace_input_next(&run->input, &record)) > 0) {
-    r = report_counts_record(counts, run->input.reader, &record);
-    if (r < 0)
-      return run_fail(run, r);
-    run_progress(run, &record);
-  }
-  progress_end(&run->progress);
-  if (r >= 0)
-    r = report_counts_end(counts, run->input.reader);
-  if (r >= 0)
-    r = report_view_counts(run->view, counts);
-  return r == -ENOMEM ? run_fail(run, r) : r;
+  while (r >= 0 && (r = trace_input_next(&run->input, &record)) > 0)
+    r = counts_take(run, &record);
+  return r;
 }
 
 /* The counts are gone before the calls come: they need memory, too. */
 static int run_counts(struct view_run *run)
 {
-  struct report_counts *counts;
-  int r = report_counts_new(run->names, run->code, &counts);
+  int r = report_counts_new(run->names, run->code, &run->counts);
 
   if (r < 0)
     return run_fail(run, r);
-  r = counts_read(run, counts);
-  report_counts_free(counts);
+  progress_begin(&run->progress, run->input.reader);
+  r = counts_read(run);
+  progress_end(&run->progress);
+  if (r >= 0) {
+    r = report_counts_end(run->counts, run->input.reader);
+    if (r >= 0)
+      r = report_view_counts(run->view, run->counts);
+    r = r == -ENOMEM ? run_fail(run, r) : r;
+  }
+  report_counts_free(run->counts);
   return r;
+}
+
+static int calls_take(void *data, const struct lb_trace_record *record)
+{
+  struct view_run *run = data;
+  int r = report_view_record(run->view, record);
+
+  run_progress(run, record);
+  return r < 0 ? run_fail(run, r) : 0;
 }
 
 static int run_calls(struct view_run *run)
 {
-  struct lb_trace_record record;
   int r;
 
   run->branches = 0;
+  run->part.before = CONTEXT;
   progress_begin(&run->progress, run->input.reader);
-  lb_trace_reader_rewind(run->input.reader);
-  while ((r = trace_input_next(&run->input, &record)) > 0) {
-    r = report_view_record(run->view, &record);
-    if (r < 0)
-      return run_fail(run, r);
-    run_progress(run, &record);
-  }
+  r = trace_part_read(&run->input, &run->part, calls_take, run);
   progress_end(&run->progress);
   if (r < 0)
     return r;
@@ -220,6 +244,7 @@ static int run_begin(struct view_run *run, struct view_arguments *arguments)
   options.stream = arguments->shared.stream;
   options.from = arguments->from;
   options.to = arguments->to;
+  run->part = (struct trace_part){.stream = options.stream, .from = options.from, .to = options.to};
   if (r >= 0)
     r = report_view_new(&options, &run->view);
   return r < 0 ? run_fail(run, r) : r;

@@ -24,14 +24,9 @@ static struct view_stream *stream_get(struct report_view *view, uint32_t number)
     if (!streams)
       return NULL;
     view->streams = streams;
-    streams[view->count++] = (struct view_stream){.last = {.kind = LB_BRANCH_KINDS}};
+    streams[view->count++] = (struct view_stream){.last = {.kind = LB_BRANCH_KINDS}, .is_within = !view->options.from};
   }
   return stream_list_get(&view->list, number) ? &view->streams[number] : NULL;
-}
-
-static bool stream_is_shown(const struct report_view *view, uint32_t number)
-{
-  return view->options.stream == LB_TRACE_ALL || view->options.stream == number;
 }
 
 /* ---- functions ---- */
@@ -58,13 +53,23 @@ static uint64_t branches_before(const struct report_call *call)
   return call->branch + (call->from || call->to);
 }
 
-static int call_enter(struct report_view *view, struct view_stream *stream, const struct report_call *call)
+/* A call runs in the part that is shown. */
+static int call_count(struct report_view *view, const struct report_call *call)
 {
   struct view_function *function = function_get(view, call->function);
+  int r = function ? report_stacks_call(view->stacks, call) : -ENOMEM;
+
+  if (r < 0)
+    return r;
+  view->all_calls++;
+  function->calls++;
+  return view_active_add(&view->active, call->stream, call->function, 1);
+}
+
+static int call_enter(struct report_view *view, struct view_stream *stream, const struct report_call *call)
+{
   struct view_frame *frames;
 
-  if (!function)
-    return -ENOMEM;
   view->has_skipped |= call->depth + 1 >= REPORT_CALLS_DEPTH_MAX; /* deeper ones would not be given */
   if (view->frames >= VIEW_FRAMES_MAX || stream->skipped) {
     stream->skipped++;
@@ -82,9 +87,7 @@ static int call_enter(struct report_view *view, struct view_stream *stream, cons
     .function = call->function,
   };
   view->frames++;
-  view->all_calls++;
-  function->calls++;
-  return view_active_add(&view->active, call->stream, call->function, 1);
+  return stream->is_within ? call_count(view, call) : 0;
 }
 
 /* ---- leaving ---- */
@@ -115,36 +118,6 @@ static int frame_count(struct report_view *view, struct view_stream *stream, con
   return 0;
 }
 
-/* Of a call that is cut at the edge of the part, the instructions are taken to be spread evenly. */
-static uint64_t count_at(const struct view_block *block, uint64_t branch)
-{
-  double share = (double)(branch - block->start) / (double)(block->end - block->start);
-
-  return block->start_count + (uint64_t)(share * (double)(block->end_count - block->start_count));
-}
-
-/* Returns false if nothing of it is in the part that is shown. */
-static bool block_cut(const struct report_view *view, struct view_block *block)
-{
-  uint64_t from = view->options.from, to = view->options.to;
-  struct view_block whole = *block;
-
-  if (block->end < from || block->start > to || (block->end == from && block->start < from))
-    return false;
-  if (block->start < from) {
-    block->start = from;
-    block->start_count = count_at(&whole, from);
-    block->flags |= VIEW_BEGINS_BEFORE;
-  }
-  if (block->end > to) {
-    block->end = to;
-    block->end_count = count_at(&whole, to);
-    block->flags |= VIEW_ENDS_BEHIND;
-  }
-  block->busy = block->weight = block->end - block->start;
-  return true;
-}
-
 static int frame_show(struct report_view *view, const struct view_stream *stream, const struct view_frame *frame,
                       const struct report_call *call)
 {
@@ -153,10 +126,13 @@ static int frame_show(struct report_view *view, const struct view_stream *stream
     .end = call->branch,
     .start_count = frame->instructions,
     .end_count = call->instructions,
+    .busy = call->branch - frame->branch,
+    .weight = call->branch - frame->branch,
     .calls = 1,
     .stream = call->stream,
     .function = frame->function,
     .how = call->how,
+    .flags = (frame->is_cut ? VIEW_BEGINS_BEFORE : 0) | (stream->is_past ? VIEW_ENDS_BEHIND : 0),
   };
 
   if (stream->count > VIEW_DEPTH_MAX) {
@@ -164,8 +140,6 @@ static int frame_show(struct report_view *view, const struct view_stream *stream
     return 0;
   }
   block.depth = (uint16_t)stream->count;
-  if (!stream_is_shown(view, call->stream) || !block_cut(view, &block))
-    return 0;
   return view_store_add(&view->store, &block);
 }
 
@@ -185,8 +159,10 @@ static int stack_note(struct view_stream *stream, uint32_t function)
 static int call_leave(struct report_view *view, struct view_stream *stream, const struct report_call *call)
 {
   struct view_frame frame;
-  int r = call->how == REPORT_CALL_END ? stack_note(stream, call->function) : 0;
+  int r = call->how == REPORT_CALL_END && !stream->is_past ? stack_note(stream, call->function) : 0;
 
+  if (r >= 0 && stream->is_within)
+    r = report_stacks_call(view->stacks, call);
   if (r < 0)
     return r;
   if (stream->skipped) {
@@ -201,6 +177,8 @@ static int call_leave(struct report_view *view, struct view_stream *stream, cons
     frame.branch = call->branch;
   if (call->instructions < frame.instructions)
     frame.instructions = call->instructions;
+  if (!stream->is_within)
+    return 0;
   r = frame_count(view, stream, &frame, call);
   return r < 0 ? r : frame_show(view, stream, &frame, call);
 }
@@ -217,9 +195,7 @@ static int call_take(void *data, const struct report_call *call)
     stream->branches = call->branch;
   if (call->instructions > stream->instructions)
     stream->instructions = call->instructions;
-  r = report_stacks_call(view->stacks, call);
-  if (r >= 0)
-    r = call->is_enter ? call_enter(view, stream, call) : call_leave(view, stream, call);
+  r = call->is_enter ? call_enter(view, stream, call) : call_leave(view, stream, call);
   return r < 0 ? r : 0;
 }
 
@@ -314,11 +290,76 @@ static int record_note(struct report_view *view, const struct lb_trace_record *r
   }
 }
 
+/* ---- a part of the branches ---- */
+
+/* What is open where the part begins counts, and is shown, from there on. */
+static int part_begin(struct report_view *view, uint32_t number, struct view_stream *stream)
+{
+  struct report_call call = {.stream = number, .is_enter = true, .how = REPORT_CALL_START};
+  int r = 0;
+
+  report_calls_position(view->calls, number, &call.branch, &call.instructions);
+  stream->is_within = true;
+  for (size_t i = 0; i < stream->count && r >= 0; i++) {
+    struct view_frame *frame = &stream->frames[i];
+
+    *frame = (struct view_frame){.branch = call.branch,
+                                 .instructions = call.instructions,
+                                 .taken = call.branch,
+                                 .function = frame->function,
+                                 .is_cut = true};
+    call.function = frame->function;
+    call.depth = (uint32_t)i;
+    r = call_count(view, &call);
+  }
+  return r;
+}
+
+/* Hands on those branches that come before number `end`. */
+static int part_take(struct report_view *view, struct lb_trace_record *record, uint64_t end)
+{
+  struct lb_trace_record taken = *record;
+  struct lb_trace_branches *rest = &record->branches;
+  size_t count = end <= rest->first ? 0 : rest->count;
+
+  if (count && end - rest->first < count)
+    count = (size_t)(end - rest->first);
+  if (!count)
+    return 0;
+  taken.branches.count = count;
+  rest->first += count;
+  rest->branches += count;
+  rest->count -= count;
+  return report_calls_record(view->calls, &taken);
+}
+
+static int part_branches(struct report_view *view, const struct lb_trace_record *record)
+{
+  uint32_t number = record->branches.stream;
+  struct lb_trace_record rest = *record;
+  int r = 0;
+
+  if (view->options.stream != LB_TRACE_ALL && view->options.stream != number)
+    return 0;
+  if (!view->streams[number].is_within) {
+    r = part_take(view, &rest, view->options.from);
+    if (r >= 0 && rest.branches.count)
+      r = part_begin(view, number, &view->streams[number]);
+  }
+  if (r >= 0 && !view->streams[number].is_past)
+    r = part_take(view, &rest, view->options.to);
+  if (rest.branches.count && view->streams[number].is_within)
+    view->streams[number].is_past = true;
+  return r;
+}
+
 int report_view_record(struct report_view *view, const struct lb_trace_record *record)
 {
   int r = record_note(view, record);
 
-  return r < 0 ? r : report_calls_record(view->calls, record);
+  if (r < 0)
+    return r;
+  return record->type == LB_TRACE_BRANCHES ? part_branches(view, record) : report_calls_record(view->calls, record);
 }
 
 int report_view_end(struct report_view *view)

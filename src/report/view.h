@@ -22,8 +22,8 @@ struct report_view_options {
   struct report_code *code;         /* NULL: instructions are not counted, and no code is shown */
   const struct report_files *files; /* for source; NULL: no source is shown */
   const char *file;                 /* name of the trace, for the title and for commands that the page proposes */
-  uint32_t stream;                  /* the timeline of this one only, or LB_TRACE_ALL, */
-  uint64_t from, to;                /* and of these branches only: from 0 to UINT64_MAX for all */
+  uint32_t stream;                  /* this one only, or LB_TRACE_ALL, */
+  uint64_t from, to;                /* and these branches only, without the last: from 0 to UINT64_MAX for all */
   uint64_t merge;                   /* merge calls of fewer branches even if there is room */
   uint64_t size;                    /* bytes of the page; the timeline is made to fit */
 };
@@ -35,7 +35,7 @@ void report_view_free(struct report_view *view); /* takes NULL */
 /* First, if tables and code are wanted: what was counted, which is not needed afterwards. Returns 0, or -ENOMEM. */
 int report_view_counts(struct report_view *view, const struct report_counts *counts);
 
-/* Then, all records of the trace. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+/* Then, the records of the trace. Of a part, branches that come before it tell which calls are open when it begins. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_view_record(struct report_view *view, const struct lb_trace_record *record);
 
 /* Behind the last record. Returns 0, or -ENOMEM. */

@@ -28,9 +28,11 @@ struct view_frame {
   uint64_t taken;                              /* and how many branches there were before what it ran */
   uint64_t inner_branches, inner_instructions; /* of what it called */
   uint32_t function;
+  bool is_cut; /* it was entered before the part that is shown */
 };
 
 struct view_stream {
+  bool is_within, is_past; /* the part that is shown has begun; it has ended */
   struct view_frame *frames;
   size_t count, capacity;
   uint32_t skipped;                /* deeper ones for which there was no room */

@@ -47,8 +47,8 @@ const tables = {
     sort: 3,
     isUp: false,
     note:
-      'Exact counts of the whole trace. A call counts when it is entered. With callees: with all that it called, ' +
-      'recursion counted once.',
+      `Exact counts of ${data.range ? 'this part' : 'the whole trace'}. A call counts when it is entered. ` +
+      'With callees: with all that it called, recursion counted once.',
     pick: (fn) => {
       setSearch(fn[F.NAME], true);
       goToHit(1);
@@ -60,7 +60,7 @@ const tables = {
     rows: data.edges,
     sort: 3,
     isUp: false,
-    note: 'The edges that were taken most: exact counts of the whole trace.',
+    note: `The edges that were taken most: exact counts of ${data.range ? 'this part' : 'the whole trace'}.`,
     pick: (edge) => setSearch(edge[1].replace(/\+0x[0-9a-f]+$/, ''), false),
     filter: (edge, text) => edge[0].toLowerCase().includes(text) || edge[1].toLowerCase().includes(text)
   },
