@@ -129,7 +129,8 @@ static int session_record(struct record_session *session, const struct record_ar
     return PROGRAM_FAILURE;
   }
   record_session_run(session);
-  program_show_error(&session->process, arguments->program[0], session->status);
+  if (!process_is_destroyed(&session->process))
+    program_show_error(&session->process, arguments->program[0], session->status);
   if (!session->is_dropped && !session->is_quiet && session->close_error >= 0)
     totals_show(session);
   return 0;

@@ -87,6 +87,10 @@ void program_show_error(const struct process *process, const char *name, int sta
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   char why[128] = "";
 
+  if (process_is_destroyed(process)) {
+    cli_error("%s: the program destroyed the log that it shares with lbr", name);
+    return;
+  }
   if (!error)
     return;
   if (system_error < 0 && system_error > -4096)

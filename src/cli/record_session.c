@@ -93,6 +93,19 @@ static void close_complain(const struct record_session *session)
   free(name);
 }
 
+/* The program can write to what it shares with us. What was recorded before is in the trace. */
+static void log_complain(const struct record_session *session, const struct process_drain_state *state)
+{
+  const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";
+
+  if (state->end == DRAIN_DESTROYED)
+    cli_error("%s: the program destroyed the log that it shares with lbr; the trace has what came before%s",
+              session->output, end);
+  else if (state->spoiled)
+    cli_error("%s: the program wrote over the log of %u thread%s; the trace lacks what came after", session->output,
+              state->spoiled, state->spoiled == 1 ? "" : "s");
+}
+
 /* How the program ended is a fact about the run: "end", "PROCESS exit STATUS" or "PROCESS signal NUMBER". */
 static void session_note_end(const struct record_session *session)
 {
@@ -122,6 +135,8 @@ static void session_close(struct record_session *session)
     session->close_error = state->error;
   if (session->close_error < 0)
     close_complain(session);
+  else
+    log_complain(session, state);
 }
 
 /* Without its file the writer cannot give it its name. */
@@ -140,7 +155,8 @@ void record_session_drop(struct record_session *session)
 
 static bool is_nothing(const struct record_session *session)
 {
-  return session->writer && session->state->threads == 0 && process_error(&session->process, NULL, NULL, NULL) != 0;
+  return session->writer && session->state->threads == 0 && process_error(&session->process, NULL, NULL, NULL) != 0 &&
+         !process_is_destroyed(&session->process);
 }
 
 /* Recording has ended before the program: the trace is finished now, and the user told. */

@@ -13,11 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lastbranch/error.h"
 #include "process/drain.h"
 
-#define IDLE_SECONDS 1.0 /* without anything new, before parts that are not full are taken and the file is flushed */
+#define ROUND_SECONDS 0.5   /* for taking entries, before signals are looked at again */
+#define FINISH_SECONDS 20.0 /* for what is left at the end: the logs of all threads, if that is much */
+#define IDLE_SECONDS 1.0    /* without anything new, before parts that are not full are taken and the file is flushed */
 
-static double seconds_now(void)
+double drain_seconds(void)
 {
   struct timespec now;
 
@@ -82,11 +85,36 @@ static void slots_look(struct process_drain *drain, bool is_whole)
     high = PROCESS_THREADS;
   for (; drain->high < high; drain->high++)
     drain->slots[drain->high].moved = drain->now;
-  for (uint32_t i = 0; i < drain->high; i++)
+  for (uint32_t i = 0; i < drain->high; i++) {
+    slot_mend(drain, i);
     drain->slots[i].view = slot_look(drain, i, is_whole);
+  }
 }
 
-/* With `is_whole` the parts that are being filled, too. Returns 1; 0: notes are missing, nothing was taken; or
+/* The entries that slots_look saw. Returns 1; 0: it took too long, and the next round begins where this one ends; or
+ * negative. */
+static int slots_take(struct process_drain *drain)
+{
+  double end = drain_seconds() + ROUND_SECONDS;
+  uint32_t first = drain->next < drain->high ? drain->next : 0;
+  int r = 1;
+
+  for (uint32_t i = 0; i < drain->high && r > 0; i++) {
+    uint32_t number = (first + i) % drain->high;
+    struct drain_view view = drain->slots[number].view;
+    int taken = slot_take(drain, number, &view, 0);
+    drain->next = (number + 1) % drain->high;
+    if (taken < 0)
+      r = taken;
+    else if (view.status == THREAD_GONE)
+      slot_close(drain, number);
+    if (r > 0 && view.status != THREAD_FREE && i + 1 < drain->high && drain_seconds() > end)
+      r = 0;
+  }
+  return r;
+}
+
+/* With `is_whole` the parts that are being filled, too. Returns 1; 0: notes are missing, or not all was taken; or
  * negative. */
 static int drain_round(struct process_drain *drain, bool is_whole)
 {
@@ -94,15 +122,10 @@ static int drain_round(struct process_drain *drain, bool is_whole)
 
   slots_look(drain, is_whole);
   r = drain_notes(drain);
-  for (uint32_t i = 0; i < drain->high && r > 0; i++) {
-    struct drain_view view = drain->slots[i].view;
-    int taken = slot_take(drain, i, &view, 0);
-    if (taken < 0)
-      r = taken;
-    else if (view.status == THREAD_GONE)
-      slot_close(drain, i);
-  }
-  return r;
+  if (r <= 0)
+    return r;
+  drain_spaces_end(drain);
+  return slots_take(drain);
 }
 
 /* Nothing is taken any more; but pages are still needed by new threads. */
@@ -126,11 +149,11 @@ static void drain_idle(struct process_drain *drain)
 
 static bool step_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step)
 {
-  const struct process_drain *drain = context;
+  struct process_drain *drain = context;
   struct path_step step;
 
   _Static_assert(sizeof(step) == sizeof(*ret_step), "");
-  if (!process_step(drain->process, number, &step))
+  if (!process_step_known(drain->process, number, &drain->step_page, &step))
     return false;
   memcpy(ret_step, &step, sizeof(step));
   return true;
@@ -151,7 +174,7 @@ int process_drain_new(struct process *process, struct lb_trace_writer *writer, u
   drain->process = process;
   drain->writer = writer;
   drain->limit = limit;
-  drain->now = drain->moved = drain->looked = seconds_now();
+  drain->now = drain->moved = drain->looked = drain_seconds();
   drain->is_flushed = true;
   lb_trace_writer_paths(writer, step_lookup, drain);
   *ret_drain = drain;
@@ -163,6 +186,7 @@ void process_drain_free(struct process_drain *drain)
   if (!drain)
     return;
   drain_notes_done(drain);
+  drain_spaces_done(drain);
   free(drain->entries);
   free(drain);
 }
@@ -204,7 +228,9 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
   bool is_missing = false; /* a note that is being written now */
   int r = 0;
 
-  drain->now = seconds_now();
+  drain->now = drain_seconds();
+  if (drain->state.end == DRAIN_NONE && process_is_destroyed(drain->process))
+    drain_stop(drain, DRAIN_DESTROYED, LB_E_DAMAGED);
   if (drain->state.end == DRAIN_NONE) {
     r = drain_work(drain);
     is_missing = r == 0;
@@ -222,10 +248,11 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
 /* Takes everything; a note that is being written is waited for. */
 static int drain_all(struct process_drain *drain)
 {
+  double end = drain_seconds() + FINISH_SECONDS;
   int r = 0;
 
-  for (unsigned i = 0; i < 1000 && r == 0; i++) {
-    drain->now = seconds_now();
+  for (unsigned i = 0; r == 0 && drain_seconds() < end; i++) {
+    drain->now = drain_seconds();
     r = drain_round(drain, true);
     if (r == 0)
       usleep(1000);
@@ -250,6 +277,8 @@ const struct process_drain_state *process_drain_finish(struct process_drain *dra
 {
   int r;
 
+  if (drain->state.end == DRAIN_NONE && process_is_destroyed(drain->process))
+    drain_stop(drain, DRAIN_DESTROYED, LB_E_DAMAGED);
   if (drain->state.end != DRAIN_NONE)
     return &drain->state;
   r = drain_all(drain);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a drain: the threads whose logs it reads (drain.c, drain_slot.c), what became of threads
- * (drain_life.c), and what the notes say of their address spaces (drain_note.c, drain_code.c, build_id.c).
+ * (drain_life.c) and of their address spaces (drain_space.c), and what the notes say of these (drain_note.c,
+ * drain_code.c, build_id.c).
  */
 #ifndef PROCESS_DRAIN_H
 #define PROCESS_DRAIN_H
@@ -11,9 +12,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "lastbranch/trace.h"
 #include "process/process.h"
 #include "process/shared.h"
+#include "trace/trace.h"
 
 /* ---- files (build_id.c) ---- */
 
@@ -34,7 +35,7 @@ static inline struct file_mark file_mark_of(const struct stat *status)
  * such file. */
 size_t build_id_read(const char *path, struct file_mark *ret_mark, uint8_t ret_id[BUILD_ID_MOST]);
 
-/* ---- address spaces (drain_note.c) ---- */
+/* ---- files and modules (drain_note.c) ---- */
 
 struct drain_file {
   char *path;
@@ -51,9 +52,26 @@ struct drain_module {
   bool is_gone; /* nothing lies here */
 };
 
+/* ---- address spaces (drain_space.c) ---- */
+
+/* Numbers of steps, from `first` to before `end`. */
+struct drain_numbers {
+  uint32_t first, end;
+};
+
 struct drain_space {
   struct drain_module *modules;
   size_t count, capacity;
+  struct drain_numbers *numbers; /* that are the space's */
+  size_t number_count, number_capacity;
+  uint32_t parent;  /* the space that it is a copy of, 0: none. Its code runs on in the copy, so its steps stay */
+  uint32_t threads; /* that are open */
+  uint32_t copies;  /* that are not over */
+  bool is_known;    /* a note said that it begins */
+  bool is_born;     /* it has, or had, a thread */
+  bool is_over;     /* nothing of it will come any more */
+  bool is_ending;   /* it has no thread left, and is among the `ending` */
+  uint32_t held;    /* the last look at all pages in which one named it */
 };
 
 /* ---- code in no file (drain_code.c) ---- */
@@ -63,6 +81,7 @@ struct drain_granule;
 struct drain_code {
   struct drain_granule *granules; /* a hash */
   size_t count, capacity;
+  uint32_t spaces_over; /* when it was full, and all of it needed */
 };
 
 enum code_news {
@@ -71,8 +90,10 @@ enum code_news {
   CODE_CHANGED, /* some of it was different before, or that is not known */
 };
 
-/* Remembers the bytes. All zero is an empty one. */
-enum code_news drain_code_take(struct drain_code *code, uint32_t space, uint64_t address, const uint8_t *bytes,
+struct process_drain;
+
+/* Remembers the bytes. */
+enum code_news drain_code_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                size_t size);
 void drain_code_done(struct drain_code *code);
 
@@ -121,14 +142,21 @@ struct process_drain {
 
   struct drain_slot slots[PROCESS_THREADS];
   uint32_t high;     /* pages below this are looked at */
+  uint32_t next;     /* the first to be taken in the next round, if the last took too long */
   uint32_t *entries; /* one part, copied to look at it twice: in shared memory it could change */
   struct drain_exec execs[DRAIN_EXECS];
 
   uint64_t note_offset;
   uint64_t notes_given; /* up to there their memory was given back */
   double note_stuck;    /* since when the next note is not there although later ones are; 0: it is not so */
+  uint64_t note_scan;   /* if so: there is none up to here */
+  uint64_t step_page;   /* of the shared memory, the last with steps that was there */
   struct drain_space *spaces;
   size_t space_count;
+  uint32_t *ending; /* numbers of spaces without a thread, which may be over */
+  size_t ending_count, ending_capacity;
+  uint32_t looks;       /* at all pages, for that */
+  uint32_t spaces_over; /* so many */
   struct drain_code code;
   struct drain_file *files;
   size_t file_count, file_capacity;
@@ -143,6 +171,25 @@ static inline struct process_state *drain_page(const struct process_drain *drain
 {
   return (struct process_state *)(drain->process->memory + process_thread_offset(slot));
 }
+
+/* Of spaces: all take numbers that programs wrote. The first returns NULL: there is no such space, or no memory. */
+struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number);
+bool drain_space_is_over(const struct process_drain *drain, uint32_t number);
+
+/* A note says: it begins, as a copy of `parent` if that is not 0; it never will; it has these steps. Return 0 or
+ * -ENOMEM. */
+int drain_space_begins(struct process_drain *drain, uint32_t number, uint64_t parent);
+int drain_space_fails(struct process_drain *drain, uint32_t number);
+int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t first, uint64_t end);
+
+/* A thread of it was opened, or closed. */
+void drain_space_enter(struct process_drain *drain, uint32_t number);
+void drain_space_leave(struct process_drain *drain, uint32_t number);
+
+/* Gives back the memory of spaces that are over. All notes must have been taken that were there since the last threads
+ * were closed. */
+void drain_spaces_end(struct process_drain *drain);
+void drain_spaces_done(struct process_drain *drain);
 
 /* ---- life and death (drain_life.c) ---- */
 
@@ -167,6 +214,9 @@ struct drain_view slot_look(const struct process_drain *drain, uint32_t number, 
  * or negative. */
 int slot_take(struct process_drain *drain, uint32_t number, const struct drain_view *view, uint32_t step);
 
+/* Writes again what a program may have written over. */
+void slot_mend(struct process_drain *drain, uint32_t number);
+
 /* Its thread is gone and all of its log taken: the page is free for another. */
 void slot_close(struct process_drain *drain, uint32_t number);
 
@@ -179,7 +229,10 @@ int drain_limit_reached(struct process_drain *drain);
  * drain's error. */
 int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step);
 
-/* drain_note.c. Takes the notes that are there. Returns 1; 0: there is one that is not whole yet; or negative. */
+double drain_seconds(void);
+
+/* drain_note.c. Takes the notes that are there. Returns 1; 0: there is one that is not whole yet, or there are more
+ * than can be taken at a time; or negative. */
 int drain_notes(struct process_drain *drain);
 void drain_notes_done(struct process_drain *drain);
 

@@ -33,36 +33,65 @@ static struct drain_granule *granule_find(const struct drain_code *code, uint32_
   return &code->granules[i];
 }
 
-/* Returns false: no room for another one. */
-static bool granules_reserve(struct drain_code *code)
+/* Those of spaces that are not over. */
+static size_t granules_count(const struct process_drain *drain)
 {
-  struct drain_code bigger = {.count = code->count, .capacity = code->capacity ? 2 * code->capacity : GRANULES_LEAST};
+  const struct drain_code *code = &drain->code;
+  size_t count = 0;
 
-  if (2 * (code->count + 1) <= code->capacity)
-    return true;
-  if (code->count >= GRANULES_MOST)
-    return false;
-  bigger.granules = calloc(bigger.capacity, sizeof(*bigger.granules));
-  if (!bigger.granules)
-    return false;
   for (size_t i = 0; i < code->capacity; i++)
-    if (code->granules[i].known)
-      *granule_find(&bigger, code->granules[i].space, code->granules[i].place) = code->granules[i];
+    count += code->granules[i].known && !drain_space_is_over(drain, code->granules[i].space);
+  return count;
+}
+
+/* Leaves out spaces that are over. Returns false: no memory. */
+static bool granules_move(struct process_drain *drain, size_t capacity)
+{
+  struct drain_code *code = &drain->code, moved = {.capacity = capacity, .spaces_over = code->spaces_over};
+
+  moved.granules = calloc(capacity, sizeof(*moved.granules));
+  if (!moved.granules)
+    return false;
+  for (size_t i = 0; i < code->capacity; i++) {
+    const struct drain_granule *granule = &code->granules[i];
+    if (!granule->known || drain_space_is_over(drain, granule->space))
+      continue;
+    *granule_find(&moved, granule->space, granule->place) = *granule;
+    moved.count++;
+  }
   free(code->granules);
-  *code = bigger;
+  *code = moved;
   return true;
 }
 
+/* Returns false: no room for another one. */
+static bool granules_reserve(struct process_drain *drain)
+{
+  struct drain_code *code = &drain->code;
+  size_t capacity = code->capacity ? code->capacity : GRANULES_LEAST, count;
+
+  if (2 * (code->count + 1) <= code->capacity)
+    return true;
+  if (code->count >= GRANULES_MOST && code->spaces_over == drain->spaces_over)
+    return false;
+  count = granules_count(drain);
+  code->spaces_over = drain->spaces_over;
+  if (count >= GRANULES_MOST)
+    return false;
+  return granules_move(drain, 3 * (count + 1) > capacity ? 2 * capacity : capacity);
+}
+
 /* Part of a note that lies in one granule. */
-static enum code_news granule_take(struct drain_code *code, uint32_t space, uint64_t address, const uint8_t *bytes,
+static enum code_news granule_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                    unsigned size)
 {
   unsigned first = address % GRANULE;
   uint64_t mask = (size == GRANULE ? UINT64_MAX : (UINT64_C(1) << size) - 1) << first;
+  struct drain_code *code = &drain->code;
   enum code_news news = CODE_KNOWN;
   struct drain_granule *granule;
 
-  if (!granules_reserve(code))
+  if (!granules_reserve(drain))
     return CODE_CHANGED;
   granule = granule_find(code, space, address / GRANULE);
   if (!granule->known) {
@@ -79,7 +108,7 @@ static enum code_news granule_take(struct drain_code *code, uint32_t space, uint
   return news;
 }
 
-enum code_news drain_code_take(struct drain_code *code, uint32_t space, uint64_t address, const uint8_t *bytes,
+enum code_news drain_code_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                size_t size)
 {
   enum code_news news = CODE_KNOWN;
@@ -90,7 +119,7 @@ enum code_news drain_code_take(struct drain_code *code, uint32_t space, uint64_t
 
     if (piece > size - done)
       piece = size - done;
-    here = granule_take(code, space, address + done, bytes + done, (unsigned)piece);
+    here = granule_take(drain, space, address + done, bytes + done, (unsigned)piece);
     news = here > news ? here : news;
     done += piece;
   }

@@ -8,35 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "process/drain.h"
 
 enum {
-  SPACES_MOST = 1 << 20,
   MODULES_MOST = 1 << 14, /* that a copy of a space gets */
   FILES_MOST = 1 << 16,
   PATH_MOST = 4096,
   GIVE_BACK = 1 << 20, /* bytes at a time */
+  SCAN_MOST = 16 << 20,
+  CLOCK_NOTES = 64, /* between two looks at the clock */
 };
 
-#define STUCK_SECONDS 0.5
+#define TAKE_SECONDS 0.25 /* without looking at anything else */
 
-static struct drain_space *space_get(struct process_drain *drain, uint32_t number)
-{
-  if (number >= SPACES_MOST)
-    return NULL;
-  if (number >= drain->space_count) {
-    size_t count = number + 1 > 2 * drain->space_count ? number + 1 : 2 * drain->space_count;
-    struct drain_space *spaces = realloc(drain->spaces, count * sizeof(*spaces));
-    if (!spaces)
-      return NULL;
-    memset(spaces + drain->space_count, 0, (count - drain->space_count) * sizeof(*spaces));
-    drain->spaces = spaces;
-    drain->space_count = count;
-  }
-  return &drain->spaces[number];
-}
+#define STUCK_SECONDS 0.5
 
 /* ---- files ---- */
 
@@ -138,15 +126,16 @@ static int module_add(struct drain_space *space, const struct drain_module *modu
 static int module_change(struct process_drain *drain, const struct process_note *note,
                          const struct drain_module *module)
 {
-  struct drain_space *space = space_get(drain, note->space);
+  struct drain_space *space = drain_space_get(drain, note->space);
   int r = 0;
 
-  if (!space)
-    return -ENOMEM;
+  if (!space || space->is_over)
+    return 0;
   if (modules_cover(space, module))
     r = drain_settle(drain, note->space, note->step);
   if (r < 0)
     return r;
+  space = &drain->spaces[note->space]; /* settling opens threads, of other spaces too */
   if (!module->is_gone || modules_overlap(space, module))
     r = module_add(space, module);
   return r < 0 ? r : module_write(drain, note->space, module);
@@ -187,7 +176,7 @@ static int note_code(struct process_drain *drain, const struct process_note *not
   if (!copy)
     return -ENOMEM;
   memcpy(copy, bytes, note->length);
-  news = drain_code_take(&drain->code, note->space, note->start, copy, note->length);
+  news = drain_code_take(drain, note->space, note->start, copy, note->length);
   if (news == CODE_CHANGED)
     r = drain_settle(drain, note->space, note->step);
   if (r >= 0 && news != CODE_KNOWN)
@@ -199,13 +188,13 @@ static int note_code(struct process_drain *drain, const struct process_note *not
 /* A copy of a space has what that has. */
 static int note_space(struct process_drain *drain, const struct process_note *note)
 {
-  struct drain_space *space = space_get(drain, note->space), *original;
-  int r = 0;
+  struct drain_space *space, *original;
+  int r = drain_space_begins(drain, note->space, note->end);
 
-  if (!space)
-    return -ENOMEM;
-  if (!note->end || note->end >= drain->space_count || note->end == note->space)
-    return 0;
+  if (r < 0 || !note->end || note->end >= drain->space_count || note->end == note->space ||
+      drain_space_is_over(drain, note->space))
+    return r;
+  space = &drain->spaces[note->space];
   original = &drain->spaces[note->end];
   for (size_t i = 0; i < original->count && r >= 0; i++) {
     r = module_add(space, &original->modules[i]);
@@ -217,7 +206,7 @@ static int note_space(struct process_drain *drain, const struct process_note *no
 
 static int note_take(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
 {
-  if (note->space >= SPACES_MOST)
+  if (!drain_space_get(drain, note->space)) /* so many do not fit: it goes without names */
     return 0;
   switch (note->type) {
   case NOTE_MAP:
@@ -228,6 +217,10 @@ static int note_take(struct process_drain *drain, const struct process_note *not
     return note_code(drain, note, bytes);
   case NOTE_SPACE:
     return note_space(drain, note);
+  case NOTE_STEPS:
+    return drain_space_steps(drain, note->space, note->start, note->end);
+  case NOTE_NONE:
+    return drain_space_fails(drain, note->space);
   default:
     return 0;
   }
@@ -237,23 +230,47 @@ static int note_take(struct process_drain *drain, const struct process_note *not
 
 static bool is_note(const struct process *process, uint64_t offset, uint64_t used)
 {
+  const uint8_t *bytes = process->memory + process_notes_offset() + offset;
   struct process_note note;
 
-  memcpy(&note, process->memory + process_notes_offset() + offset, sizeof(note));
-  return note.type >= NOTE_MAP && note.type <= NOTE_SPACE && note.length <= process->notes_size &&
+  memcpy(&note, bytes, offsetof(struct process_note, space));
+  if (note.size < sizeof(note) || note.size > PROCESS_NOTE_MOST) /* the rest may lie in a page that nobody wrote */
+    return false;
+  memcpy(&note, bytes, sizeof(note));
+  return note.type >= NOTE_MAP && note.type < NOTE_TYPES && note.length <= PROCESS_NOTE_MOST &&
          note.size == ((sizeof(note) + (uint64_t)note.length + 7) & ~7ull) && note.size <= used - offset;
 }
 
-/* Who was killed while writing a note leaves a hole whose size nobody knows. Looks for the next one that could be one.
- * Returns false: there is none. */
-static bool notes_skip(struct process_drain *drain, uint64_t used)
+/* The next place at or behind this one where something was written, or `used`. */
+static uint64_t notes_data(const struct process *process, uint64_t at, uint64_t used)
 {
-  for (uint64_t at = drain->note_offset + 8; at + sizeof(struct process_note) <= used; at += 8)
-    if (is_note(drain->process, at, used)) {
-      drain->note_offset = at;
-      return true;
+  const uint64_t start = process_notes_offset();
+  off_t data = process->fd > 0 ? lseek(process->fd, (off_t)(start + at), SEEK_DATA) : (off_t)(start + at);
+
+  return data < 0 || (uint64_t)data >= start + used ? used : ((uint64_t)data - start + 7) & ~7ull;
+}
+
+/* Who was killed while writing a note leaves a hole whose size nobody knows. Looks for the next one that could be one,
+ * through a part of what was written: a program can write anything there. Returns 1; 0: there is none up to now; -1:
+ * there is more to look at. */
+static int notes_skip(struct process_drain *drain, uint64_t used)
+{
+  const uint64_t start = process_notes_offset();
+  uint64_t at = drain->note_scan > drain->note_offset ? drain->note_scan : drain->note_offset + 8;
+
+  for (uint64_t end = at + SCAN_MOST; at < end && at + sizeof(struct process_note) <= used; at += 8) {
+    if ((start + at) % PROCESS_PAGE == 0 || at == drain->note_scan || at == drain->note_offset + 8) {
+      uint64_t data = notes_data(drain->process, at, used);
+      end += data - at;
+      at = data;
     }
-  return false;
+    if (at + sizeof(struct process_note) <= used && is_note(drain->process, at, used)) {
+      drain->note_offset = at;
+      return 1;
+    }
+  }
+  drain->note_scan = at;
+  return at + sizeof(struct process_note) <= used ? -1 : 0;
 }
 
 /* Nobody reads again what was taken: its memory is free for others. */
@@ -267,18 +284,24 @@ static void notes_give_back(struct process_drain *drain)
   drain->notes_given = end;
 }
 
+/* Returns 0; 1: there are more, but it took long; or negative. */
 static int notes_take(struct process_drain *drain, uint64_t used)
 {
+  double end = drain_seconds() + TAKE_SECONDS;
   struct process_note note;
   const uint8_t *bytes;
+  bool is_late = false;
   int r = 0;
 
-  while (r >= 0 && drain->note_offset < used && process_note(drain->process, &drain->note_offset, &note, &bytes)) {
+  for (unsigned i = 1; r >= 0 && !is_late && drain->note_offset < used &&
+                       process_note(drain->process, &drain->note_offset, &note, &bytes);
+       i++) {
     drain->note_stuck = 0;
     r = note_take(drain, &note, bytes);
+    is_late = i % CLOCK_NOTES == 0 && drain_seconds() > end;
   }
   notes_give_back(drain);
-  return r;
+  return r < 0 ? r : is_late && drain->note_offset < used;
 }
 
 int drain_notes(struct process_drain *drain)
@@ -292,21 +315,23 @@ int drain_notes(struct process_drain *drain)
     r = notes_take(drain, used);
     if (r < 0 || drain->note_offset >= used)
       return r < 0 ? r : 1;
-    if (!drain->note_stuck)
+    if (r > 0)
+      return 0;
+    if (!drain->note_stuck) {
       drain->note_stuck = drain->now;
+      drain->note_scan = 0;
+    }
     if (drain->now - drain->note_stuck < STUCK_SECONDS)
       return 0;
-  } while (notes_skip(drain, used));
-  return 1;
+    r = notes_skip(drain, used);
+  } while (r > 0);
+  return r < 0 ? 0 : 1;
 }
 
 void drain_notes_done(struct process_drain *drain)
 {
-  for (size_t i = 0; i < drain->space_count; i++)
-    free(drain->spaces[i].modules);
   for (size_t i = 0; i < drain->file_count; i++)
     free(drain->files[i].path);
   drain_code_done(&drain->code);
-  free(drain->spaces);
   free(drain->files);
 }

@@ -71,6 +71,8 @@ struct drain_view slot_look(const struct process_drain *drain, uint32_t number, 
   struct drain_view view = {.status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE)};
   uint64_t again;
 
+  if (drain->slots[number].is_open && view.status != THREAD_GONE)
+    view.status = THREAD_LIVE; /* we alone free pages: the program has written something else there */
   if (view.status != THREAD_LIVE && view.status != THREAD_GONE)
     return view;
   if (drain->slots[number].is_dead)
@@ -86,10 +88,23 @@ struct drain_view slot_look(const struct process_drain *drain, uint32_t number, 
   return view;
 }
 
+/* What we are done with is ours to say: a thread would wait for ever for a part that we have returned. */
+void slot_mend(struct process_drain *drain, uint32_t number)
+{
+  const struct drain_slot *slot = &drain->slots[number];
+  struct process_state *page = drain_page(drain, number);
+
+  if (!slot->is_open || slot->is_ignored || __atomic_load_n(&page->read, __ATOMIC_SEQ_CST) == slot->read)
+    return;
+  __atomic_store_n(&page->read, slot->read, __ATOMIC_SEQ_CST);
+  drain_wake(&page->read);
+}
+
 /* Its log makes no sense: the program wrote to it. The rest of it is lost. */
 static int slot_spoil(struct process_drain *drain, struct drain_slot *slot)
 {
   slot->is_ignored = true;
+  drain->state.spoiled++;
   return lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
 }
 
@@ -127,6 +142,7 @@ static int slot_open(struct process_drain *drain, uint32_t number)
     .moved = drain->now,
     .begun = drain->now,
   };
+  drain_space_enter(drain, slot->space);
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
   return stream_new(drain, page, slot);
 }
@@ -167,6 +183,9 @@ static int part_give(struct process_drain *drain, uint32_t number, uint32_t end,
   uint32_t count = end - slot->taken, wanted = count;
   int r;
 
+  if (!process_has(drain->process, (uint64_t)((const uint8_t *)entries - drain->process->memory),
+                   (uint64_t)count * sizeof(uint32_t)))
+    return slot_spoil(drain, slot); /* 0 or negative */
   if (step) {
     memcpy(drain->entries, entries, (size_t)count * sizeof(uint32_t));
     entries = drain->entries;
@@ -235,6 +254,10 @@ void slot_close(struct process_drain *drain, uint32_t number)
 
   drain_thread_ends(drain, slot, __atomic_load_n(&page->end, __ATOMIC_RELAXED));
   drain->waited += slot_waited(drain, number);
+  if (slot->is_open)
+    drain_space_leave(drain, slot->space);
+  if (__atomic_load_n(&page->status, __ATOMIC_RELAXED) > THREAD_GONE)
+    status = __atomic_load_n(&page->status, __ATOMIC_RELAXED); /* the program wrote it */
   *slot = (struct drain_slot){0};
   if (number >= WARM_SLOTS)
     madvise(drain->process->memory + slot_log(drain, number), (size_t)PROCESS_PARTS * drain->process->part_size,

@@ -72,7 +72,7 @@ static void control_fill(const struct process *process, const struct process_opt
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,
     .step_capacity = process->step_capacity,
-    .step_count = 1,
+    .step_count = PROCESS_STEPS_UNIT,
     .error = program->error,
     .system_error = program->system_error,
   };
@@ -80,9 +80,9 @@ static void control_fill(const struct process *process, const struct process_opt
   memcpy(process->memory, &control, sizeof(control));
 }
 
-/* A lock of an open file of our own: what the programs inherit is another. Without it all goes well, too, unless we are
- * killed. */
-static void lock_take(struct process *process, int fd)
+/* An open file of our own: what the programs inherit is another. Its lock tells them that we are there. Without it all
+ * goes well, too, unless we are killed, or a program writes over what we share. */
+static void own_open(struct process *process, int fd)
 {
   char path[64];
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -92,12 +92,9 @@ static void lock_take(struct process *process, int fd)
   int own = open(path, O_RDWR | O_CLOEXEC);
   if (own < 0)
     return;
-  if (fcntl(own, F_OFD_SETLK, &lock) < 0) {
-    close(own);
-    return;
-  }
-  process->lock_fd = own;
-  control->options |= PROCESS_LOCKED;
+  process->fd = own;
+  if (fcntl(own, F_OFD_SETLK, &lock) == 0)
+    control->options |= PROCESS_LOCKED;
 }
 
 /* Most of it is never touched: it takes addresses, not memory. Returns 0 or -errno. */
@@ -117,7 +114,7 @@ static int shared_map(struct process *process, int fd)
 
 static int shared_open(struct process *process, const struct process_options *options, const struct resolution *program)
 {
-  int fd = memfd_create("lbr-shared", MFD_CLOEXEC);
+  int fd = memfd_create("lbr-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0)
     return -errno;
   int result = shared_map(process, fd);
@@ -130,8 +127,9 @@ static int shared_open(struct process *process, const struct process_options *op
     close(fd);
     return result;
   }
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* else guard.c finds out */
   control_fill(process, options, program);
-  lock_take(process, fd);
+  own_open(process, fd);
   return fd;
 }
 
@@ -295,6 +293,7 @@ out:
     process_done(&process);
     return result;
   }
+  process_guard(&process);
   *ret_process = process;
   return 0;
 }
@@ -311,10 +310,11 @@ int process_wait(struct process *process, int *ret_status)
 
 void process_done(struct process *process)
 {
+  process_unguard(process);
   if (process->memory)
     munmap(process->memory, process->memory_size);
-  if (process->lock_fd > 0)
-    close(process->lock_fd);
+  if (process->fd > 0)
+    close(process->fd);
   *process = (struct process){0};
 }
 

@@ -79,7 +79,7 @@ struct process_options {
  * by the program. */
 struct process {
   int pid;
-  int lock_fd; /* holds a lock on the memory, by which the programs see that we are there; 0: none */
+  int fd; /* of the memory; it holds a lock, by which the programs see that we are there. 0: none */
   uint8_t *memory;
   size_t memory_size;
   uint64_t notes_size;
@@ -98,6 +98,13 @@ int process_wait(struct process *process, int *ret_status);
 
 /* Unmaps the memory. Takes one that was never launched, if it is all zero. Does not end the program. */
 void process_done(struct process *process);
+
+/* Has the program destroyed the memory that it shares with us? Nothing in it means anything then. */
+bool process_is_destroyed(const struct process *process);
+
+/* guard.c, for launch.c: the file may lose its end from now on, without killing us; until the second. */
+void process_guard(const struct process *process);
+void process_unguard(const struct process *process);
 
 /* Why the runtime gave up (enum process_error of shared.h, 0: it did not), and in which process. The pointers may be
  * NULL. */
@@ -159,8 +166,16 @@ int process_entries(const struct process *process, const struct process_thread *
 int process_entries_last(const struct process *process, const struct process_thread *thread, size_t most,
                          uint32_t **ret_entries, size_t *ret_count, bool *ret_is_cut);
 
+/* Is there memory behind all of these bytes of the shared memory? Reading where nobody wrote would take some. Without a
+ * descriptor they count as there. */
+bool process_has(const struct process *process, uint64_t offset, uint64_t size);
+
 /* The step with this number. Returns false: there is none, or it makes no sense. */
 bool process_step(const struct process *process, uint32_t number, struct path_step *ret_step);
+
+/* The same, for numbers that a program may have made up: takes no memory for steps that nobody wrote. `page`, 0 at
+ * first, remembers what was found to be there. */
+bool process_step_known(const struct process *process, uint32_t number, uint64_t *page, struct path_step *ret_step);
 
 /* The note at `*offset`, which starts as 0 and is moved behind it; `ret_bytes` are the note's `length` bytes, in shared
  * memory: they may change. Returns false: there is none yet, or they make no sense from here on. */
@@ -225,10 +240,11 @@ struct lb_trace_writer;
 struct process_drain;
 
 enum process_drain_end {
-  DRAIN_NONE,   /* it goes on */
-  DRAIN_LIMIT,  /* the trace is as big as it may be */
-  DRAIN_FAILED, /* the trace could not be written, or there was no memory: `error` says why */
-  DRAIN_DONE,   /* process_drain_finish */
+  DRAIN_NONE,      /* it goes on */
+  DRAIN_LIMIT,     /* the trace is as big as it may be */
+  DRAIN_FAILED,    /* the trace could not be written, or there was no memory: `error` says why */
+  DRAIN_DESTROYED, /* the program has destroyed what it shares with us */
+  DRAIN_DONE,      /* process_drain_finish */
 };
 
 struct process_drain_state {
@@ -236,6 +252,7 @@ struct process_drain_state {
   int error;
   uint64_t threads, processes; /* that were seen */
   uint32_t alive;              /* threads that are recorded and not known to have ended */
+  uint32_t spoiled;            /* threads whose log the program has destroyed: the rest of it is missing */
 };
 
 /* Reads the logs of a program that was launched with `is_all`, and of what it starts, and gives them to the writer:

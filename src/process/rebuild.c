@@ -18,6 +18,7 @@ struct walk {
   const struct process *process;
   struct path_walker walker;
   struct path_step step; /* the last that was looked up */
+  uint64_t page;         /* of steps, the last that was found to be there */
   uint32_t mark;         /* number of a step of the path that the branches are in */
   struct process_branches list;
   size_t most; /* branches that are wanted: the last */
@@ -27,7 +28,7 @@ static const struct path_step *walk_lookup(void *context, uint32_t number)
 {
   struct walk *walk = context;
 
-  return process_step(walk->process, number, &walk->step) ? &walk->step : NULL;
+  return process_step_known(walk->process, number, &walk->page, &walk->step) ? &walk->step : NULL;
 }
 
 /* ---- the list ---- */
@@ -79,12 +80,12 @@ void process_branches_done(struct process_branches *branches)
 
 /* Where the branches come from that an entry makes: the path that it names, or the one that was running. An open branch
  * belongs to the entry before. */
-static uint32_t entry_mark(const struct walk *walk, uint32_t entry)
+static uint32_t entry_mark(struct walk *walk, uint32_t entry)
 {
   bool is_number = entry && entry <= PATH_STEPS_MAX && !walk->walker.event_size;
   struct path_step step;
 
-  if (is_number && process_step(walk->process, entry, &step) && !(step.flags & PATH_HEAD))
+  if (is_number && process_step_known(walk->process, entry, &walk->page, &step) && !(step.flags & PATH_HEAD))
     return entry;
   return walk->walker.running ? walk->walker.running : walk->mark;
 }
@@ -157,7 +158,8 @@ static int walk_last(struct walk *walk, const struct process_thread *thread, siz
   walk->list.count = 0;
   walk->list.is_damaged = false;
   walk->list.is_cut = is_cut;
-  result = walk_entries(walk, entries + start, count - start, is_lax);
+  if (count) /* else there may be no array */
+    result = walk_entries(walk, entries + start, count - start, is_lax);
   free(entries);
   if (result >= 0 && walk->list.count < walk->most && count == wanted)
     return 1;

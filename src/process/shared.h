@@ -25,6 +25,8 @@ enum {
   PROCESS_PART_LEAST = 1 << 16,
   PROCESS_PART_MOST = 1 << 28,
   PROCESS_STEPS_MOST = 1 << 28, /* in all processes together */
+  PROCESS_STEPS_UNIT = 256,     /* numbers of steps are given out in multiples of this, which take whole pages, */
+  PROCESS_STEPS_GIVEN = 4096,   /* and at most so many at a time */
 };
 
 /* Why the runtime gave up. */
@@ -56,7 +58,8 @@ struct process_control {
   uint64_t notes_size; /* bytes */
   uint64_t cache_size; /* bytes of translated code, 0: as many as there is room for; at least some. For tests */
   uint32_t step_capacity;
-  uint32_t step_count;   /* numbers given out; the first number is 1. Those not yet filled have flags 0 and head 0 */
+  uint32_t step_count;   /* numbers below this were given out, from PROCESS_STEPS_UNIT on. Those not yet filled have
+                            flags 0 and head 0 */
   uint64_t notes_used;   /* bytes given out */
   uint32_t space_count;  /* address spaces so far: the first is 1 */
   uint32_t thread_high;  /* thread pages that were ever used are below this */
@@ -136,7 +139,10 @@ enum process_note_type {
   NOTE_MAP = 1, /* a file, or the vdso, can be executed here from now on */
   NOTE_UNMAP,   /* nothing of a file is here any more */
   NOTE_CODE,    /* bytes of a path that is in no file; written before its steps can be logged */
-  NOTE_SPACE,   /* a new address space: a program begins, or a copy of another space is made by fork */
+  NOTE_SPACE,   /* a new address space: a program begins, or, before fork makes it, a copy of another space */
+  NOTE_STEPS,   /* numbers of steps that are the space's from now on, in mode PROCESS_ALL */
+  NOTE_NONE,    /* there will be no such space: the fork failed */
+  NOTE_TYPES,
 };
 
 /* The size is written last; a note of size 0 is not there yet. Notes begin at multiples of 8. */
@@ -145,7 +151,7 @@ struct process_note {
   uint32_t type;
   uint32_t space;
   uint32_t step;   /* control.step_count at the time: steps of this space from there on are later than the note */
-  uint64_t start;  /* address; NOTE_SPACE: number of the system's process */
+  uint64_t start;  /* address; NOTE_SPACE: number of the system's process, 0 of a copy; NOTE_STEPS: first number */
   uint64_t end;    /* behind it; NOTE_SPACE: the space it is a copy of, or 0 */
   uint64_t offset; /* NOTE_MAP: in the file */
   uint32_t length; /* bytes that follow: path of the file ("[vdso]" for that); code; NOTE_SPACE: path of the program */
@@ -153,6 +159,8 @@ struct process_note {
 };
 
 _Static_assert(sizeof(struct process_note) == 48, "");
+
+enum { PROCESS_NOTE_MOST = 1 << 16 }; /* bytes of a note: more than a path's code, or the path of a file */
 
 static inline uint64_t process_notes_offset(void)
 {

@@ -18,6 +18,14 @@ static struct process_control *control_of(const struct process *process)
   return (struct process_control *)(void *)process->memory;
 }
 
+bool process_has(const struct process *process, uint64_t offset, uint64_t size)
+{
+  if (process->fd <= 0)
+    return true;
+  return lseek(process->fd, (off_t)offset, SEEK_DATA) == (off_t)offset &&
+         lseek(process->fd, (off_t)offset, SEEK_HOLE) >= (off_t)(offset + size);
+}
+
 /* ---- threads ---- */
 
 uint32_t process_slots(const struct process *process)
@@ -138,6 +146,22 @@ static void entries_copy(const struct process *process, uint32_t slot, uint64_t 
   }
 }
 
+/* A program can give back the memory of its log. */
+static bool entries_are_there(const struct process *process, uint32_t slot, uint64_t first, uint64_t last)
+{
+  const uint64_t size = process->part_size / 4;
+  bool is_there = true;
+
+  while (first < last && is_there) {
+    uint64_t number = first / size, end = (number + 1) * size < last ? (number + 1) * size : last;
+    const uint8_t *start = part_of(process, slot, number) + first % size * 4;
+
+    is_there = process_has(process, (uint64_t)(start - process->memory), (end - first) * 4);
+    first = end;
+  }
+  return is_there;
+}
+
 /* The first entry that was not written over when all were copied. */
 static uint64_t entries_kept(const struct process *process, uint32_t slot)
 {
@@ -162,6 +186,8 @@ int process_entries_last(const struct process *process, const struct process_thr
     return -ENOMEM;
   *ret_entries = entries;
   entries += *ret_count;
+  if (!entries_are_there(process, thread->slot, first, last))
+    return 0;
   entries_copy(process, thread->slot, first, last, entries);
   uint64_t kept = entries_kept(process, thread->slot);
   if (kept > first) {
@@ -199,6 +225,20 @@ bool process_step(const struct process *process, uint32_t number, struct path_st
   return true;
 }
 
+bool process_step_known(const struct process *process, uint32_t number, uint64_t *page, struct path_step *ret_step)
+{
+  uint64_t offset = process_steps_offset(process->notes_size) + (uint64_t)number * sizeof(*ret_step);
+
+  if (number >= process->step_capacity)
+    return false;
+  if (*page != offset / PROCESS_PAGE) {
+    if (!process_has(process, offset, sizeof(*ret_step)))
+      return false;
+    *page = offset / PROCESS_PAGE;
+  }
+  return process_step(process, number, ret_step);
+}
+
 /* ---- notes ---- */
 
 bool process_note(const struct process *process, uint64_t *offset, struct process_note *ret_note,
@@ -211,11 +251,11 @@ bool process_note(const struct process *process, uint64_t *offset, struct proces
     return false;
   const uint8_t *bytes = process->memory + process_notes_offset() + at;
   uint32_t size = __atomic_load_n((const uint32_t *)(const void *)bytes, __ATOMIC_ACQUIRE);
-  if (size < sizeof(note) || size % 8 || size > process->notes_size - at)
+  if (size < sizeof(note) || size % 8 || size > process->notes_size - at || size > PROCESS_NOTE_MOST)
     return false;
   memcpy(&note, bytes, sizeof(note));
   note.size = size;
-  if (note.length > size - sizeof(note) || note.type < NOTE_MAP || note.type > NOTE_SPACE)
+  if (note.length > size - sizeof(note) || note.type < NOTE_MAP || note.type >= NOTE_TYPES)
     return false;
   *offset = at + size;
   *ret_note = note;

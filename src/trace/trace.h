@@ -14,4 +14,9 @@
  * otherwise, or the trace does not say. */
 bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_address);
 
+/* The numbers from `first` to before `end`, of steps, will not be in entries any more, and no stream of the space will
+ * go on: what the writer knows of them is given back. If they come again nevertheless, they are asked for as new ones.
+ */
+void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end);
+
 #endif

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
+#include "trace/trace.h"
 #include "trace/writer.h"
 
 #define CODE_PIECE (1u << 20) /* bytes of code in one chunk */
@@ -144,6 +145,13 @@ static void streams_close(struct lb_trace_writer *writer, uint32_t space, bool i
     if (slot->used && (is_every || writer->streams[slot->stream].space == space))
       encoder_close(writer, slot);
   }
+}
+
+/* Chunks that are being filled hold the producer's numbers. */
+void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end)
+{
+  streams_close(writer, space, false);
+  paths_forget(&writer->paths, first, end);
 }
 
 int lb_trace_writer_flush(struct lb_trace_writer *writer)

@@ -78,11 +78,11 @@ struct path_info {
 struct writer_paths {
   lb_trace_step_lookup *lookup;
   void *context;
-  struct path_info *infos; /* by the producer's numbers */
+  struct path_info *infos; /* by the producer's numbers; where all are unknown it takes no memory, */
   uint32_t *nexts;         /* likewise: the path that follows, 0: not known yet */
-  size_t capacity;
-  uint32_t count;      /* numbers given out in the file */
-  struct buffer steps; /* those that are not in the file yet */
+  size_t capacity;         /* a power of two, whose tables are whole pages; 0: there are none */
+  uint32_t count;          /* numbers given out in the file */
+  struct buffer steps;     /* those that are not in the file yet */
   uint32_t steps_first, steps_count;
   uint64_t address; /* where the last path ended */
   uint32_t space;
@@ -176,6 +176,9 @@ uint32_t path_next(struct lb_trace_writer *writer, uint32_t step);
 /* Puts what was asked for into the file. Returns the writer's error. */
 int paths_write(struct lb_trace_writer *writer);
 void paths_done(struct writer_paths *paths);
+
+/* The producer's numbers from `first` to before `end` are not known any more. */
+void paths_forget(struct writer_paths *paths, uint32_t first, uint32_t end);
 
 /* ---- chunk.c ---- */
 

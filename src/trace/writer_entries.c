@@ -383,7 +383,7 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
   entry_encoder_begin(&entries->encoder);
   entries->branches = 0;
   entries->is_open = stream_is_open(writer, stream);
-  if (last_is_path(stream))
+  if (last_is_path(stream) && writer->paths.infos[stream->last].number)
     entries->before = BEFORE_NUMBER + (uint64_t)writer->paths.infos[stream->last].number;
   else
     entries->before = stream->last == LAST_EVENT ? BEFORE_EVENT : BEFORE_NONE;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/base.h"
 #include "trace/writer.h"
@@ -16,6 +17,7 @@
 #define STEPS_PIECE (1u << 20) /* bytes of steps or links in one chunk */
 #define PATH_FLAGS (PATH_FOLLOW | PATH_SILENT | PATH_OPEN | PATH_NONE)
 #define PATH_MOST 256u /* a head and its steps */
+#define TABLE_PAGE 4096u
 
 _Static_assert(sizeof(struct lb_trace_step) == sizeof(struct path_step) &&
                  offsetof(struct lb_trace_step, head) == offsetof(struct path_step, head) &&
@@ -37,15 +39,30 @@ void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup 
 
 void paths_done(struct writer_paths *paths)
 {
-  free(paths->infos);
-  free(paths->nexts);
+  if (paths->capacity) {
+    munmap(paths->infos, paths->capacity * sizeof(*paths->infos));
+    munmap(paths->nexts, paths->capacity * sizeof(*paths->nexts));
+  }
   buffer_done(&paths->steps);
   buffer_done(&paths->links);
 }
 
 /* ---- what is known ---- */
 
-/* Makes room for numbers up to this one. */
+/* A table that takes memory only where it was written to, with zeroes behind what it had. Returns NULL if there is no
+ * memory; the old one stays. */
+static void *sparse_grow(void *table, size_t old, size_t size)
+{
+  void *grown = old ? mremap(table, old, size, MREMAP_MAYMOVE)
+                    : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+  if (grown == MAP_FAILED)
+    return NULL;
+  madvise(grown, size, MADV_HUGEPAGE); /* read for each entry, in no order */
+  return grown;
+}
+
+/* Makes room for numbers up to this one. If one table cannot grow, the other one is cut back. */
 static int infos_reserve(struct writer_paths *paths, uint32_t number)
 {
   size_t capacity = paths->capacity ? paths->capacity : 4096;
@@ -56,22 +73,46 @@ static int infos_reserve(struct writer_paths *paths, uint32_t number)
     return 0;
   while (capacity <= number)
     capacity *= 2;
-  infos = table_new(capacity * sizeof(*infos)); /* read for each entry */
-  if (infos) {
-    if (paths->infos)
-      memcpy(infos, paths->infos, paths->capacity * sizeof(*infos));
-    free(paths->infos);
-    paths->infos = infos;
-  }
-  nexts = realloc(paths->nexts, capacity * sizeof(*nexts));
-  if (nexts)
-    paths->nexts = nexts;
-  if (!infos || !nexts)
+  infos = sparse_grow(paths->infos, paths->capacity * sizeof(*infos), capacity * sizeof(*infos));
+  if (!infos)
     return -ENOMEM;
-  memset(infos + paths->capacity, 0, (capacity - paths->capacity) * sizeof(*infos));
-  memset(nexts + paths->capacity, 0, (capacity - paths->capacity) * sizeof(*nexts));
+  paths->infos = infos;
+  nexts = sparse_grow(paths->nexts, paths->capacity * sizeof(*nexts), capacity * sizeof(*nexts));
+  if (!nexts) {
+    munmap(infos + paths->capacity, (capacity - paths->capacity) * sizeof(*infos));
+    return -ENOMEM;
+  }
+  paths->nexts = nexts;
   paths->capacity = capacity;
   return 0;
+}
+
+/* A page of a table that holds nothing any more takes no memory any more. */
+static void page_give_back(uint8_t *page)
+{
+  for (size_t i = 0; i < TABLE_PAGE; i += sizeof(uint64_t))
+    if (bytes_get_u64(page + i))
+      return;
+  madvise(page, TABLE_PAGE, MADV_DONTNEED);
+}
+
+/* Clears bytes of a table, page by page. */
+static void table_clear(uint8_t *table, size_t from, size_t to)
+{
+  while (from < to) {
+    size_t page = from / TABLE_PAGE * TABLE_PAGE, end = page + TABLE_PAGE < to ? page + TABLE_PAGE : to;
+
+    memset(table + from, 0, end - from);
+    page_give_back(table + page);
+    from = end;
+  }
+}
+
+void paths_forget(struct writer_paths *paths, uint32_t first, uint32_t end)
+{
+  end = end < paths->capacity ? end : (uint32_t)paths->capacity;
+  table_clear((uint8_t *)paths->infos, first * sizeof(*paths->infos), end * sizeof(*paths->infos));
+  table_clear((uint8_t *)paths->nexts, first * sizeof(*paths->nexts), end * sizeof(*paths->nexts));
 }
 
 /* A path, head first, and its numbers in the file. A head has at most 255 steps, so nothing here is more. */
@@ -247,6 +288,8 @@ uint32_t path_next(struct lb_trace_writer *writer, uint32_t number)
 
   if (paths->nexts[number])
     return paths->nexts[number];
+  if (!paths->infos[number].number) /* it was, and is forgotten: somebody writes into logs */
+    return 0;
   if (!paths->lookup(paths->context, number, &step) || !step.next)
     return 0;
   next = path_find(writer, step.next);

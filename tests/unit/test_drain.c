@@ -675,6 +675,50 @@ static void test_fork(void **state)
   assert_string_equal(map.names[2][0], "/bin/true");
 }
 
+/* Does the page of this step take memory? */
+static bool step_is_there(uint32_t number)
+{
+  uint8_t *page = (uint8_t *)((uintptr_t)step_of(number) & ~(uintptr_t)(PROCESS_PAGE - 1));
+  unsigned char is_there = 0;
+  assert_int_equal(mincore(page, PROCESS_PAGE, &is_there), 0);
+  return is_there & 1;
+}
+
+/* The memory of a space's steps is given back when nothing runs in it any more: neither its threads nor those of a
+ * copy, which may not have begun when the original ends. */
+static void test_steps_given_back(void **state)
+{
+  (void)state;
+  enum { FIRST = PROCESS_STEPS_UNIT, OTHER = 2 * PROCESS_STEPS_UNIT, END = 3 * PROCESS_STEPS_UNIT };
+  drain_begin(0);
+  thread_begin(0, 1, 1000000);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  note_put(NOTE_STEPS, 1, FIRST, OTHER, "");
+  note_put(NOTE_STEPS, 1, 1, 4097, ""); /* of no use */
+  note_put(NOTE_SPACE, 2, 0, 1, "/bin/true");
+  note_put(NOTE_SPACE, 3, 0, 1, "/bin/true");
+  note_put(NOTE_STEPS, 2, OTHER, END, "");
+  step_of(FIRST)->head = step_of(OTHER)->head = 1;
+  thread_end(0);
+  drain_until_free(1);
+  for (unsigned i = 0; i < 3; i++)
+    process_drain_step(drain, 0);
+  assert_true(step_is_there(FIRST) && step_is_there(OTHER)); /* space 2 has not begun */
+  thread_begin(0, 2, 1000001);
+  thread_end(0);
+  drain_until_free(1);
+  for (unsigned i = 0; i < 3; i++)
+    process_drain_step(drain, 0);
+  assert_true(step_is_there(FIRST) && !step_is_there(OTHER)); /* and space 3 may still */
+  note_put(NOTE_NONE, 3, 0, 0, "");
+  for (unsigned i = 0; i < 3; i++)
+    process_drain_step(drain, 0);
+  assert_false(step_is_there(FIRST));
+  assert_true(step_is_there(1)); /* nobody's */
+  process_drain_finish(drain, true);
+  drain_end(0);
+}
+
 static void code_put(uint32_t space, uint64_t address, const char *bytes)
 {
   note_put(NOTE_CODE, space, address, address + strlen(bytes), bytes);
@@ -841,6 +885,71 @@ static void test_broken_note(void **state)
   assert_true(map.is_there[1][0] && map.is_there[1][1]);
 }
 
+/* A program that makes the file shorter that it shares with us: reading behind its end would be SIGBUS. What came
+ * before is in the trace. */
+static void test_truncated(void **state)
+{
+  (void)state;
+  struct player player = player_make(0, 13, 0);
+  struct process_control saved = *control();
+  struct map map = {0};
+  uint32_t spaces[4] = {0};
+  int fd = memfd_create("shared", MFD_CLOEXEC);
+  assert_int_equal(ftruncate(fd, (off_t)process.memory_size), 0);
+  assert_ptr_equal(
+    mmap(process.memory, process.memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0),
+    process.memory);
+  *control() = saved;
+  paths_make(0, 1);
+  process_guard(&process);
+  drain_begin(0);
+  note_put(NOTE_MAP, 1, path_start(0, 0), path_start(0, PATHS), "/bin/true");
+  thread_begin(0, 1, 1000000);
+  player_enter(&player);
+  player_play(&player, 3 * PART_ENTRIES);
+  assert_int_equal(process_drain_step(drain, 0)->end, DRAIN_NONE);
+  assert_false(process_is_destroyed(&process));
+  assert_int_equal(ftruncate(fd, 0), 0);
+  assert_int_equal(process_drain_step(drain, 0)->end, DRAIN_DESTROYED);
+  assert_true(process_is_destroyed(&process));
+  assert_int_equal(process_drain_finish(drain, true)->end, DRAIN_DESTROYED);
+  drain_end(0);
+  process_unguard(&process);
+  close(fd);
+  assert_true(modules_check(&map, spaces) >= PART_ENTRIES);
+}
+
+/* The same for memory that is given back: one thread's log is lost, and said to be. */
+static void test_punched(void **state)
+{
+  (void)state;
+  struct player player = player_make(0, 14, 0);
+  int fd = memfd_create("shared", MFD_CLOEXEC);
+  struct process_control saved = *control();
+  assert_int_equal(ftruncate(fd, (off_t)process.memory_size), 0);
+  assert_ptr_equal(
+    mmap(process.memory, process.memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0),
+    process.memory);
+  *control() = saved;
+  paths_make(0, 1);
+  process.fd = fd;
+  drain_begin(0);
+  thread_begin(0, 1, 1000000);
+  player_enter(&player);
+  player_play(&player, 2 * PART_ENTRIES);
+  madvise(process.memory + process_log_offset(control(), 0), (size_t)PROCESS_PARTS * PART, MADV_REMOVE);
+  const struct process_drain_state *now = process_drain_step(drain, 0);
+  assert_int_equal(now->end, DRAIN_NONE);
+  assert_int_equal(now->spoiled, 1);
+  process_drain_step(drain, 0); /* its thread does not wait any more */
+  assert_true(__atomic_load_n(&page_of(0)->read, __ATOMIC_SEQ_CST) == page_of(0)->written);
+  assert_false(process_has(&process, process_log_offset(control(), 0), PART)); /* looking takes no memory */
+  process_drain_finish(drain, true);
+  drain_end(0);
+  process.fd = 0;
+  close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, memory_begin, memory_end)
 
 int main(void)
@@ -851,7 +960,8 @@ int main(void)
     TEST(test_full_disk),       TEST(test_ring),          TEST(test_unknown_process),
     TEST(test_unmap),           TEST(test_fork),          TEST(test_code),
     TEST(test_build_id),        TEST(test_hostile_pages), TEST(test_hostile_notes),
-    TEST(test_hostile_entries), TEST(test_broken_note),
+    TEST(test_hostile_entries), TEST(test_broken_note),   TEST(test_steps_given_back),
+    TEST(test_truncated),       TEST(test_punched),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,8 +339,8 @@ static void test_notes(void **state)
   assert_false(process_note(&made, &offset, &note, &bytes)); /* not there yet */
   for (unsigned i = 0; i < 6; i++) {
     static const struct process_note bad[] = {
-      {.size = 47, .type = NOTE_MAP}, {.size = 56, .type = NOTE_MAP, .length = 9}, {.size = 48, .type = 0},
-      {.size = 48, .type = 5},        {.size = 8 << 20, .type = NOTE_MAP},         {.size = 52, .type = NOTE_MAP},
+      {.size = 47, .type = NOTE_MAP},   {.size = 56, .type = NOTE_MAP, .length = 9}, {.size = 48, .type = 0},
+      {.size = 48, .type = NOTE_TYPES}, {.size = 8 << 20, .type = NOTE_MAP},         {.size = 52, .type = NOTE_MAP},
     };
     *note_at(0) = bad[i];
     offset = 0;

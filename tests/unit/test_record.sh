@@ -346,4 +346,14 @@ run record -o many.lbr ./many
 run stat --json many.lbr
 [ $status -eq 0 ] && said '"branches": 7000000,' && said '"not_taken": 1000001,'
 verdict 'counts of a long loop' $?
+
+# What lbr keeps is bounded by what lives, not by what has lived: the most memory that it ever had (VmHWM) after many short
+# processes and after four times as many. Each of them, when it was kept, took 420 KiB.
+most()
+{
+  "$lbr" record --quiet -o many.lbr -- /bin/sh -c 'i=0; while [ $i -lt '"$1"' ]; do /bin/true; i=$((i + 1)); done
+    while read -r key value unit; do [ "$key" != VmHWM: ] || echo "$value"; done </proc/$PPID/status'
+}
+few=$(most 60) && many=$(most 240) && [ "$few" -gt 0 ] && [ $((many - few)) -lt 24000 ]
+verdict "memory after 240 processes ($many kB) is not much more than after 60 ($few kB)" $?
 [ $failures -eq 0 ]

@@ -402,6 +402,7 @@ int thread_move(struct thread *thread, const struct process_state *state)
   state_begin(thread, &moved, serial);
   *thread->state = moved;
   thread->slot = slot;
+  thread->is_nudged = 0; /* a signal on its way is the parent's */
   for (struct thread *other = regions; other; other = other->next)
     if (other != thread)
       other->is_used = 0;

@@ -24,6 +24,7 @@ struct birth {
   struct clone_args clone;      /* of clone3 */
   uint64_t flags;
   uint64_t stack; /* the application's for the child, 0: the same as now */
+  uint32_t space; /* of a copy */
   bool is_clearing;
 };
 
@@ -112,24 +113,24 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
 
 /* ---- with a copy of it ---- */
 
-static void space_begin(struct runtime *runtime, uint32_t process)
+/* The parent may end before the child has run: lbr must know by then that the child needs what the parent has. */
+static uint32_t space_announce(struct runtime *runtime)
 {
-  uint32_t old = runtime->space;
-  runtime->space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
-  note_put(runtime, NOTE_SPACE, runtime->space, process, old, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
+  uint32_t space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
+  note_put(runtime, NOTE_SPACE, space, 0, runtime->space, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
+  return space;
 }
 
 /* The parent goes on, and with it what is in its page: the state is from before. */
 static _Noreturn void copy_begin(struct thread *thread, const struct birth *birth, const struct process_state *state)
 {
   struct runtime *runtime = thread->runtime;
-  uint32_t process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
   runtime->lock = 0;
+  runtime->space = birth->space;
   if (runtime->options & PROCESS_NO_FOLLOW) {
     thread->is_unrecorded = true;
     runtime->mode = PROCESS_LAST;
   }
-  space_begin(runtime, process);
   int result = thread_move(thread, state);
   if (result < 0)
     runtime_fail(result == -EAGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
@@ -146,10 +147,13 @@ static int64_t birth_copy(struct thread *thread, struct birth *birth)
   struct process_state state = *thread->state;
   uint64_t mask = mask_set(UINT64_MAX);
   runtime_lock(thread->runtime);
+  birth->space = space_announce(thread->runtime);
   int64_t result =
     kernel_call(birth->number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
   if (result == 0)
     copy_begin(thread, birth, &state);
+  if (is_failure(result))
+    note_put(thread->runtime, NOTE_NONE, birth->space, 0, 0, 0, NULL, 0);
   runtime_unlock(thread->runtime);
   mask_set(mask);
   return result;

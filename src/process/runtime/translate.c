@@ -111,7 +111,7 @@ static void keep_bytes(struct translation *translation, struct unit *unit)
  * takes its own. */
 static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
 {
-  enum { FIRST = 256, MOST = 4096 };
+  enum { FIRST = PROCESS_STEPS_UNIT, MOST = PROCESS_STEPS_GIVEN };
   bool is_ours = runtime->number_space == runtime->space;
   if (!is_ours || runtime->number_end - runtime->number_next < STEPS_MOST + 3) {
     uint32_t count = is_ours && runtime->number_count < MOST ? runtime->number_count * 2 : is_ours ? MOST : FIRST;
@@ -122,6 +122,8 @@ static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
     runtime->number_count = count;
     runtime->number_next = first;
     runtime->number_end = first + count;
+    if (runtime->mode == PROCESS_ALL)
+      note_put(runtime, NOTE_STEPS, runtime->space, first, first + count, 0, NULL, 0);
   }
   return runtime->number_next;
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Address spaces that come and go: a shell makes thousands. What a space needs (its steps in the shared memory, what
+ * the writer knows of them, its modules) is given back when the space is over: no thread has it any more, and no copy
+ * of it either, for a copy runs on in paths that were translated before the fork. Numbers are not used again.
+ *
+ * A thread makes another, or announces a copy, while it runs; and we alone free the pages of threads. So if no page
+ * names a space, and all notes are taken that were there by then, nothing of it can come any more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+#include "process/drain.h"
+
+enum {
+  SPACES_MOST = 1 << 20,
+  NUMBERS_MOST = PROCESS_STEPS_MOST / PROCESS_STEPS_UNIT, /* pieces of numbers that there can be */
+};
+
+_Static_assert(PROCESS_STEPS_UNIT * sizeof(struct path_step) % PROCESS_PAGE == 0, "whole pages");
+
+struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number)
+{
+  if (!number || number >= SPACES_MOST)
+    return NULL;
+  if (number >= drain->space_count) {
+    size_t count = number + 1 > 2 * drain->space_count ? number + 1 : 2 * drain->space_count;
+    struct drain_space *spaces = realloc(drain->spaces, count * sizeof(*spaces));
+    if (!spaces)
+      return NULL;
+    memset(spaces + drain->space_count, 0, (count - drain->space_count) * sizeof(*spaces));
+    drain->spaces = spaces;
+    drain->space_count = count;
+  }
+  return &drain->spaces[number];
+}
+
+bool drain_space_is_over(const struct process_drain *drain, uint32_t number)
+{
+  return number < drain->space_count && drain->spaces[number].is_over;
+}
+
+/* ---- what is said of it ---- */
+
+int drain_space_begins(struct process_drain *drain, uint32_t number, uint64_t parent)
+{
+  struct drain_space *space = drain_space_get(drain, number);
+
+  if (!space)
+    return number && number < SPACES_MOST ? -ENOMEM : 0;
+  if (space->is_known || space->is_over)
+    return 0;
+  space->is_known = true;
+  if (parent && parent < drain->space_count && parent != number) {
+    space->parent = (uint32_t)parent;
+    drain->spaces[parent].copies++;
+  }
+  return 0;
+}
+
+int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t first, uint64_t end)
+{
+  struct drain_space *space = drain_space_get(drain, number);
+  struct drain_numbers *numbers;
+  bool is_good = first % PROCESS_STEPS_UNIT == 0 && end % PROCESS_STEPS_UNIT == 0 && first < end &&
+                 end - first <= PROCESS_STEPS_GIVEN && end <= drain->process->step_capacity;
+
+  if (!space || space->is_over || !is_good || space->number_count >= NUMBERS_MOST)
+    return 0;
+  numbers = array_grow(space->numbers, sizeof(*numbers), space->number_count, &space->number_capacity);
+  if (!numbers)
+    return -ENOMEM;
+  space->numbers = numbers;
+  numbers[space->number_count++] = (struct drain_numbers){(uint32_t)first, (uint32_t)end};
+  return 0;
+}
+
+/* ---- its end ---- */
+
+/* Without memory it stays as it is: that costs memory, and nothing else. */
+static int ending_add(struct process_drain *drain, uint32_t number)
+{
+  uint32_t *ending;
+
+  if (drain->spaces[number].is_ending)
+    return 0;
+  ending = array_grow(drain->ending, sizeof(*ending), drain->ending_count, &drain->ending_capacity);
+  if (!ending)
+    return -ENOMEM;
+  drain->ending = ending;
+  ending[drain->ending_count++] = number;
+  drain->spaces[number].is_ending = true;
+  return 0;
+}
+
+void drain_space_enter(struct process_drain *drain, uint32_t number)
+{
+  struct drain_space *space = drain_space_get(drain, number);
+
+  if (!space)
+    return;
+  space->threads++;
+  space->is_born = true;
+}
+
+void drain_space_leave(struct process_drain *drain, uint32_t number)
+{
+  struct drain_space *space = number < drain->space_count ? &drain->spaces[number] : NULL;
+
+  if (!space || !space->threads)
+    return;
+  if (--space->threads == 0)
+    ending_add(drain, number);
+}
+
+int drain_space_fails(struct process_drain *drain, uint32_t number)
+{
+  struct drain_space *space = drain_space_get(drain, number);
+
+  if (!space || space->is_born)
+    return 0;
+  space->is_born = true; /* and has no thread */
+  return ending_add(drain, number);
+}
+
+/* The pages of a space's threads, the writer's streams of it and the logs are behind us. */
+static void space_end(struct process_drain *drain, uint32_t number)
+{
+  struct drain_space *space = &drain->spaces[number];
+  uint8_t *steps = drain->process->memory + process_steps_offset(drain->process->notes_size);
+
+  for (size_t i = 0; i < space->number_count; i++) {
+    const struct drain_numbers *numbers = &space->numbers[i];
+    trace_writer_forget(drain->writer, number, numbers->first, numbers->end);
+    madvise(steps + numbers->first * sizeof(struct path_step),
+            (numbers->end - numbers->first) * sizeof(struct path_step), MADV_REMOVE);
+  }
+  free(space->modules);
+  free(space->numbers);
+  *space = (struct drain_space){.parent = space->parent, .is_over = true};
+  drain->spaces_over++;
+  if (space->parent && drain->spaces[space->parent].copies && --drain->spaces[space->parent].copies == 0)
+    ending_add(drain, space->parent);
+}
+
+/* Marks the spaces that pages name. The status comes first: behind it the rest of a page is whole. */
+static void pages_look(struct process_drain *drain)
+{
+  uint32_t high = __atomic_load_n(&drain_control(drain)->thread_high, __ATOMIC_ACQUIRE), space;
+
+  drain->looks++;
+  for (uint32_t i = 0; i < high && i < PROCESS_THREADS; i++) {
+    const struct process_state *page = drain_page(drain, i);
+    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_FREE)
+      continue;
+    space = __atomic_load_n(&page->space, __ATOMIC_RELAXED);
+    if (space < drain->space_count)
+      drain->spaces[space].held = drain->looks;
+  }
+}
+
+/* Of a page that is being taken, the space that it names may be that of its last thread: it is looked at again. */
+void drain_spaces_end(struct process_drain *drain)
+{
+  size_t kept = 0;
+
+  if (!drain->ending_count)
+    return;
+  pages_look(drain);
+  for (size_t i = 0; i < drain->ending_count; i++) { /* it may grow by parents */
+    uint32_t number = drain->ending[i];
+    struct drain_space *space = &drain->spaces[number];
+    bool is_idle = space->is_known && !space->is_over && !space->threads && !space->copies;
+
+    if (is_idle && space->held == drain->looks) {
+      drain->ending[kept++] = number;
+      continue;
+    }
+    space->is_ending = false;
+    if (is_idle && space->is_born)
+      space_end(drain, number);
+  }
+  drain->ending_count = kept;
+}
+
+void drain_spaces_done(struct process_drain *drain)
+{
+  for (size_t i = 0; i < drain->space_count; i++) {
+    free(drain->spaces[i].modules);
+    free(drain->spaces[i].numbers);
+  }
+  free(drain->spaces);
+  free(drain->ending);
+}

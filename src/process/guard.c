@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shared memory is a file that the programs have open. Seals keep them from making it shorter. Where there are
+ * none, reading behind its new end would kill us by SIGBUS: the handler puts empty memory there and remembers it, so
+ * that whoever reads goes on with zeroes, and what was recorded until then is kept.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "process/process.h"
+#include "process/shared.h"
+
+/* One at a time: the last that was started. */
+static uint8_t *volatile guarded;
+static volatile size_t guarded_size;
+static volatile sig_atomic_t is_hit;
+static struct sigaction before;
+
+/* What is not ours is a crash as it would have been. */
+static void guard_handler(int number, siginfo_t *info, void *context)
+{
+  uint8_t *memory = guarded;
+  size_t size = guarded_size;
+  bool is_ours = memory && info->si_code > 0 && (uintptr_t)info->si_addr - (uintptr_t)memory < size;
+
+  (void)context;
+  if (is_ours)
+    is_ours = mmap(memory, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                   0) == memory;
+  if (is_ours)
+    is_hit = 1;
+  else
+    sigaction(number, &before, NULL);
+}
+
+void process_guard(const struct process *process)
+{
+  struct sigaction action = {.sa_sigaction = guard_handler, .sa_flags = SA_SIGINFO};
+
+  is_hit = 0;
+  guarded_size = process->memory_size;
+  if (!guarded)
+    sigaction(SIGBUS, &action, &before);
+  guarded = process->memory;
+}
+
+void process_unguard(const struct process *process)
+{
+  if (!guarded || guarded != process->memory)
+    return;
+  guarded = NULL;
+  sigaction(SIGBUS, &before, NULL);
+}
+
+bool process_is_destroyed(const struct process *process)
+{
+  const struct process_control *control = (const struct process_control *)(const void *)process->memory;
+
+  return (is_hit && guarded == process->memory) ||
+         __atomic_load_n(&control->magic, __ATOMIC_RELAXED) != (uint32_t)PROCESS_MAGIC ||
+         __atomic_load_n(&control->error, __ATOMIC_RELAXED) >= (uint32_t)PROCESS_ERRORS;
+}
