@@ -227,6 +227,7 @@ static uint8_t rtc_read(struct board *board, unsigned index)
   if (index == RTC_C) {
     rtc->cmos[RTC_C] = 0;
     rtc_signal(board);
+    board->is_touched = true; /* the next interrupt has a time again, also if the line was low: the HPET may have it */
   }
   return value;
 }
