@@ -82,7 +82,7 @@ static const struct row rows[] = {
    .precise = (precise_),                                                                                              \
    .event = {.name = (name_),                                                                                          \
              .select = (select_),                                                                                      \
-             .mask = (mask_) == ANY ? 0 : (mask_),                                                                     \
+             .mask = (mask_)&0xFF,                                                                                     \
              .mask_2 = (mask_2_),                                                                                      \
              .has_mask = (mask_) != ANY,                                                                               \
              .sum = LB_SUM_##sum_,                                                                                     \
