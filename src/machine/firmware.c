@@ -175,9 +175,9 @@ void firmware_install(struct machine *machine)
   install_tables(machine, rom);
   install_smm(machine);
   install_memory_types(machine);
-  install_interrupts(machine);
-  install_apic(machine);
   install_timer_and_keyboard(machine);
+  install_interrupts(machine); /* after the timer, whose first edge is none of the guest's */
+  install_apic(machine);
   board_out(machine->board, 0x92, 1, board_in(machine->board, 0x92, 1) | 2u); /* A20 open */
   video_install(machine);
   clock_install(machine);

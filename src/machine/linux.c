@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Linux kernels (bzImage): the setup header, the kernel at 1 MiB, the initrd as high as it may lie, boot_params with
- * memory map, command line and ACPI's root, and the processor at the 32-bit entry. Facts: the kernel's
- * Documentation/arch/x86/boot.rst (header, 32-bit boot protocol) and zero-page.rst (boot_params).
+ * memory map, command line and ACPI's root, and the processor at the 32-bit entry. What has a boot protocol before 2.10
+ * is started at its 16-bit entry, as the boot loaders of its time do: other programs of that form (iPXE) have nothing
+ * at the 32-bit one. Facts: the kernel's Documentation/arch/x86/boot.rst (header, 16-bit and 32-bit boot protocol) and
+ * zero-page.rst (boot_params).
  */
 #include <string.h>
 
@@ -23,6 +25,7 @@ enum {
   CODE32_START = 0x214,
   INITRD_ADDRESS = 0x218,
   INITRD_SIZE = 0x21C,
+  HEAP_END = 0x224, /* from the setup code's first byte, less 0x200 */
   COMMAND_LINE = 0x228,
   INITRD_LAST = 0x22C,
   ALIGNMENT = 0x230,
@@ -57,7 +60,9 @@ enum {
 #define LOADED_HIGH 0x01u
 #define KERNEL_64 0x01u    /* of the extended flags, since 2.12 */
 #define LOADER_OTHER 0xFFu /* no number was given to this loader */
+#define CAN_USE_HEAP 0x80u
 #define VERSION_LEAST 0x202u
+#define VERSION_ROOM 0x20Au         /* says how much memory it takes, and where */
 #define INITRD_LAST_OLD 0x37FFFFFFu /* before 2.03 said so itself */
 #define COMMAND_LINE_OLD 255u       /* before 2.06 said so itself */
 
@@ -66,6 +71,12 @@ enum {
 #define GDT_AT UINT64_C(0x11000)
 #define COMMAND_LINE_AT UINT64_C(0x12000)
 #define STACK_AT UINT64_C(0x10000)
+/* The same for a 16-bit entry: a segment for the setup code with its heap and stack, the command line behind it. */
+#define SETUP_AT UINT64_C(0x10000)
+#define SETUP_MAX 0x8000u
+#define SETUP_STACK 0xFFF0u
+#define HEAP_LAST 0xDE00u /* 8 KiB below the stack */
+#define SETUP_LINE_AT UINT64_C(0x20000)
 #define BOOT_CS 0x10u
 #define BOOT_DS 0x18u
 
@@ -78,7 +89,7 @@ struct linux_plan {
   uint64_t initrd_last;    /* highest address of its bytes */
   uint32_t command_line_max;
   uint32_t header_end;
-  bool is_64;
+  bool is_64, is_16;
 };
 
 bool machine_is_linux(const struct machine_image *image)
@@ -118,6 +129,9 @@ static const char *header_read(const struct machine_image *image, struct linux_p
   if (plan->offset >= image->size)
     return "the file ends within Linux's setup code";
   plan->size = image->size - plan->offset;
+  plan->is_16 = version < VERSION_ROOM;
+  if (plan->is_16 && plan->offset > SETUP_MAX)
+    return "its setup code has more than 32 KiB";
   plan->initrd_last = version >= 0x203 ? header_get(image, plan, INITRD_LAST, 4) : INITRD_LAST_OLD;
   plan->is_64 = version >= 0x20C && (header_get(image, plan, EXTENDED_FLAGS, 1) & KERNEL_64);
   plan->command_line_max = version >= 0x206 ? (uint32_t)header_get(image, plan, COMMAND_LINE_MAX, 4) : COMMAND_LINE_OLD;
@@ -130,7 +144,7 @@ static const char *header_room(const struct machine_image *image, struct linux_p
   uint64_t alignment = header_get(image, plan, ALIGNMENT, 4), preferred = header_get(image, plan, PREFERRED, 8);
   uint64_t need = header_get(image, plan, INIT_SIZE, 4), start = plan->address;
   bool is_relocatable = header_get(image, plan, RELOCATABLE, 1);
-  if (plan->header_end < INIT_SIZE + 4) { /* an old kernel: several times its size is enough */
+  if (plan->is_16 || plan->header_end < INIT_SIZE + 4) { /* an old kernel: several times its size is enough */
     plan->end = plan->address + 8 * plan->size;
     return NULL;
   }
@@ -251,6 +265,30 @@ static void enter(struct machine *m, const struct linux_plan *plan)
   cpu_changed(cpu);
 }
 
+/* The setup code, whose header is filled in, in real mode. */
+static void enter_setup(struct machine *m, const struct start *start, const struct linux_plan *plan)
+{
+  struct cpu *cpu = m->cpu;
+  uint8_t setup[SETUP_MAX] = {0};
+  memcpy(setup, start->image.bytes, plan->offset);
+  setup[LOADER_TYPE] = LOADER_OTHER;
+  setup[LOAD_FLAGS] |= CAN_USE_HEAP;
+  bytes_put_u32(setup + CODE32_START, (uint32_t)plan->address);
+  bytes_put_u32(setup + INITRD_ADDRESS, (uint32_t)plan->initrd);
+  bytes_put_u32(setup + INITRD_SIZE, (uint32_t)plan->length);
+  setup[HEAP_END] = (uint8_t)(HEAP_LAST & 0xFF);
+  setup[HEAP_END + 1] = (uint8_t)(HEAP_LAST >> 8);
+  bytes_put_u32(setup + COMMAND_LINE, (uint32_t)SETUP_LINE_AT);
+  memory_write(&m->memory, SETUP_AT, setup, plan->offset);
+  memset(cpu->r, 0, sizeof(cpu->r));
+  for (unsigned i = ES; i <= GS; i++)
+    cpu_load_real_segment(cpu, i, (uint16_t)(SETUP_AT >> 4) + (i == CS ? 0x20 : 0));
+  cpu->r[RSP] = SETUP_STACK;
+  cpu_set_flags(cpu, FLAG_1);
+  cpu_set_rip(cpu, 0);
+  cpu_changed(cpu);
+}
+
 /* Before it can say so itself it needs 64-bit mode. */
 static bool has_64_bit_mode(struct cpu *cpu)
 {
@@ -275,7 +313,7 @@ static const char *plan_fit(const struct machine *m, const struct start *start, 
   size_t length = start->command_line ? strlen(start->command_line) : 0;
   if (!machine_is_free(m, plan->address, plan->end - plan->address))
     return "it needs more memory to unpack itself than there is; --ram gives it more";
-  if (length > plan->command_line_max || length >= EBDA_START - COMMAND_LINE_AT)
+  if (length > plan->command_line_max || length >= EBDA_START - (plan->is_16 ? SETUP_LINE_AT : COMMAND_LINE_AT))
     return "its command line is longer than it can take";
   return initrd_place(m, start, plan);
 }
@@ -296,7 +334,11 @@ int linux_load(struct machine *machine, const struct start *start, const char **
   }
   memory_write(&machine->memory, plan.address, start->image.bytes + plan.offset, plan.size);
   initrd_load(machine, start, plan.initrd);
-  memory_write(&machine->memory, COMMAND_LINE_AT, line, strlen(line) + 1);
+  memory_write(&machine->memory, plan.is_16 ? SETUP_LINE_AT : COMMAND_LINE_AT, line, strlen(line) + 1);
+  if (plan.is_16) {
+    enter_setup(machine, start, &plan);
+    return 0;
+  }
   params_write(machine, start, &plan);
   enter(machine, &plan);
   return 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A bzImage: the setup header of Linux's boot protocol 2.15, one sector of setup code that nobody runs, and a kernel, which writes
+ * A bzImage: the setup header of Linux's boot protocol 2.15, one sector of setup code, and a kernel. The setup code, which is
+ * for boot protocols before 2.10, writes down at 0x3000 what it was given (CS, DS, SS, SP, FLAGS, the command line's address, the
+ * heap's end, the initrd's address) and switches the machine off. The kernel writes
  * down at 0x2000 what it was given (ESI, EBX, EFLAGS, CR0, its own address, the selectors), loads its segments anew, says OK on the
  * screen, and switches the machine off.
  */
@@ -37,6 +39,27 @@ _start:
   .long 0x300000     /* init_size */
   .long 0, 0
 header_end:
+  .code16
+setup:
+  xor %ax, %ax
+  mov %ax, %es
+  mov %cs, %es:0x3000
+  mov %ds, %es:0x3002
+  mov %ss, %es:0x3004
+  mov %sp, %es:0x3006
+  pushf
+  pop %es:0x3008
+  mov 0x228, %eax
+  mov %eax, %es:0x300C
+  mov 0x224, %ax
+  mov %ax, %es:0x3010
+  mov 0x218, %eax
+  mov %eax, %es:0x3014
+  mov $0x604, %dx
+  mov $0x3400, %ax
+  out %ax, %dx
+  hlt
+  .code32
   .org 0x400
 kernel:
   mov %esi, 0x2000

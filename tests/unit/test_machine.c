@@ -513,6 +513,21 @@ static void test_exit(void **state)
   machine_free(machine);
 }
 
+/* No interrupt of the firmware's waits when a boot sector begins: a debugger's first step is the guest's own. */
+static void test_first_step(void **state)
+{
+  const struct machine_limit step = {.is_step = true};
+  struct machine *machine = floppy_machine("hello.bin");
+  (void)state;
+  machine_start(machine);
+  assert_true(machine_cpu(machine)->eflags & 0x200); /* interrupts are on */
+  assert_int_equal(machine_cpu(machine)->rip, 0x7C00);
+  assert_stop(machine, &step, MACHINE_STOP_POINT);
+  assert_int_equal(machine_cpu(machine)->segment[CS].selector, 0);
+  assert_int_equal(machine_cpu(machine)->rip, 0x7C03); /* behind MOV AX, 3 */
+  machine_free(machine);
+}
+
 static void test_triple_fault(void **state)
 {
   (void)state;
@@ -804,6 +819,36 @@ static void test_linux_in_little_memory(void **state)
   guest_free(kernel);
 }
 
+/* The 16-bit entry, for protocols before 2.10, whose header ends earlier: what stands behind it is code. */
+static void test_linux_in_real_mode(void **state)
+{
+  (void)state;
+  for (uint16_t version = 0x203; version < 0x20A; version += 2) {
+    struct machine_config config = config_get();
+    struct machine *machine = machine_make(&config, NULL);
+    struct machine_image kernel = guest_read("linux.bin"), module = {(const uint8_t *)"abc", 3};
+    const char *why = "";
+    memcpy((uint8_t *)kernel.bytes + 0x206, &version, 2);
+    memset((uint8_t *)kernel.bytes + 0x258, 0xFF, 12); /* no pref_address, no init_size */
+    int r = machine_load_kernel(machine, &kernel, "a=b", &module, NULL, 1, &why);
+    if (r < 0)
+      fail_msg("%s: %s", lb_strerror(r), why);
+    assert_stop(machine, &idle, MACHINE_STOP_OFF);
+    uint64_t segment = get(machine, 0x3002, 2), pointer = get(machine, 0x3006, 2);
+    assert_int_equal(get(machine, 0x3000, 2), segment + 0x20);
+    assert_int_equal(get(machine, 0x3004, 2), segment);
+    assert_int_equal(get(machine, 0x3008, 2) & 0x200, 0); /* interrupts are off */
+    assert_string_at(machine, (uint32_t)get(machine, 0x300C, 4), "a=b");
+    assert_in_range(get(machine, 0x3010, 2) + 0x200, 0x400, pointer - 0x200);
+    assert_int_equal(get(machine, get(machine, 0x3014, 4), 3), 0x636261);
+    assert_int_equal(get(machine, segment * 16 + 0x21C, 4), 3);
+    assert_int_equal(get(machine, segment * 16 + 0x211, 1), 0x81); /* LOADED_HIGH, CAN_USE_HEAP */
+    assert_int_equal(get(machine, 0x100000, 4), bytes_get_u32(kernel.bytes + 0x400));
+    guest_free(kernel);
+    machine_free(machine);
+  }
+}
+
 static void test_linux_wants_64_bits(void **state)
 {
   (void)state;
@@ -1000,6 +1045,7 @@ int main(void)
     cmocka_unit_test(test_halt),
     cmocka_unit_test(test_limits),
     cmocka_unit_test(test_exit),
+    cmocka_unit_test(test_first_step),
     cmocka_unit_test(test_triple_fault),
     cmocka_unit_test(test_reboot),
     cmocka_unit_test(test_init_keeps_msrs),
@@ -1010,6 +1056,7 @@ int main(void)
     cmocka_unit_test(test_memory_types),
     cmocka_unit_test(test_linux),
     cmocka_unit_test(test_linux_in_little_memory),
+    cmocka_unit_test(test_linux_in_real_mode),
     cmocka_unit_test(test_linux_wants_64_bits),
     cmocka_unit_test(test_bad_linux),
     cmocka_unit_test(test_flat),
