@@ -27,6 +27,7 @@ struct maker {
   struct process_branches *branches; /* of each thread */
   struct process_thread *sources;
   size_t count, capacity;
+  bool is_panic_only; /* there is no report unless the program panicked */
 };
 
 /* ---- threads ---- */
@@ -186,8 +187,18 @@ static void file_ignore(void *data, const char *name, const char *why)
   (void)data, (void)name, (void)why;
 }
 
-void run_report_print(struct run_session *session, const struct report_death *death, const struct report_places *places)
+/* Did the limit of --timeout end the program? */
+static bool death_is_timeout(const struct run_session *session, const struct report_death *death)
 {
+  return session->is_timed_out && (int)death->process == session->process.pid &&
+         ((death->ending == REPORT_DIED && death->signal == SIGTERM && death->code == SI_USER) ||
+          (death->ending == REPORT_KILLED && (death->signal == SIGKILL || death->signal == SIGTERM)));
+}
+
+void run_report_print(struct run_session *session, const struct report_death *seen, const struct report_places *places)
+{
+  struct report_death timed = *seen;
+  const struct report_death *death = &timed;
   struct trace_input input = {0};
   struct report_death_options options = {.show = session->arguments->show,
                                          .last = (size_t)session->arguments->last,
@@ -201,6 +212,7 @@ void run_report_print(struct run_session *session, const struct report_death *de
   struct text text = {0};
   int r = 0;
 
+  timed.timeout = death_is_timeout(session, seen) ? session->arguments->timeout : 0;
   trace_input_files(&input);
   input.files.warn = file_ignore;
   if (session->has_reported && options.format != REPORT_JSON)
@@ -224,6 +236,19 @@ void run_report_no_names(struct run_session *session)
   text_done(&text);
 }
 
+/* What a panicking thread did afterwards tells nothing. */
+static void maker_find_panic(struct maker *maker, const struct report_places *places)
+{
+  struct report_thread *thread = maker->threads;
+  size_t count;
+
+  if (maker->death.ending != REPORT_EXITED || !maker->count || !run_panic_is_likely(maker->death.status))
+    return;
+  maker->death.panic = run_panic_find(thread, places, maker->death.program, maker->death.status, &count);
+  if (maker->death.panic)
+    thread->count = count;
+}
+
 static void maker_print(struct maker *maker)
 {
   struct run_session *session = maker->session;
@@ -238,6 +263,11 @@ static void maker_print(struct maker *maker)
     return;
   }
   maker->death.program = run_names_program(names, maker->space);
+  maker_find_panic(maker, run_names_places(names));
+  if (maker->is_panic_only && !maker->death.panic) {
+    run_names_free(names);
+    return;
+  }
   run_report_print(session, &maker->death, run_names_places(names));
   if (session->arguments->format != REPORT_JSON && run_names_are_missing(names))
     run_report_no_names(session);
@@ -258,6 +288,9 @@ static void report_death(struct run_session *session, const struct process_threa
     .address = thread->signal_address,
     .rip = thread->rip,
     .flags = thread->flags,
+    .has_top = thread->has_top,
+    .top = thread->top,
+    .command = thread->command,
   };
   memcpy(maker.death.registers, thread->registers, sizeof(maker.death.registers));
   if (maker_add(&maker, thread) < 0 || (session->arguments->wants_all_threads && maker_add_process(&maker, thread) < 0))
@@ -265,6 +298,11 @@ static void report_death(struct run_session *session, const struct process_threa
   else
     maker_print(&maker);
   maker_done(&maker);
+}
+
+bool run_report_is_typed(const struct run_session *session, uint32_t process, int signal, int code)
+{
+  return (int)process != session->process.pid && (signal == SIGINT || signal == SIGQUIT) && code == SI_KERNEL;
 }
 
 void run_report_deaths(struct run_session *session)
@@ -279,6 +317,10 @@ void run_report_deaths(struct run_session *session)
         session->reported[slot] == (uint64_t)thread.serial + 1)
       continue;
     session->reported[slot] = (uint64_t)thread.serial + 1;
+    if (run_report_is_typed(session, thread.process, (int)thread.end_status, thread.signal_code)) {
+      process_release(process, &thread);
+      continue;
+    }
     report_death(session, &thread);
     if (session->arguments->is_gdb)
       run_gdb(session, &thread);
@@ -343,9 +385,9 @@ void run_report_alive(struct run_session *session)
 /* ---- the end ---- */
 
 /* Of the thread that ended the program by itself, or of any that has ended. */
-static void report_exit(struct run_session *session, int status)
+static void report_exit(struct run_session *session, int status, bool is_panic_only)
 {
-  struct maker maker = {.session = session};
+  struct maker maker = {.session = session, .is_panic_only = is_panic_only};
   struct process_thread newest, thread, last = {0};
   bool is_found = false, is_group, was_group = false;
 
@@ -428,6 +470,7 @@ void run_report_end(struct run_session *session, int status)
   }
   run_report_deaths(session);
   report_killed(session, status);
-  if (WIFEXITED(status) && (arguments->is_always || arguments->exit_code == WEXITSTATUS(status)))
-    report_exit(session, WEXITSTATUS(status));
+  bool is_wanted = WIFEXITED(status) && (arguments->is_always || arguments->exit_code == WEXITSTATUS(status));
+  if (is_wanted || (WIFEXITED(status) && run_panic_is_likely(WEXITSTATUS(status))))
+    report_exit(session, WEXITSTATUS(status), !is_wanted);
 }

@@ -45,6 +45,7 @@ struct run_session {
   int fd; /* where reports go */
   bool wants_color;
   bool has_reported;
+  bool is_timed_out;            /* --timeout is over, and it was told to end */
   bool is_broken;               /* a report could not be written, and that was said */
   uint64_t reported[RUN_SLOTS]; /* of a slot: serial + 1 of the thread whose death was reported */
 };
@@ -55,6 +56,10 @@ struct run_session {
  * -errno. */
 int run_watch(struct run_session *session);
 /* ---- reports (run_report.c) ---- */
+
+/* Has a child of the program died since somebody typed Ctrl-C or its like? That is how one ends a command of a shell.
+ */
+bool run_report_is_typed(const struct run_session *session, uint32_t process, int signal, int code);
 
 /* How many branches of a thread a report reads that has so many threads. */
 size_t run_report_most(const struct run_arguments *arguments, size_t threads);
@@ -69,8 +74,7 @@ void run_report_alive(struct run_session *session);
 void run_report_end(struct run_session *session, int status);
 
 /* Prints one; and that nothing had a name. */
-void run_report_print(struct run_session *session, const struct report_death *death,
-                      const struct report_places *places);
+void run_report_print(struct run_session *session, const struct report_death *seen, const struct report_places *places);
 void run_report_no_names(struct run_session *session);
 
 /* ---- other sources (run_source.c) ---- */
@@ -89,6 +93,16 @@ void run_source_free(struct run_source *source);              /* takes NULL */
 
 /* Shows gdb a process that was launched with is_held, of which a thread has died, and lets it end. */
 void run_gdb(struct run_session *session, const struct process_thread *thread);
+
+/* ---- panics (run_panic.c) ---- */
+
+/* Does the runtime of some language end a program with this status when it panics? */
+bool run_panic_is_likely(int status);
+
+/* The language whose panic the thread died of, that ended its program with this status, and how many of its branches
+ * there were up to where that began. NULL: none. */
+const char *run_panic_find(const struct report_thread *thread, const struct report_places *places, const char *program,
+                           int status, size_t *ret_count);
 
 /* ---- names (run_names.c) ---- */
 

@@ -152,6 +152,8 @@ static void death_report(struct run_session *session, const struct source_death 
                                .rip = seen->rip,
                                .flags = seen->flags};
 
+  if (run_report_is_typed(session, seen->process, seen->signal, seen->code))
+    return;
   memcpy(death.registers, seen->registers, sizeof(death.registers));
   session->source->has_died |= (int)seen->process == session->process.pid;
   report_make(session, &death, seen->thread, session->arguments->wants_all_threads);

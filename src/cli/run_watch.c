@@ -23,11 +23,12 @@ struct clock {
   bool is_asked;   /* to end: the next is SIGKILL */
 };
 
-static void clock_look(struct clock *clock, int pid)
+static void clock_look(struct clock *clock, struct run_session *session)
 {
   if (!clock->deadline || cli_seconds() < clock->deadline)
     return;
-  kill(pid, clock->is_asked ? SIGKILL : SIGTERM);
+  session->is_timed_out = true;
+  kill(session->process.pid, clock->is_asked ? SIGKILL : SIGTERM);
   clock->deadline = clock->is_asked ? 0 : cli_seconds() + GRACE_SECONDS;
   clock->is_asked = true;
 }
@@ -61,7 +62,7 @@ int run_watch(struct run_session *session)
       return -errno;
     if (relay_own_came())
       run_report_alive(session);
-    clock_look(&clock, session->process.pid);
+    clock_look(&clock, session);
     struct timespec time = wait_time(&clock);
     if (session->source || relay_wait(&time)) /* a source has waited */
       run_report_deaths(session);

@@ -116,6 +116,8 @@ const char *process_error_text(unsigned error);
 
 /* ---- what is in the shared memory (threads, notes: view.c) ---- */
 
+#define PROCESS_COMMAND_MOST 256
+
 /* A thread that runs or has run. */
 struct process_thread {
   uint32_t slot;
@@ -129,6 +131,9 @@ struct process_thread {
   uint64_t end_status;
   int32_t signal_code;
   uint64_t signal_address, rip, flags, registers[16]; /* with END_SIGNAL */
+  bool has_top;                                       /* with END_SIGNAL: `top` is the word that RSP points to */
+  uint64_t top;
+  char command[PROCESS_COMMAND_MOST]; /* its words, or its title, with blanks between them; "": not known */
   char name[17];
 };
 

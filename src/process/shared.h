@@ -27,6 +27,7 @@ enum {
   PROCESS_STEPS_MOST = 1 << 28, /* in all processes together */
   PROCESS_STEPS_UNIT = 256,     /* numbers of steps are given out in multiples of this, which take whole pages, */
   PROCESS_STEPS_GIVEN = 4096,   /* and at most so many at a time */
+  PROCESS_COMMAND = 256,        /* bytes of a command line that are kept, the last is 0 */
 };
 
 /* Why the runtime gave up. */
@@ -126,6 +127,9 @@ struct process_state {
   uint32_t numbering; /* which PID namespace the system's numbers are of: the same number means the same, 0 is ours */
   uint32_t released;  /* a futex: with PROCESS_HOLD, `serial` of the thread that has died and may end */
   uint64_t waited;    /* nanoseconds that it waited for the parent to read its log */
+  uint64_t death_top; /* with END_SIGNAL: the word that RSP points to, */
+  uint32_t has_top;   /* if it could be read; */
+  char command[PROCESS_COMMAND]; /* and the words of /proc/self/cmdline, each ended by 0: a title, if it has set one */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

@@ -62,6 +62,20 @@ uint32_t process_position(const struct process *process, uint32_t slot, uint64_t
   return position;
 }
 
+_Static_assert(PROCESS_COMMAND == PROCESS_COMMAND_MOST, "");
+
+/* Words behind one another, with a 0 behind each. */
+static void command_copy(char to[PROCESS_COMMAND_MOST], const char from[PROCESS_COMMAND])
+{
+  size_t end = PROCESS_COMMAND - 1;
+
+  while (end && !from[end - 1])
+    end--;
+  for (size_t i = 0; i < end; i++)
+    to[i] = from[i] ? from[i] : ' ';
+  to[end] = 0;
+}
+
 bool process_thread(const struct process *process, uint32_t slot, struct process_thread *ret_thread)
 {
   struct process_state *shared, state;
@@ -96,6 +110,9 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
   };
   memcpy(thread.registers, state.death_registers, sizeof(thread.registers));
   memcpy(thread.name, state.name, sizeof(state.name));
+  thread.has_top = state.has_top;
+  thread.top = state.death_top;
+  command_copy(thread.command, state.command);
   *ret_thread = thread;
   return true;
 }

@@ -7,6 +7,7 @@
 #include "report/death.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,17 +133,33 @@ void death_put_place(struct death_printer *printer, const struct report_thread *
 
 /* ---- the head ---- */
 
+/* Whoever sets a limit knows that a signal comes then; which one it was matters if the usual one did not do. */
+static void put_timeout(struct death_printer *printer)
+{
+  const struct report_death *death = printer->death;
+
+  death_put(printer, "timed out after %g s", death->timeout);
+  if (death->ending == REPORT_KILLED && death->signal == SIGKILL)
+    death_put(printer, ", and had to be killed: SIGTERM did not end it");
+}
+
 static void put_what(struct death_printer *printer)
 {
   const struct report_death *death = printer->death;
   const char *name = death_signal_name(death->signal);
 
+  if (death->timeout > 0) {
+    put_timeout(printer);
+    return;
+  }
   switch (death->ending) {
   case REPORT_DIED:
     death_put_signal(printer);
     break;
   case REPORT_EXITED:
     death_put(printer, "exited with status %d", death->status);
+    if (death->panic)
+      death_put(printer, ": a panic of %s; this is where it began", death->panic);
     break;
   case REPORT_KILLED:
     if (name)
@@ -161,6 +178,23 @@ static void put_what(struct death_printer *printer)
     death_put(printer, ", in a program that it had executed and that cannot be recorded");
 }
 
+/* Only what the name of the program does not tell: other words than its name. */
+static void put_command(struct death_printer *printer)
+{
+  const char *command = printer->death->command;
+  size_t first = command ? strcspn(command, " ") : 0;
+  char *copy;
+
+  if (!first || (!command[first] && !strncmp(death_base(command), death_base(printer->death->program), first + 1)))
+    return;
+  copy = printable_copy(command, strlen(command));
+  if (copy)
+    death_put(printer, ": %s", copy);
+  else
+    printer->error = -ENOMEM;
+  free(copy);
+}
+
 /* "process 12 (name), thread 13 (name)"; a single thread has the process's number. */
 static void put_who(struct death_printer *printer)
 {
@@ -175,6 +209,7 @@ static void put_who(struct death_printer *printer)
     if (*thread->name)
       put_safe(printer, thread->name);
   }
+  put_command(printer);
   death_put(printer, "\n");
 }
 

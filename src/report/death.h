@@ -116,6 +116,10 @@ enum death_access death_access(const struct death_printer *printer);
  * Returns false if it had none. */
 bool death_bad_address(const struct death_printer *printer, uint64_t *ret_address);
 
+/* Where a return, call or jump wanted to go that failed because that can be no address: the processor stays at the
+ * branch then. Returns false: it was none such. */
+bool death_bad_target(const struct death_printer *printer, uint64_t *ret_target);
+
 /* "SEGV"; NULL for a number that is none. */
 const char *death_signal_name(int signal);
 

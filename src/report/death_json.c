@@ -94,6 +94,7 @@ static void put_signal(struct death_printer *printer)
     [ACCESS_UNKNOWN] = NULL, [ACCESS_READ] = "read", [ACCESS_WRITE] = "write", [ACCESS_EXECUTE] = "execute"};
   const struct report_death *death = printer->death;
   const char *name = death_signal_name(death->signal);
+  uint64_t target;
 
   death_put(printer, ",\n  \"signal\": ");
   if (death->ending != REPORT_DIED && death->ending != REPORT_KILLED) {
@@ -106,7 +107,7 @@ static void put_signal(struct death_printer *printer)
   else
     death_put(printer, "null");
   if (death->ending == REPORT_KILLED) {
-    death_put(printer, ", \"text\": null, \"code\": null, \"address\": null, \"access\": null}");
+    death_put(printer, ", \"text\": null, \"code\": null, \"address\": null, \"access\": null, \"target\": null}");
     return;
   }
   death_put(printer, ", \"text\": \"");
@@ -115,6 +116,10 @@ static void put_signal(struct death_printer *printer)
   put_key_string(printer, "code", death_code_name(death->signal, death->code));
   death_put(printer, ", \"address\": \"0x%llx\"", (unsigned long long)death->address);
   put_key_string(printer, "access", accesses[death_access(printer)]);
+  if (death_bad_target(printer, &target))
+    death_put(printer, ", \"target\": \"0x%llx\"", (unsigned long long)target);
+  else
+    death_put(printer, ", \"target\": null");
   death_put(printer, "}");
 }
 
@@ -241,11 +246,17 @@ void death_print_json(struct death_printer *printer)
 
   death_put(printer, "{\n  \"ending\": \"%s\",\n  \"process\": %u", endings[death->ending], death->process);
   put_key_string(printer, "program", *death->program ? death->program : NULL);
+  put_key_string(printer, "command", death->command && *death->command ? death->command : NULL);
+  if (death->timeout > 0)
+    death_put(printer, ", \"timeout\": %g", death->timeout);
+  else
+    death_put(printer, ", \"timeout\": null");
   put_signal(printer);
   if (death->ending == REPORT_EXITED)
     death_put(printer, ",\n  \"status\": %d", death->status);
   else
     death_put(printer, ",\n  \"status\": null");
+  put_key_string(printer, "panic", death->ending == REPORT_EXITED ? death->panic : NULL);
   death_put(printer, ", \"native\": %s", death->is_native ? "true" : "false");
   put_where(printer);
   put_registers(printer);

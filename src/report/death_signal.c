@@ -169,6 +169,12 @@ enum death_access death_access(const struct death_printer *printer)
   return instruction_read(printer, &instruction) ? instruction_access(death, &instruction) : ACCESS_UNKNOWN;
 }
 
+/* Is it canonical? */
+static bool is_address(uint64_t address)
+{
+  return (int64_t)(address << 16) >> 16 == (int64_t)address;
+}
+
 bool death_bad_address(const struct death_printer *printer, uint64_t *ret_address)
 {
   struct isa_instruction instruction;
@@ -177,12 +183,41 @@ bool death_bad_address(const struct death_printer *printer, uint64_t *ret_addres
   if (!instruction_read(printer, &instruction))
     return false;
   for (unsigned i = 0; i < instruction.code.operand_count; i++)
-    if (operand_address(printer->death, &instruction, &instruction.operands[i], &address) &&
-        (int64_t)(address << 16) >> 16 != (int64_t)address) {
+    if (operand_address(printer->death, &instruction, &instruction.operands[i], &address) && !is_address(address)) {
       *ret_address = address;
       return true;
     }
   return false;
+}
+
+/* Where a branch leads: what the stack or a register holds. What is in other memory is not known. */
+static bool branch_target(const struct report_death *death, const struct isa_instruction *instruction,
+                          uint64_t *ret_target)
+{
+  const ZydisDecodedOperand *operand = &instruction->operands[0];
+
+  if (instruction->code.meta.category == ZYDIS_CATEGORY_RET) {
+    *ret_target = death->top;
+    return death->has_top && instruction->code.mnemonic == ZYDIS_MNEMONIC_RET;
+  }
+  if ((instruction->code.mnemonic != ZYDIS_MNEMONIC_CALL && instruction->code.mnemonic != ZYDIS_MNEMONIC_JMP) ||
+      operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+    return false;
+  *ret_target = register_value(death, operand->reg.value);
+  return true;
+}
+
+bool death_bad_target(const struct death_printer *printer, uint64_t *ret_target)
+{
+  const struct report_death *death = printer->death;
+  struct isa_instruction instruction;
+  uint64_t target;
+
+  if ((death->signal != SIGSEGV && death->signal != SIGBUS) || death->code != SI_KERNEL ||
+      !instruction_read(printer, &instruction) || !branch_target(death, &instruction, &target) || is_address(target))
+    return false;
+  *ret_target = target;
+  return true;
 }
 
 /* ---- sentences ---- */
@@ -194,6 +229,15 @@ static void put_memory(struct death_printer *printer, const char *text)
 
   death_put(printer, ": %s 0x%llx%s%s", verbs[death_access(printer)], (unsigned long long)printer->death->address,
             text ? ", " : "", text ? text : "");
+}
+
+static const char *branch_word(const struct death_printer *printer)
+{
+  struct isa_instruction instruction;
+
+  if (!instruction_read(printer, &instruction) || instruction.code.mnemonic == ZYDIS_MNEMONIC_RET)
+    return "ret";
+  return instruction.code.mnemonic == ZYDIS_MNEMONIC_CALL ? "call" : "jmp";
 }
 
 void death_put_signal(struct death_printer *printer)
@@ -209,7 +253,10 @@ void death_put_signal(struct death_printer *printer)
     death_put(printer, "%s", description);
   else
     death_put(printer, "Signal %d", death->signal);
-  if (is_memory && death->code == SI_KERNEL && death_bad_address(printer, &address))
+  if (is_memory && death_bad_target(printer, &address))
+    death_put(printer, ": %s wanted to go to 0x%llx, which can be no address", branch_word(printer),
+              (unsigned long long)address);
+  else if (is_memory && death->code == SI_KERNEL && death_bad_address(printer, &address))
     death_put(printer, ": used 0x%llx, which can be no address", (unsigned long long)address);
   else if (is_memory && death->code == SI_KERNEL)
     death_put(printer, ": a general protection fault");

@@ -269,13 +269,19 @@ enum report_ending {
 
 struct report_death {
   enum report_ending ending;
-  uint32_t process;                    /* the system's number */
-  const char *program;                 /* path; "": not known */
-  int signal, code;                    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
-  uint64_t address;                    /* si_addr */
-  int status;                          /* REPORT_EXITED */
-  bool is_native;                      /* it had executed a program that cannot be recorded: that was what ended */
-  uint64_t rip, flags, registers[16];  /* REPORT_DIED: at the end; in the order of the encoding */
+  uint32_t process;    /* the system's number */
+  const char *program; /* path; "": not known */
+  const char *command; /* its words, or the title that it has set; "" or NULL: not known */
+  double timeout;      /* seconds: it had to end since these were over. 0: no */
+  int signal, code;    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
+  uint64_t address;    /* si_addr */
+  int status;          /* REPORT_EXITED */
+  const char *panic; /* REPORT_EXITED: the language whose runtime ended it, NULL: none. The branches of the first thread
+                        end where that began */
+  bool is_native;    /* it had executed a program that cannot be recorded: that was what ended */
+  uint64_t rip, flags, registers[16]; /* REPORT_DIED: at the end; in the order of the encoding */
+  bool has_top;                       /* `top` is the word that RSP pointed to */
+  uint64_t top;
   const struct report_thread *threads; /* the one that ended it first */
   size_t thread_count;
 };

@@ -257,4 +257,87 @@ report --always --tail 3 /bin/true
 [ $status -eq 0 ] && grep -q '^  0  _exit.*syscall' err
 verdict 'a program that is in a system folder has own code' $?
 
+# ---- words ----
+
+report --json ./smash x
+python3 - <<'END'
+import json
+r = json.load(open('err'))
+assert r['signal']['target'] == '0x4141414141414141' and r['place']['symbol'] == 'victim' and r['instruction'] == 'ret', r['signal']
+assert [f['place']['symbol'] for f in r['threads'][0]['stack']][:3] == ['victim', 'caller', 'main']
+END
+verdict 'a return to what can be no address: the address that it wanted' $?
+report --timeout 0.5 sleep 1000
+[ $status -eq 143 ] && grep -q '^lbr: timed out after 0.5 s$' err
+verdict '--timeout says so' $?
+report sh -c 'bash -c "exec -a \"server: writer 7\" ./die write"; ./die abort; :'
+grep -q '^  in process [0-9]* (die): server: writer 7 write$' err && grep -q '^  in process [0-9]* (die): \./die abort$' err
+verdict 'processes of one name are told apart by their words' $?
+
+# ---- Ctrl-C ----
+
+cat >loop.c <<'END'
+#include <stdio.h>
+int main(void) { puts("looping"); fflush(stdout); for (volatile int i = 0;; i++); }
+END
+gcc -O1 -o loop loop.c || exit 1
+cat >typed.py <<'END'
+import os, pty, select, signal, sys, time
+# typed.py WORD COMMAND...: runs it in a terminal; types WORD and Enter if it is not "", Ctrl-C behind "looping", then exit
+word, command = sys.argv[1], sys.argv[2:]
+pid, fd = pty.fork()
+if not pid:
+    os.execvp(command[0], command)
+def until(text):
+    seen, end = b'', time.time() + 60
+    while text not in seen and time.time() < end and select.select([fd], [], [], 60)[0]:
+        try:
+            seen += os.read(fd, 4096)
+        except OSError:
+            break
+if word:
+    os.write(fd, word.encode() + b'\n')
+until(b'looping\r')
+os.write(fd, b'\x03')
+if word:
+    os.write(fd, b'echo sta""tus $?; exit\n')
+    until(b'status 130')
+until(b'never')
+os.waitpid(pid, 0)
+END
+python3 typed.py ./loop "$lbr" run -o err bash --norc -i
+[ -e err ] && ! [ -s err ]
+verdict 'Ctrl-C on a command of an interactive shell is no death to report' $?
+python3 typed.py '' "$lbr" run -o err ./loop
+grep -q '^lbr: Interrupt' err && grep -q '^  at .* main+0x' err
+verdict 'on the program itself it is' $?
+
+# ---- panics ----
+
+# What a runtime does: its function is called, the stack is left, and the program exits much later.
+cat >panic.c <<'END'
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+static jmp_buf out;
+__attribute__((noinline)) void rust_panic(void) { longjmp(out, 1); }
+__attribute__((noinline)) void rust_begin_unwind(void) { puts("panicked"); rust_panic(); }
+__attribute__((noinline)) int pick(int n) { if (n > 3) rust_begin_unwind(); return n; }
+__attribute__((noinline)) int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += pick(i); return s; }
+int main(int argc, char **argv)
+{
+  if (!setjmp(out))
+    printf("%d\n", sum(argc > 2 ? 2 : 9));
+  return argv[1] ? atoi(argv[1]) : 0;
+}
+END
+gcc -g -O1 -fno-optimize-sibling-calls -o panic panic.c || exit 1
+report ./panic 101
+[ $status -eq 101 ] && grep -q '^lbr: exited with status 101: a panic of Rust; this is where it began$' err &&
+  [ "$(functions)" = 'rust_begin_unwind pick sum main' ]
+verdict 'a panic is reported where it began' $?
+report ./panic 5 && [ $status -eq 5 ] && ! [ -s err ]
+[ $status -eq 5 ] && ! [ -s err ] && report ./panic 101 well
+[ $status -eq 101 ] && ! [ -s err ]
+verdict 'another status, or no panic: no report' $?
 exit $((failures > 0))

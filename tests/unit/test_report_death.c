@@ -164,6 +164,14 @@ static void test_memory(void **state)
   /* movl $1, (%rax) with an address that can be none: the kernel does not tell it */
   WORDS("\xc7\x00\x01\x00\x00\x00", "used 0x1234567812345678, which can be no address", .signal = SIGSEGV,
         .code = SI_KERNEL, .registers = {[RAX] = 0x1234567812345678});
+  /* ret, call *%rax, jmp *%rax to where nothing can be: #GP, with RIP at the branch (SDM vol. 2, RET, CALL, JMP) */
+  WORDS("\xc3", "ret wanted to go to 0x4141414141414141, which can be no address", .signal = SIGSEGV, .code = SI_KERNEL,
+        .has_top = true, .top = 0x4141414141414141);
+  WORDS("\xff\xd0", "call wanted to go to 0x800000000000, which can be no address", .signal = SIGSEGV,
+        .code = SI_KERNEL, .registers = {[RAX] = 0x800000000000});
+  WORDS("\xff\xe0", "jmp wanted to go to 0x8000000000000000, which can be no address", .signal = SIGSEGV,
+        .code = SI_KERNEL, .registers = {[RAX] = 0x8000000000000000});
+  WORDS("\xc3", "a general protection fault", .signal = SIGSEGV, .code = SI_KERNEL);
   WORDS("\xf4", "a general protection fault", .signal = SIGSEGV, .code = SI_KERNEL); /* hlt */
 }
 
@@ -190,6 +198,12 @@ static void test_signals(void **state)
   expect_first_line("lbr: Broken pipe", DIED(SIGPIPE, 12345));
   expect_first_line("lbr: Signal 60: sent by kill(2)", DIED(60, SI_USER));
   expect_first_line("lbr: exited with status 3", (struct report_death){.ending = REPORT_EXITED, .status = 3});
+  expect_first_line("lbr: exited with status 101: a panic of Rust; this is where it began",
+                    (struct report_death){.ending = REPORT_EXITED, .status = 101, .panic = "Rust"});
+  expect_first_line("lbr: timed out after 2.5 s",
+                    (struct report_death){.ending = REPORT_DIED, .signal = SIGTERM, .timeout = 2.5});
+  expect_first_line("lbr: timed out after 3 s, and had to be killed: SIGTERM did not end it",
+                    (struct report_death){.ending = REPORT_KILLED, .signal = SIGKILL, .timeout = 3});
   expect_first_line("lbr: killed by SIGKILL", (struct report_death){.ending = REPORT_KILLED, .signal = SIGKILL});
   expect_first_line("lbr: running", (struct report_death){.ending = REPORT_ALIVE});
   expect_first_line("lbr: killed by SIGSEGV, in a program that it had executed and that cannot be recorded",
@@ -371,10 +385,10 @@ static void test_json(void **state)
     "\"ending\": \"died\"",
     "\"program\": \"a\\\"b\\ufffd\"",
     "\"signal\": {\"number\": 11, \"name\": \"SIGSEGV\", \"text\": \"Segmentation fault: wrote to 0x0, which is not "
-    "mapped\", \"code\": \"SEGV_MAPERR\", \"address\": \"0x0\", \"access\": \"write\"}",
+    "mapped\", \"code\": \"SEGV_MAPERR\", \"address\": \"0x0\", \"access\": \"write\", \"target\": null}",
     "\"instruction\": \"mov dword ptr [rax], 0x1\"",
     "\"rip\": \"0x401000\"",
-    "\"status\": null, \"native\": false",
+    "\"status\": null, \"panic\": null, \"native\": false",
     "\"name\": \"na\\u001bme\", \"complete\": false",
     "{\"number\": 1, \"from\": {\"address\": \"0x402000\", \"symbol\": \"g\", \"offset\": \"0x0\", \"module\": "
     "\"/bin/program\", \"file\": \"inner.h\", \"line\": 11, \"inlines\": [{\"function\": \"inner\", \"file\": \"h.h\", "

@@ -279,7 +279,7 @@ verdict 'more than a log can hold' $?
 # ---- signals ----
 
 run run --timeout 1 ./crash catch
-[ $status -eq 137 ] && grep -q 'killed by SIGKILL' err && [[ $(first) =~ pause ]]
+[ $status -eq 137 ] && grep -q '^lbr: timed out after 1 s, and had to be killed' err && [[ $(first) =~ pause ]]
 verdict 'a program that ignores SIGTERM gets SIGKILL' $?
 "$lbr" run --on-signal USR1 --tail 5 ./crash loop >out 2>err &
 lbr_pid=$!
