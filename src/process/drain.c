@@ -153,7 +153,7 @@ static bool step_lookup(void *context, uint32_t number, struct lb_trace_step *re
   struct path_step step;
 
   _Static_assert(sizeof(step) == sizeof(*ret_step), "");
-  if (!process_step_known(drain->process, number, &drain->step_page, &step))
+  if (!process_step_known(drain->process, number, drain->step_pages, &step))
     return false;
   memcpy(ret_step, &step, sizeof(step));
   return true;
@@ -167,7 +167,10 @@ int process_drain_new(struct process *process, struct lb_trace_writer *writer, u
   if (!drain)
     return -ENOMEM;
   drain->entries = malloc(process->part_size);
-  if (!drain->entries) {
+  drain->step_pages = calloc(process_step_pages(process), 1);
+  if (!drain->entries || !drain->step_pages) {
+    free(drain->entries);
+    free(drain->step_pages);
     free(drain);
     return -ENOMEM;
   }
@@ -188,6 +191,7 @@ void process_drain_free(struct process_drain *drain)
   drain_notes_done(drain);
   drain_spaces_done(drain);
   free(drain->entries);
+  free(drain->step_pages);
   free(drain);
 }
 

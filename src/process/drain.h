@@ -150,7 +150,7 @@ struct process_drain {
   uint64_t notes_given; /* up to there their memory was given back */
   double note_stuck;    /* since when the next note is not there although later ones are; 0: it is not so */
   uint64_t note_scan;   /* if so: there is none up to here */
-  uint64_t step_page;   /* of the shared memory, the last with steps that was there */
+  uint8_t *step_pages;  /* pages of steps that are there: a bit for each */
   struct drain_space *spaces;
   size_t space_count;
   uint32_t *ending; /* numbers of spaces without a thread, which may be over */

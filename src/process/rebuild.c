@@ -18,7 +18,7 @@ struct walk {
   const struct process *process;
   struct path_walker walker;
   struct path_step step; /* the last that was looked up */
-  uint64_t page;         /* of steps, the last that was found to be there */
+  uint8_t *pages;        /* of steps, that were found to be there */
   uint32_t mark;         /* number of a step of the path that the branches are in */
   struct process_branches list;
   size_t most; /* branches that are wanted: the last */
@@ -28,7 +28,7 @@ static const struct path_step *walk_lookup(void *context, uint32_t number)
 {
   struct walk *walk = context;
 
-  return process_step_known(walk->process, number, &walk->page, &walk->step) ? &walk->step : NULL;
+  return process_step_known(walk->process, number, walk->pages, &walk->step) ? &walk->step : NULL;
 }
 
 /* ---- the list ---- */
@@ -80,12 +80,12 @@ void process_branches_done(struct process_branches *branches)
 
 /* Where the branches come from that an entry makes: the path that it names, or the one that was running. An open branch
  * belongs to the entry before. */
-static uint32_t entry_mark(struct walk *walk, uint32_t entry)
+static uint32_t entry_mark(const struct walk *walk, uint32_t entry)
 {
   bool is_number = entry && entry <= PATH_STEPS_MAX && !walk->walker.event_size;
   struct path_step step;
 
-  if (is_number && process_step_known(walk->process, entry, &walk->page, &step) && !(step.flags & PATH_HEAD))
+  if (is_number && process_step_known(walk->process, entry, walk->pages, &step) && !(step.flags & PATH_HEAD))
     return entry;
   return walk->walker.running ? walk->walker.running : walk->mark;
 }
@@ -171,12 +171,15 @@ static int rebuild(const struct process *process, const struct process_thread *t
 {
   struct walk walk = {.process = process, .most = most};
   size_t wanted = most < SIZE_MAX / 8 ? most * ENTRIES_PER_BRANCH + ENTRIES_AT_LEAST : SIZE_MAX;
-  int result = walk_last(&walk, thread, wanted, is_lax);
+  int result;
 
+  walk.pages = calloc(process_step_pages(process), 1);
+  result = walk.pages ? walk_last(&walk, thread, wanted, is_lax) : -ENOMEM;
   while (result == 1) { /* they held too few branches */
     wanted = wanted < SIZE_MAX / 8 ? wanted * 4 : SIZE_MAX;
     result = walk_last(&walk, thread, wanted, is_lax);
   }
+  free(walk.pages);
   if (result < 0 && result != -EBADMSG) {
     process_branches_done(&walk.list);
     return result;

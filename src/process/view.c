@@ -242,16 +242,22 @@ bool process_step(const struct process *process, uint32_t number, struct path_st
   return true;
 }
 
-bool process_step_known(const struct process *process, uint32_t number, uint64_t *page, struct path_step *ret_step)
+size_t process_step_pages(const struct process *process)
 {
-  uint64_t offset = process_steps_offset(process->notes_size) + (uint64_t)number * sizeof(*ret_step);
+  return (uint64_t)process->step_capacity * sizeof(struct path_step) / PROCESS_PAGE / 8 + 1;
+}
+
+bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct path_step *ret_step)
+{
+  uint64_t page = (uint64_t)number * sizeof(*ret_step) / PROCESS_PAGE;
+  uint8_t bit = (uint8_t)(1 << page % 8);
 
   if (number >= process->step_capacity)
     return false;
-  if (*page != offset / PROCESS_PAGE) {
-    if (!process_has(process, offset, sizeof(*ret_step)))
+  if (!(pages[page / 8] & bit)) {
+    if (!process_has(process, process_steps_offset(process->notes_size) + page * PROCESS_PAGE, PROCESS_PAGE))
       return false;
-    *page = offset / PROCESS_PAGE;
+    pages[page / 8] |= bit;
   }
   return process_step(process, number, ret_step);
 }
