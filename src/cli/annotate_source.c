@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,31 +25,6 @@ struct source_file {
   size_t *ends; /* of lines: where the next one begins */
   size_t line_count;
 };
-
-bool source_add_prefix(struct source_files *files, const char *argument)
-{
-  const char *equals = strchr(argument, '=');
-
-  if (!equals || equals == argument || files->prefix_count >= SOURCE_PREFIXES_MAX)
-    return false;
-  files->prefixes[files->prefix_count++] =
-    (struct source_prefix){.old = argument, .old_length = (size_t)(equals - argument), .new = equals + 1};
-  return true;
-}
-
-/* The path here; NULL without memory. */
-static char *path_translate(const struct source_files *files, const char *path)
-{
-  for (size_t i = 0; i < files->prefix_count; i++) {
-    const struct source_prefix *prefix = &files->prefixes[i];
-    char *made;
-
-    if (strncmp(path, prefix->old, prefix->old_length) != 0)
-      continue;
-    return asprintf(&made, "%s%s", prefix->new, path + prefix->old_length) < 0 ? NULL : made;
-  }
-  return strdup(path);
-}
 
 /* ---- reading ---- */
 
@@ -113,23 +87,20 @@ static int fd_read(struct source_files *files, struct source_file *file, int fd)
 
 static void file_read(struct source_files *files, struct source_file *file)
 {
-  char *path = path_translate(files, file->path);
-  int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1; /* it may name a pipe or a terminal */
-  int r = fd < 0 ? -errno : fd_read(files, file, fd);
+  int fd = source_paths_open(&files->paths, file->path), r = fd < 0 ? fd : fd_read(files, file, fd);
 
   if (fd >= 0)
     close(fd);
-  free(path);
   if (r >= 0)
     return;
   free(file->bytes);
   file->bytes = NULL;
-  if (!files->has_complained && !files->is_quiet)
+  if (r != -EPERM && !files->has_complained && !files->is_quiet)
     cli_error(
       "warning: %s: %s; lines of source that cannot be read are left out (--source-prefix OLD=NEW says where they "
       "are)",
       file->path, lb_strerror(r));
-  files->has_complained = true;
+  files->has_complained |= r != -EPERM;
 }
 
 static struct source_file *file_get(struct source_files *files, const char *path)

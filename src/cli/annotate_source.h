@@ -9,19 +9,10 @@
 #include <stdint.h>
 
 #include "base/base.h"
-
-#define SOURCE_PREFIXES_MAX 16
-
-/* OLD=NEW: a path that begins with OLD begins with NEW here. */
-struct source_prefix {
-  const char *old;
-  size_t old_length;
-  const char *new;
-};
+#include "cli/source_paths.h"
 
 struct source_files {
-  struct source_prefix prefixes[SOURCE_PREFIXES_MAX];
-  size_t prefix_count;
+  struct source_paths paths;
   uint64_t time; /* a file that is younger than this was changed since; 0: not known */
   bool is_quiet; /* files that are missing are not complained about */
   /* The rest is its own. */
@@ -31,9 +22,6 @@ struct source_files {
   bool has_complained; /* of a file that is missing, or too young: once of each */
   bool has_warned;
 };
-
-/* Adds OLD=NEW. Returns false if it is none, or there are too many. */
-bool source_add_prefix(struct source_files *files, const char *argument);
 
 /* Appends a line, counted from 1, fit to be printed and without what blanks it ends with. The first file that cannot be
  * read is complained about. Returns false if there is no such line or no such file. */

@@ -92,6 +92,7 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
     r = LB_E_NO_ENTRY;
   } else if (r > 0) {
     arguments->sources.time = reading->input.time;
+    arguments->sources.paths.names = reading->names;
     r = functions_print(&page, arguments->shared.is_json, functions, (size_t)r);
   }
   if (r == -ENOMEM)
@@ -118,17 +119,15 @@ static int annotate_run(struct annotate_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_NO_LINES = 0x100, KEY_PREFIX };
+enum { KEY_NO_LINES = 0x100 };
 
 static const struct argp_option options[] = {
   {"no-source", KEY_NO_LINES, NULL, 0, "Instructions only", 0},
-  {"source-prefix", KEY_PREFIX, "OLD=NEW", 0,
-   "Source files whose paths begin with OLD are in NEW here; may be repeated", 0},
   {0},
 };
 
-static const struct argp_child children[] = {SHARED_THREAD, SHARED_DEMANGLE, SHARED_NAMES, SHARED_JSON,
-                                             SHARED_OUTPUT, SHARED_COMMON,   {0}};
+static const struct argp_child children[] = {SOURCE_PATHS, SHARED_THREAD, SHARED_DEMANGLE, SHARED_NAMES,
+                                             SHARED_JSON,  SHARED_OUTPUT, SHARED_COMMON,   {0}};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -136,14 +135,11 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case ARGP_KEY_INIT:
+    state->child_inputs[0] = &arguments->sources.paths;
     shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_NO_LINES:
     arguments->wants_lines = false;
-    return 0;
-  case KEY_PREFIX:
-    if (!source_add_prefix(&arguments->sources, argument))
-      argp_error(state, "--source-prefix wants OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX, argument);
     return 0;
   case ARGP_KEY_ARG:
     if (!arguments->file)

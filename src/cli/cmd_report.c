@@ -166,6 +166,7 @@ static int report_run(struct report_arguments *arguments)
     };
 
     arguments->sources.time = reading.input.time;
+    arguments->sources.paths.names = reading.names;
     arguments->sources.is_quiet = true; /* those of libraries mostly are */
     report_page_print(&page, arguments->shared.is_json);
   }
@@ -177,7 +178,7 @@ static int report_run(struct report_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_BY = 0x100, KEY_SORT, KEY_FUNCTION, KEY_MODULE, KEY_NO_LINES, KEY_PREFIX };
+enum { KEY_BY = 0x100, KEY_SORT, KEY_FUNCTION, KEY_MODULE, KEY_NO_LINES };
 
 static const struct argp_option options[] = {
   {"by", KEY_BY, "WHAT", 0,
@@ -192,14 +193,11 @@ static const struct argp_option options[] = {
   {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
   {"no-lines", KEY_NO_LINES, NULL, 0, "No source lines beside addresses: faster where the debug information is great",
    0},
-  {"source-prefix", KEY_PREFIX, "OLD=NEW", 0,
-   "Source files whose paths begin with OLD are in NEW here; may be repeated", 0},
   {0},
 };
 
-static const struct argp_child children[] = {SHARED_TOP,      SHARED_THREAD, SHARED_SYMBOLS,
-                                             SHARED_DEMANGLE, SHARED_NAMES,  SHARED_JSON,
-                                             SHARED_OUTPUT,   SHARED_COMMON, {0}};
+static const struct argp_child children[] = {SOURCE_PATHS, SHARED_TOP,  SHARED_THREAD, SHARED_SYMBOLS, SHARED_DEMANGLE,
+                                             SHARED_NAMES, SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON,  {0}};
 
 static enum report_by by_option(const char *argument, struct argp_state *state)
 {
@@ -247,6 +245,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case ARGP_KEY_INIT:
+    state->child_inputs[0] = &arguments->sources.paths;
     shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_BY:
@@ -263,10 +262,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_NO_LINES:
     arguments->wants_lines = false;
-    return 0;
-  case KEY_PREFIX:
-    if (!source_add_prefix(&arguments->sources, argument))
-      argp_error(state, "--source-prefix wants OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX, argument);
     return 0;
   case ARGP_KEY_ARG:
     trace_input_argument(&arguments->file, argument, state);

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/source_paths.h"
 #include "cli/trace_input.h"
 #include "cli/trace_part.h"
 #include "cli/view_output.h"
@@ -24,6 +25,7 @@ struct view_arguments {
   struct shared_options shared;
   uint64_t from, to, span, merge;
   bool has_source;
+  struct source_paths sources;
 };
 
 /* A trace while a page is made of it. */
@@ -34,6 +36,8 @@ struct view_run {
   struct report_counts *counts;
   struct report_view *view;
   struct trace_part part;
+  struct source_paths *source_paths;
+  struct report_files sources; /* opens only those that may be shown */
   struct progress progress;
   uint64_t branches; /* of this reading */
 };
@@ -222,10 +226,25 @@ static int around_find(struct view_run *run, struct view_arguments *arguments)
 
 /* ---- the command ---- */
 
+static int source_open(void *data, const char *name, const void **ret_bytes, size_t *ret_size)
+{
+  struct view_run *run = data;
+  int fd = source_paths_open(run->source_paths, name);
+
+  return fd < 0 ? fd : trace_input_map(&run->input, fd, ret_bytes, ret_size);
+}
+
+static void source_close(void *data, const void *bytes, size_t size)
+{
+  struct view_run *run = data;
+
+  run->input.files.close(run->input.files.data, bytes, size);
+}
+
 static int run_begin(struct view_run *run, struct view_arguments *arguments)
 {
   struct report_view_options options = {
-    .files = arguments->has_source ? &run->input.files : NULL,
+    .files = arguments->has_source ? &run->sources : NULL,
     .file = run->input.name,
     .merge = arguments->merge,
     .size = arguments->shared.limit ? arguments->shared.limit : REPORT_VIEW_SIZE,
@@ -239,6 +258,9 @@ static int run_begin(struct view_run *run, struct view_arguments *arguments)
     report_names_keep_mangled(run->names);
   if (r >= 0)
     r = report_code_new(run->names, &run->code);
+  arguments->sources.names = run->names;
+  run->source_paths = &arguments->sources;
+  run->sources = (struct report_files){.data = run, .open = source_open, .close = source_close};
   options.names = run->names;
   options.code = run->code;
   options.stream = arguments->shared.stream;
@@ -300,8 +322,8 @@ static const struct argp_option options[] = {
   {0},
 };
 
-static const struct argp_child children[] = {
-  SHARED_LIMIT, SHARED_THREAD, SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_OUTPUT, SHARED_COMMON, {0}};
+static const struct argp_child children[] = {SOURCE_PATHS,    SHARED_LIMIT,  SHARED_THREAD, SHARED_SYMBOLS,
+                                             SHARED_DEMANGLE, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
 static void arguments_check(const struct view_arguments *arguments, struct argp_state *state)
 {
@@ -323,6 +345,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case ARGP_KEY_INIT:
+    state->child_inputs[0] = &arguments->sources;
     shared_options_give(state, children, &arguments->shared);
     return 0;
   case KEY_BETWEEN:

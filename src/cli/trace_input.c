@@ -41,18 +41,21 @@ static int file_map(int fd, const struct stat *status, const void **ret_bytes, s
   return 0;
 }
 
-static int file_open(void *data, const char *name, const void **ret_bytes, size_t *ret_size)
+int trace_input_map(const struct trace_input *input, int fd, const void **ret_bytes, size_t *ret_size)
 {
-  int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* it may name a pipe or a terminal */
-  const struct trace_input *input = data;
   struct stat status;
   int r;
 
-  if (fd < 0)
-    return -errno;
   r = fstat(fd, &status) < 0 ? -errno : file_map(fd, &status, ret_bytes, ret_size);
   close(fd);
   return r < 0 ? r : input->time && status.st_mtime > 0 && (uint64_t)status.st_mtime > input->time;
+}
+
+static int file_open(void *data, const char *name, const void **ret_bytes, size_t *ret_size)
+{
+  int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* it may name a pipe or a terminal */
+
+  return fd < 0 ? -errno : trace_input_map(data, fd, ret_bytes, ret_size);
 }
 
 static void file_close(void *data, const void *bytes, size_t size)

@@ -33,6 +33,9 @@ int trace_input_open(struct trace_input *input, const char *name);
 /* Only sets `files`, of an input that is all zero: for who has a program and no trace. */
 void trace_input_files(struct trace_input *input);
 
+/* Maps a file that is open, and closes its descriptor. Returns as the `open` of `files`. */
+int trace_input_map(const struct trace_input *input, int fd, const void **ret_bytes, size_t *ret_size);
+
 /* lb_trace_reader_next and _tail, which remember what was wrong. Errors are complained about. */
 int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record);
 int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);

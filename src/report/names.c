@@ -40,6 +40,18 @@ void report_names_keep_mangled(struct report_names *names)
   names->demangler = NULL;
 }
 
+bool report_names_directories(const struct report_names *names, bool (*visit)(void *data, const char *directory),
+                              void *data)
+{
+  const char *directory;
+
+  for (size_t i = 0; i < names->count; i++)
+    for (size_t k = 0; names->list[i].module && (directory = symbol_module_directory(names->list[i].module, k)); k++)
+      if (visit(data, directory))
+        return true;
+  return false;
+}
+
 static void file_done(struct names_file *file)
 {
   free(file->path);

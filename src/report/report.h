@@ -106,6 +106,11 @@ void report_names_free(struct report_names *names); /* takes NULL */
  * for. */
 void report_names_keep_mangled(struct report_names *names);
 
+/* Calls `visit` with the folders in which the code was compiled whose lines were asked for, until it returns true.
+ * Returns what it returned last, or false. */
+bool report_names_directories(const struct report_names *names, bool (*visit)(void *data, const char *directory),
+                              void *data);
+
 /* From here on the module lies there, over whatever lay there before, or is gone. Beyond a limit, modules are not taken
  * any more (`warn` says so). Returns 0, or -ENOMEM. */
 int report_names_module(struct report_names *names, const struct lb_trace_module *module);

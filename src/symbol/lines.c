@@ -107,6 +107,24 @@ static const char *path_keep(struct symbol_lines *lines, char *path)
   return place ? *place : NULL;
 }
 
+/* Remembers in which folder a unit was compiled. */
+static void directory_note(struct symbol_lines *lines, struct unit *unit)
+{
+  Dwarf_Attribute attribute;
+  const char *directory;
+
+  if (unit->is_noted || lines->directory_count >= LINES_DIRECTORIES_MAX)
+    return;
+  unit->is_noted = true;
+  directory = string_check(dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
+  if (!directory || *directory != '/')
+    return;
+  for (size_t i = 0; i < lines->directory_count; i++)
+    if (!strcmp(lines->directories[i], directory))
+      return;
+  lines->directories[lines->directory_count++] = directory;
+}
+
 /* A path is relative to the folder in which the compiler ran, if that is known. */
 static const char *path_join(struct symbol_lines *lines, struct unit *unit, const char *file)
 {
@@ -114,6 +132,7 @@ static const char *path_join(struct symbol_lines *lines, struct unit *unit, cons
   const char *directory, *joined;
   char *path;
 
+  directory_note(lines, unit);
   file = string_check(file);
   if (!file || *file == '/' || lines->path_bytes > LINES_PATHS_MAX)
     return file;

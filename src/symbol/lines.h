@@ -15,8 +15,9 @@
 #define LINES_QUERY_MAX (UINT64_C(1) << 20) /* to answer a question */
 #define LINES_DEPTH_MAX 256                 /* of the tree of entries */
 #define LINES_UNIT_MAX (16u << 20)          /* bytes of a line table: libdw makes some 50 of each in memory */
-#define LINES_PATHS_MAX (64u << 20)         /* bytes of paths that are put together */
-#define LINES_TABLES_MAX (256u << 20)       /* of all that are read */
+#define LINES_DIRECTORIES_MAX 256u
+#define LINES_PATHS_MAX (64u << 20)   /* bytes of paths that are put together */
+#define LINES_TABLES_MAX (256u << 20) /* of all that are read */
 
 /* Addresses [start, end) and what they belong to. */
 struct range {
@@ -38,6 +39,7 @@ void range_list_done(struct range_list *list);
 struct unit {
   Dwarf_Die die;
   bool is_asked, has_table; /* functions were read; the line table may be */
+  bool is_noted;            /* its folder is among the directories */
   struct range_list functions;
 };
 
@@ -54,6 +56,8 @@ struct symbol_lines {
   uint64_t index_work;      /* and to find units and functions */
   void *paths;              /* a tree (tsearch) of those that were put together */
   size_t path_bytes;
+  const char *directories[LINES_DIRECTORIES_MAX]; /* in which units were compiled that were asked about: each once */
+  size_t directory_count;
 };
 
 /* Reads which unit lies where. `file` must stay. Returns 0; LB_E_NO_SYMBOLS if there is nothing that can be used;

@@ -161,6 +161,11 @@ bool symbol_module_line(struct symbol_module *module, uint64_t address, const ch
   return true;
 }
 
+const char *symbol_module_directory(const struct symbol_module *module, size_t index)
+{
+  return module->lines && index < module->lines->directory_count ? module->lines->directories[index] : NULL;
+}
+
 bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address)
 {
   module_read_names(module);

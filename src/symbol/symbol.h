@@ -125,6 +125,10 @@ bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wan
  * nothing, if they are not known. The string is good as long as the module. */
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file, unsigned *ret_line);
 
+/* Folder number `index` of those in which the code was compiled that was asked about so far, an absolute path; NULL
+ * past the end. Good as long as the module. */
+const char *symbol_module_directory(const struct symbol_module *module, size_t index);
+
 /* As symbol_table_address. */
 bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address);
 

@@ -224,7 +224,7 @@ verdict 'the program has a long name' $?
 # typed COLUMNS WORD...: what a terminal of that width shows, in the file typed.
 typed()
 {
-  command script -qec "stty cols $1; NO_COLOR=1 '$lbr' ${*:2}" /dev/null </dev/null | tr -d '\r' >typed
+  command script -qec "stty cols $1; NO_COLOR=1 '$lbr' ${*:2} 2>/dev/null" /dev/null </dev/null | tr -d '\r' >typed
 }
 for columns in 80 132; do
   for command in stat report 'report --by line' 'report --by edge' calls 'calls --summary' 'calls --all --top 5000' 'script --top 2000' 'annotate names.lbr main' \

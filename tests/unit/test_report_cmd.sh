@@ -516,7 +516,7 @@ wrong 'this table cannot be sorted by rate; it can by count, name' --by edge --s
 wrong "--top wants a number from 0 to" --top -1 loops.lbr
 wrong "--thread wants a number from 0 to" --thread x loops.lbr
 wrong '--by thread goes with none of' --by thread --thread 0 loops.lbr
-wrong '--source-prefix wants OLD=NEW' --source-prefix x loops.lbr
+wrong '--source-prefix wants DIR or OLD=NEW' --source-prefix = loops.lbr
 run report --help
 [ $status -eq 0 ] && said 'exact numbers, not samples'
 verdict 'report --help' $?

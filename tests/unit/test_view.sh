@@ -8,7 +8,7 @@ here=$(realpath "$(dirname "$0")")
 cd "$scratch" || exit 1
 
 # program NAME SOURCE OPTION...: builds it; make NAME TRACE: records it.
-program() { gcc -g -c "${@:3}" -o object.o "$here/$2" && ld -o "$1" object.o; }
+program() { cp -u "$here/$2" . && gcc -g -c "${@:3}" -o object.o "$2" && ld -o "$1" object.o; }
 make() { "$lbr" record --quiet -o "$2" -- "./$1" >/dev/null 2>&1; }
 holds() { python3 "$here/view_page.py" data "$@"; }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which source files may be shown. Their names come out of debug information, which may name any file of this machine:
+ * `#line 1 "/etc/shadow"` is enough. So only files below the folders in which the program was compiled are read, and
+ * those that the user allows.
+ */
+#ifndef CLI_SOURCE_PATHS_H
+#define CLI_SOURCE_PATHS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/report.h"
+
+#define SOURCE_PREFIXES_MAX 16
+
+/* OLD=NEW: a path that begins with OLD begins with NEW here. DIR: nothing is changed; `old` is NULL then. Files below
+ * NEW or DIR may be shown. */
+struct source_prefix {
+  const char *old;
+  size_t old_length;
+  const char *new;
+};
+
+struct source_paths {
+  struct source_prefix prefixes[SOURCE_PREFIXES_MAX];
+  size_t prefix_count;
+  bool allows_any;                  /* --any-source */
+  const struct report_names *names; /* know where the program was compiled */
+  bool has_warned;                  /* of a file that may not be shown */
+};
+
+/* The options --source-prefix and --any-source, for the `children` of a command's argp, as the first of them: at
+ * ARGP_KEY_INIT, state->child_inputs[0] = &paths. */
+#define SOURCE_PATHS                                                                                                   \
+  {                                                                                                                    \
+    &source_paths_argp, 0, NULL, 0                                                                                     \
+  }
+extern const struct argp source_paths_argp;
+
+/* Opens a source file for reading. Returns a descriptor; -EPERM if it may not be shown, after a warning at the first
+ * one; or -errno. Symbolic links are followed, and what they lead to must lie below the folders, too. */
+int source_paths_open(struct source_paths *paths, const char *path);
+
+#endif
