@@ -50,6 +50,12 @@ static inline uint64_t control_tsc(const struct cpu *cpu)
   return cpu_cycles(cpu) + cpu->tsc_offset;
 }
 
+/* msr_model.c: registers that are only there to be read and written. False: this CPU has none at that address, or it
+ * cannot be written. */
+bool msr_model_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
+bool msr_model_write(struct cpu *cpu, uint32_t msr, uint64_t value);
+void msr_model_reset(struct cpu *cpu);
+
 /* MISC_ENABLE as software sees it, whoever keeps it. */
 uint64_t msr_misc_enable(const struct cpu *cpu);
 enum {

@@ -238,6 +238,8 @@ struct cpu_tlb_entry {
   uint64_t unused; /* a power of two is found by a shift */
 };
 
+#define CPU_MODEL_MSRS 48
+
 struct cpu {
   /* first, what every instruction touches */
   uint64_t r[CPU_REGISTERS];
@@ -267,9 +269,10 @@ struct cpu {
   /* system registers that only some instructions use */
   uint64_t star, lstar, cstar, fmask, kernel_gs_base, tsc_aux, tsc_offset, pat;
   uint64_t sysenter_cs, sysenter_esp, sysenter_eip;
-  uint64_t mtrr[2 * 16 + 11 + 2]; /* msr.c's own */
-  uint64_t monitor_address;       /* line of 64 bytes; bits: idle.c */
-  uint64_t monitor_sum;           /* of what the line held */
+  uint64_t mtrr[2 * 16 + 11 + 2];     /* msr.c's own */
+  uint64_t model_msr[CPU_MODEL_MSRS]; /* those of msr_model.def that are kept */
+  uint64_t monitor_address;           /* line of 64 bytes; bits: idle.c */
+  uint64_t monitor_sum;               /* of what the line held */
   uint64_t tsc_adjust, misc_enable, hwcr, syscfg, random;
   struct {
     uint64_t rip, retired; /* the last IN or OUT, for SMM's I/O restart */

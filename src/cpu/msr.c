@@ -176,7 +176,7 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
     *ret_value = cpu->segment[msr == MSR_FS_BASE ? FS : GS].base;
     return HAS(LM);
   default:
-    return fixed_register(cpu, msr, ret_value, &write);
+    return fixed_register(cpu, msr, ret_value, &write) || msr_model_read(cpu, msr, ret_value);
   }
 }
 
@@ -246,7 +246,7 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
   case MSR_GS_BASE:
     return base_write(cpu, msr == MSR_FS_BASE ? FS : GS, value);
   default:
-    return fixed_register(cpu, msr, &constant, &write) && write == WRITE_IGNORED;
+    return fixed_register(cpu, msr, &constant, &write) ? write == WRITE_IGNORED : msr_model_write(cpu, msr, value);
   }
 }
 

@@ -67,6 +67,7 @@ static void reset_msrs(struct cpu *cpu)
   cpu->hwcr = generation_is_since(generation_find(cpu->model), GENERATION_FAM10H) ? HWCR_TSC_FREQ_SEL : 0;
   cpu->syscfg = 0;
   cpu->pat = PAT_DEFAULT;
+  msr_model_reset(cpu);
   memset(cpu->mtrr, 0, sizeof(cpu->mtrr));
   cpu->misc_enable = misc;
   lb_recorder_wrmsr(&cpu->recorder, 0x1A0, misc);

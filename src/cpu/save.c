@@ -66,6 +66,7 @@ static void msrs_archive(struct archive *archive, struct cpu *cpu)
   for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
     archive_value(archive, values[i]);
   archive_array(archive, cpu->mtrr);
+  archive_array(archive, cpu->model_msr);
   archive_value(archive, &cpu->io.what);
   archive_value(archive, &cpu->smbase);
 }

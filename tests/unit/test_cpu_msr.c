@@ -3,6 +3,8 @@
  * CPUID, MSRs and the instructions that a CPU has. Expected values are those of Intel's SDM and, for CPUID, of the
  * CPUID dumps of InstLatx64.
  */
+#include "cpu/control.h"
+#include "cpu/generation.h"
 #include "cpu_rig.h"
 
 /* ---- CPUID ---- */
@@ -273,6 +275,164 @@ static void test_msr_rules(void **state)
   rig_free(&rig);
 }
 
+/* Registers that kernels read or write when they start, on CPUs that have them and on CPUs that do not. Intel SDM vol.
+ * 3 (June 2016), chapter 35, by the table that is named; Linux msr-index.h; AMD APM vol. 2, appendix A. The time-stamp
+ * counter of this machine runs at 10 times 100 MHz. */
+static void test_msr_that_kernels_look_at(void **state)
+{
+  enum { READ_ONLY, WRITABLE, ABSENT };
+  static const struct {
+    const char *cpu;
+    uint32_t msr;
+    uint8_t access;
+    uint64_t value; /* after reset */
+  } rows[] = {
+    {"skylake", 0x6, WRITABLE, 64},                    /* table 35-2: since 0F_03, with MONITOR; CPUID.5:EAX */
+    {"prescott", 0x6, WRITABLE, 64},                   /* 0F_06 */
+    {"pentium-m", 0x6, ABSENT, 0},                     /* no MONITOR */
+    {"skylake", 0x34, READ_ONLY, 0},                   /* 35-13: SMI count */
+    {"merom", 0x34, ABSENT, 0},                        /* */
+    {"nehalem", 0x35, READ_ONLY, 0x10001},             /* one core, one thread */
+    {"westmere", 0xE2, WRITABLE, 0},                   /* 35-13; Xen's auto_demotion_disable */
+    {"silvermont", 0xE2, WRITABLE, 0},                 /* 35-6 */
+    {"prescott", 0xE2, ABSENT, 0},                     /* */
+    {"bonnell", 0xE2, ABSENT, 0},                      /* */
+    {"zen", 0xE2, ABSENT, 0},                          /* */
+    {"penryn", 0x11E, WRITABLE, 0x101},                /* 35-3: L2 enabled */
+    {"skylake", 0x11E, ABSENT, 0},                     /* */
+    {"skylake", 0x198, READ_ONLY, 0xA00},              /* 35-2: since 0F_03; ratio in 15:8 */
+    {"pentium4", 0x198, ABSENT, 0},                    /* 0F_02 */
+    {"p6", 0x198, ABSENT, 0},                          /* */
+    {"pentium-m", 0x199, WRITABLE, 0xA00},             /* 35-45 */
+    {"pentium4", 0x19A, WRITABLE, 0},                  /* 35-41 */
+    {"p6", 0x19A, ABSENT, 0},                          /* */
+    {"skylake", 0x19C, READ_ONLY, 0x88320000},         /* valid, 1 degree, 50 below the target: 14.7.5.2 */
+    {"skylake", 0x1A2, WRITABLE, 100 << 16},           /* 35-13: target temperature in 23:16 */
+    {"silvermont", 0x1A2, WRITABLE, 100 << 16},        /* 35-6 */
+    {"penryn", 0x1A2, ABSENT, 0},                      /* */
+    {"nehalem", 0x1A6, WRITABLE, 0},                   /* 35-13 */
+    {"nehalem", 0x1A7, ABSENT, 0},                     /* 35-15: since Westmere */
+    {"westmere", 0x1A7, WRITABLE, 0},                  /* */
+    {"nehalem", 0x1AD, READ_ONLY, 0x0A0A0A0A0A0A0A0A}, /* 35-13: one ratio in each byte */
+    {"westmere", 0x1B0, ABSENT, 0},                    /* CPUID.6:ECX[3] is 0 */
+    {"sandybridge", 0x1B0, WRITABLE, 6},               /* 35-18 */
+    {"nehalem", 0x1FC, WRITABLE, 0},                   /* 35-13; Xen's c1e_promotion_disable */
+    {"skylake", 0x1FC, WRITABLE, 0},                   /* */
+    {"alderlake", 0x1FC, WRITABLE, 0},                 /* */
+    {"gracemont", 0x1FC, WRITABLE, 0},                 /* */
+    {"penryn", 0x1FC, ABSENT, 0},                      /* */
+    {"bonnell", 0x1FC, ABSENT, 0},                     /* */
+    {"zen4", 0x1FC, ABSENT, 0},                        /* */
+    {"nano", 0x1FC, ABSENT, 0},                        /* */
+    {"skylake", 0x3F7, WRITABLE, 0},                   /* 35-37 */
+    {"broadwell", 0x3F7, ABSENT, 0},                   /* */
+    {"nehalem", 0x3F8, READ_ONLY, 0},                  /* 35-13 */
+    {"nehalem", 0x3FE, ABSENT, 0},                     /* 35-18: since Sandy Bridge */
+    {"sandybridge", 0x3FE, READ_ONLY, 0},              /* */
+    {"skylake", 0x606, READ_ONLY, 0xA0E03},            /* 35-18, 14.9.1 */
+    {"silvermont", 0x606, READ_ONLY, 0x505},           /* 35-8 */
+    {"westmere", 0x606, ABSENT, 0},                    /* */
+    {"skylake", 0x610, WRITABLE, 0},                   /* */
+    {"skylake", 0x611, READ_ONLY, 0},                  /* */
+    {"sandybridge", 0x648, ABSENT, 0},                 /* 35-22: since Ivy Bridge */
+    {"ivybridge", 0x648, READ_ONLY, 10},               /* */
+    {"k10", 0xC0010058, WRITABLE, 0},                  /* MMIO_CFG_BASE: family 10H */
+    {"k8", 0xC0010058, ABSENT, 0},                     /* */
+    {"zen", 0xC0010064, READ_ONLY, UINT64_C(1) << 63}, /* one P-state */
+    {"zen", 0xC0010065, READ_ONLY, 0},                 /* */
+    {"zen", 0xC0010111, READ_ONLY, 0x30000},           /* APM 10.2.4: SMBASE after reset */
+    {"zen", 0xC0010112, WRITABLE, 0},                  /* */
+    {"k7", 0xC0010112, ABSENT, 0},                     /* */
+    {"skylake", 0xC0010112, ABSENT, 0},                /* */
+    {"zen", 0xC0010299, READ_ONLY, 0xA1003},           /* */
+    {"zen", 0xC0011028, WRITABLE, 0},                  /* read by Xen's init_amd */
+    {"bulldozer", 0xC0011028, ABSENT, 0},
+    {"zen2", 0xC00110E3, WRITABLE, 0},
+    {"zen3", 0xC00110E3, ABSENT, 0},
+    {"bulldozer", 0xC0010299, ABSENT, 0}, /* */
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct rig rig;
+    uint64_t value = 0;
+    rig_protected(&rig, rows[i].cpu);
+    int read = rdmsr(&rig, rows[i].msr, &value), written = wrmsr(&rig, rows[i].msr, 0x1234);
+    if (read != (rows[i].access == ABSENT ? GP : DONE) || written != (rows[i].access == WRITABLE ? DONE : GP) ||
+        (read == DONE && value != rows[i].value))
+      fail_msg("%s, MSR %x: read %d gives %jx, written %d", rows[i].cpu, rows[i].msr, read, (uintmax_t)value, written);
+    if (rows[i].access == WRITABLE)
+      assert_int_equal(msr_of(&rig, rows[i].msr), 0x1234);
+    rig_free(&rig);
+  }
+}
+
+/* An address has one meaning on a CPU, each row some CPU, and each row its source. */
+static void test_msr_rows_make_sense(void **state)
+{
+  static const struct {
+    uint32_t first, last;
+    const char *name, *source;
+  } rows[] = {
+#define MODEL_KEPT(address, value, condition, name, source) {address, address, name, source},
+#define MODEL_FIXED(first, last, value, condition, name, source) {first, last, name, source},
+#include "cpu/msr_model.def"
+#undef MODEL_KEPT
+#undef MODEL_FIXED
+  };
+  unsigned owners[sizeof(rows) / sizeof(rows[0])] = {0};
+  const struct lb_cpu *model;
+  unsigned number;
+  (void)state;
+  for (size_t i = 0; (model = lb_cpu_at(i)); i++) {
+    struct rig rig;
+    uint64_t value;
+    rig_protected(&rig, model->name);
+    for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++)
+      for (uint32_t msr = rows[j].first; msr <= rows[j].last; msr++)
+        if (msr_model_read(rig.cpu, msr, &value)) {
+          owners[j]++;
+          assert_true(lb_cpu_register_at(model, msr, &number) < 0); /* else the recorder would hide it */
+          assert_true(system_read_msr(rig.cpu, msr, &value));
+        }
+    rig_free(&rig);
+  }
+  for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+    assert_true(rows[j].first <= rows[j].last && strlen(rows[j].name) > 3 && strlen(rows[j].source) > 3);
+    if (!owners[j])
+      fail_msg("no CPU has %s", rows[j].name);
+  }
+}
+
+/* A CPU that generation.def forgets would stand for the newest of its vendor: CPUID, features and registers. */
+static void test_every_cpu_has_its_generation(void **state)
+{
+  const struct lb_cpu *model;
+  unsigned used[GENERATIONS] = {0};
+  (void)state;
+  for (size_t i = 0; (model = lb_cpu_at(i)); i++) {
+    enum generation_row row = generation_find(model);
+    const struct generation *generation = generation_at(row);
+    if (strcmp(generation->name, model->name))
+      fail_msg("%s has no row in generation.def", model->name);
+    used[row]++;
+    const struct lb_cpu *found = NULL;
+    assert_int_equal(
+      lb_cpu_find_model(model->vendor, generation->family, generation->model, generation->stepping, &found), 0);
+    if (found != model && strcmp(model->name, "arch-max"))
+      fail_msg("the signature of %s is that of %s", model->name, found->name);
+    assert_true(system_features(model) != 0);
+    /* the leaves that the recording unit speaks in are within reach */
+    assert_true(generation->leaves >= (model->pmu->kind == LB_PMU_ARCH ? 0xAu : 1u));
+    assert_true(generation->leaves >= (lb_cpu_has(model, LB_FEATURE_ARCH_LBR) ? 0x1Cu : 0u));
+    assert_true(generation->leaves >= (model->pmu->has_leaf_23 ? 0x23u : 0u));
+    assert_true(generation->extended >= (model->pmu->kind == LB_PMU_AMD_V2 ? 0x80000022u : 0u));
+    assert_int_equal(system_features(model) >> FEATURE_LM & 1, lb_cpu_has(model, LB_FEATURE_LONG_MODE));
+  }
+  for (unsigned i = 0; i < GENERATIONS; i++)
+    if (used[i] != 1)
+      fail_msg("%s of generation.def stands for %u CPUs", generation_at(i)->name, used[i]);
+}
+
 static void test_x2apic_needs_the_feature(void **state)
 {
   struct rig rig;
@@ -411,6 +571,9 @@ int main(void)
     cmocka_unit_test(test_instructions_follow_the_cpu),
     cmocka_unit_test(test_msr_time),
     cmocka_unit_test(test_msr_rules),
+    cmocka_unit_test(test_msr_that_kernels_look_at),
+    cmocka_unit_test(test_msr_rows_make_sense),
+    cmocka_unit_test(test_every_cpu_has_its_generation),
     cmocka_unit_test(test_x2apic_needs_the_feature),
     cmocka_unit_test(test_tsc_deadline),
     cmocka_unit_test(test_msr_of_the_recorder),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Model-specific registers that nothing here acts on, and that kernels look at when they start: msr_model.def says
+ * which CPU has which. SDM vol. 4 (June 2016: vol. 3 chapter 35), AMD APM vol. 2 appendix A.
+ */
+#include "cpu/control.h"
+#include "cpu/generation.h"
+
+/* ---- the words of msr_model.def ---- */
+
+#define HAS(name) system_has(cpu, FEATURE_##name)
+#define SINCE(row) generation_is_since(generation_find(cpu->model), GENERATION_##row)
+#define INTEL (cpu->model->vendor == LB_VENDOR_INTEL)
+#define AMD (cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON)
+#define P4 (cpu->model->pmu->kind == LB_PMU_P4)
+#define SINCE_CORE (SINCE(YONAH) || SINCE(BONNELL_EARLY))
+#define SINCE_NEHALEM (SINCE(NEHALEM) || SINCE(SILVERMONT))
+#define SPEEDSTEP (SINCE(PENTIUM_M) || SINCE(BONNELL_EARLY))
+#define THERMAL (SINCE(PENTIUM4) || SINCE(BONNELL_EARLY))
+#define CST_CONFIG (SINCE(YONAH) || SINCE(SILVERMONT))
+#define OLD_L2 ((SINCE(PENTIUM_M) && !P4 && !SINCE(NEHALEM)) || (SINCE(BONNELL_EARLY) && !SINCE(KNIGHTSLANDING)))
+#define RAPL_SMALL (SINCE(SILVERMONT) && !SINCE(KNIGHTSLANDING)) /* Silvermont, Airmont: units of their own */
+#define RAPL (SINCE(SANDYBRIDGE) || SINCE(SILVERMONT))
+#define RATIO (SYSTEM_TSC_PER_SECOND / 100000000)
+#define ALL_RATIOS (RATIO * UINT64_C(0x0101010101010101))
+#define PERF_STATUS (RATIO << 8 | (SINCE_NEHALEM ? 0 : RATIO << 40)) /* Core 2 and before: 44:40 is the most */
+#define MONITOR_LINE 64
+#define CORE_COUNT ((uint64_t)cpu->memory->cpu_count << 16 | cpu->memory->cpu_count)
+
+/* Where each register that is kept has its value. */
+enum place {
+#define MODEL_KEPT(address, value, condition, name, source) PLACE_##address,
+#define MODEL_FIXED(first, last, value, condition, name, source)
+#include "cpu/msr_model.def"
+#undef MODEL_KEPT
+#undef MODEL_FIXED
+  PLACES,
+};
+
+_Static_assert(PLACES <= CPU_MODEL_MSRS, "struct cpu has too few places");
+
+/* The place of a register that this CPU keeps, or -1. */
+static int place_of(const struct cpu *cpu, uint32_t msr)
+{
+#define MODEL_KEPT(address, value, condition, name, source)                                                            \
+  if (msr == (address) && (condition))                                                                                 \
+    return PLACE_##address;
+#define MODEL_FIXED(first, last, value, condition, name, source)
+#include "cpu/msr_model.def"
+#undef MODEL_KEPT
+#undef MODEL_FIXED
+  return -1;
+}
+
+static bool fixed_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
+{
+#define MODEL_KEPT(address, value, condition, name, source)
+#define MODEL_FIXED(first, last, value, condition, name, source)                                                       \
+  if (msr - (first) <= (last) - (first) && (condition)) {                                                              \
+    *ret_value = value;                                                                                                \
+    return true;                                                                                                       \
+  }
+#include "cpu/msr_model.def"
+#undef MODEL_KEPT
+#undef MODEL_FIXED
+  return false;
+}
+
+bool msr_model_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
+{
+  int place = place_of(cpu, msr);
+  if (place < 0)
+    return fixed_read(cpu, msr, ret_value);
+  *ret_value = cpu->model_msr[place];
+  return true;
+}
+
+bool msr_model_write(struct cpu *cpu, uint32_t msr, uint64_t value)
+{
+  int place = place_of(cpu, msr);
+  if (place < 0)
+    return false;
+  cpu->model_msr[place] = value;
+  return true;
+}
+
+void msr_model_reset(struct cpu *cpu)
+{
+#define MODEL_KEPT(address, value, condition, name, source) cpu->model_msr[PLACE_##address] = (condition) ? (value) : 0;
+#define MODEL_FIXED(first, last, value, condition, name, source)
+#include "cpu/msr_model.def"
+#undef MODEL_KEPT
+#undef MODEL_FIXED
+}
