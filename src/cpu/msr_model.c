@@ -25,6 +25,10 @@
 #define ALL_RATIOS (RATIO * UINT64_C(0x0101010101010101))
 #define PERF_STATUS (RATIO << 8 | (SINCE_NEHALEM ? 0 : RATIO << 40)) /* Core 2 and before: 44:40 is the most */
 #define MONITOR_LINE 64
+/* The frequency of the time-stamp counter. Families 10H to 16H: FID 4 in 5:0, DID 1 in 8:6; Zen: FID 28H in 7:0, DID 8
+ * in 13:8; Zen 5: units of 5 MHz. */
+#define PSTATE_0 (UINT64_C(1) << 63 | (SINCE(ZEN5) ? 0xC8u : SINCE(ZEN) ? 0x828u : 0x44u))
+_Static_assert(SYSTEM_TSC_PER_SECOND == 1000000000, "PSTATE_0 says 1 GHz");
 #define CORE_COUNT ((uint64_t)cpu->memory->cpu_count << 16 | cpu->memory->cpu_count)
 
 /* Where each register that is kept has its value. */

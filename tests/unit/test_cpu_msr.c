@@ -287,65 +287,67 @@ static void test_msr_that_kernels_look_at(void **state)
     uint8_t access;
     uint64_t value; /* after reset */
   } rows[] = {
-    {"skylake", 0x6, WRITABLE, 64},                    /* table 35-2: since 0F_03, with MONITOR; CPUID.5:EAX */
-    {"prescott", 0x6, WRITABLE, 64},                   /* 0F_06 */
-    {"pentium-m", 0x6, ABSENT, 0},                     /* no MONITOR */
-    {"skylake", 0x34, READ_ONLY, 0},                   /* 35-13: SMI count */
-    {"merom", 0x34, ABSENT, 0},                        /* */
-    {"nehalem", 0x35, READ_ONLY, 0x10001},             /* one core, one thread */
-    {"westmere", 0xE2, WRITABLE, 0},                   /* 35-13; Xen's auto_demotion_disable */
-    {"silvermont", 0xE2, WRITABLE, 0},                 /* 35-6 */
-    {"prescott", 0xE2, ABSENT, 0},                     /* */
-    {"bonnell", 0xE2, ABSENT, 0},                      /* */
-    {"zen", 0xE2, ABSENT, 0},                          /* */
-    {"penryn", 0x11E, WRITABLE, 0x101},                /* 35-3: L2 enabled */
-    {"skylake", 0x11E, ABSENT, 0},                     /* */
-    {"skylake", 0x198, READ_ONLY, 0xA00},              /* 35-2: since 0F_03; ratio in 15:8 */
-    {"pentium4", 0x198, ABSENT, 0},                    /* 0F_02 */
-    {"p6", 0x198, ABSENT, 0},                          /* */
-    {"pentium-m", 0x199, WRITABLE, 0xA00},             /* 35-45 */
-    {"pentium4", 0x19A, WRITABLE, 0},                  /* 35-41 */
-    {"p6", 0x19A, ABSENT, 0},                          /* */
-    {"skylake", 0x19C, READ_ONLY, 0x88320000},         /* valid, 1 degree, 50 below the target: 14.7.5.2 */
-    {"skylake", 0x1A2, WRITABLE, 100 << 16},           /* 35-13: target temperature in 23:16 */
-    {"silvermont", 0x1A2, WRITABLE, 100 << 16},        /* 35-6 */
-    {"penryn", 0x1A2, ABSENT, 0},                      /* */
-    {"nehalem", 0x1A6, WRITABLE, 0},                   /* 35-13 */
-    {"nehalem", 0x1A7, ABSENT, 0},                     /* 35-15: since Westmere */
-    {"westmere", 0x1A7, WRITABLE, 0},                  /* */
-    {"nehalem", 0x1AD, READ_ONLY, 0x0A0A0A0A0A0A0A0A}, /* 35-13: one ratio in each byte */
-    {"westmere", 0x1B0, ABSENT, 0},                    /* CPUID.6:ECX[3] is 0 */
-    {"sandybridge", 0x1B0, WRITABLE, 6},               /* 35-18 */
-    {"nehalem", 0x1FC, WRITABLE, 0},                   /* 35-13; Xen's c1e_promotion_disable */
-    {"skylake", 0x1FC, WRITABLE, 0},                   /* */
-    {"alderlake", 0x1FC, WRITABLE, 0},                 /* */
-    {"gracemont", 0x1FC, WRITABLE, 0},                 /* */
-    {"penryn", 0x1FC, ABSENT, 0},                      /* */
-    {"bonnell", 0x1FC, ABSENT, 0},                     /* */
-    {"zen4", 0x1FC, ABSENT, 0},                        /* */
-    {"nano", 0x1FC, ABSENT, 0},                        /* */
-    {"skylake", 0x3F7, WRITABLE, 0},                   /* 35-37 */
-    {"broadwell", 0x3F7, ABSENT, 0},                   /* */
-    {"nehalem", 0x3F8, READ_ONLY, 0},                  /* 35-13 */
-    {"nehalem", 0x3FE, ABSENT, 0},                     /* 35-18: since Sandy Bridge */
-    {"sandybridge", 0x3FE, READ_ONLY, 0},              /* */
-    {"skylake", 0x606, READ_ONLY, 0xA0E03},            /* 35-18, 14.9.1 */
-    {"silvermont", 0x606, READ_ONLY, 0x505},           /* 35-8 */
-    {"westmere", 0x606, ABSENT, 0},                    /* */
-    {"skylake", 0x610, WRITABLE, 0},                   /* */
-    {"skylake", 0x611, READ_ONLY, 0},                  /* */
-    {"sandybridge", 0x648, ABSENT, 0},                 /* 35-22: since Ivy Bridge */
-    {"ivybridge", 0x648, READ_ONLY, 10},               /* */
-    {"k10", 0xC0010058, WRITABLE, 0},                  /* MMIO_CFG_BASE: family 10H */
-    {"k8", 0xC0010058, ABSENT, 0},                     /* */
-    {"zen", 0xC0010064, READ_ONLY, UINT64_C(1) << 63}, /* one P-state */
-    {"zen", 0xC0010065, READ_ONLY, 0},                 /* */
-    {"zen", 0xC0010111, READ_ONLY, 0x30000},           /* APM 10.2.4: SMBASE after reset */
-    {"zen", 0xC0010112, WRITABLE, 0},                  /* */
-    {"k7", 0xC0010112, ABSENT, 0},                     /* */
-    {"skylake", 0xC0010112, ABSENT, 0},                /* */
-    {"zen", 0xC0010299, READ_ONLY, 0xA1003},           /* */
-    {"zen", 0xC0011028, WRITABLE, 0},                  /* read by Xen's init_amd */
+    {"skylake", 0x6, WRITABLE, 64},                            /* table 35-2: since 0F_03, with MONITOR; CPUID.5:EAX */
+    {"prescott", 0x6, WRITABLE, 64},                           /* 0F_06 */
+    {"pentium-m", 0x6, ABSENT, 0},                             /* no MONITOR */
+    {"skylake", 0x34, READ_ONLY, 0},                           /* 35-13: SMI count */
+    {"merom", 0x34, ABSENT, 0},                                /* */
+    {"nehalem", 0x35, READ_ONLY, 0x10001},                     /* one core, one thread */
+    {"westmere", 0xE2, WRITABLE, 0},                           /* 35-13; Xen's auto_demotion_disable */
+    {"silvermont", 0xE2, WRITABLE, 0},                         /* 35-6 */
+    {"prescott", 0xE2, ABSENT, 0},                             /* */
+    {"bonnell", 0xE2, ABSENT, 0},                              /* */
+    {"zen", 0xE2, ABSENT, 0},                                  /* */
+    {"penryn", 0x11E, WRITABLE, 0x101},                        /* 35-3: L2 enabled */
+    {"skylake", 0x11E, ABSENT, 0},                             /* */
+    {"skylake", 0x198, READ_ONLY, 0xA00},                      /* 35-2: since 0F_03; ratio in 15:8 */
+    {"pentium4", 0x198, ABSENT, 0},                            /* 0F_02 */
+    {"p6", 0x198, ABSENT, 0},                                  /* */
+    {"pentium-m", 0x199, WRITABLE, 0xA00},                     /* 35-45 */
+    {"pentium4", 0x19A, WRITABLE, 0},                          /* 35-41 */
+    {"p6", 0x19A, ABSENT, 0},                                  /* */
+    {"skylake", 0x19C, READ_ONLY, 0x88320000},                 /* valid, 1 degree, 50 below the target: 14.7.5.2 */
+    {"skylake", 0x1A2, WRITABLE, 100 << 16},                   /* 35-13: target temperature in 23:16 */
+    {"silvermont", 0x1A2, WRITABLE, 100 << 16},                /* 35-6 */
+    {"penryn", 0x1A2, ABSENT, 0},                              /* */
+    {"nehalem", 0x1A6, WRITABLE, 0},                           /* 35-13 */
+    {"nehalem", 0x1A7, ABSENT, 0},                             /* 35-15: since Westmere */
+    {"westmere", 0x1A7, WRITABLE, 0},                          /* */
+    {"nehalem", 0x1AD, READ_ONLY, 0x0A0A0A0A0A0A0A0A},         /* 35-13: one ratio in each byte */
+    {"westmere", 0x1B0, ABSENT, 0},                            /* CPUID.6:ECX[3] is 0 */
+    {"sandybridge", 0x1B0, WRITABLE, 6},                       /* 35-18 */
+    {"nehalem", 0x1FC, WRITABLE, 0},                           /* 35-13; Xen's c1e_promotion_disable */
+    {"skylake", 0x1FC, WRITABLE, 0},                           /* */
+    {"alderlake", 0x1FC, WRITABLE, 0},                         /* */
+    {"gracemont", 0x1FC, WRITABLE, 0},                         /* */
+    {"penryn", 0x1FC, ABSENT, 0},                              /* */
+    {"bonnell", 0x1FC, ABSENT, 0},                             /* */
+    {"zen4", 0x1FC, ABSENT, 0},                                /* */
+    {"nano", 0x1FC, ABSENT, 0},                                /* */
+    {"skylake", 0x3F7, WRITABLE, 0},                           /* 35-37 */
+    {"broadwell", 0x3F7, ABSENT, 0},                           /* */
+    {"nehalem", 0x3F8, READ_ONLY, 0},                          /* 35-13 */
+    {"nehalem", 0x3FE, ABSENT, 0},                             /* 35-18: since Sandy Bridge */
+    {"sandybridge", 0x3FE, READ_ONLY, 0},                      /* */
+    {"skylake", 0x606, READ_ONLY, 0xA0E03},                    /* 35-18, 14.9.1 */
+    {"silvermont", 0x606, READ_ONLY, 0x505},                   /* 35-8 */
+    {"westmere", 0x606, ABSENT, 0},                            /* */
+    {"skylake", 0x610, WRITABLE, 0},                           /* */
+    {"skylake", 0x611, READ_ONLY, 0},                          /* */
+    {"sandybridge", 0x648, ABSENT, 0},                         /* 35-22: since Ivy Bridge */
+    {"ivybridge", 0x648, READ_ONLY, 10},                       /* */
+    {"k10", 0xC0010058, WRITABLE, 0},                          /* MMIO_CFG_BASE: family 10H */
+    {"k8", 0xC0010058, ABSENT, 0},                             /* */
+    {"zen", 0xC0010064, READ_ONLY, UINT64_C(1) << 63 | 0x828}, /* 200 MHz * 28H / 8 */
+    {"k10", 0xC0010064, READ_ONLY, UINT64_C(1) << 63 | 0x44},  /* 100 MHz * (4 + 16) >> 1 */
+    {"zen", 0xC0010061, READ_ONLY, 0},                         /* one P-state */
+    {"zen", 0xC0010065, READ_ONLY, 0},                         /* */
+    {"zen", 0xC0010111, READ_ONLY, 0x30000},                   /* APM 10.2.4: SMBASE after reset */
+    {"zen", 0xC0010112, WRITABLE, 0},                          /* */
+    {"k7", 0xC0010112, ABSENT, 0},                             /* */
+    {"skylake", 0xC0010112, ABSENT, 0},                        /* */
+    {"zen", 0xC0010299, READ_ONLY, 0xA1003},                   /* */
+    {"zen", 0xC0011028, WRITABLE, 0},                          /* read by Xen's init_amd */
     {"bulldozer", 0xC0011028, ABSENT, 0},
     {"zen2", 0xC00110E3, WRITABLE, 0},
     {"zen3", 0xC00110E3, ABSENT, 0},
