@@ -93,6 +93,7 @@ struct lb_trace_gap {
   uint8_t reason;  /* enum lb_trace_gap_reason */
   uint64_t first;  /* number of the first that is missing; of no meaning with LB_TRACE_ALL */
   uint64_t count;  /* how many are missing; 0: not known */
+  uint64_t bytes;  /* of the file that could not be read, with LB_TRACE_DAMAGED; of what was written, 0 */
 };
 
 /* Branches of one stream that were counted instead of given: lb_trace_reader_count. */

@@ -25,29 +25,69 @@ static void threads_join(struct diff_side sides[2], uint32_t one, uint32_t other
   sides[1].threads[other].partner = one;
 }
 
-static bool name_is(const char *one, const char *other)
+static const char *thread_name(const struct diff_thread *thread)
 {
-  return !strcmp(one ? one : "", other ? other : "");
+  return thread->name ? thread->name : "";
 }
 
-/* The nth thread of a name belongs to the nth of that name; those that are left, to each other in their order. */
-static void threads_pair(struct diff_side sides[2])
+/* By name; those of one name in their order. */
+static int thread_compare(const void *one, const void *other)
 {
-  for (unsigned pass = 0; pass < 2; pass++) {
-    uint32_t next = 0;
+  const struct diff_thread *a = *(const struct diff_thread *const *)one, *b = *(const struct diff_thread *const *)other;
+  int r = strcmp(thread_name(a), thread_name(b));
 
-    for (uint32_t i = 0; i < sides[0].thread_count; i++) {
-      if (sides[0].threads[i].partner != LB_TRACE_ALL)
-        continue;
-      for (uint32_t j = pass ? next : 0; j < sides[1].thread_count; j++)
-        if (sides[1].threads[j].partner == LB_TRACE_ALL &&
-            (pass || name_is(sides[0].threads[i].name, sides[1].threads[j].name))) {
-          threads_join(sides, i, j);
-          next = j + 1;
-          break;
-        }
-    }
+  return r ? r : a < b ? -1 : a > b;
+}
+
+static const struct diff_thread **threads_sort(const struct diff_side *side)
+{
+  const struct diff_thread **list = calloc(side->thread_count + 1, sizeof(*list));
+
+  for (size_t i = 0; list && i < side->thread_count; i++)
+    list[i] = &side->threads[i];
+  if (list)
+    qsort(list, side->thread_count, sizeof(*list), thread_compare);
+  return list;
+}
+
+/* The nth thread of a name belongs to the nth of that name. */
+static int threads_pair_named(struct diff_side sides[2])
+{
+  const struct diff_thread **a = threads_sort(&sides[0]), **b = threads_sort(&sides[1]);
+  bool has_memory = a && b;
+
+  for (size_t i = 0, j = 0; has_memory && i < sides[0].thread_count && j < sides[1].thread_count;) {
+    int r = strcmp(thread_name(a[i]), thread_name(b[j]));
+
+    if (!r)
+      threads_join(sides, (uint32_t)(a[i] - sides[0].threads), (uint32_t)(b[j] - sides[1].threads));
+    i += r <= 0;
+    j += r >= 0;
   }
+  free(a);
+  free(b);
+  return has_memory ? 0 : -1;
+}
+
+/* Threads that are left belong to each other in their order. */
+static int threads_pair(struct diff_side sides[2])
+{
+  uint32_t j = 0;
+
+  if (threads_pair_named(sides) < 0) {
+    cli_error("no memory");
+    return -1;
+  }
+  for (uint32_t i = 0; i < sides[0].thread_count; i++) {
+    if (sides[0].threads[i].partner != LB_TRACE_ALL)
+      continue;
+    while (j < sides[1].thread_count && sides[1].threads[j].partner != LB_TRACE_ALL)
+      j++;
+    if (j == sides[1].thread_count)
+      break;
+    threads_join(sides, i, j);
+  }
+  return 0;
 }
 
 /* ---- comparing ---- */
@@ -139,8 +179,7 @@ static int sides_compare(struct diff_side sides[2], const struct diff_arguments 
   if (arguments->streams[0] != LB_TRACE_ALL) {
     result = pair_compare(sides, arguments, arguments->streams, &page);
   } else {
-    threads_pair(sides);
-    result = threads_compare(sides, arguments, &page);
+    result = threads_pair(sides) < 0 ? -1 : threads_compare(sides, arguments, &page);
   }
   page_array_end(&page);
   put_by_symbol(&page, sides);

@@ -90,8 +90,11 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
 {
   int r = 0;
 
-  if (side->names && !side->stream.is_sequential)
+  if (side->names && !side->stream.is_sequential) {
+    if (side->has_learned)
+      lb_trace_reader_skip(side->input.reader); /* what describes the trace, which the names have */
     return 0;
+  }
   report_diff_keys_free(side->keys);
   report_filter_free(side->filter);
   report_names_free(side->names);
@@ -162,6 +165,7 @@ static int batch_get(struct diff_side *side)
 
   while (!side->is_over && (r = trace_stream_next(&side->stream, &record)) > 0) {
     if (record.type == LB_TRACE_BRANCHES) {
+      side->has_learned = true;
       batch_take(side, &record.branches);
       if (side->batch.count)
         return 1;

@@ -44,6 +44,7 @@ struct diff_side {
   size_t thread_count, thread_capacity;
   struct report_names *names;
   struct report_diff_keys *keys;
+  bool has_learned; /* all that describes the trace was read once */
   /* the stream that is read: */
   struct trace_stream stream;
   uint32_t space;

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "symbol/symbol.h"
+#include "trace/trace.h"
 
 #define INCOMPLETE ".incomplete"
 #define FILE_MAX (UINT64_C(2) << 30) /* bytes of a file with symbols */
@@ -195,13 +196,27 @@ bool trace_input_is_whole(const struct trace_input *input)
          !input->gaps[LB_TRACE_CUT];
 }
 
+static void damage_tell(const struct trace_input *input)
+{
+  char bytes[64] = "", branches[64] = "";
+  uint64_t lost_branches, lost_bytes;
+
+  trace_reader_lost(input->reader, &lost_branches, &lost_bytes);
+  if (lost_bytes)
+    snprintf(bytes, sizeof(bytes), "; %llu bytes could not be read", (unsigned long long)lost_bytes);
+  if (lost_branches)
+    snprintf(branches, sizeof(branches), "; %llu branches are lost", (unsigned long long)lost_branches);
+  cli_error("%s: the trace is damaged%s%s; all before and behind is shown, with gaps where the rest was", input->name,
+            bytes, branches);
+}
+
 int trace_input_close(struct trace_input *input)
 {
   bool is_damaged = input->gaps[LB_TRACE_DAMAGED] || input->gaps[LB_TRACE_MISSING];
   bool is_cut = input->gaps[LB_TRACE_CUT] && !input->is_incomplete; /* of an unfinished one it was said */
 
   if (is_damaged)
-    cli_error("%s: the trace is damaged: what could be read was; gaps are where the rest was", input->name);
+    damage_tell(input);
   if (is_cut)
     cli_error("%s: the trace is cut: it ends without its end; what comes before was read", input->name);
   lb_trace_reader_close(input->reader);

@@ -21,6 +21,8 @@ struct trace_input {
   uint64_t gaps[LB_TRACE_GAP_REASONS];
   bool is_sampled;           /* what it has are samples, as the records so far say */
   bool has_failed;           /* it could not be read any further */
+  bool is_asked;             /* trace_stream.c: whether things move in it, */
+  bool is_displaced;         /* and the answer */
   struct report_files files; /* for report_names_new */
 };
 

@@ -34,8 +34,11 @@ static int input_displaces(struct trace_input *input)
   struct report_names *names;
   struct lb_trace_record record;
   bool is_displaced = false;
-  int r = report_names_new(NULL, &names);
+  int r;
 
+  if (input->is_asked)
+    return input->is_displaced;
+  r = report_names_new(NULL, &names);
   if (r < 0) {
     cli_error("%s: %s", input->name, lb_strerror(r));
     return r;
@@ -47,6 +50,8 @@ static int input_displaces(struct trace_input *input)
       r = report_names_record(names, &record);
     }
   report_names_free(names);
+  input->is_asked = r >= 0;
+  input->is_displaced = is_displaced;
   return r < 0 ? r : is_displaced;
 }
 

@@ -82,30 +82,26 @@ void tally_done(struct tally *tally)
 
 /* ---- instructions ---- */
 
-static int block_add(struct export_job *job, const struct report_block *block, struct tally *tally)
+static int ran_add(void *data, const struct report_ran *ran)
 {
-  struct report_location location = block->first;
-  struct report_instruction instruction;
-  int r = tally_add(tally, location.address, 0, block->executed);
-
-  while (r >= 0 && location.address < block->last && report_code_instruction(job->code, &location, &instruction) &&
-         instruction.length <= block->last - location.address) {
-    location.address += instruction.length;
-    r = tally_add(tally, location.address, 0, block->executed);
-  }
-  return r;
+  return tally_add(data, ran->at.address, 0, ran->executed);
 }
 
+/* Blocks are sorted by file: those of one file are a part of the list. */
 int binary_instructions(struct export_job *job, struct tally *tally)
 {
-  size_t count;
+  size_t count, first = 0, end;
   const struct report_block *blocks = report_counts_blocks(job->counts, &count);
   uint32_t file;
   int r = export_file(job, &file);
 
-  for (size_t i = 0; i < count && r >= 0; i++)
-    if (blocks[i].first.file == file)
-      r = block_add(job, &blocks[i], tally);
+  if (r < 0)
+    return r;
+  while (first < count && blocks[first].first.file != file)
+    first++;
+  for (end = first; end < count && blocks[end].first.file == file;)
+    end++;
+  r = report_blocks_walk(job->code, blocks + first, end - first, ran_add, tally);
   tally_finish(tally);
   if (r >= 0 && !tally->count)
     return binary_fail(job, file);

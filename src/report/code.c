@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Instructions between branches, decoded when they are first asked for. Counts are kept in a hash of fixed size: a
- * program runs the same pieces again and again.
+ * program runs the same pieces again and again. Pieces that overlap share what was decoded: grains of 64 bytes with a
+ * bit for each instruction, by the byte at which the first begins.
  */
 #include "report/code.h"
 
@@ -14,6 +15,12 @@
 
 #define ANSWERS (1u << 18) /* places of the hash */
 #define WINDOW 256u        /* bytes that are fetched at once */
+#define GRAINS (1u << 16)  /* places of their hash */
+#define GRAIN 64u          /* bytes: as many as a mask has bits */
+#define GRAINS_FREE 2u     /* of a piece; those beyond are charged for */
+#define LEAVE_FIRST (INT64_C(1) << 25)
+#define LEAVE_PIECE 32u /* that each piece adds */
+#define GRAIN_BAD UINT8_MAX
 
 /* How many instructions a piece has. */
 struct answer {
@@ -23,14 +30,28 @@ struct answer {
   uint32_t count;
 };
 
+/* The instructions that begin in 64 bytes, for those who come in at one of them. */
+struct grain {
+  uint64_t place; /* address / GRAIN */
+  uint32_t file, space;
+  uint32_t generation; /* 0: the place is empty */
+  uint8_t entry;       /* first byte of the first instruction */
+  uint8_t exit;        /* of the next grain, where the last one ends; GRAIN_BAD: the last is not known */
+  uint64_t starts;     /* first bytes of instructions, */
+  uint64_t jccs;       /* and of those that are conditional branches */
+};
+
 struct report_code {
   struct report_names *names;
+  int64_t leave; /* to do more than usual */
+  bool is_exhausted;
   /* bytes that were fetched last */
   struct report_location window;
   size_t window_size;
   uint32_t window_generation;
   uint8_t bytes[WINDOW];
   struct answer answers[ANSWERS];
+  struct grain grains[GRAINS];
 };
 
 int report_code_new(struct report_names *names, struct report_code **ret_code)
@@ -40,6 +61,7 @@ int report_code_new(struct report_names *names, struct report_code **ret_code)
   if (!code)
     return -ENOMEM;
   code->names = names;
+  code->leave = LEAVE_FIRST;
   *ret_code = code;
   return 0;
 }
@@ -107,23 +129,128 @@ unsigned report_code_text(struct report_code *code, const struct report_location
   return (unsigned)strlen(text);
 }
 
+/* ---- grains ---- */
+
+bool report_code_charge(struct report_code *code, unsigned work)
+{
+  code->leave -= work;
+  code->is_exhausted |= code->leave < 0;
+  return code->leave >= 0;
+}
+
+bool report_code_is_exhausted(const struct report_code *code)
+{
+  return code->is_exhausted;
+}
+
+static void grain_decode(struct report_code *code, struct report_location location, struct grain *grain)
+{
+  unsigned at = grain->entry;
+
+  while (at < GRAIN) {
+    struct isa_instruction instruction;
+    int length = decode_at(code, &location, &instruction);
+
+    grain->starts |= UINT64_C(1) << at;
+    if (length <= 0) {
+      grain->exit = GRAIN_BAD;
+      return;
+    }
+    if (isa_branch_kind(&instruction) == LB_BRANCH_JCC)
+      grain->jccs |= UINT64_C(1) << at;
+    at += (unsigned)length;
+    location.address += (unsigned)length;
+  }
+  grain->exit = (uint8_t)(at - GRAIN);
+}
+
+/* The grain for an instruction at a location. `seen`: those of the piece before it. NULL: no leave. */
+static const struct grain *grain_get(struct report_code *code, const struct report_location *location, unsigned seen)
+{
+  uint64_t place = location->address / GRAIN;
+  uint8_t entry = location->address % GRAIN;
+  uint64_t hash = (place ^ (uint64_t)location->file << 40 ^ (uint64_t)location->space << 20 ^ (uint64_t)entry << 58) *
+                  UINT64_C(0x9E3779B97F4A7C15);
+  struct grain *grain = &code->grains[hash >> 48];
+  uint32_t generation = report_names_generation(code->names);
+  bool is_there = grain->generation == generation && grain->place == place && grain->entry == entry &&
+                  grain->file == location->file && grain->space == location->space;
+
+  if (seen >= GRAINS_FREE &&
+      !report_code_charge(code, is_there ? (unsigned)__builtin_popcountll(grain->starts) : GRAIN))
+    return NULL;
+  if (!is_there) {
+    *grain = (struct grain){
+      .place = place, .file = location->file, .space = location->space, .generation = generation, .entry = entry};
+    grain_decode(code, *location, grain);
+  }
+  return grain;
+}
+
+/* Bits of a grain below an address, which may lie behind it. */
+static uint64_t mask_below(uint64_t base, uint64_t address)
+{
+  return address - base < GRAIN ? (UINT64_C(1) << (address - base)) - 1 : UINT64_MAX;
+}
+
+static unsigned highest(uint64_t mask)
+{
+  return 63u - (unsigned)__builtin_clzll(mask);
+}
+
+enum report_stop report_code_follow(struct report_code *code, const struct report_location *location, uint64_t end,
+                                    uint64_t *ret_at)
+{
+  struct report_location at = *location;
+  uint64_t last = location->address;
+
+  for (unsigned seen = 0; at.address <= end; seen++) {
+    const struct grain *grain = grain_get(code, &at, seen);
+    uint64_t base = at.address & ~(uint64_t)(GRAIN - 1), below;
+
+    if (!grain)
+      return REPORT_STOP_UNKNOWN;
+    below = mask_below(base, end);
+    if (grain->jccs & below) {
+      *ret_at = base + (unsigned)__builtin_ctzll(grain->jccs & below);
+      return REPORT_STOP_JCC;
+    }
+    if (grain->starts & below)
+      last = base + highest(grain->starts & below);
+    if (end - base < GRAIN) {
+      if (!(grain->starts >> (end - base) & 1))
+        return REPORT_STOP_UNKNOWN;
+      *ret_at = last;
+      return REPORT_STOP_END;
+    }
+    if (grain->exit == GRAIN_BAD || base > UINT64_MAX - 2 * GRAIN)
+      return REPORT_STOP_UNKNOWN;
+    at.address = base + GRAIN + grain->exit;
+  }
+  return REPORT_STOP_UNKNOWN;
+}
+
 /* ---- how many ---- */
 
 static unsigned pieces_count(struct report_code *code, uint32_t space, uint64_t first, uint64_t last)
 {
-  struct report_location location = report_names_locate(code->names, space, first);
-  uint64_t end = location.address + (last - first);
-  struct isa_instruction instruction;
+  struct report_location at = report_names_locate(code->names, space, first);
+  uint64_t end = at.address + (last - first);
+  unsigned count = 0;
 
-  for (unsigned count = 1; count <= REPORT_INSTRUCTIONS_MAX; count++) {
-    int length;
+  code->leave += LEAVE_PIECE;
+  for (unsigned seen = 0; at.address <= end && count <= REPORT_INSTRUCTIONS_MAX; seen++) {
+    const struct grain *grain = grain_get(code, &at, seen);
+    uint64_t base = at.address & ~(uint64_t)(GRAIN - 1);
 
-    if (location.address == end)
-      return count;
-    length = decode_at(code, &location, &instruction);
-    if (length < 0 || (uint64_t)length > end - location.address)
+    if (!grain)
       return 0;
-    location.address += (unsigned)length;
+    count += (unsigned)__builtin_popcountll(grain->starts & mask_below(base, end));
+    if (end - base < GRAIN)
+      return grain->starts >> (end - base) & 1 && count < REPORT_INSTRUCTIONS_MAX ? count + 1 : 0;
+    if (grain->exit == GRAIN_BAD || base > UINT64_MAX - 2 * GRAIN)
+      return 0;
+    at.address = base + GRAIN + grain->exit;
   }
   return 0;
 }

@@ -31,7 +31,28 @@ struct report_instruction {
 bool report_code_instruction(struct report_code *code, const struct report_location *location,
                              struct report_instruction *ret_instruction);
 
-/* The same as text, in Intel syntax. Returns its length, or 0. */
+/* ---- straight code ---- */
+
+enum report_stop {
+  REPORT_STOP_UNKNOWN, /* the bytes are not known, no instruction begins at `end`, or this is more work than allowed */
+  REPORT_STOP_JCC,     /* a conditional branch that ends at or before `end` */
+  REPORT_STOP_END,     /* `end` itself */
+};
+
+/* Follows the instructions at a location up to the first conditional branch, or up to `end`, an address of the same
+ * location. `*ret_at` is then the address of that branch; with REPORT_STOP_END, that of the last instruction before
+ * `end`. Reads each instruction of the code about once, however often it is asked. */
+enum report_stop report_code_follow(struct report_code *code, const struct report_location *location, uint64_t end,
+                                    uint64_t *ret_at);
+
+/* Asks for leave to do `work` that one piece of code causes beyond what is usual (an instruction is 1). A file of a
+ * few hundred bytes may name billions of instructions: false when enough was done for such pieces. */
+bool report_code_charge(struct report_code *code, unsigned work);
+
+/* Was leave refused? Counts are then too low. */
+bool report_code_is_exhausted(const struct report_code *code);
+
+/* An instruction as text, in Intel syntax. Returns its length, or 0. */
 unsigned report_code_text(struct report_code *code, const struct report_location *location, char *text, size_t size);
 
 #endif

@@ -143,18 +143,19 @@ static int jump_count_linear(struct report_counts *counts, uint32_t space, uint6
 static uint64_t last_before(struct report_counts *counts, uint32_t space, uint64_t first, uint64_t end)
 {
   struct report_location location = report_names_locate(counts->names, space, first);
-  struct report_instruction instruction;
-  uint64_t address = first;
+  uint64_t limit = location.address + (end - first), begin = location.address, last;
+  struct report_instruction jcc;
+  enum report_stop stop;
 
-  for (unsigned i = 0; i < REPORT_INSTRUCTIONS_MAX; i++) {
-    if (!report_code_instruction(counts->code, &location, &instruction) || instruction.length > end - address)
+  while ((stop = report_code_follow(counts->code, &location, limit, &last)) == REPORT_STOP_JCC) {
+    location.address = last;
+    if (!report_code_instruction(counts->code, &location, &jcc) || jcc.length > limit - last)
       return first;
-    if (address + instruction.length == end)
-      return address;
-    address += instruction.length;
-    location.address += instruction.length;
+    location.address += jcc.length;
+    if (location.address == limit)
+      return first + (last - begin);
   }
-  return first;
+  return stop == REPORT_STOP_END ? first + (last - begin) : first;
 }
 
 static int take_cut(struct report_counts *counts, uint32_t space, uint64_t start, uint64_t end, uint64_t executed)
@@ -214,35 +215,101 @@ static int take_passed(struct report_counts *counts, const struct piece *piece, 
   return r < 0 ? r : jump_count_linear(counts, piece->space, piece->last, piece->end, LB_BRANCH_JCC, true, count);
 }
 
+/* Where a walk along straight code is. Addresses are linear; `location` is that of `piece.last`. */
+struct straight {
+  struct report_counts *counts;
+  struct report_location location;
+  struct piece piece;
+  uint64_t count;  /* how often it ran */
+  unsigned passed; /* conditional branches so far */
+  bool is_unknown;
+};
+
+#define PASSED_FREE 16u /* conditional branches of a straight piece; those beyond are charged for */
+#define PASSED_WORK 64u
+
+static void straight_move(struct straight *walk, uint64_t address)
+{
+  walk->location.address += address - walk->piece.last;
+  walk->piece.last = address;
+}
+
+/* The next instruction is a conditional branch, which was not taken. */
+static int straight_pass(struct straight *walk, uint64_t from)
+{
+  struct report_instruction instruction;
+  struct piece *piece = &walk->piece;
+  int r;
+
+  if (!report_code_instruction(walk->counts->code, &walk->location, &instruction) ||
+      instruction.length > from - piece->last ||
+      (++walk->passed > PASSED_FREE && !report_code_charge(walk->counts->code, PASSED_WORK))) {
+    walk->is_unknown = true;
+    return 0;
+  }
+  piece->end = piece->last + instruction.length;
+  piece->kind = LB_BRANCH_JCC;
+  r = take_passed(walk->counts, piece, walk->count);
+  straight_move(walk, piece->end);
+  piece->first = piece->end;
+  return r;
+}
+
+/* The piece ends with an instruction that was not the branch: something interrupted what ran behind it. */
+static int straight_interrupt(struct straight *walk, uint64_t last, uint64_t from)
+{
+  struct report_instruction instruction = {.kind = -1};
+
+  straight_move(walk, last);
+  (void)report_code_instruction(walk->counts->code, &walk->location, &instruction);
+  walk->piece.end = from;
+  walk->piece.kind = instruction.kind;
+  return block_count(walk->counts, &walk->piece, walk->count);
+}
+
+static int straight_finish(struct straight *walk, uint64_t from, unsigned kind)
+{
+  struct report_instruction instruction;
+  bool is_known = !walk->is_unknown;
+
+  straight_move(walk, from);
+  walk->piece.kind = (int8_t)kind;
+  is_known = is_known && report_code_instruction(walk->counts->code, &walk->location, &instruction);
+  walk->piece.end = is_known ? from + instruction.length : 0;
+  return block_count(walk->counts, &walk->piece, walk->count);
+}
+
 /* What ran from where the stream was to the branch: blocks, as far as the code is known. */
 static int take_straight(struct report_counts *counts, uint32_t space, uint64_t start, uint64_t from, unsigned kind,
                          uint64_t count)
 {
-  struct report_location location = report_names_locate(counts->names, space, start);
-  struct piece piece = {.space = space, .first = start, .last = start};
+  struct straight walk = {
+    .counts = counts,
+    .location = report_names_locate(counts->names, space, start),
+    .piece = {.space = space, .first = start, .last = start},
+    .count = count,
+  };
+  uint64_t limit = walk.location.address + (from - start);
   bool is_interrupted = kind_interrupts(kind);
-  struct report_instruction instruction;
+  int r = 0;
 
-  while (piece.last < from) {
-    if (!report_code_instruction(counts->code, &location, &instruction) || instruction.length > from - piece.last)
+  while (r >= 0 && walk.piece.last < from && !walk.is_unknown) {
+    uint64_t last;
+    enum report_stop stop = report_code_follow(counts->code, &walk.location, limit, &last);
+
+    last = from - (limit - last);
+    if (stop == REPORT_STOP_END && is_interrupted)
+      return straight_interrupt(&walk, last, from);
+    if (stop != REPORT_STOP_JCC) {
+      walk.is_unknown = stop == REPORT_STOP_UNKNOWN;
       break;
-    piece.end = piece.last + instruction.length;
-    piece.kind = instruction.kind;
-    if (instruction.kind == LB_BRANCH_JCC && take_passed(counts, &piece, count) < 0)
-      return -ENOMEM;
-    if (instruction.kind == LB_BRANCH_JCC)
-      piece.first = piece.end;
-    else if (is_interrupted && piece.end == from)
-      return block_count(counts, &piece, count);
-    piece.last = piece.end;
-    location.address += instruction.length;
+    }
+    straight_move(&walk, last);
+    r = straight_pass(&walk, from);
   }
-  if (is_interrupted && piece.last == from)
-    return 0;
-  piece.last = from;
-  piece.kind = (int8_t)kind;
-  piece.end = report_code_instruction(counts->code, &location, &instruction) ? from + instruction.length : 0;
-  return block_count(counts, &piece, count);
+  if (r < 0 || (is_interrupted && walk.piece.last == from))
+    return r;
+  return straight_finish(&walk, from, kind);
 }
 
 /* A branch that was kept by linear addresses. */

@@ -16,7 +16,7 @@
 #define GRANULE 64u             /* bytes: as many as a mask has bits */
 #define GRANULES_MAX (1u << 20) /* beyond that, code is not kept */
 
-/* `known` has a bit for each byte; 0: the place is empty. */
+/* `known` has a bit for each byte. */
 struct granule {
   uint64_t place, known; /* address / GRANULE */
   uint32_t file, space;
@@ -24,8 +24,10 @@ struct granule {
 };
 
 struct code_store {
-  struct granule *granules; /* a hash */
+  struct granule *granules;
   size_t count, capacity;
+  uint32_t *slots; /* a hash: number of a granule plus 1 */
+  size_t slot_count;
 };
 
 /* Keeps bytes, over what was there. Returns 0, or -ENOMEM. */

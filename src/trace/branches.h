@@ -45,16 +45,17 @@ struct encoder {
   uint64_t to;               /* of the last branch */
   uint32_t run;              /* guessed so far */
   uint32_t count;            /* branches in all */
+  uint32_t most;             /* branches that fill it */
   uint32_t marked;           /* branches up to the last mark, it included */
 };
 
-/* Starts as all zero. Returns 0 or -ENOMEM. */
-int encoder_begin(struct encoder *encoder);
+/* Starts as all zero. `most`: branches of the chunk, up to CHUNK_BRANCHES_MAX. Returns 0 or -ENOMEM. */
+int encoder_begin(struct encoder *encoder, uint32_t most);
 void encoder_done(struct encoder *encoder);
 
 static inline int encoder_is_full(const struct encoder *encoder)
 {
-  return encoder->count >= CHUNK_BRANCHES_MAX || encoder->model.count > MODEL_EDGES_MAX;
+  return encoder->count >= encoder->most || encoder->model.count > MODEL_EDGES_MAX;
 }
 
 /* Adds branches until all are in or the chunk is full. Returns how many it took; -EINVAL when the first is no branch;

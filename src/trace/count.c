@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "trace/reader.h"
+#include "trace/sparse.h"
 
 #define PAIRS_LEAST 1024u
 #define PAIRS_MOST (1u << 23)
@@ -21,22 +22,21 @@ int counts_reserve(struct lb_trace_reader *reader)
   struct reader_counts *counts = &reader->counts;
   uint64_t *left;
 
-  if (counts->capacity >= reader->step_capacity)
-    return 0;
-  left = calloc(reader->step_capacity, sizeof(*left));
-  if (!left)
-    return -ENOMEM;
-  if (counts->capacity)
-    memcpy(left, counts->left, counts->capacity * sizeof(*left));
-  free(counts->left);
-  counts->left = left;
-  counts->capacity = reader->step_capacity;
+  if (counts->capacity < reader->step_capacity) {
+    left = sparse_grow(counts->left, counts->capacity * sizeof(*left), reader->step_capacity * sizeof(*left));
+    if (!left)
+      return -ENOMEM;
+    counts->left = left;
+    counts->capacity = reader->step_capacity;
+  }
+  if (reader->has_holes)
+    sparse_scatter(counts->left, counts->capacity * sizeof(*left));
   return 0;
 }
 
 void counts_done(struct lb_trace_reader *reader)
 {
-  free(reader->counts.left);
+  sparse_free(reader->counts.left, reader->counts.capacity * sizeof(*reader->counts.left));
   free(reader->counts.pairs);
   reader->counts = (struct reader_counts){0};
 }
@@ -297,8 +297,11 @@ static int pairs_give(struct lb_trace_reader *reader, lb_trace_count_function *f
 
 int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context)
 {
-  size_t count = reader->counts.capacity < reader->step_count ? reader->counts.capacity : reader->step_count;
+  /* Steps may have come that no entry needed: a path may lie across the end of what was reserved. */
+  uint32_t count = reader->counts.capacity ? reader->step_count : 0;
 
+  if (count && counts_reserve(reader) < 0)
+    return -ENOMEM;
   for (uint32_t i = 0; i < count; i++)
     if (reader->steps[i].head == i && reader->steps[i].flags & PATH_HEAD) {
       int r = path_give(reader, i, function, context);

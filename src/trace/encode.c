@@ -44,7 +44,7 @@ static int buffer_varint(struct buffer *buffer, uint64_t value)
   return 0;
 }
 
-int encoder_begin(struct encoder *encoder)
+int encoder_begin(struct encoder *encoder, uint32_t most)
 {
   memset(encoder->hash, 0, sizeof(encoder->hash));
   for (unsigned i = 0; i < BRANCHES_STRINGS; i++)
@@ -53,6 +53,7 @@ int encoder_begin(struct encoder *encoder)
   encoder->to = 0;
   encoder->run = 0;
   encoder->count = 0;
+  encoder->most = most;
   encoder->marked = 0;
   return model_begin(&encoder->model);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "trace/sparse.h"
 #include "trace/trace.h"
 
 const char *lb_trace_gap_name(unsigned reason)
@@ -49,9 +50,33 @@ static int give_gap(struct lb_trace_record *record, struct lb_trace_gap gap)
   return 1;
 }
 
-static int give_damage(struct lb_trace_record *record)
+/* Bytes that could not be read. */
+static int give_damage(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t offset, uint64_t bytes)
 {
-  return give_gap(record, (struct lb_trace_gap){.stream = LB_TRACE_ALL, .reason = LB_TRACE_DAMAGED});
+  reader->is_damaged = true;
+  if (offset + bytes > reader->lost.until) {
+    reader->lost.bytes += bytes;
+    reader->lost.until = offset + bytes;
+  }
+  return give_gap(record, (struct lb_trace_gap){.stream = LB_TRACE_ALL, .reason = LB_TRACE_DAMAGED, .bytes = bytes});
+}
+
+/* A gap of one stream that damage made. However often a file is read, what is missing is counted once. */
+static int give_loss(struct lb_trace_reader *reader, struct lb_trace_record *record, struct lb_trace_gap gap)
+{
+  struct reader_stream *stream = &reader->streams[gap.stream];
+
+  if (gap.first + gap.count > stream->lost_until) {
+    reader->lost.branches += gap.count;
+    stream->lost_until = gap.first + gap.count;
+  }
+  return give_gap(record, gap);
+}
+
+void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_bytes)
+{
+  *ret_branches = reader->lost.branches;
+  *ret_bytes = reader->lost.bytes;
 }
 
 /* ---- branches ---- */
@@ -68,7 +93,7 @@ static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_reco
 
   reader->decoder.left = 0;
   reader->has_entries = false;
-  return give_gap(record, gap);
+  return give_loss(reader, record, gap);
 }
 
 /* Entries whose branches nobody can tell. There may be more behind them; before those that were asked for nobody wants
@@ -217,7 +242,7 @@ static int position_check(struct lb_trace_reader *reader, struct lb_trace_record
   gap.first = stream->next;
   gap.count = position->first - stream->next;
   stream->next = position->first;
-  return give_gap(record, gap);
+  return give_loss(reader, record, gap);
 }
 
 /* Who counts one stream wants nothing of the others. */
@@ -296,13 +321,14 @@ static int reader_end(struct lb_trace_reader *reader, struct lb_trace_record *re
 /* There is no chunk where one should be: goes on at the next that can be found. */
 static int reader_search(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
+  uint64_t before = reader->offset;
   int r = chunk_search(reader, reader->offset, &reader->offset);
 
-  if (r == LB_E_TRUNCATED) {
+  if (r == LB_E_TRUNCATED)
     reader->offset = reader->size;
-    return give_damage(record);
-  }
-  return r < 0 ? r : give_damage(record);
+  else if (r < 0)
+    return r;
+  return give_damage(reader, record, before, reader->offset - before);
 }
 
 /* Returns 1 with a record, 0 without, LB_E_DAMAGED for a chunk whose contents are, or another error. */
@@ -320,6 +346,32 @@ static bool chunk_is_ours(unsigned type)
   return chunk_describes(type) || chunk_has_position(type) || chunk_has_paths(type);
 }
 
+/* Of a file that is damaged the index tells how far each stream went. Without it, that is not known. */
+static void index_look(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head)
+{
+  if (reader->is_damaged && chunk_load(reader, offset, head) >= 0)
+    (void)index_ends(reader);
+}
+
+/* The file is over: branches that should have come are missing. Returns true with the gap of one stream. */
+static bool streams_end(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  while (reader->is_damaged && reader->ended < reader->count) {
+    uint32_t number = reader->ended++;
+    struct reader_stream *stream = &reader->streams[number];
+
+    if (stream->end > stream->next) {
+      give_loss(
+        reader, record,
+        (struct lb_trace_gap){
+          .stream = number, .reason = LB_TRACE_MISSING, .first = stream->next, .count = stream->end - stream->next});
+      stream->next = stream->end;
+      return true;
+    }
+  }
+  return false;
+}
+
 static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   while (!reader->is_over) {
@@ -335,15 +387,17 @@ static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record 
     if (r < 0)
       return r;
     if (head.type == CHUNK_END)
-      return reader_end(reader, record, true);
+      return streams_end(reader, record) ? 1 : reader_end(reader, record, true);
     reader->offset = offset + CHUNK_HEAD_SIZE + head.stored;
+    if (head.type == CHUNK_INDEX)
+      index_look(reader, offset, &head);
     if (!chunk_is_ours(head.type))
       continue;
     r = chunk_next(reader, offset, &head, record, &is_again);
     if (is_again)
       reader->offset = offset;
     if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
-      return give_damage(record);
+      return give_damage(reader, record, offset, CHUNK_HEAD_SIZE + head.stored);
     if (r == 0)
       r = branches_next(reader, record);
     if (r != 0)
@@ -387,7 +441,7 @@ static int plan_gap(struct lb_trace_reader *reader, struct lb_trace_record *reco
 
   if (plan->at == plan->described && plan->is_broken) {
     plan->is_broken = false;
-    return give_damage(record);
+    return give_damage(reader, record, 0, 0);
   }
   if (plan->at == plan->list.count && plan->is_cut) {
     plan->is_cut = false;
@@ -408,7 +462,7 @@ static int plan_next(struct lb_trace_reader *reader, struct lb_trace_record *rec
     r = plan_chunk(reader, plan->list.places[plan->at - 1], record, &is_again);
     plan->at -= is_again;
     if (r == LB_E_DAMAGED || r == LB_E_TRUNCATED)
-      return give_damage(record);
+      return give_damage(reader, record, 0, 0);
     if (r == 0)
       r = branches_next(reader, record);
     if (r == 0)
@@ -444,10 +498,14 @@ bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_addres
 
 void lb_trace_reader_rewind(struct lb_trace_reader *reader)
 {
+  reader_rewind(reader, LB_TRACE_ALL);
+}
+
+void reader_rewind(struct lb_trace_reader *reader, uint32_t stream)
+{
   if (reader->entries)
     path_walker_restart(&reader->entries->walker);
   reader->plan.is_on = false;
-  reader->plan.list.count = 0;
   reader->plan.at = 0;
   reader->decoder.left = 0;
   reader->has_entries = false;
@@ -456,8 +514,11 @@ void lb_trace_reader_rewind(struct lb_trace_reader *reader)
   reader->not_taken = 0;
   counts_done(reader);
   reader->is_over = false;
-  for (size_t i = 0; i < reader->count; i++)
+  reader->ended = 0;
+  for (size_t i = 0; stream == LB_TRACE_ALL && i < reader->count; i++)
     reader->streams[i].next = 0;
+  if (stream < reader->count)
+    reader->streams[stream].next = 0;
 }
 
 /* ---- opening ---- */
@@ -543,7 +604,7 @@ void lb_trace_reader_close(struct lb_trace_reader *reader)
     entry_decoder_done(&reader->entries->decoder);
   counts_done(reader);
   free(reader->entries);
-  free(reader->steps);
+  sparse_free(reader->steps, reader->step_capacity * sizeof(*reader->steps));
   free(reader->streams);
   free(reader->plan.list.places);
   free(reader->paths_at.places);

@@ -16,8 +16,10 @@
 #include "trace/path.h"
 
 struct reader_stream {
-  uint64_t next; /* number of the branch that comes next if none is missing */
-  uint64_t last; /* place of its last chunk; 0: not known */
+  uint64_t next;       /* number of the branch that comes next if none is missing */
+  uint64_t last;       /* place of its last chunk; 0: not known */
+  uint64_t lost_until; /* branches before this were missing, and counted as lost */
+  uint64_t end;        /* how many branches there are, as the index says; 0: it was not asked */
 };
 
 struct reader_places {
@@ -28,6 +30,8 @@ struct reader_places {
 /* Places of chunks to be read in this order, instead of from front to end. */
 struct reader_plan {
   bool is_on;
+  bool has_places; /* what does not depend on the stream was found: `described`, `is_file_cut`, the streams' ends */
+  bool is_file_cut;
   bool is_broken; /* the way back through the stream ended too early */
   bool is_cut;    /* the file lacks its end */
   struct reader_places list;
@@ -103,10 +107,17 @@ struct lb_trace_reader {
   struct reader_step *steps; /* by their numbers */
   uint32_t step_count;       /* numbers are below this */
   size_t step_capacity;
+  bool has_holes;                /* numbers were left out */
   struct reader_places paths_at; /* chunks of steps and links, for a tail */
   bool has_paths;                /* they were read */
-  uint64_t not_taken;            /* conditional branches that entries passed so far, */
-  bool has_not_taken;            /* if there were any entries */
+  bool is_damaged;               /* something could not be read: the index tells what is missing at the end */
+  struct {
+    uint64_t branches, bytes;
+    uint64_t until; /* bytes before this were counted */
+  } lost;
+  uint32_t ended;     /* streams that were looked at for that */
+  uint64_t not_taken; /* conditional branches that entries passed so far, */
+  bool has_not_taken; /* if there were any entries */
   struct reader_counts counts;
   struct reader_stream *streams;
   size_t count, capacity;
@@ -185,7 +196,15 @@ size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint6
 
 void counts_done(struct lb_trace_reader *reader);
 
+/* ---- tail.c ---- */
+
+/* Sets the `end` of each stream from the index that was loaded. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
+int index_ends(struct lb_trace_reader *reader);
+
 /* ---- reader.c ---- */
+
+/* As lb_trace_reader_rewind, but of the streams only this one is put back to its start; LB_TRACE_ALL: all. */
+void reader_rewind(struct lb_trace_reader *reader, uint32_t stream);
 
 /* The stream with this number, as long as numbers are in range: LB_E_DAMAGED, or -ENOMEM. */
 int stream_get(struct lb_trace_reader *reader, uint32_t number, struct reader_stream **ret_stream);

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "trace/reader.h"
+#include "trace/sparse.h"
 
 #define PATH_MOST 256u /* a head and its steps */
 
@@ -17,25 +18,25 @@ bool chunk_has_paths(unsigned type)
   return type == CHUNK_STEPS || type == CHUNK_LINKS;
 }
 
-/* Makes room for numbers below `end`. Numbers that nobody fills, since their chunks were lost or never were, take no
- * memory: it is not touched. */
-static int steps_reserve(struct lb_trace_reader *reader, uint64_t end)
+/* Makes room for numbers from `first` to below `end`. Numbers that nobody fills, since their chunks were lost or never
+ * were, take no memory. */
+static int steps_reserve(struct lb_trace_reader *reader, uint64_t first, uint64_t end)
 {
-  size_t capacity = reader->step_capacity ? reader->step_capacity : 1024;
+  size_t capacity = reader->step_capacity ? reader->step_capacity : 1024, size = sizeof(*reader->steps);
   struct reader_step *steps;
 
   if (end > reader->step_capacity) {
     while (capacity < end)
       capacity *= 2;
-    steps = calloc(capacity, sizeof(*steps));
+    steps = sparse_grow(reader->steps, reader->step_capacity * size, capacity * size);
     if (!steps)
       return -ENOMEM;
-    if (reader->step_count)
-      memcpy(steps, reader->steps, reader->step_count * sizeof(*steps));
-    free(reader->steps);
     reader->steps = steps;
     reader->step_capacity = capacity;
   }
+  reader->has_holes |= first > reader->step_count + 1u;
+  if (reader->has_holes)
+    sparse_scatter(reader->steps, reader->step_capacity * size);
   if (end > reader->step_count)
     reader->step_count = (uint32_t)end;
   return 0;
@@ -125,7 +126,7 @@ static int steps_unpack(struct lb_trace_reader *reader, struct cursor *cursor)
   if (cursor->is_short || !first || !count || count > reader->head.stored || first > reader->size ||
       count > reader->size - first || first + count > PATH_STEPS_MAX)
     return LB_E_DAMAGED;
-  if (steps_reserve(reader, first + count) < 0)
+  if (steps_reserve(reader, first, first + count) < 0)
     return -ENOMEM;
   for (uint64_t i = 0; i < count;) {
     unsigned size = path_unpack(reader, cursor, (uint32_t)(first + i), &address, &space);

@@ -65,9 +65,19 @@ static int index_streams(struct lb_trace_reader *reader, struct cursor *cursor)
     if (r < 0)
       return r;
     stream->last = cursor_varint(cursor);
-    cursor_varint(cursor); /* how many branches it has */
+    stream->end = cursor_varint(cursor);
   }
   return cursor->is_short ? LB_E_DAMAGED : 0;
+}
+
+int index_ends(struct lb_trace_reader *reader)
+{
+  struct cursor cursor = {reader->raw.bytes, reader->raw.bytes + reader->raw.size, false};
+  uint64_t count = cursor_varint(&cursor);
+
+  for (uint64_t i = 0; i < count && !cursor.is_short; i++)
+    cursor_varint(&cursor);
+  return cursor.is_short ? LB_E_DAMAGED : index_streams(reader, &cursor);
 }
 
 /* Returns 0; -ENOMEM, -errno; or LB_E_DAMAGED, LB_E_TRUNCATED when there is no index that could be used. */
@@ -161,7 +171,7 @@ static int file_walk(struct lb_trace_reader *reader)
   }
 }
 
-static int places_find(struct lb_trace_reader *reader)
+static int places_search(struct lb_trace_reader *reader)
 {
   int r;
 
@@ -171,6 +181,24 @@ static int places_find(struct lb_trace_reader *reader)
     return r;
   places_forget(reader);
   return file_walk(reader);
+}
+
+/* Once: a file may have as many streams as an index has room for, and each is asked for its end. */
+static int places_find(struct lb_trace_reader *reader)
+{
+  struct reader_plan *plan = &reader->plan;
+  int r = plan->has_places ? 0 : places_search(reader);
+
+  if (r < 0)
+    return r;
+  if (!plan->has_places) {
+    plan->described = plan->list.count;
+    plan->is_file_cut = plan->is_cut;
+    plan->has_places = true;
+  }
+  plan->list.count = plan->described;
+  plan->is_cut = plan->is_file_cut;
+  return 0;
 }
 
 /* The steps and links of the whole file, once. What is wrong with them shows when entries need them. */
@@ -242,7 +270,7 @@ int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64
   struct reader_plan *plan = &reader->plan;
   int r;
 
-  lb_trace_reader_rewind(reader);
+  reader_rewind(reader, stream);
   r = places_find(reader);
   if (r >= 0)
     r = paths_load(reader);
@@ -250,7 +278,6 @@ int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64
     return r;
   plan->is_on = true;
   plan->is_broken = false;
-  plan->described = plan->list.count;
   plan->skip = 0;
   if (stream == LB_TRACE_ALL)
     return 0;

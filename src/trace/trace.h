@@ -19,4 +19,8 @@ bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_addres
  */
 void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end);
 
+/* What damage has cost so far: branches that are known to be missing, and bytes that could not be read. Each is counted
+ * once, however often the trace was read. */
+void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_bytes);
+
 #endif

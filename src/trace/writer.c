@@ -57,6 +57,7 @@ static int branches_end(struct lb_trace_writer *writer, struct writer_encoder *s
   if (encoder_end(encoder, &writer->raw) < 0)
     return writer_fail(writer, -ENOMEM);
   stream->previous = place;
+  stream->chunks++;
   return chunk_write(writer, CHUNK_BRANCHES, &position);
 }
 
@@ -80,11 +81,19 @@ static struct writer_encoder *encoder_choose(struct lb_trace_writer *writer)
   return best;
 }
 
-static int branches_begin(struct writer_encoder *slot)
+uint32_t chunk_size(const struct writer_stream *stream)
+{
+  unsigned bits = CHUNK_FIRST_BITS + 8 * (stream->chunks < CHUNK_MOST_BITS ? stream->chunks : CHUNK_MOST_BITS);
+
+  _Static_assert(1u << CHUNK_MOST_BITS == CHUNK_ENTRIES_MAX && CHUNK_ENTRIES_MAX == CHUNK_BRANCHES_MAX, "");
+  return 1u << (bits < CHUNK_MOST_BITS ? bits : CHUNK_MOST_BITS);
+}
+
+static int branches_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, uint32_t stream)
 {
   if (!slot->encoder)
     slot->encoder = calloc(1, sizeof(*slot->encoder));
-  return slot->encoder ? encoder_begin(slot->encoder) : -ENOMEM;
+  return slot->encoder ? encoder_begin(slot->encoder, chunk_size(&writer->streams[stream])) : -ENOMEM;
 }
 
 struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream, bool has_entries)
@@ -100,7 +109,7 @@ struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t str
   if (!slot) {
     slot = encoder_choose(writer);
     slot->has_entries = has_entries;
-    if ((has_entries ? entries_begin(writer, slot, stream) : branches_begin(slot)) < 0) {
+    if ((has_entries ? entries_begin(writer, slot, stream) : branches_begin(writer, slot, stream)) < 0) {
       writer_fail(writer, -ENOMEM);
       return NULL;
     }

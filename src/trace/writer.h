@@ -24,12 +24,18 @@
 struct writer_stream {
   uint64_t next;     /* number of the branch that comes next */
   uint64_t previous; /* place of its last chunk; 0: none */
+  uint32_t chunks;   /* how many there are: the first ones are short */
   uint32_t space;
   int8_t encoder;     /* its encoder; -1: none */
   uint32_t last;      /* of its entries, the last that named a path, in the producer's numbers; or one of these: */
   uint8_t event_size; /* words of an event that have come, PATH_EVENT included */
   uint32_t event[1 + PATH_EVENT_WORDS];
 };
+
+/* The first chunks of a stream are short, so that a damaged byte in a small trace costs a part of it: the steps that
+ * entries need are written before each. Each is 256 times as long as the one before. */
+#define CHUNK_FIRST_BITS 12u
+#define CHUNK_MOST_BITS 20u
 
 #define HISTORY_FIRST ENTRIES_ORDER /* place of a chunk's first entry: so many before it are 0 */
 #define HISTORY_PLACES_BITS ENTRIES_BITS
@@ -51,6 +57,7 @@ struct writer_entries {
   uint64_t branches; /* of all */
   uint64_t before;   /* what stands before them, as in the file */
   bool is_open;      /* a branch was open then */
+  uint32_t full;     /* so many entries of the history fill it */
   struct entry_encoder encoder;
   struct writer_history history;
 };
@@ -118,6 +125,9 @@ int writer_fail(struct lb_trace_writer *writer, int error);
 /* Memory for tables that are read and written in no order: in huge pages, if it is large and the system likes. It is
  * not cleared; free gives it back. Returns NULL if there is none. */
 void *table_new(size_t size);
+
+/* How many branches or entries the next chunk of a stream may have. */
+uint32_t chunk_size(const struct writer_stream *stream);
 
 /* The slot that this stream is filling, with branches or with entries. Returns NULL after writer_fail. */
 struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t stream, bool has_entries);

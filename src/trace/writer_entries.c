@@ -15,8 +15,7 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
 #define EVENT_SIZE (1 + PATH_EVENT_WORDS)
-#define ENTRY_MOST 2u /* entries that one can become */
-#define CHUNK_FULL (HISTORY_FIRST + CHUNK_ENTRIES_MAX - ENTRY_MOST)
+#define ENTRY_MOST 2u              /* entries that one can become */
 #define STRINGS_FULL (3u << 18)    /* bytes of symbols and events */
 #define BLOCK_SHORT 8u             /* entries of the first block behind repeated ones */
 #define FILL_MOST 16384u           /* entries that room is made for at a time */
@@ -333,8 +332,8 @@ static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder
     writer_fail(writer, -ENOMEM);
     return 0;
   }
-  while (done < count && history->count < CHUNK_FULL && likely(writer->error >= 0)) {
-    size_t most = count - done < CHUNK_FULL - history->count ? count - done : CHUNK_FULL - history->count;
+  while (done < count && history->count < chunk->full && likely(writer->error >= 0)) {
+    size_t most = count - done < chunk->full - history->count ? count - done : chunk->full - history->count;
 
     done += entries_take(writer, slot, entries + done, most);
   }
@@ -345,7 +344,8 @@ static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder
 /* What it holds is bounded: 4 MiB of entries, one of counts, and strings. */
 static bool chunk_is_full(const struct writer_entries *chunk)
 {
-  return chunk->history.count >= CHUNK_FULL || chunk->encoder.symbols.size + chunk->encoder.events.size >= STRINGS_FULL;
+  return chunk->history.count >= chunk->full ||
+         chunk->encoder.symbols.size + chunk->encoder.events.size >= STRINGS_FULL;
 }
 
 int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, const uint32_t *entries, size_t count)
@@ -382,6 +382,7 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
   history_begin(&entries->history);
   entry_encoder_begin(&entries->encoder);
   entries->branches = 0;
+  entries->full = HISTORY_FIRST + chunk_size(stream) - ENTRY_MOST;
   entries->is_open = stream_is_open(writer, stream);
   if (last_is_path(stream) && writer->paths.infos[stream->last].number)
     entries->before = BEFORE_NUMBER + (uint64_t)writer->paths.infos[stream->last].number;
@@ -405,6 +406,7 @@ int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot)
     return writer_fail(writer, -ENOMEM);
   stream->previous = writer->file.size;
   stream->next += branches;
+  stream->chunks++;
   return chunk_write(writer, CHUNK_ENTRIES, &position);
 }
 

@@ -14,7 +14,8 @@
 #include "trace/writer.h"
 
 #define STEP_BYTES 32u         /* more than a step takes */
-#define STEPS_PIECE (1u << 20) /* bytes of steps or links in one chunk */
+#define STEPS_PIECE (1u << 20) /* bytes of steps or links in one chunk; of the first ones, fewer: */
+#define STEPS_FIRST (1u << 12)
 #define PATH_FLAGS (PATH_FOLLOW | PATH_SILENT | PATH_OPEN | PATH_NONE)
 #define PATH_MOST 256u /* a head and its steps */
 #define TABLE_PAGE 4096u
@@ -155,6 +156,14 @@ static int piece_write(struct lb_trace_writer *writer, enum chunk_type type, str
   return chunk_write_least(writer, type, NULL, type == CHUNK_STEPS ? count : 0);
 }
 
+/* A piece that is damaged costs all entries that need its steps. In a small file each is a small part. */
+static bool piece_is_full(const struct lb_trace_writer *writer, const struct buffer *piece)
+{
+  uint64_t most = writer->file.size / 8 > STEPS_FIRST ? writer->file.size / 8 : STEPS_FIRST;
+
+  return piece->size >= (most < STEPS_PIECE ? most : STEPS_PIECE);
+}
+
 static int steps_write(struct lb_trace_writer *writer)
 {
   struct writer_paths *paths = &writer->paths;
@@ -259,7 +268,7 @@ struct path_info path_find(struct lb_trace_writer *writer, uint32_t number)
     return (struct path_info){0};
   }
   infos_fill(paths, path, path->count);
-  if (paths->steps.size >= STEPS_PIECE)
+  if (piece_is_full(writer, &paths->steps))
     steps_write(writer);
   return paths->infos[number];
 }
@@ -302,7 +311,7 @@ uint32_t path_next(struct lb_trace_writer *writer, uint32_t number)
   paths->infos[number].after = next.after;
   if (link_put(paths, paths->infos[number].number, next.number) < 0)
     writer_fail(writer, -ENOMEM);
-  if (paths->links.size >= STEPS_PIECE)
+  if (piece_is_full(writer, &paths->links))
     paths_write(writer);
   return step.next;
 }

@@ -6,17 +6,24 @@ import struct
 import subprocess
 import sys
 
-META, MODULE, CODE, STREAM, BRANCHES, GAP, INDEX, END = range(1, 9)
+META, MODULE, CODE, STREAM, BRANCHES, GAP, INDEX, END, STEPS, LINKS, ENTRIES = range(1, 12)
 JCC, CALL, RET, JMP = 0, 1, 3, 5
 ALL_LOST, PAUSED = 0, 1
+
+
+def crc_byte(value):
+    for _ in range(8):
+        value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value
+
+
+CRC_TABLE = [crc_byte(value) for value in range(256)]
 
 
 def crc(data, total=0):
     total ^= 0xFFFFFFFF
     for byte in data:
-        total ^= byte
-        for _ in range(8):
-            total = total >> 1 ^ (0x82F63B78 if total & 1 else 0)
+        total = total >> 8 ^ CRC_TABLE[(total ^ byte) & 0xFF]
     return total ^ 0xFFFFFFFF
 
 
@@ -39,14 +46,15 @@ def text(string):
 
 
 class Trace:
-    def __init__(self):
-        head = b"\x89LBR\r\n\x1a\n" + struct.pack("<HH", 1, 0)
-        self.bytes = head + struct.pack("<I", crc(head))
+    def __init__(self, version=1, minimum=0):
+        head = b"\x89LBR\r\n\x1a\n" + struct.pack("<HH", version, minimum)
+        self.bytes = bytearray(head + struct.pack("<I", crc(head)))
         self.described, self.streams = [], []
 
-    def chunk(self, kind, contents, position=b""):
-        place, stored = len(self.bytes), position + contents
-        head = struct.pack("<4sHHIII", b"CHNK", kind, 0, len(stored), len(contents), crc(stored))
+    def chunk(self, kind, contents, position=b"", packed=None):
+        """`packed`: the contents as a zstd frame."""
+        place, stored = len(self.bytes), position + (packed or contents)
+        head = struct.pack("<4sHHIII", b"CHNK", kind, 1 if packed else 0, len(stored), len(contents), crc(stored))
         self.bytes += head + struct.pack("<I", crc(struct.pack("<Q", place), crc(head))) + stored
         if kind <= STREAM:
             self.described.append(place)
@@ -166,9 +174,14 @@ def bad():
     trace.write("newer")
 
 
-build_id_note = subprocess.run(["readelf", "-n", sys.argv[2]], capture_output=True, text=True, check=True).stdout
-program_build_id = bytes.fromhex(build_id_note.split("Build ID:")[1].split()[0])
-threads(sys.argv[2], program_build_id)
-modules(sys.argv[2], program_build_id)
-strangers()
-bad()
+def main():
+    build_id_note = subprocess.run(["readelf", "-n", sys.argv[2]], capture_output=True, text=True, check=True).stdout
+    program_build_id = bytes.fromhex(build_id_note.split("Build ID:")[1].split()[0])
+    threads(sys.argv[2], program_build_id)
+    modules(sys.argv[2], program_build_id)
+    strangers()
+    bad()
+
+
+if __name__ == "__main__":
+    main()

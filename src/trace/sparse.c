@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays by numbers that come from a file. Pages of the system, so that growing moves the array without touching it,
+ * and numbers that nobody uses cost address space only.
+ */
+#include "trace/sparse.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+void *sparse_grow(void *array, size_t size, size_t wanted)
+{
+  void *grown = array ? mremap(array, size, wanted, MREMAP_MAYMOVE)
+                      : mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+  return grown == MAP_FAILED ? NULL : grown;
+}
+
+void sparse_scatter(void *array, size_t size)
+{
+  if (array)
+    (void)madvise(array, size, MADV_NOHUGEPAGE);
+}
+
+void sparse_free(void *array, size_t size)
+{
+  if (array)
+    (void)munmap(array, size);
+}
