@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define BASES 3u
 #define FILE_MOST (1u << 20) /* of an input that is a file */
 #define CHANGE_MOST 8u       /* bytes of one change */
+#define NANOSECONDS 100000u  /* of a run: a guest in which every instruction faults takes so many exceptions */
 
 extern const uint8_t lab_bts_interrupt[], lab_bts_interrupt_end[], lab_bts_64[], lab_bts_64_end[];
 
@@ -127,7 +128,7 @@ static void look(struct machine *machine)
 
 static void run(struct machine *machine)
 {
-  struct machine_limit limit = {.instructions = 3000, .until_idle = true, .nanoseconds = 1000000};
+  struct machine_limit limit = {.instructions = 3000, .until_idle = true, .nanoseconds = NANOSECONDS};
   machine_run(machine, &limit);
   machine_type(machine, 'y');
   machine_serial_receive(machine, 'z');
