@@ -2,20 +2,56 @@
  *
  * Handlers for sse_float.def, and the floating-point instructions that set flags or have general registers or MMX
  * registers as operands: the host's instruction runs under the guest's MXCSR with everything masked, and the flags that
- * it raises decide whether the guest gets its result or #XM. SDM vol. 1, 10.2.3 and 11.5.
+ * it raises decide whether the guest gets its result or #XM. Mostly neither MXCSR has to change: vector.h,
+ * FLOAT_PLAIN_ASM. SDM vol. 1, 10.2.3 and 11.5.
  */
 #include "cpu/flags.h"
 #include "cpu/vector.h"
 
 /* ---- engines ---- */
 
-VECTOR_INLINE const struct insn *float_run(struct cpu *cpu, const struct insn *insn, host_float *run,
-                                           enum float_tiny tiny, bool is_memory)
+#define EXPONENT_LEAST 2u /* 1 may have been rounded up from a tiny number */
+
+/* Is the lowest element finite, and neither zero nor close to denormal? */
+VECTOR_INLINE bool element_is_ordinary(__m128i value, bool is_single)
+{
+  uint64_t bits = (uint64_t)_mm_cvtsi128_si64(value);
+  uint64_t exponent = is_single ? bits >> 23 & 0xFF : bits >> 52 & 0x7FF;
+  return exponent - EXPONENT_LEAST < (is_single ? 0xFFu : 0x7FFu) - EXPONENT_LEAST;
+}
+
+/* Sums, differences, products and quotients of ordinary numbers that are ordinary themselves raise no flag but PE. A
+ * guest that has it already need not look for flags, which would wait for the result. */
+VECTOR_INLINE bool scalar_run(struct cpu *cpu, const struct insn *insn, host_packed *bare, bool is_single, __m128i b)
+{
+  __m128i a = vector_get(cpu, insn->op[0]);
+  if (!(cpu->fpu.mxcsr & MXCSR_PE) || !element_is_ordinary(a, is_single) || !element_is_ordinary(b, is_single))
+    return false;
+  a = bare(a, b);
+  if (!element_is_ordinary(a, is_single))
+    return false;
+  vector_set(cpu, insn->op[0], a);
+  return true;
+}
+
+VECTOR_INLINE const struct insn *float_run(struct cpu *cpu, const struct insn *insn, host_float *run, host_float *plain,
+                                           host_packed *bare, enum float_tiny tiny, bool is_memory)
 {
   vector_begin(cpu);
-  __m128i b = is_memory ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
-  uint32_t csr = float_csr(cpu);
-  __m128i result = run(vector_get(cpu, insn->op[0]), b, &csr);
+  __m128i a = vector_get(cpu, insn->op[0]), b, result;
+  uint32_t csr;
+  b = is_memory ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
+  if (__builtin_expect(float_is_plain(cpu), 1)) {
+    if (bare && scalar_run(cpu, insn, bare, tiny == TINY_SS, b))
+      return insn + 1;
+    result = plain(a, b, &csr);
+    if (__builtin_expect(float_is_settled(cpu, csr), 1)) {
+      vector_set(cpu, insn->op[0], result);
+      return insn + 1;
+    }
+  }
+  csr = float_csr(cpu);
+  result = run(a, b, &csr);
   float_raise(cpu, csr, result, tiny);
   vector_set(cpu, insn->op[0], result);
   return insn + 1;
@@ -73,12 +109,24 @@ static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, h
             : [a] "+x"(a), [csr] "+m"(*csr)                                                                            \
             : [b] "x"(b), [host_csr] "m"(float_host_csr));                                                             \
     return a;                                                                                                          \
+  }                                                                                                                    \
+  static inline __m128i plain_##host(__m128i a, __m128i b, uint32_t *csr)                                              \
+  {                                                                                                                    \
+    __asm__ volatile(FLOAT_PLAIN_ASM(#host " %[b], %[a]") : [a] "+x"(a), [csr] "=m"(*csr) : [b] "x"(b));               \
+    return a;                                                                                                          \
   }
 
-#define ROW(host, tiny, vex)                                                                                           \
+#define HOST_BARE(host)                                                                                                \
+  static inline __m128i bare_##host(__m128i a, __m128i b)                                                              \
+  {                                                                                                                    \
+    __asm__(#host " %[b], %[a]" : [a] "+x"(a) : [b] "x"(b));                                                           \
+    return a;                                                                                                          \
+  }
+
+#define ROW(host, bare, tiny, vex)                                                                                     \
   HOST_FLOAT(host)                                                                                                     \
-  HANDLER(host##_reg, float_run(cpu, insn, host_##host, tiny, false))                                                  \
-  HANDLER(host##_mem, float_run(cpu, insn, host_##host, tiny, true))                                                   \
+  HANDLER(host##_reg, float_run(cpu, insn, host_##host, plain_##host, bare, tiny, false))                              \
+  HANDLER(host##_mem, float_run(cpu, insn, host_##host, plain_##host, bare, tiny, true))                               \
   HANDLER(host##_vex, vex)                                                                                             \
   insn_handler *vector_##host(const struct insn *insn)                                                                 \
   {                                                                                                                    \
@@ -86,9 +134,12 @@ static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, h
     return vector_choose(insn, &forms);                                                                                \
   }
 
-#define FLOAT(name, host, tiny) ROW(host, tiny, vex_float(cpu, insn, host_##host, tiny))
-#define FLOAT_EXTEND(name, host, bytes) ROW(host, TINY_NONE, vex_extend(cpu, insn, host_##host, bytes))
-#define FLOAT_NARROW(name, host, tiny) ROW(host, tiny, vex_narrow(cpu, insn, host_##host, tiny))
+#define FLOAT(name, host, tiny) ROW(host, NULL, tiny, vex_float(cpu, insn, host_##host, plain_##host, tiny))
+#define FLOAT_SCALAR(name, host, tiny)                                                                                 \
+  HOST_BARE(host)                                                                                                      \
+  ROW(host, bare_##host, tiny, vex_float(cpu, insn, host_##host, plain_##host, tiny))
+#define FLOAT_EXTEND(name, host, bytes) ROW(host, NULL, TINY_NONE, vex_extend(cpu, insn, host_##host, bytes))
+#define FLOAT_NARROW(name, host, tiny) ROW(host, NULL, tiny, vex_narrow(cpu, insn, host_##host, tiny))
 
 #include "cpu/sse_float.def"
 
@@ -100,12 +151,19 @@ static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, h
     vector_begin_any(cpu, insn);                                                                                       \
     __m128i a = vector_get(cpu, insn->op[0]);                                                                          \
     __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, false) : vector_get(cpu, insn->op[1]);             \
-    uint32_t csr = float_csr(cpu);                                                                                     \
-    bool zf, pf, cf;                                                                                                   \
-    __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                             \
-            : "=@ccz"(zf), "=@ccp"(pf), "=@ccc"(cf), [csr] "+m"(csr)                                                   \
-            : [a] "x"(a), [b] "x"(b), [host_csr] "m"(float_host_csr));                                                 \
-    float_raise(cpu, csr, a, TINY_NONE);                                                                               \
+    uint32_t csr = 0;                                                                                                  \
+    bool zf, pf, cf, is_plain = float_is_plain(cpu);                                                                   \
+    if (is_plain)                                                                                                      \
+      __asm__ volatile(FLOAT_PLAIN_ASM(#host " %[b], %[a]")                                                            \
+                       : "=@ccz"(zf), "=@ccp"(pf), "=@ccc"(cf), [csr] "=m"(csr)                                        \
+                       : [a] "x"(a), [b] "x"(b));                                                                      \
+    if (!is_plain || !float_is_settled(cpu, csr)) {                                                                    \
+      csr = float_csr(cpu);                                                                                            \
+      __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                           \
+              : "=@ccz"(zf), "=@ccp"(pf), "=@ccc"(cf), [csr] "+m"(csr)                                                 \
+              : [a] "x"(a), [b] "x"(b), [host_csr] "m"(float_host_csr));                                               \
+      float_raise(cpu, csr, a, TINY_NONE);                                                                             \
+    }                                                                                                                  \
     flags_set_arithmetic(cpu, (zf ? FLAG_ZF : 0u) | (pf ? FLAG_PF : 0u) | (cf ? FLAG_CF : 0u));                        \
     return insn + 1;                                                                                                   \
   }
@@ -133,11 +191,17 @@ static int64_t integer_source(struct cpu *cpu, const struct insn *insn, unsigned
     unsigned last = vector_is_vex(insn) ? 2 : 1;                                                                       \
     int64_t b = integer_source(cpu, insn, last);                                                                       \
     __m128i a = vector_get(cpu, insn->op[last - 1]);                                                                   \
-    uint32_t csr = float_csr(cpu);                                                                                     \
-    __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                             \
-            : [a] "+x"(a), [csr] "+m"(csr)                                                                             \
-            : [b] "r"(b), [host_csr] "m"(float_host_csr));                                                             \
-    float_raise(cpu, csr, a, TINY_NONE);                                                                               \
+    uint32_t csr = 0;                                                                                                  \
+    bool is_plain = float_is_plain(cpu);                                                                               \
+    if (is_plain)                                                                                                      \
+      __asm__ volatile(FLOAT_PLAIN_ASM(#host " %[b], %[a]") : [a] "+x"(a), [csr] "=m"(csr) : [b] "r"(b));              \
+    if (!is_plain || !float_is_settled(cpu, csr)) { /* the upper part of `a` is still what it was */                   \
+      csr = float_csr(cpu);                                                                                            \
+      __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                           \
+              : [a] "+x"(a), [csr] "+m"(csr)                                                                           \
+              : [b] "r"(b), [host_csr] "m"(float_host_csr));                                                           \
+      float_raise(cpu, csr, a, TINY_NONE);                                                                             \
+    }                                                                                                                  \
     vector_set_any(cpu, insn, insn->op[0], a);                                                                         \
     return insn + 1;                                                                                                   \
   }
@@ -150,9 +214,19 @@ FROM_INTEGER(cvtsi2sd, cvtsi2sdq)
   {                                                                                                                    \
     vector_begin_any(cpu, insn);                                                                                       \
     __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, false) : vector_get(cpu, insn->op[1]);             \
-    uint32_t csr = float_csr(cpu);                                                                                     \
+    uint32_t csr = 0;                                                                                                  \
     uint64_t wide = 0;                                                                                                 \
     uint32_t narrow = 0;                                                                                               \
+    bool is_plain = float_is_plain(cpu);                                                                               \
+    if (is_plain && insn->size == 8)                                                                                   \
+      __asm__ volatile(FLOAT_PLAIN_ASM(#host " %[b], %[a]") : [a] "=&r"(wide), [csr] "=m"(csr) : [b] "x"(b));          \
+    else if (is_plain)                                                                                                 \
+      __asm__ volatile(FLOAT_PLAIN_ASM(#host " %[b], %[a]") : [a] "=&r"(narrow), [csr] "=m"(csr) : [b] "x"(b));        \
+    if (is_plain && float_is_settled(cpu, csr)) {                                                                      \
+      reg_set(cpu, insn->op[0], insn->size, insn->size == 8 ? wide : narrow);                                          \
+      return insn + 1;                                                                                                 \
+    }                                                                                                                  \
+    csr = float_csr(cpu);                                                                                              \
     if (insn->size == 8)                                                                                               \
       __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                           \
               : [a] "=&r"(wide), [csr] "+m"(csr)                                                                       \

@@ -184,11 +184,27 @@ const struct insn *vex_packed(struct cpu *cpu, const struct insn *insn, host_pac
   return insn + 1;
 }
 
-const struct insn *vex_float(struct cpu *cpu, const struct insn *insn, host_float *run, enum float_tiny tiny)
+static bool vex_plain(struct cpu *cpu, const struct insn *insn, host_float *plain, const struct vex_sources *s)
+{
+  uint32_t csr;
+  if (!float_is_plain(cpu))
+    return false;
+  __m128i low = plain(s->a[0], s->b[0], &csr);
+  __m128i high = s->halves == 2 ? plain(s->a[1], s->b[1], &csr) : _mm_setzero_si128();
+  if (!float_is_settled(cpu, csr))
+    return false;
+  vector_set_whole(cpu, insn->op[0], low, high);
+  return true;
+}
+
+const struct insn *vex_float(struct cpu *cpu, const struct insn *insn, host_float *run, host_float *plain,
+                             enum float_tiny tiny)
 {
   vector_begin_vex(cpu);
   struct vex_sources s;
   vex_fetch(cpu, insn, &s);
+  if (vex_plain(cpu, insn, plain, &s))
+    return insn + 1;
   uint32_t csr = float_csr(cpu);
   __m128i low = run(s.a[0], s.b[0], &csr);
   __m128i high = s.halves == 2 ? run(s.a[1], s.b[1], &csr) : _mm_setzero_si128();

@@ -113,6 +113,7 @@ enum {
   MXCSR_DE = 1u << 1,
   MXCSR_ZE = 1u << 2,
   MXCSR_UE = 1u << 4,
+  MXCSR_PE = 1u << 5,
   MXCSR_FLAGS = 0x3Fu,
   MXCSR_DAZ = 1u << 6,
   MXCSR_MASKS = 0x1F80u,
@@ -152,6 +153,24 @@ extern const uint32_t float_host_csr;
  * with the guest's control bits and comes out with the flags. */
 #define FLOAT_ASM(code) "ldmxcsr %[csr]\n\t" code "\n\tstmxcsr %[csr]\n\tldmxcsr %[host_csr]"
 
+/* Changing MXCSR takes longer than most arithmetic. While the guest's has the host's control bits (all masked, to
+ * nearest, nothing flushed), its instruction runs as it is, and nothing is to be done after it if the host's flags,
+ * which are not cleared, are all flags that the guest has already: MXCSR's flags stay until they are written. If they
+ * are not, whether this instruction raised them or an earlier one, it runs again with FLOAT_ASM, which leaves the host
+ * without flags. */
+#define FLOAT_PLAIN_ASM(code) code "\n\tstmxcsr %[csr]"
+
+static inline bool float_is_plain(const struct cpu *cpu)
+{
+  return (cpu->fpu.mxcsr & ~MXCSR_FLAGS) == MXCSR_DEFAULT;
+}
+
+/* `csr` is the host's after the instruction; should its control bits not be what they are here, this is false, too. */
+static inline bool float_is_settled(const struct cpu *cpu, uint32_t csr)
+{
+  return !((csr ^ MXCSR_DEFAULT) & ~(cpu->fpu.mxcsr & MXCSR_FLAGS));
+}
+
 /* ---- engines ---- */
 
 typedef __m128i host_packed(__m128i a, __m128i b);
@@ -176,6 +195,8 @@ unsigned vex_last(const struct insn *insn);
 void vex_read(struct cpu *cpu, const struct insn *insn, unsigned number, union vector *ret_value);
 
 const struct insn *vex_packed(struct cpu *cpu, const struct insn *insn, host_packed *low, host_packed *high);
-const struct insn *vex_float(struct cpu *cpu, const struct insn *insn, host_float *run, enum float_tiny tiny);
+/* `plain` is the same instruction by FLOAT_PLAIN_ASM. */
+const struct insn *vex_float(struct cpu *cpu, const struct insn *insn, host_float *run, host_float *plain,
+                             enum float_tiny tiny);
 
 #endif

@@ -210,6 +210,75 @@ static void test_exact_underflow(void **state)
   assert_int_equal(cpu->fpu.mxcsr, 0x1F80);
 }
 
+/* Numbers at every edge, with every flag that the guest may have already: result and flags as the host has them. */
+#define HOST_SCALAR(host)                                                                                              \
+  static void host_##host(uint64_t a, uint64_t b, uint32_t *csr, uint64_t *ret_result)                                 \
+  {                                                                                                                    \
+    uint32_t before;                                                                                                   \
+    __asm__ volatile("stmxcsr %[before]\n\tmovq %[a], %%xmm0\n\tmovq %[b], %%xmm1\n\tldmxcsr %[csr]\n\t" #host         \
+                     " %%xmm1, %%xmm0\n\tstmxcsr %[csr]\n\tldmxcsr %[before]\n\tmovq %%xmm0, %[a]"                     \
+                     : [a] "+r"(a), [csr] "+m"(*csr), [before] "=m"(before)                                            \
+                     : [b] "r"(b)                                                                                      \
+                     : "xmm0", "xmm1");                                                                                \
+    *ret_result = a;                                                                                                   \
+  }
+HOST_SCALAR(addsd)
+HOST_SCALAR(subsd)
+HOST_SCALAR(mulsd)
+HOST_SCALAR(divsd)
+HOST_SCALAR(addss)
+HOST_SCALAR(subss)
+HOST_SCALAR(mulss)
+HOST_SCALAR(divss)
+
+static void scalar_check(struct cpu *cpu, const uint8_t *code, uint64_t a, uint64_t b, uint32_t mxcsr,
+                         void (*host)(uint64_t, uint64_t, uint32_t *, uint64_t *))
+{
+  uint64_t result = 0;
+  uint32_t csr = mxcsr;
+  cpu->fpu.v[0].u64[0] = a;
+  cpu->fpu.v[1].u64[0] = b;
+  cpu->fpu.mxcsr = mxcsr;
+  assert_int_equal(STEP(cpu, code[0], code[1], code[2], code[3]), OK);
+  host(a, b, &csr, &result);
+  if (cpu->fpu.v[0].u64[0] != result || cpu->fpu.mxcsr != csr)
+    fail_msg("%02x %02x of %llx and %llx under %x: %llx with %x, the host has %llx with %x", code[0], code[2],
+             (unsigned long long)a, (unsigned long long)b, mxcsr, (unsigned long long)cpu->fpu.v[0].u64[0],
+             cpu->fpu.mxcsr, (unsigned long long)result, csr);
+}
+
+static void test_scalar_edges(void **state)
+{
+  static const struct {
+    uint8_t code[4];
+    void (*host)(uint64_t, uint64_t, uint32_t *, uint64_t *);
+  } rows[] = {
+    {{0xF2, 0x0F, 0x58, 0xC1}, host_addsd}, {{0xF2, 0x0F, 0x5C, 0xC1}, host_subsd},
+    {{0xF2, 0x0F, 0x59, 0xC1}, host_mulsd}, {{0xF2, 0x0F, 0x5E, 0xC1}, host_divsd},
+    {{0xF3, 0x0F, 0x58, 0xC1}, host_addss}, {{0xF3, 0x0F, 0x5C, 0xC1}, host_subss},
+    {{0xF3, 0x0F, 0x59, 0xC1}, host_mulss}, {{0xF3, 0x0F, 0x5E, 0xC1}, host_divss},
+  };
+  static const uint16_t exponents[] = {0, 1, 2, 3, 54, 0x3FE, 0x3FF, 0x400, 0x401, 0x7FC, 0x7FD, 0x7FE, 0x7FF};
+  static const uint64_t fractions[] = {0, 1, UINT64_C(0x5555555555555), UINT64_C(0x8000000000000),
+                                       UINT64_C(0xFFFFFFFFFFFFF)};
+  static const uint32_t states[] = {0x1F80, 0x1FA0, 0x1FBF, 0x1F90, 0x3FA0, 0x9FE0};
+  enum { VALUES = 2 * 13 * 5 };
+  uint64_t values[VALUES];
+  for (unsigned i = 0; i < VALUES; i++)
+    values[i] = (uint64_t)(i & 1) << 63 | (uint64_t)exponents[i / 2 % 13] << 52 | fractions[i / 26];
+  for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+    for (unsigned i = 0; i < VALUES * VALUES; i++) {
+      uint64_t a = values[i / VALUES], b = values[i % VALUES];
+      if (rows[k].code[0] == 0xF3) { /* the same edges of singles: exponents of eight bits */
+        a = (a >> 63 << 31) | ((a >> 52 & 0x7FF) > 0x7FB ? (a >> 52 & 3) | 0xFC : (a >> 52 & 0x7F)) << 23 |
+            (a >> 29 & 0x7FFFFF);
+        b = (b >> 63 << 31) | ((b >> 52 & 0x7FF) > 0x7FB ? (b >> 52 & 3) | 0xFC : (b >> 52 & 0x7F)) << 23 |
+            (b >> 29 & 0x7FFFFF);
+      }
+      scalar_check(*state, rows[k].code, a, b, states[(i + k) % 6], rows[k].host);
+    }
+}
+
 static void test_alignment(void **state)
 {
   struct cpu *cpu = *state;
@@ -445,6 +514,7 @@ int main(void)
     TEST(test_ferr),
     TEST(test_unmasked_sse),
     TEST(test_exact_underflow),
+    TEST(test_scalar_edges),
     TEST(test_alignment),
     TEST(test_store_fault),
     TEST(test_environment_protected),
