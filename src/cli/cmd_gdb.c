@@ -42,6 +42,17 @@ static void death_tell(struct gdb_trace *trace)
     cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted", thread->rip);
 }
 
+/* How far back gdb can go. */
+static void loaded_tell(struct gdb_trace *trace)
+{
+  struct gdb_trace_thread *thread = gdb_trace_find(trace, trace->threads[0].id);
+
+  if (!thread || gdb_trace_load(trace, thread) < 0)
+    return;
+  cli_error("loaded %s%" PRIu64 " branches of thread %u%s", trace->branches >= trace->tail ? "the last " : "all ",
+            trace->branches, thread->stream, trace->branches >= trace->tail ? "; --tail N loads more" : "");
+}
+
 static int trace_serve(const struct gdb_arguments *arguments)
 {
   struct gdb_connection connection;
@@ -51,6 +62,7 @@ static int trace_serve(const struct gdb_arguments *arguments)
 
   if (gdb_trace_open(&trace, arguments->file, arguments->shared.stream, arguments->shared.tail) < 0)
     return CLI_FAILURE;
+  loaded_tell(&trace);
   death_tell(&trace);
   signal(SIGPIPE, SIG_IGN);
   if (arguments->is_stdio) {

@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/relay.h"
 
 #define UNIX "unix:"
 #define PORT_MAX 65535u
@@ -28,29 +29,65 @@
 
 /* ---- bytes ---- */
 
+/* Has a signal come that would end us, and is held back or caught? */
+static bool is_told_to_end(unsigned ends)
+{
+  sigset_t set;
+
+  return relay_count() != ends || (sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
+                                                             sigismember(&set, SIGHUP)));
+}
+
+/* Waits until a file is ready for it. Returns 0, or -ECANCELED. */
+static int connection_wait(const struct gdb_connection *connection, int fd, short events)
+{
+  struct pollfd look = {.fd = fd, .events = events};
+
+  while (poll(&look, 1, LOOK_MILLISECONDS) <= 0)
+    if (is_told_to_end(connection->ends))
+      return -ECANCELED;
+  return 0;
+}
+
 static ssize_t connection_read(void *data, void *bytes, size_t size)
 {
   const struct gdb_connection *connection = data;
-  ssize_t r;
+  ssize_t r = connection_wait(connection, connection->in, POLLIN);
 
+  if (r < 0)
+    return r;
   do
     r = read(connection->in, bytes, size);
   while (r < 0 && errno == EINTR);
   return r < 0 ? -errno : r;
 }
 
+ssize_t gdb_connection_put(const struct gdb_connection *connection, const void *bytes, size_t size)
+{
+  bool is_socket = connection->out != STDOUT_FILENO;
+  ssize_t r =
+    is_socket ? send(connection->out, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) : write(connection->out, bytes, size);
+
+  if (r < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+    return 0;
+  return r < 0 ? -errno : r;
+}
+
+/* A client that does not read must not keep us from ending. */
 static int connection_write(void *data, const void *bytes, size_t size)
 {
   const struct gdb_connection *connection = data;
   const char *at = bytes;
 
   while (size) {
-    ssize_t r = write(connection->out, at, size);
+    ssize_t r = gdb_connection_put(connection, at, size);
 
-    if (r < 0 && errno != EINTR)
-      return -errno;
-    at += r > 0 ? r : 0;
-    size -= r > 0 ? (size_t)r : 0;
+    if (!r)
+      r = connection_wait(connection, connection->out, POLLOUT);
+    if (r < 0)
+      return (int)r;
+    at += r;
+    size -= (size_t)r;
   }
   return 0;
 }
@@ -65,8 +102,10 @@ static bool connection_is_ready(void *data)
 
 static void connection_init(struct gdb_connection *connection, int in, int out)
 {
-  *connection = (struct gdb_connection){
-    .in = in, .out = out, .io = {connection, connection_read, connection_write, connection_is_ready}};
+  *connection = (struct gdb_connection){.in = in,
+                                        .out = out,
+                                        .ends = relay_count(),
+                                        .io = {connection, connection_read, connection_write, connection_is_ready}};
 }
 
 void gdb_connect_stdio(struct gdb_connection *ret_connection)
@@ -145,16 +184,14 @@ void gdb_listener_announce(const struct gdb_listener *listener)
   cli_error("waiting for gdb: target remote 127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
 }
 
-/* Did the process end, or has a signal come that is held back and would end us? */
-static bool is_in_vain(int pid)
+/* Did the process end, or are we to end? */
+static bool is_in_vain(int pid, unsigned ends)
 {
   siginfo_t end = {0};
-  sigset_t set;
 
   if (pid && waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == pid)
     return true;
-  return sigpending(&set) == 0 &&
-         (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+  return is_told_to_end(ends);
 }
 
 /* Returns the socket of who is there, or -errno. */
@@ -168,15 +205,53 @@ static int client_accept(int listener)
   return fd;
 }
 
-/* Waits for one, as long as `pid`, if it is one, runs. Returns its socket, or -errno. */
-static int client_wait(int listener, int pid)
+static int ready_wait(int fd, int pid, unsigned ends)
 {
-  struct pollfd look = {.fd = listener, .events = POLLIN};
+  struct pollfd look = {.fd = fd, .events = POLLIN};
 
   while (poll(&look, 1, LOOK_MILLISECONDS) <= 0)
-    if (is_in_vain(pid))
+    if (is_in_vain(pid, ends))
       return -ECANCELED;
-  return client_accept(listener);
+  return 0;
+}
+
+void gdb_listen_refuse(void)
+{
+  cli_error("refused a client that does not begin as gdb does: nothing was done for it");
+}
+
+/* Looks at the first byte of a client. Returns 1: it is a gdb; 0: it is not, and that was said; -errno. */
+static int client_check(int fd, int pid, unsigned ends)
+{
+  uint8_t byte;
+  int r = ready_wait(fd, pid, ends);
+
+  if (r < 0)
+    return r;
+  if (recv(fd, &byte, 1, MSG_PEEK) == 1 && gdb_is_first_byte(byte))
+    return 1;
+  gdb_listen_refuse();
+  return 0;
+}
+
+/* Waits for one, as long as `pid`, if it is one, runs. Who is no gdb is sent away. Returns its socket, or -errno. */
+static int client_wait(int listener, int pid)
+{
+  unsigned ends = relay_count();
+  int r, fd;
+
+  for (;;) {
+    r = ready_wait(listener, pid, ends);
+    fd = r < 0 ? r : client_accept(listener);
+    if (fd < 0)
+      return fd;
+    r = client_check(fd, pid, ends);
+    if (r > 0)
+      return fd;
+    close(fd);
+    if (r < 0)
+      return r;
+  }
 }
 
 int gdb_listener_open(const char *place, struct gdb_listener *ret_listener)

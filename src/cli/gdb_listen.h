@@ -9,6 +9,7 @@
 
 struct gdb_connection {
   int in, out;
+  unsigned ends;    /* relay_count when it was made: more mean that lbr is to end */
   struct gdb_io io; /* for gdb_serve */
 };
 
@@ -35,6 +36,12 @@ int gdb_listener_accept(struct gdb_listener *listener, int pid, struct gdb_conne
 /* For who listens on: takes one gdb, if it comes within so many milliseconds. Returns 1; 0: nobody came; or -errno. */
 int gdb_listener_take(const struct gdb_listener *listener, int milliseconds, struct gdb_connection *ret_connection);
 void gdb_listener_close(struct gdb_listener *listener);
+
+/* Says on stderr that whoever was connected was refused (GDB_END_STRANGER). */
+void gdb_listen_refuse(void);
+
+/* Writes without waiting. Returns how many bytes were taken, 0 if there is no room for any, or -errno. */
+ssize_t gdb_connection_put(const struct gdb_connection *connection, const void *bytes, size_t size);
 
 /* Standard input and output. */
 void gdb_connect_stdio(struct gdb_connection *ret_connection);

@@ -60,6 +60,7 @@ static void target_stop(void *data, struct gdb_stop *ret_stop)
 static int target_resume(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop)
 {
   target_stop(data, ret_stop);
+  ret_stop->kind = GDB_ENDED;
   if (resume->thread)
     ret_stop->thread = resume->thread;
   gdb_session_print(resume->session, "lbr: the trace ends here; reverse-stepi and the like go back.\n");

@@ -86,6 +86,7 @@ static int record_take(struct gdb_trace *trace, const struct lb_trace_record *re
     return gdb_blocks_gap(&trace->blocks);
   if (record->type != LB_TRACE_BRANCHES)
     return 0;
+  trace->branches += record->branches.count;
   for (size_t i = 0; i < record->branches.count && r >= 0; i++)
     r = gdb_blocks_branch(&trace->blocks, &record->branches.branches[i]);
   return r;
@@ -98,7 +99,7 @@ static int thread_read(struct gdb_trace *trace, struct gdb_trace_thread *thread,
   struct lb_trace_record record;
   int r = trace_input_tail(&trace->input, thread->stream, count);
 
-  trace->loaded = 0;
+  trace->loaded = trace->branches = 0;
   gdb_blocks_clear(blocks);
   if (r < 0)
     return r;

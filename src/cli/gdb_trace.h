@@ -36,6 +36,7 @@ struct gdb_trace {
   struct gdb_modules modules;
   struct gdb_blocks blocks; /* of one of them: */
   uint64_t loaded;          /* its id; 0: none */
+  uint64_t branches;        /* that the blocks were made of */
 };
 
 /* Opens a trace and chooses the thread with the number `stream`; LB_TRACE_ALL: the one that died, or the first. Returns

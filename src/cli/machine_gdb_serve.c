@@ -4,6 +4,7 @@
  * the rest of the run (the screen, the serial line, --until) goes on beside it.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +32,40 @@ static ssize_t way_read(void *data, void *bytes, size_t size)
   return io->read(io->data, bytes, size);
 }
 
+/* A gdb that does not read must hold up neither signals nor --until seconds, which is `end`. Returns false when the run
+ * is over. */
+static bool room_wait(struct machine_gdb *gdb, double end)
+{
+  struct pollfd look = {.fd = gdb->connection.out, .events = POLLOUT};
+
+  if (poll(&look, 1, IDLE_MILLISECONDS) > 0)
+    return true;
+  gdb->is_over |= gdb->front->wait(gdb->front->data, -1, 0);
+  if (!gdb->is_over && end > 0 && cli_seconds() >= end) {
+    gdb->session->end = END_SECONDS;
+    gdb->is_over = true;
+  }
+  return !gdb->is_over;
+}
+
 static int way_write(void *data, const void *bytes, size_t size)
 {
-  const struct gdb_io *io = &((struct machine_gdb *)data)->connection.io;
+  struct machine_gdb *gdb = data;
+  double limit = gdb->session->arguments->until_seconds;
+  double end = limit > 0 ? cli_seconds() + limit - gdb->session->seconds : 0;
+  const char *at = bytes;
 
-  return io->write(io->data, bytes, size);
+  while (size) {
+    ssize_t r = gdb_connection_put(&gdb->connection, at, size);
+
+    if (r < 0)
+      return (int)r;
+    at += r;
+    size -= (size_t)r;
+    if (size && !room_wait(gdb, end))
+      return -ECANCELED;
+  }
+  return 0;
 }
 
 static bool way_is_ready(void *data)
@@ -108,6 +138,8 @@ static bool session_serve(struct machine_gdb *gdb)
   gdb->is_attached = false;
   gdb_connection_close(&gdb->connection);
   machine_gdb_leave(gdb);
+  if (end == GDB_END_STRANGER)
+    gdb_listen_refuse();
   if (end == GDB_END_KILLED && !gdb->is_over) {
     gdb->session->end = END_INTERRUPTED;
     gdb->is_over = true;

@@ -84,6 +84,7 @@ static void held_stop(void *data, struct gdb_stop *ret_stop)
 static int held_resume(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop)
 {
   held_stop(data, ret_stop);
+  ret_stop->kind = GDB_ENDED;
   gdb_session_print(resume->session, "lbr: it has died; reverse-stepi and the like go back.\n");
   return 0;
 }
@@ -208,6 +209,18 @@ static void program_first(struct gdb_modules *modules, const char *path)
     }
 }
 
+/* How far back gdb can go, and what it is about to warn of. */
+static void held_tell(struct held *held)
+{
+  uint8_t byte;
+
+  cli_error("loaded %s%zu branches of thread %u", held->branches.is_cut ? "the last " : "all ", held->branches.count,
+            held->thread->thread);
+  if (!held_read_memory(held, held->thread->rip, &byte, 1))
+    cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted",
+              held->thread->rip);
+}
+
 static int held_open(struct held *held, const struct run_session *session)
 {
   struct run_names *names;
@@ -229,7 +242,11 @@ static int held_open(struct held *held, const struct run_session *session)
   run_names_free(names);
   if (r >= 0)
     gdb_modules_open(&held->modules, &held->input.files);
-  return r < 0 ? r : history_read(held, &session->process);
+  if (r >= 0)
+    r = history_read(held, &session->process);
+  if (r >= 0)
+    held_tell(held);
+  return r;
 }
 
 static void held_close(struct held *held)

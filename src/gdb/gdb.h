@@ -94,6 +94,7 @@ enum gdb_stop_kind {
   GDB_WATCH,   /* a watchpoint's `address` was written, read, or either: `point` is which kind it is */
   GDB_EXITED,  /* it is gone: `signal` is its exit status */
   GDB_KILLED,  /* it is gone: by `signal` */
+  GDB_ENDED,   /* the record ends here: there is nothing to go on to. gdb gives up stepping, and says so */
 };
 
 enum gdb_point { /* the numbers are the protocol's */
@@ -239,7 +240,11 @@ enum gdb_end {
   GDB_END_GONE,     /* the connection ended */
   GDB_END_DETACHED, /* gdb left: what is served goes on */
   GDB_END_KILLED,   /* gdb wants it to end */
+  GDB_END_STRANGER, /* whoever is connected does not speak gdb's remote protocol: nothing was done for it */
 };
+
+/* Can gdb's remote protocol begin with this byte? A browser, for one, begins with the name of a method. */
+bool gdb_is_first_byte(uint8_t byte);
 
 #define GDB_PACKET_MAX 16384u /* bytes of a packet */
 

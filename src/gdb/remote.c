@@ -228,11 +228,19 @@ static int packet_finish(struct remote *remote)
   return REMOTE_PACKET;
 }
 
+bool gdb_is_first_byte(uint8_t byte)
+{
+  return byte == '+' || byte == '-' || byte == '$' || byte == CTRL_C;
+}
+
 int remote_receive(struct remote *remote)
 {
   for (;;) {
     int byte = byte_get(remote), r = 0;
 
+    if (byte >= 0 && !remote->has_begun && !gdb_is_first_byte((uint8_t)byte))
+      return REMOTE_STRANGER;
+    remote->has_begun |= byte >= 0;
     if (byte == CTRL_C)
       return REMOTE_INTERRUPT;
     if (byte >= 0 && byte != '$')

@@ -12,6 +12,7 @@ enum remote_event {
   REMOTE_GONE,      /* the other side has closed */
   REMOTE_PACKET,    /* is in `packet` */
   REMOTE_INTERRUPT, /* Ctrl-C */
+  REMOTE_STRANGER,  /* the first byte is none that gdb begins with: nothing more is read */
   REMOTE_TOO_BIG,   /* a packet of more than GDB_PACKET_MAX bytes was left out */
 };
 
@@ -19,6 +20,7 @@ struct remote {
   const struct gdb_io *io;
   bool is_quiet; /* no "+" and "-" any more */
   bool is_gone;
+  bool has_begun;      /* the first byte was one of gdb's */
   uint8_t input[4096]; /* of which are not yet used: */
   size_t at, count;
   char packet[GDB_PACKET_MAX + 1]; /* what came last, without escapes; ended by a zero */

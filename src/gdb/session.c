@@ -141,6 +141,8 @@ static void stop_add_reason(struct gdb_session *session, const struct gdb_stop *
     reply_add(session, "%s:%" PRIx64 ";", words[stop->point], stop->address);
   else if (stop->kind == GDB_BREAK && stop->point <= GDB_POINT_HARDWARE)
     reply_add(session, "%s:;", words[stop->point]);
+  else if (stop->kind == GDB_ENDED)
+    reply_add(session, "replaylog:end;");
 }
 
 static void stop_reply(struct gdb_session *session, const struct gdb_stop *stop)
@@ -335,8 +337,8 @@ static int session_step(struct gdb_session *session)
   session->reply.length = 0;
   if (event < 0)
     return event;
-  if (event == REMOTE_GONE) {
-    session_finish(session, GDB_END_GONE);
+  if (event == REMOTE_GONE || event == REMOTE_STRANGER) {
+    session_finish(session, event == REMOTE_GONE ? GDB_END_GONE : GDB_END_STRANGER);
     return 0;
   }
   if (event == REMOTE_INTERRUPT)

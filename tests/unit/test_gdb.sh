@@ -100,6 +100,19 @@ grep -q '= <unavailable>' out && grep -q '01234567890123456789012345678901234567
 verdict 'what is known, and what is not' $?
 complained 'lbr: the trace ends here'
 verdict 'there is nothing to go on to' $?
+complained 'lbr: loaded all '
+verdict 'how many branches were loaded' $?
+cat >stay.c <<'END'
+int main(int argc, char **argv)
+{
+  return argv[argc + 5000][0] + argc; /* dies here: the line has more instructions */
+}
+END
+gcc -g -O0 -w -o stay stay.c
+(ulimit -c 0 && "$lbr" record --quiet -o stay.lbr ./stay >/dev/null 2>&1) 2>/dev/null
+debug stay.lbr next step 'p 1 + 1' 'reverse-stepi' next 'p 2 + 2'
+[ $status -eq 0 ] && grep -q '^\$1 = 2' out && grep -q '^\$2 = 4' out && [ "$(grep -c 'No more reverse-execution history' out)" -ge 2 ]
+verdict 'next and step at the end of the trace come back' $?
 debug smash.lbr 'break middle' 'reverse-continue' 'reverse-continue' 'bt' 'reverse-continue' 'info breakpoints' 'continue' 'stepi'
 [ "$(grep -c '^Breakpoint 1, middle (' out)" -eq 4 ] && grep -q 'already hit 3 times' out
 verdict 'breakpoints in the past' $?

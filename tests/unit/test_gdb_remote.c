@@ -229,7 +229,7 @@ static void test_frame(void **state)
   assert_int_equal(serve_bytes(rig, "+$vMustReplyEmpty#3a+", 21), GDB_END_GONE);
   assert_string_equal(text_string(&rig->out), "+$#00");
   rig->at_once = 1;
-  assert_int_equal(serve_bytes(rig, "junk$Hg0#DF", 11), GDB_END_GONE);
+  assert_int_equal(serve_bytes(rig, "+junk$Hg0#DF", 12), GDB_END_GONE);
   assert_string_equal(text_string(&rig->out), "+$OK#9a");
 }
 
@@ -312,6 +312,25 @@ static void test_memory(void **state)
   assert_memory_equal(rig->memory + 0x30, "a#}", 3);
 }
 
+/* What a page of a browser can send: packets that write, behind the head of HTTP. */
+static void test_stranger(void **state)
+{
+  static const char post[] = "POST / HTTP/1.1\r\nContent-Length: 30\r\n\r\n+$M20,2:abcd#2a$k#6b";
+  static const char *const firsts[] = {"GET / HTTP/1.1\r\n", "\x16\x03\x01", "\n+", " $k#6b"};
+  struct rig *rig = *state;
+
+  rig->memory[0x20] = 1;
+  assert_int_equal(serve_bytes(rig, post, strlen(post)), GDB_END_STRANGER);
+  assert_int_equal(rig->memory[0x20], 1);
+  assert_int_equal(rig->out.length, 0);
+  for (unsigned i = 0; i < sizeof(firsts) / sizeof(*firsts); i++)
+    assert_int_equal(serve_bytes(rig, firsts[i], strlen(firsts[i])), GDB_END_STRANGER);
+  assert_int_equal(serve_bytes(rig, "+", 1), GDB_END_GONE);
+  assert_int_equal(serve_bytes(rig, "-", 1), GDB_END_GONE);
+  assert_int_equal(serve_bytes(rig, "\x03", 1), GDB_END_GONE);
+  assert_int_equal(serve_bytes(rig, "$k#6b", 5), GDB_END_KILLED);
+}
+
 static void test_stop(void **state)
 {
   struct rig *rig = *state;
@@ -321,6 +340,8 @@ static void test_stop(void **state)
   assert_string_equal(ask(rig, "?"), "T05rwatch:abc;10:0010400000000000;thread:1;");
   rig->stop = (struct gdb_stop){.kind = GDB_BREAK, .point = GDB_POINT_HARDWARE, .thread = 1};
   assert_string_equal(ask(rig, "?"), "T05hwbreak:;10:0010400000000000;thread:1;");
+  rig->stop = (struct gdb_stop){.kind = GDB_ENDED, .signal = 11, .thread = 1};
+  assert_string_equal(ask(rig, "?"), "T05replaylog:end;10:0010400000000000;thread:1;");
   rig->stop = (struct gdb_stop){.kind = GDB_EXITED, .signal = 3};
   assert_string_equal(ask(rig, "?"), "W03");
   rig->stop = (struct gdb_stop){.kind = GDB_KILLED, .signal = 9};
@@ -564,6 +585,7 @@ int main(void)
     RIG_TEST(test_monitor),
     RIG_TEST(test_description_32),
     RIG_TEST(test_description_changes),
+    RIG_TEST(test_stranger),
     RIG_TEST(test_pass_signals),
     RIG_TEST(test_history),
     RIG_TEST(test_history_pieces),
