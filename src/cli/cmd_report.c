@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report_page.h"
+#include "cli/report_predict.h"
 #include "cli/report_words.h"
 
 #define BAR_COLUMNS 100 /* of a terminal that has room for bars */
@@ -21,6 +22,8 @@ struct report_arguments {
   int order; /* enum report_hot_order, or -1: as the table has it */
   struct shared_options shared;
   struct report_hot_filter filter;
+  const struct report_predictor *predictor; /* NULL: none */
+  enum report_predict_order predict_order;
   bool wants_lines;
   struct source_files sources;
 };
@@ -144,6 +147,7 @@ static int tables_make(struct report_arguments *arguments, struct report_reading
 static int report_run(struct report_arguments *arguments)
 {
   struct report_reading reading;
+  struct report_predict *predict = NULL;
   struct report_hot *hot = NULL;
   int r, status;
 
@@ -152,6 +156,8 @@ static int report_run(struct report_arguments *arguments)
   if (arguments->shared.is_mangled)
     report_names_keep_mangled(reading.names);
   r = tables_make(arguments, &reading, &hot);
+  if (r >= 0 && (arguments->predictor || arguments->predict_order != REPORT_PREDICT_NO_ORDER))
+    r = report_predict_read(&reading, arguments->shared.stream, arguments->predictor, &predict);
   if (r >= 0) {
     struct report_page page = {
       .reading = &reading,
@@ -160,6 +166,9 @@ static int report_run(struct report_arguments *arguments)
       .by = arguments->by,
       .top = arguments->shared.top,
       .stream = arguments->shared.stream,
+      .predict = predict,
+      .predictor = arguments->predictor,
+      .predict_order = arguments->predict_order,
       .wants_lines = arguments->wants_lines && arguments->shared.has_symbols,
       .has_bars = cli_columns() >= BAR_COLUMNS,
       .has_utf8 = words_has_utf8(),
@@ -170,6 +179,7 @@ static int report_run(struct report_arguments *arguments)
     arguments->sources.is_quiet = true; /* those of libraries mostly are */
     report_page_print(&page, arguments->shared.is_json);
   }
+  report_predict_free(predict);
   report_hot_free(hot);
   source_done(&arguments->sources);
   status = report_reading_close(&reading);
@@ -178,7 +188,7 @@ static int report_run(struct report_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_BY = 0x100, KEY_SORT, KEY_FUNCTION, KEY_MODULE, KEY_NO_LINES };
+enum { KEY_BY = 0x100, KEY_SORT, KEY_PREDICTOR, KEY_FUNCTION, KEY_MODULE, KEY_NO_LINES };
 
 static const struct argp_option options[] = {
   {"by", KEY_BY, "WHAT", 0,
@@ -186,9 +196,11 @@ static const struct argp_option options[] = {
    "first of edges, conditional and indirect branches",
    0},
   {"sort", KEY_SORT, "ORDER", 0,
-   "The greatest first of: instructions, taken, passed (not taken), calls, count, rate, targets; or name. Which ones there "
-   "are depends on the table",
+   "The greatest first of: instructions, taken, passed (not taken), calls, count, rate, targets, flips, mispredicted; "
+   "or name. Which ones there are depends on the table",
    0},
+  {"predictor", KEY_PREDICTOR, "MODEL", 0,
+   "Show how often this model of a branch predictor mispredicts each conditional branch; 'help' lists the models", 0},
   {"function", KEY_FUNCTION, "NAME", 0, "Only this function, and edges from and to it", 0},
   {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
   {"no-lines", KEY_NO_LINES, NULL, 0, "No source lines beside addresses: faster where the debug information is great",
@@ -208,23 +220,43 @@ static enum report_by by_option(const char *argument, struct argp_state *state)
   return REPORT_BY_ALL;
 }
 
-static int sort_option(const char *argument, struct argp_state *state)
+static int sort_option(struct report_arguments *arguments, const char *argument, struct argp_state *state)
 {
   const char *name;
 
+  arguments->predict_order = !strcmp(argument, "flips")          ? REPORT_PREDICT_BY_FLIPS
+                             : !strcmp(argument, "mispredicted") ? REPORT_PREDICT_BY_MISPREDICTED
+                                                                 : REPORT_PREDICT_NO_ORDER;
+  if (arguments->predict_order != REPORT_PREDICT_NO_ORDER)
+    return -1;
   for (int i = 0; (name = report_hot_order_name((unsigned)i)); i++)
     if (!strcmp(name, argument))
       return i;
-  argp_error(state, "--sort wants instructions, taken, passed, calls, count, rate, targets or name, not '%s'",
-             argument);
+  argp_error(
+    state,
+    "--sort wants instructions, taken, passed, calls, count, rate, targets, flips, mispredicted or name, not '%s'",
+    argument);
   return -1;
 }
 
-static void arguments_check(const struct report_arguments *arguments, struct argp_state *state)
+/* Predictions are about conditional branches: without --by, these are shown, and the worst first. */
+static void predict_check(struct report_arguments *arguments, struct argp_state *state)
+{
+  if (!arguments->predictor && arguments->predict_order == REPORT_PREDICT_NO_ORDER)
+    return;
+  if (arguments->by != REPORT_BY_ALL && arguments->by != REPORT_BY_BRANCH)
+    argp_error(state, "--predictor, --sort flips and --sort mispredicted are for --by branch");
+  arguments->by = REPORT_BY_BRANCH;
+  if (arguments->order < 0 && arguments->predict_order == REPORT_PREDICT_NO_ORDER)
+    arguments->predict_order = REPORT_PREDICT_BY_MISPREDICTED;
+}
+
+static void arguments_check(struct report_arguments *arguments, struct argp_state *state)
 {
   struct text good = {0};
   const char *name;
 
+  predict_check(arguments, state);
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
   if (arguments->by == REPORT_BY_THREAD &&
@@ -252,7 +284,10 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->by = by_option(argument, state);
     return 0;
   case KEY_SORT:
-    arguments->order = sort_option(argument, state);
+    arguments->order = sort_option(arguments, argument, state);
+    return 0;
+  case KEY_PREDICTOR:
+    arguments->predictor = predictor_option(argument, state);
     return 0;
   case KEY_FUNCTION:
     arguments->filter.function = argument;

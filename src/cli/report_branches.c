@@ -2,6 +2,8 @@
  *
  * The tables of `lbr report` about branches: edges, conditional and indirect ones.
  */
+#include <stdlib.h>
+
 #include "cli/report_page.h"
 #include "cli/report_words.h"
 
@@ -58,30 +60,127 @@ void report_put_edges(const struct report_page *report, struct page *page, uint6
 
 /* ---- conditional branches ---- */
 
+/* A row of the table: a branch, and what is known of its predictability, if that was asked for. */
+struct branch_row {
+  const struct report_hot_branch *branch;
+  struct report_prediction prediction;
+};
+
+struct branch_sort {
+  const struct report_page *report;
+  bool is_flagged; /* the trace itself says what was mispredicted */
+};
+
+static uint64_t row_mispredicted(const struct branch_sort *sort, const struct branch_row *row)
+{
+  return sort->report->predictor ? row->prediction.mispredicted : row->prediction.flagged;
+}
+
+static int row_compare(const void *one, const void *other, void *data)
+{
+  const struct branch_row *a = one, *b = other;
+  const struct branch_sort *sort = data;
+  bool by_flips = sort->report->predict_order == REPORT_PREDICT_BY_FLIPS;
+  uint64_t key = by_flips ? a->prediction.flips : row_mispredicted(sort, a);
+  uint64_t other_key = by_flips ? b->prediction.flips : row_mispredicted(sort, b);
+
+  if (key != other_key)
+    return key < other_key ? 1 : -1;
+  return a->branch < b->branch ? -1 : a->branch > b->branch;
+}
+
+/* Returns NULL without memory. */
+static struct branch_row *rows_make(struct branch_sort *sort, size_t *ret_count)
+{
+  const struct report_page *report = sort->report;
+  const struct report_hot_branch *branches = report_hot_branches(report->hot, ret_count);
+  struct branch_row *rows = calloc(*ret_count + 1, sizeof(*rows));
+
+  for (size_t i = 0; rows && i < *ret_count; i++) {
+    const struct report_prediction *found =
+      report->predict ? report_predict_find(report->predict, &branches[i].from) : NULL;
+
+    rows[i] = (struct branch_row){.branch = &branches[i]};
+    if (found)
+      rows[i].prediction = *found;
+    sort->is_flagged |= found && found->flagged;
+  }
+  if (rows && report->predict_order != REPORT_PREDICT_NO_ORDER)
+    qsort_r(rows, *ret_count, sizeof(*rows), row_compare, sort);
+  return rows;
+}
+
+static void put_prediction(const struct branch_sort *sort, struct page *page, const struct branch_row *row)
+{
+  bool is_known = sort->report->predictor || sort->is_flagged;
+
+  if (!sort->report->predict)
+    return;
+  words_put_number(page, "flips", row->prediction.flips, 12);
+  if (is_known)
+    words_put_number(page, "mispredicted", row_mispredicted(sort, row), 12);
+  else
+    page_put(page, "mispredicted", page->is_json ? NULL : "           -");
+}
+
+static void put_predictor(const struct branch_sort *sort, struct page *page)
+{
+  const struct report_page *report = sort->report;
+
+  if (!report->predict)
+    return;
+  if (page->is_json)
+    page_put(page, "predictor", report->predictor ? report->predictor->name : NULL);
+  else if (report->predictor)
+    page_remark(page, "mispredicted: by the model '%s': %s", report->predictor->name, report->predictor->what);
+  else if (sort->is_flagged)
+    page_remark(page, "mispredicted: as the trace says, of branches that were taken");
+  else
+    page_remark(page, "mispredicted: not known: the trace does not say; --predictor asks a model");
+  if (report_predict_has_forgotten(report->predict))
+    page_remark(page, "there were too many branches or threads to keep: flips and mispredictions are too low");
+}
+
+static void put_branch(const struct branch_sort *sort, struct page *page, const struct branch_row *row)
+{
+  const struct report_page *report = sort->report;
+  const struct report_hot_branch *branch = row->branch;
+
+  page_row(page, false);
+  words_put_share(page, "rate", branch->taken, report_has_only_taken(report) ? 0 : branch->taken + branch->passed);
+  words_put_number(page, "taken", branch->taken, 14);
+  if (report_has_only_taken(report))
+    page_put(page, "not_taken", page->is_json ? NULL : "             -");
+  else
+    words_put_number(page, "not_taken", branch->passed, 14);
+  put_prediction(sort, page, row);
+  put_way(report, page, &branch->from, branch->taken ? &branch->to : NULL);
+  page_row_end(page);
+}
+
 void report_put_branches(const struct report_page *report, struct page *page, uint64_t top)
 {
-  static const struct page_column columns[] = {
+  static const struct page_column plain[] = {
     {"   rate", 7}, {"         taken", 14}, {"     not taken", 14}, {"branch", 0}, {NULL, 0}};
+  static const struct page_column predicted[] = {{"   rate", 7},
+                                                 {"         taken", 14},
+                                                 {"     not taken", 14},
+                                                 {"       flips", 12},
+                                                 {"mispredicted", 12},
+                                                 {"branch", 0},
+                                                 {NULL, 0}};
+  struct branch_sort sort = {.report = report};
   size_t count, i;
-  const struct report_hot_branch *branches = report_hot_branches(report->hot, &count);
+  struct branch_row *rows = rows_make(&sort, &count);
 
   page_heading(page, "Conditional branches");
-  page_table(page, "branches", columns);
-  for (i = 0; i < count && i < top; i++) {
-    const struct report_hot_branch *branch = &branches[i];
-
-    page_row(page, false);
-    words_put_share(page, "rate", branch->taken, report_has_only_taken(report) ? 0 : branch->taken + branch->passed);
-    words_put_number(page, "taken", branch->taken, 14);
-    if (report_has_only_taken(report))
-      page_put(page, "not_taken", page->is_json ? NULL : "             -");
-    else
-      words_put_number(page, "not_taken", branch->passed, 14);
-    put_way(report, page, &branch->from, branch->taken ? &branch->to : NULL);
-    page_row_end(page);
-  }
+  page_table(page, "branches", report->predict ? predicted : plain);
+  for (i = 0; rows && i < count && i < top; i++)
+    put_branch(&sort, page, &rows[i]);
   page_table_end(page);
   report_put_rest(page, i, count);
+  put_predictor(&sort, page);
+  free(rows);
 }
 
 /* ---- indirect branches ---- */

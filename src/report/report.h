@@ -22,6 +22,7 @@
 #include "report/diff.h"     /* IWYU pragma: export */
 #include "report/hot.h"      /* IWYU pragma: export */
 #include "report/location.h" /* IWYU pragma: export */
+#include "report/predict.h"  /* IWYU pragma: export */
 #include "report/replay.h"   /* IWYU pragma: export */
 #include "report/script.h"   /* IWYU pragma: export */
 #include "report/stacks.h"   /* IWYU pragma: export */

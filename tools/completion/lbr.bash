@@ -106,7 +106,8 @@ _lbr()
   *:machine:--dump:* | *:machine:-d:*) words='lbr ds bts pebs regs msrs' ;;
   *:machine:--until:*) words='idle halt insns= seconds= text=' ;;
   *:report:--by:*) words='function line edge branch indirect module thread' ;;
-  *:report:--sort:*) words='instructions taken passed calls count rate targets name' ;;
+  *:report:--sort:*) words='instructions taken passed calls count rate targets flips mispredicted name' ;;
+  *:report:--predictor:*) words='bimodal gshare help' ;;
   *:run:--source:* | *:record:--source:*) words='auto software lbr bts pt block-step' ;;
   *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
   *:machine:--serial:*) words='stdio none' files=yes ;;
