@@ -114,6 +114,10 @@ struct lb_trace_writer;
  * not a regular file), or -ENOMEM. */
 int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer);
 
+/* Begins a trace that is written to a descriptor: a pipe, a socket, standard output. lb_trace_writer_close closes the
+ * descriptor. Returns 0, or -ENOMEM: the descriptor stays open. */
+int lb_trace_writer_open_fd(int fd, struct lb_trace_writer **ret_writer);
+
 /* Ends the trace: writes what is buffered and the index, gives the file its name (replacing a file that had it), and
  * frees the writer, also on failure; PATH.incomplete then stays. Returns 0, or the first error that any call on this
  * writer met: what came after it is not in the file. Takes NULL. */

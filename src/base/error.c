@@ -3,6 +3,7 @@
  * One function that puts every error of the library into words: our own codes from error.def, all others as the system
  * has them.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -23,6 +24,8 @@ const char *lb_strerror(int error)
 #include "lastbranch/error.def"
 #undef LB_ERROR
   }
+  if (error == -EFBIG) /* the system says "File too large", and not whose limit it is */
+    return "file size limit reached (ulimit -f)";
   /* strerrordesc_np is static and thread-safe, and NULL for a number without a text; strerror may be neither. */
   const char *text = error < 0 && error >= -ERRNO_MAX ? strerrordesc_np(-error) : NULL;
 

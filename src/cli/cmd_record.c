@@ -4,6 +4,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,13 +42,15 @@ struct record_arguments {
 
 /* ---- the trace ---- */
 
+#define STANDARD_OUTPUT "/dev/stdout"
+
 static char *output_name(const struct record_arguments *arguments)
 {
   const char *slash = strrchr(arguments->program[0], '/'), *base = slash ? slash + 1 : arguments->program[0];
   char *name;
 
   if (arguments->output)
-    return strdup(arguments->output);
+    return strdup(strcmp(arguments->output, "-") ? arguments->output : STANDARD_OUTPUT);
   return asprintf(&name, "%s.lbr", *base ? base : "program") < 0 ? NULL : name;
 }
 
@@ -90,18 +93,19 @@ static const char *plural(uint64_t count)
   return count == 1 ? "" : "s";
 }
 
+/* The size of a file is known, not how much went through a pipe. */
 static void totals_show(const struct record_session *session)
 {
   const struct process_drain_state *state = session->state;
-  uint64_t branches = session->size.branches, bytes = session->size.bytes;
+  uint64_t branches = session->size.branches;
   struct stat status;
+  char size[80] = "";
 
-  if (stat(session->output, &status) == 0 && S_ISREG(status.st_mode))
-    bytes = (uint64_t)status.st_size;
-  cli_error("%s: %" PRIu64 " branches of %" PRIu64 " thread%s in %" PRIu64 " process%s, %" PRIu64
-            " bytes, %.3g bits per branch%s",
-            session->output, branches, state->threads, plural(state->threads), state->processes,
-            state->processes == 1 ? "" : "es", bytes, branches ? 8 * (double)bytes / (double)branches : 0,
+  if (strcmp(session->output, STANDARD_OUTPUT) != 0 && stat(session->output, &status) == 0 && S_ISREG(status.st_mode))
+    snprintf(size, sizeof(size), ", %" PRIu64 " bytes, %.3g bits per branch", (uint64_t)status.st_size,
+             branches ? 8 * (double)status.st_size / (double)branches : 0);
+  cli_error("%s: %" PRIu64 " branches of %" PRIu64 " thread%s in %" PRIu64 " process%s%s%s", session->output, branches,
+            state->threads, plural(state->threads), state->processes, state->processes == 1 ? "" : "es", size,
             session->slowdown);
 }
 
@@ -118,11 +122,13 @@ static int session_record(struct record_session *session, const struct record_ar
     part *= 2;
   options.part_size = arguments->ring ? (uint32_t)(part / PARTS) : 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  r = process_launch(&options, path, arguments->program, environ, &session->process);
-  if (r >= 0)
+  r = program_launch(&options, path, arguments->program, &session->process);
+  if (r >= 0) {
     r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
+    if (r < 0)
+      cli_error("%s: %s", path, lb_strerror(r));
+  }
   if (r < 0) {
-    cli_error("%s: %s", path, lb_strerror(r));
     record_session_drop(session);
     if (session->process.pid > 0)
       kill(session->process.pid, SIGKILL); /* it would wait for us */
@@ -169,7 +175,28 @@ static int software_record(const struct record_arguments *arguments, const char 
 
   process_drain_free(session.drain);
   process_done(&session.process);
+  if (!status && session.close_error < 0)
+    status = program_status_without_trace(session.status);
   return status ? status : program_pass_on(session.status);
+}
+
+/* The trace goes to standard output, and what the program writes there to standard error. */
+static int stdout_open(struct lb_trace_writer **ret_writer)
+{
+  int fd, r;
+
+  if (isatty(STDOUT_FILENO)) {
+    cli_error("standard output is a terminal, where a trace is of no use: redirect it, or name a file");
+    return -ENOTTY;
+  }
+  relay_start(0);
+  fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  r = fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -errno : lb_trace_writer_open_fd(fd, ret_writer);
+  if (r < 0)
+    cli_error("standard output: %s", lb_strerror(r));
+  if (r < 0 && fd >= 0)
+    close(fd);
+  return r;
 }
 
 /* From here on no signal leaves an incomplete trace behind. Opening a pipe waits for its reader, which a signal may
@@ -177,6 +204,9 @@ static int software_record(const struct record_arguments *arguments, const char 
 static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
 {
   struct stat status;
+
+  if (!strcmp(name, STANDARD_OUTPUT))
+    return stdout_open(ret_writer);
   bool can_wait = stat(name, &status) == 0 && S_ISFIFO(status.st_mode);
   int r;
 
@@ -185,6 +215,8 @@ static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
   r = lb_trace_writer_open(name, ret_writer);
   if (can_wait)
     relay_start(0);
+  if (r < 0)
+    cli_error_trace(name, r);
   return r;
 }
 
@@ -198,10 +230,10 @@ static int record_run(const struct record_arguments *arguments)
     return status;
   status = PROGRAM_FAILURE;
   name = output_name(arguments);
+  if (!name)
+    cli_error("no memory");
   r = name ? trace_open(name, &writer) : -ENOMEM;
-  if (r < 0) {
-    cli_error_trace(name ? name : "lbr record", r);
-  } else {
+  if (r >= 0) {
     metas_put(writer, arguments->program, arguments->source); /* the writer keeps its error */
     status = (arguments->source == SOURCE_SOFTWARE ? software_record : source_record)(arguments, name, path, writer);
   }

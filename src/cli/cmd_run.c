@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/gdb_listen.h"
 #include "cli/gdb_trace.h"
+#include "cli/new_file.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/relay.h"
@@ -65,10 +66,8 @@ static int program_start(struct run_session *session)
     free(path);
     return r;
   }
-  r = process_launch(&options, path, arguments->program, environ, &session->process);
+  r = program_launch(&options, path, arguments->program, &session->process);
   free(path);
-  if (r < 0)
-    cli_error("%s cannot be started: %s", arguments->program[0], lb_strerror(r));
   return r < 0 ? PROGRAM_FAILURE : CLI_OK;
 }
 
@@ -95,17 +94,24 @@ static int session_run(struct run_session *session)
   return has_failed ? CLI_FAILURE : program_pass_on(status);
 }
 
+static int stdout_copy(void)
+{
+  int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+
+  return fd < 0 ? -errno : fd;
+}
+
 static int output_open(struct run_session *session)
 {
   const char *name = session->arguments->output;
 
   session->fd = STDERR_FILENO;
   if (name && !strcmp(name, "-"))
-    session->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    session->fd = stdout_copy();
   else if (name)
-    session->fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    session->fd = new_file_create(name);
   if (session->fd < 0) {
-    cli_error("%s: %s", name, strerror(errno));
+    cli_error("%s: %s", name, lb_strerror(session->fd));
     return PROGRAM_FAILURE;
   }
   session->wants_color = cli_wants_color_on(session->fd);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/machine_session.h"
 
@@ -130,6 +131,6 @@ int output_close(const char *name, FILE *file)
     is_bad |= fclose(file) != 0;
   if (!is_bad)
     return 0;
-  cli_error("%s: it could not be written: %s", name, errno ? strerror(errno) : "an earlier write failed");
+  cli_error("%s: it could not be written: %s", name, errno ? lb_strerror(-errno) : "an earlier write failed");
   return -EIO;
 }

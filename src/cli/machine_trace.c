@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/machine_session.h"
+#include "cli/new_file.h"
 
 #define PAGES_MAX (1u << 16)
 #define GUEST_PAGE UINT64_C(4096)
@@ -265,6 +266,8 @@ int machine_trace_close(struct machine_session *session)
     trace->error = code_put(session);
   if (trace->error >= 0)
     trace->error = instructions_put(session);
+  if (trace->error >= 0)
+    new_file_back_up(session->arguments->trace);
   r = lb_trace_writer_close(trace->writer);
   trace->writer = NULL;
   free(trace->pages.pages);

@@ -5,11 +5,13 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 
 const char *argp_program_version = "lbr " LB_VERSION;
@@ -23,7 +25,7 @@ static void stdout_check(void)
   if (fflush(stdout) == 0 && !had_error)
     return;
   if (errno)
-    cli_error("cannot write the output: %s", strerror(errno));
+    cli_error("cannot write the output: %s", lb_strerror(-errno));
   else
     cli_error("cannot write the output");
   _exit(CLI_FAILURE);
@@ -43,10 +45,28 @@ static int option_run(int argc, char **argv)
   return CLI_USAGE;
 }
 
+static void limit_signal(int number)
+{
+  (void)number;
+}
+
+/* A write beyond RLIMIT_FSIZE then fails with EFBIG, which commands report. The handler, not SIG_IGN: what lbr executes
+ * has the default again. */
+static void limit_catch(void)
+{
+  struct sigaction action;
+
+  if (sigaction(SIGXFSZ, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+    action = (struct sigaction){.sa_handler = limit_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGXFSZ, &action, NULL);
+  }
+}
+
 int main(int argc, char **argv)
 {
   const struct command *command;
 
+  limit_catch();
   argp_err_exit_status = CLI_USAGE;
   if (atexit(stdout_check) != 0)
     return CLI_FAILURE;

@@ -82,6 +82,50 @@ int new_file_open(struct new_file *file, const char *trace, const char *name, co
   return r;
 }
 
+int new_file_create(const char *name)
+{
+  struct new_file file = {.name = (char *)(uintptr_t)name};
+  int r = file.fd = file_create(&file);
+
+  if (r < 0)
+    r = -errno;
+  else if (file.temporary && rename(file.temporary, name) < 0) {
+    r = -errno;
+    close(file.fd);
+    unlink(file.temporary);
+  }
+  free(file.temporary);
+  return r;
+}
+
+/* With a link, so that there is a file of that name at any moment; not every file system has links. */
+static void back_up(const char *name, const char *old, const char *temporary)
+{
+  if (link(name, temporary) < 0) {
+    rename(name, old);
+    return;
+  }
+  rename(temporary, old);
+  unlink(temporary); /* it is there still if both names were of one file */
+}
+
+void new_file_back_up(const char *name)
+{
+  struct stat status;
+  char *old = NULL, *temporary = NULL;
+
+  if (lstat(name, &status) < 0 || !S_ISREG(status.st_mode))
+    return;
+  if (asprintf(&old, "%s.old", name) < 0)
+    old = NULL;
+  if (asprintf(&temporary, "%s.old.%d", name, (int)getpid()) < 0)
+    temporary = NULL;
+  if (old && temporary)
+    back_up(name, old, temporary);
+  free(old);
+  free(temporary);
+}
+
 int new_file_write(void *data, const void *bytes, size_t size)
 {
   struct new_file *file = data;

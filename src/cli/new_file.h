@@ -20,6 +20,13 @@ struct new_file {
  * 0, or negative after a complaint; new_file_done is to be called in any case. */
 int new_file_open(struct new_file *file, const char *trace, const char *name, const char *suffix);
 
+/* Creates a file that has its name from the start, to be written to while others read it: what was there is replaced,
+ * a symbolic link too. A pipe or a device is opened as it is. Returns a descriptor or -errno. */
+int new_file_create(const char *name);
+
+/* Keeps a regular file that is about to be replaced: it is called NAME.old, too. A NAME.old that was there is gone. */
+void new_file_back_up(const char *name);
+
 /* Writes all of it; `data` is the file. Returns 0, or -errno. */
 int new_file_write(void *data, const void *bytes, size_t size);
 

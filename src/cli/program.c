@@ -5,6 +5,7 @@
 #include "cli/program.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 
 /* ---- where it is ---- */
@@ -76,6 +78,47 @@ int program_find(const char *name, char **ret_path)
   }
 }
 
+/* ---- its start ---- */
+
+static struct rlimit file_limit; /* as it was */
+static bool is_raised;
+
+static void file_limit_restore(void)
+{
+  if (is_raised)
+    setrlimit(RLIMIT_FSIZE, &file_limit);
+}
+
+/* Who may not raise the hard limit gets as far as that. */
+static void file_limit_raise(void)
+{
+  struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY}, most;
+
+  if (getrlimit(RLIMIT_FSIZE, &file_limit) < 0 || file_limit.rlim_cur == RLIM_INFINITY)
+    return;
+  most = (struct rlimit){file_limit.rlim_max, file_limit.rlim_max};
+  is_raised = setrlimit(RLIMIT_FSIZE, &none) == 0 || setrlimit(RLIMIT_FSIZE, &most) == 0;
+}
+
+int program_launch(const struct process_options *options, const char *path, char *const arguments[],
+                   struct process *ret_process)
+{
+  int r;
+
+  file_limit_raise();
+  pthread_atfork(NULL, NULL, file_limit_restore);
+  r = process_launch(options, path, arguments, environ, ret_process);
+  file_limit_restore();
+  is_raised = false;
+  if (r == -EFBIG)
+    cli_error("%s cannot be started: the hard limit of file sizes (ulimit -H -f) is too small for the memory that lbr "
+              "shares with it",
+              arguments[0]);
+  else if (r < 0)
+    cli_error("%s cannot be started: %s", arguments[0], lb_strerror(r));
+  return r;
+}
+
 /* ---- its end ---- */
 
 /* What is wrong with the program is the user's to know, the rest is ours. */
@@ -101,6 +144,11 @@ void program_show_error(const struct process *process, const char *name, int sta
     cli_error("%s: %s%s, at 0x%llx, number %llu: a limit of lbr, not of the program; please report it",
               code == PROGRAM_FAILURE ? name : "a process that it started", process_error_text(error), why,
               (unsigned long long)address, (unsigned long long)number);
+}
+
+int program_status_without_trace(int status)
+{
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PROGRAM_FAILURE : 0;
 }
 
 /* A core of our own would be in the way of its core. */

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/new_file.h"
 #include "cli/relay.h"
 
 #define SLEEP_MILLISECONDS 50u
@@ -129,6 +130,7 @@ static void session_close(struct record_session *session)
   lb_trace_writer_flush(session->writer);
   session->size = lb_trace_writer_size(session->writer);
   record_slowdown(session, session->slowdown);
+  new_file_back_up(session->output);
   session->close_error = lb_trace_writer_close(session->writer);
   session->writer = NULL;
   if (state->end == DRAIN_FAILED && session->close_error >= 0)

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/new_file.h"
 #include "cli/program.h"
 #include "cli/relay.h"
 #include "cli/source_option.h"
@@ -89,10 +90,11 @@ static int sink_gap(void *data, const struct lb_trace_gap *gap)
 /* ---- what is said at the end ---- */
 
 static void totals_show(const struct record_source_options *options, const struct source_state *state,
-                        uint64_t branches)
+                        struct lb_trace_size size)
 {
   struct stat status;
-  uint64_t bytes = stat(options->output, &status) == 0 ? (uint64_t)status.st_size : 0;
+  bool is_file = stat(options->output, &status) == 0 && S_ISREG(status.st_mode);
+  uint64_t branches = size.branches, bytes = is_file ? (uint64_t)status.st_size : size.bytes;
 
   cli_error("%s: %" PRIu64 " %sbranches of %" PRIu64 " thread%s in %" PRIu64 " process%s, %" PRIu64 " bytes, by %s",
             options->output, branches, source_is_complete(options->source.kind) ? "" : "sampled ", state->threads,
@@ -160,8 +162,10 @@ static void program_wait(struct source *source)
 
 static int trace_close(const struct record_source_options *options, struct lb_trace_writer *writer, int error)
 {
-  int r = lb_trace_writer_close(writer);
+  int r;
 
+  new_file_back_up(options->output);
+  r = lb_trace_writer_close(writer);
   if (error >= 0)
     error = r;
   if (error < 0)
@@ -187,7 +191,7 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
   struct source_problem problem;
   struct source *source;
   struct source_state state;
-  uint64_t branches;
+  struct lb_trace_size size;
   int r;
 
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -206,11 +210,11 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
   *ret_status = state.status;
   source_free(source);
   end_note(writer, &state);
-  branches = lb_trace_writer_size(writer).branches;
+  size = lb_trace_writer_size(writer);
   r = trace_close(options, writer, r);
   if (r >= 0)
     losses_show(options, &state);
   if (r >= 0 && !options->is_quiet)
-    totals_show(options, &state, branches);
-  return 0;
+    totals_show(options, &state, size);
+  return r < 0 ? program_status_without_trace(state.status) : 0;
 }

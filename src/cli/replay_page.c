@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/new_file.h"
 #include "cli/page.h"
 #include "cli/replay_feed.h"
 
@@ -52,17 +53,16 @@ static void put_place(const struct replay_run *run, struct page *page, const cha
 static int bts_write(const struct replay_run *run, size_t count)
 {
   const char *name = run->arguments->bts_file;
-  FILE *file = fopen(name, "wbe");
-  bool is_written = file && fwrite(run->bts.bytes, run->bts.record_size, count, file) == count;
-  int error = errno;
+  struct new_file file;
+  int r = new_file_open(&file, name, name, "");
 
-  if (file && fclose(file) != 0) {
-    error = errno;
-    is_written = false;
+  if (r >= 0) {
+    r = new_file_close(&file, new_file_write(&file, run->bts.bytes, run->bts.record_size * count));
+    if (r < 0)
+      cli_error("%s: %s", name, lb_strerror(r));
   }
-  if (!is_written)
-    cli_error("%s: %s", name, strerror(error));
-  return is_written ? 0 : -1;
+  new_file_done(&file);
+  return r;
 }
 
 static void bts_rows(const struct replay_run *run, struct page *page, size_t count)

@@ -159,7 +159,7 @@ static void report_write(struct run_session *session, const struct text *text)
       continue;
     if (written < 0) {
       session->is_broken = true;
-      cli_error("the report cannot be written: %s", strerror(errno));
+      cli_error("the report cannot be written: %s", lb_strerror(-errno));
       return;
     }
     bytes += written;

@@ -61,6 +61,11 @@ int trace_file_open(struct trace_file *file, const char *path)
   return 0;
 }
 
+void trace_file_take(struct trace_file *file, int fd)
+{
+  *file = (struct trace_file){.fd = fd};
+}
+
 int trace_file_write(struct trace_file *file, const void *bytes, size_t size)
 {
   const char *at = bytes;

@@ -11,12 +11,15 @@
 struct trace_file {
   int fd;
   uint64_t size;
-  char *path;
+  char *path;      /* NULL: a descriptor of somebody else's */
   char *temporary; /* NULL: a device or pipe, which is written to directly */
 };
 
 /* See lb_trace_writer_open. */
 int trace_file_open(struct trace_file *file, const char *path);
+
+/* Takes a descriptor, which is written to directly. */
+void trace_file_take(struct trace_file *file, int fd);
 
 /* Appends. Returns 0 or -errno. */
 int trace_file_write(struct trace_file *file, const void *bytes, size_t size);

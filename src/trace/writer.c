@@ -340,25 +340,45 @@ static void writer_free(struct lb_trace_writer *writer)
   free(writer);
 }
 
-int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer)
+/* Without a file. NULL without memory. */
+static struct lb_trace_writer *writer_new(void)
 {
   struct lb_trace_writer *writer = calloc(1, sizeof(*writer));
-  int r = -ENOMEM;
 
   if (!writer)
-    return r;
+    return NULL;
   writer->zstd = ZSTD_createCCtx();
-  if (!writer->zstd)
-    goto out;
-  r = trace_file_open(&writer->file, path);
-  if (r < 0)
-    goto out;
+  if (writer->zstd)
+    return writer;
+  writer_free(writer);
+  return NULL;
+}
+
+int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer)
+{
+  struct lb_trace_writer *writer = writer_new();
+  int r = writer ? trace_file_open(&writer->file, path) : -ENOMEM;
+
+  if (r < 0) {
+    if (writer)
+      writer_free(writer);
+    return r;
+  }
   head_write(writer); /* a failure stays in the writer, and close gives it */
   *ret_writer = writer;
   return 0;
-out:
-  writer_free(writer);
-  return r;
+}
+
+int lb_trace_writer_open_fd(int fd, struct lb_trace_writer **ret_writer)
+{
+  struct lb_trace_writer *writer = writer_new();
+
+  if (!writer)
+    return -ENOMEM;
+  trace_file_take(&writer->file, fd);
+  head_write(writer);
+  *ret_writer = writer;
+  return 0;
 }
 
 int lb_trace_writer_close(struct lb_trace_writer *writer)

@@ -244,6 +244,64 @@ verdict 'record --limit' $?
 run record -o /dev/full -- bash -c 'echo done; exit 3'
 [ $status -eq 3 ] && said 'done' && complained '/dev/full: the trace could not be written: No space left on device'
 verdict 'a full device' $?
+run record -o /dev/full -- bash -c 'echo done'
+[ $status -eq 125 ] && said 'done'
+verdict 'a full device, and a program that succeeds: status 125' $?
+
+# A limit of file sizes. The program has its own SIGXFSZ, as without lbr: bash says 128 + 25.
+limited() { (ulimit -S -f 16 && exec "$lbr" "$@") >out 2>err <in; status=$?; }
+cp true.lbr limited.lbr
+limited record -o limited.lbr -- bash -c 'for ((i = 0; i < 40000; i++)); do ((x = RANDOM % 7)); done; echo done'
+[ $status -eq 125 ] && said 'done' && complained 'limited.lbr: the trace could not be written: file size limit reached (ulimit -f); ' &&
+  cmp -s true.lbr limited.lbr && gaps limited.lbr.incomplete cut
+verdict 'record: a limit of file sizes' $?
+limited record -q -o /dev/null -- bash -c 'head -c 100000 /dev/zero >big 2>/dev/null; echo $?'
+[ $status -eq 0 ] && said 153 && [ "$(stat -c %s big)" -eq 16384 ]
+verdict 'record: the program dies of its own SIGXFSZ' $?
+limited run --last 5 -o report -- bash -c 'head -c 100000 /dev/zero >big 2>/dev/null; echo $?'
+[ $status -eq 0 ] && said 153
+verdict 'run: the program dies of its own SIGXFSZ' $?
+run record -q -o big.lbr -- bash -c 'for ((i = 0; i < 20000; i++)); do ((x = RANDOM % 7)); done'
+for command in 'export --to chrome --yes -o big.json' 'view -o big.html' 'replay --cpu haswell --bts-size 4096 --bts=big.bts'; do
+  # shellcheck disable=SC2086
+  limited ${command/ --yes/} big.lbr
+  [ $status -eq 1 ] && complained 'file size limit reached (ulimit -f)'
+  verdict "${command%% *}: a limit of file sizes" $?
+done
+
+# ---- what was there before ----
+
+cp true.lbr again.lbr
+cp true.lbr again.expected
+run record -q -o again.lbr -- bash -c 'exit 3'
+[ $status -eq 3 ] && cmp -s again.expected again.lbr.old && whole again.lbr && ! cmp -s again.lbr again.lbr.old
+verdict 'an older trace is kept as NAME.old' $?
+cp again.lbr again.expected
+run record -q -o again.lbr -- bash -c 'exit 3'
+[ $status -eq 3 ] && cmp -s again.expected again.lbr.old && [ "$(echo again.lbr*)" = 'again.lbr again.lbr.old' ]
+verdict 'one older trace is kept, not more' $?
+echo victim >victim
+for command in 'run --always -o link true' 'replay --cpu haswell --bts=link true.lbr'; do
+  rm -f link
+  ln -s victim link
+  # shellcheck disable=SC2086
+  run $command
+  [ $status -eq 0 ] && [ "$(cat victim)" = victim ] && [ ! -L link ] && [ -s link ] && [ "$(stat -c %a link)" = 600 ]
+  verdict "${command%% *}: a symbolic link is replaced, not followed" $?
+done
+
+# ---- standard output ----
+
+run record -q -o - -- bash -c 'echo "of the program"; exit 3'
+cp out standard.lbr
+[ $status -eq 3 ] && whole standard.lbr && complained 'of the program' && [ ! -e - ] && [ ! -e ./-.incomplete ]
+verdict 'record -o -: the trace goes to standard output, the output of the program to standard error' $?
+"$lbr" record -q -o - -- bash -c 'for ((i = 0; i < 40000; i++)); do ((x = RANDOM % 7)); done; echo done' 2>err | head -c 1 >out
+status=${PIPESTATUS[0]}
+[ $status -eq 125 ] && complained 'Broken pipe' && complained 'done'
+verdict 'record -o -: nobody reads it' $?
+[ "$(terminal 20 "$lbr" record -o - true)" = 125 ] && grep -q 'standard output is a terminal' shown
+verdict 'record -o -: not to a terminal' $?
 mkdir small
 if mount -t tmpfs -o size=128k none small 2>/dev/null; then
   run record -o small/full.lbr -- bash -c 'for ((i = 0; i < 40000; i++)); do ((x = RANDOM % 7)); done; echo done; exit 3'
