@@ -9,6 +9,26 @@ failures=0
 export TERM=xterm
 unset NO_COLOR
 
+# excerpt FILE: the beginning of an output, indented.
+excerpt()
+{
+  [ -s "$1" ] || { echo "  | (empty)" && return; }
+  head -n 15 "$1" | cut -c 1-300 | sed 's/^/  | /'
+  [ "$(wc -l <"$1")" -le 15 ] || echo "  | ..."
+}
+
+# What the last command was that run() ran, and what came of it.
+last_command=
+explain()
+{
+  [ -n "$last_command" ] || return 0
+  echo "  last: lbr $last_command"
+  echo "  status $status, standard output:"
+  excerpt "$scratch/out"
+  echo "  standard error:"
+  excerpt "$scratch/err"
+}
+
 # verdict NAME STATUS: prints the result of one test.
 verdict()
 {
@@ -16,6 +36,7 @@ verdict()
     echo "ok $1"
   else
     echo "FAIL $1"
+    explain
     failures=$((failures + 1))
   fi
 }
@@ -24,6 +45,7 @@ verdict()
 : >"$scratch/in"
 run()
 {
+  last_command="$*"
   "$lbr" "$@" >"$scratch/out" 2>"$scratch/err" <"$scratch/in"
   status=$?
 }

@@ -114,7 +114,7 @@ def test_sent():
     words = ["+" + {"IO": "POLL"}.get(name, name) for name in names]
     expected = None
     for how, ignored in (("", ()), (", which lbr found ignored", [n for n in numbers if n < 32])):
-        for way in [*WAYS, *(SOURCES if ignored else [])]:
+        for way in [*WAYS, *(["run block-step"] if ignored else [])]:
             program = Program(way, *words, ignored=ignored).ready()
             said = []
             for number in numbers:
@@ -132,7 +132,7 @@ def test_ignored():
              ((), (signal.SIGUSR1, signal.SIGINT, 40))]
     for ignored, blocked in cases:
         expected = None
-        for way in [*WAYS, *(SOURCES if signal.SIGCHLD in ignored else [])]:
+        for way in [*WAYS, *(["record block-step"] if signal.SIGCHLD in ignored else [])]:
             result = Program(way, "list", ignored=ignored, blocked=blocked).end()
             expected = expected or result
             verdict(f"{way}: the program inherits ignored {[int(n) for n in ignored]}, blocked {[int(n) for n in blocked]}",
