@@ -90,13 +90,14 @@ static enum report_format format_option(const char *argument, struct argp_state 
   return (enum report_format)format;
 }
 
-/* FUNCTION[+OFFSET][:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind the last. */
+/* FUNCTION[+OFFSET][:NTH], MODULE:0xOFFSET[:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind
+ * the last. */
 static struct report_position entry_option(char *argument, struct argp_state *state)
 {
   struct report_position position = {.kind = REPORT_AT_ENTRY, .nth = 1};
   char *colon = strrchr(argument, ':');
 
-  if (colon && colon != argument && number_parse(colon + 1, &position.nth) >= 0)
+  if (colon && colon != argument && strncmp(colon, ":0x", 3) != 0 && number_parse(colon + 1, &position.nth) >= 0)
     *colon = '\0';
   if (!position.nth)
     argp_error(state, "--at: functions are entered for the first time, not for the zeroth");

@@ -120,8 +120,10 @@ static bool range_parse(const char *argument, struct report_target *target)
 struct report_target filter_option_target(const char *name, char *argument, struct argp_state *state)
 {
   struct report_target target = {.first = 0, .last = UINT64_MAX};
-  char *plus = strrchr(argument, '+');
+  char *plus = strrchr(argument, '+'), *colon = strrchr(argument, ':');
 
+  if (!plus && colon && !strncmp(colon, ":0x", 3)) /* MODULE:0x1234 is MODULE+0x1234 */
+    plus = colon;
   if (range_parse(argument, &target)) {
     if (target.last < target.first)
       argp_error(state, "%s: '%s' ends before it begins", name, argument);
@@ -135,6 +137,7 @@ struct report_target filter_option_target(const char *name, char *argument, stru
     if (plus && plus != argument && number_parse(plus + 1, &target.first) >= 0) {
       *plus = '\0';
       target.last = target.first;
+      target.is_offset = true;
     }
   }
   return target;

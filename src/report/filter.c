@@ -155,9 +155,20 @@ static bool is_in_function(const struct report_filter *filter, const struct repo
 
 /* ---- targets ---- */
 
+/* "lua5.4" and "[lua5.4]" are the same module; "[vdso]" has its brackets itself. */
+static bool module_is_called(const char *word, const char *module)
+{
+  size_t length = module ? strlen(module) : 0;
+
+  return module && (!strcmp(word, module) ||
+                    (word[0] == '[' && !strncmp(word + 1, module, length) && !strcmp(word + 1 + length, "]")));
+}
+
 /* `name` NULL: nothing is known. */
 static bool target_has(const struct report_target *target, const struct report_name *name, uint64_t address)
 {
+  if (target->is_offset && name && module_is_called(target->symbol, name->module))
+    return name->in_file >= target->first && name->in_file <= target->last;
   if (target->symbol && (!name || !name->symbol || !function_fits(target->symbol, name)))
     return false;
   if (target->symbol)

@@ -20,6 +20,7 @@ struct report_names;
 /* A piece of code: of a function, or of linear addresses. */
 struct report_target {
   const char *symbol;   /* NULL: addresses. Else as `functions` below */
+  bool is_offset;       /* `symbol` has an offset behind it, and may be a module as well: MODULE or [MODULE] */
   uint64_t first, last; /* both included: addresses, or offsets behind the start of the symbol */
 };
 

@@ -313,7 +313,7 @@ bool report_names_find(struct report_names *names, uint32_t space, uint64_t addr
   file = &names->list[mapping->file];
   name.module = file->base;
   name.file = mapping->file;
-  name.offset = mapping->offset + (address - mapping->first);
+  name.offset = name.in_file = mapping->offset + (address - mapping->first);
   if (names_file_has_symbols(file) && names_file_address(file, name.offset, &linked) &&
       names_file_find(file, linked, &name)) {
     name.start = linked - name.offset;

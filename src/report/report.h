@@ -124,6 +124,7 @@ struct report_name {
   uint64_t start;      /* address of the symbol as its file has it, */
   uint64_t size;       /* and its bytes; 0: not known */
   uint32_t file;       /* for report_names_file */
+  uint64_t in_file;    /* offset in the file, with a symbol, too; of report_names_find only */
 };
 
 /* What lies at a linear address. The file is opened when it is first asked for. A file whose build-id is not the

@@ -138,6 +138,34 @@ run script --function add -F from,from_line lines.lbr
 done < <(grep -v '^0x7' out | sort -u) | cmp -s - /dev/null
 verdict 'script -F from_line: as addr2line has it' $?
 
+# A place in a file, in each spelling. The offset is that of nm and readelf; main calls add ten times, as the source says.
+offset=$(python3 - "$(nm lines | sed -n 's/ T add$//p')" <<'END'
+import re, subprocess, sys
+address = int(sys.argv[1], 16)
+for line in subprocess.run(["readelf", "-lW", "lines"], capture_output=True, text=True, check=True).stdout.splitlines():
+    match = re.match(r" *LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+)", line)
+    if match and 0 <= address - int(match[2], 16) < int(match[3], 16):
+        print(hex(address - int(match[2], 16) + int(match[1], 16)))
+END
+)
+"$lbr" report --no-symbols --by edge --top all lines.lbr >places
+for place in "[lines]+$offset" "lines+$offset" "lines:$offset"; do
+  run script --to "$place" lines.lbr
+  [ $status -eq 0 ] && [ "$(wc -l <out)" -eq 10 ]
+  verdict "script --to ${place%%0x*}OFFSET" $?
+  run script --around "$place" --context 1 lines.lbr
+  [ $status -eq 0 ] && [ "$(grep -c ' call$' out)" -eq 10 ]
+  verdict "script --around ${place%%0x*}OFFSET" $?
+  run replay --cpu haswell --at "$place:10" lines.lbr
+  [ $status -eq 0 ]
+  one=$?
+  run replay --cpu haswell --at "$place:11" lines.lbr
+  [ $one -eq 0 ] && [ $status -ne 0 ] && complained '10 times, not 11'
+  verdict "replay --at ${place%%0x*}OFFSET:NTH" $?
+done
+grep -qF -- "[lines]+$offset" places
+verdict 'report prints such a place' $?
+
 # ---- C++ ----
 
 cat >name.cc <<'END'
