@@ -227,7 +227,7 @@ typed()
   command script -qec "stty cols $1; NO_COLOR=1 '$lbr' ${*:2} 2>/dev/null" /dev/null </dev/null | tr -d '\r' >typed
 }
 for columns in 80 132; do
-  for command in stat report 'report --by line' 'report --by edge' calls 'calls --summary' 'calls --all --top 5000' 'script --top 2000' 'annotate names.lbr main' \
+  for command in stat report 'report --by line' 'calls --top 100' 'calls --summary' 'calls --all --top 500' 'script --top 500' 'annotate names.lbr main' \
     'diff work.lbr' 'cpu haswell' 'decode debugctl 1'; do
     case $command in annotate* | cpu* | decode*) trace= ;; *) trace=names.lbr ;; esac
     typed $columns "$command" $trace

@@ -511,7 +511,7 @@ wrong()
 wrong 'a trace is wanted'
 wrong 'one trace at a time' loops.lbr loops.lbr
 wrong "--by wants function, line, edge, branch, indirect, module or thread, not 'x'" --by x loops.lbr
-wrong "--sort wants instructions, taken, passed, calls, count, rate, targets or name, not 'x'" --sort x loops.lbr
+wrong "--sort wants instructions, taken, passed, calls, count, rate, targets, flips, mispredicted or name, not 'x'" --sort x loops.lbr
 wrong 'this table cannot be sorted by rate; it can by count, name' --by edge --sort rate loops.lbr
 wrong "--top wants a number from 0 to" --top -1 loops.lbr
 wrong "--thread wants a number from 0 to" --thread x loops.lbr

@@ -138,6 +138,8 @@ _lbr()
       compgen -d -- "$word"
     }
   )
+  # A trace may have any name.
+  [ -z "$traces" ] || [ ${#COMPREPLY[@]} -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$word")
 }
 
 complete -o filenames -o bashdefault -F _lbr lbr
