@@ -81,9 +81,13 @@ static bool is_adaptive(unsigned format)
   return format >= LB_PEBS_4 && format <= LB_PEBS_6;
 }
 
+/* Without __builtin_popcountll, which calls into libgcc: the unit needs nothing but memcpy and its like. */
 static unsigned ones(uint64_t bits)
 {
-  return (unsigned)__builtin_popcountll(bits);
+  unsigned count = 0;
+  for (; bits; bits &= bits - 1)
+    count++;
+  return count;
 }
 
 /* Without the group of counters, which is the last one. */
