@@ -309,7 +309,7 @@ python3 typed.py ./loop "$lbr" run -o err bash --norc -i
 [ -e err ] && ! [ -s err ]
 verdict 'Ctrl-C on a command of an interactive shell is no death to report' $?
 python3 typed.py '' "$lbr" run -o err ./loop
-grep -q '^lbr: Interrupt' err && grep -q '^  at .* main+0x' err
+grep -q '^lbr: Interrupt' err && grep -q '^  #[0-9]*  *main+0x' err
 verdict 'on the program itself it is' $?
 
 # ---- panics ----
