@@ -344,6 +344,7 @@ static void session_show(struct machine_session *session)
     putchar('\n');
   session_print_screen(session);
   session_print_dumps(session);
+  session_complain_of_events(session);
   if (isatty(STDERR_FILENO) && session->end != END_SHUTDOWN && session->end != END_UNIMPLEMENTED)
     cli_error("ended: %s, after %llu instructions in %.2f s", session_end_name(session->end),
               (unsigned long long)machine_retired(session->machine), session->seconds);

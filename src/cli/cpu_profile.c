@@ -3,6 +3,7 @@
  * The page of `lbr cpu NAME`: a row of the catalogue in full. Nothing is known here about any CPU; all of it is what
  * lastbranch/cpudb.h answers.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cpu_page.h"
@@ -285,6 +286,37 @@ static void put_pmu(struct page *page, const struct lb_cpu *cpu)
   page_section_end(page);
 }
 
+static const char *event_code_text(const struct lb_pmu_event *event, char *buffer, size_t size)
+{
+  int length = snprintf(buffer, size, event->select > 0xFF ? "%03XH" : "%02XH", event->select);
+
+  if (event->has_mask)
+    length += snprintf(buffer + length, size - (size_t)length, "/%02XH", event->mask);
+  if (event->mask_2)
+    snprintf(buffer + length, size - (size_t)length, "/%02XH", event->mask_2);
+  return buffer;
+}
+
+static void put_events(struct page *page, const struct lb_cpu *cpu)
+{
+  static const struct page_column columns[] = {{"event", 11}, {"PEBS", 5}, {"name", 0}, {NULL, 0}};
+  struct lb_pmu_event event;
+  char code[32];
+
+  page_section(page, "events", "Counter events that the model counts: event select, unit mask");
+  page_table(page, "list", columns);
+  for (unsigned i = 0; lb_cpu_event(cpu, i, &event) == 0; i++) {
+    page_row(page, false);
+    page_put(page, "code", event_code_text(&event, code, sizeof(code)));
+    page_put_flag(page, "precise", event.is_precise);
+    page_put(page, "name", event.name);
+    page_row_end(page);
+  }
+  page_table_end(page);
+  page_put(page, "evidence", lb_cpu_event_source(cpu));
+  page_section_end(page);
+}
+
 static void put_perf_capabilities(struct page *page, const struct lb_cpu *cpu)
 {
   uint64_t value = cpu->perf_capabilities;
@@ -435,6 +467,7 @@ void cpu_page_profile(struct page *page, const struct lb_cpu *cpu)
   put_ler(page, cpu);
   put_ds(page, cpu);
   put_pmu(page, cpu);
+  put_events(page, cpu);
   put_perf_capabilities(page, cpu);
   put_features(page, cpu);
   put_cpuid(page, cpu);

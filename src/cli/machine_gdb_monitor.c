@@ -61,6 +61,11 @@ static int monitor_ds(struct machine_gdb *gdb, const char *rest, struct text *ou
   return *rest ? -EINVAL : dump_text(gdb, dump_ds, output);
 }
 
+static int monitor_events(struct machine_gdb *gdb, const char *rest, struct text *output)
+{
+  return *rest ? -EINVAL : session_events_text(gdb->session, output);
+}
+
 /* ---- MSRs ---- */
 
 /* The address of a register that is a number or named by the catalogue. Returns 0, or -EINVAL. */
@@ -255,6 +260,7 @@ static const struct {
   {"lbr", "[table|windbg|windbg-old|json]", "the branches that the recording unit holds", monitor_lbr},
   {"bts", "", "the branch trace store in the guest's memory", monitor_bts},
   {"ds", "", "the debug store area", monitor_ds},
+  {"events", "", "what the performance counters count, and events that are not modelled", monitor_events},
   {"msr", "NAME|NUMBER [VALUE]", "reads or writes an MSR, by the rules of the processor", monitor_msr},
   {"catch", "[all|none|default|NAME...]",
    "exceptions that stop the guest: de db bp of br ud nm df ts np ss gp pf mf ac mc xm", monitor_catch},

@@ -177,6 +177,7 @@ void session_print_json(struct machine_session *session)
   json_screen(session, &page);
   json_serial(session, &page);
   page_put_number(&page, "serial_bytes_dropped", session->heard_dropped);
+  session_put_events(session, &page);
   json_dumps(session, &page);
   json_others(session, &page);
   page_close(&page);

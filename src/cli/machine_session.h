@@ -176,6 +176,17 @@ bool machine_gdb_serve(struct machine_session *session, const struct machine_fro
 bool machine_gdb_is_attached(const struct machine_session *session);
 void machine_gdb_close(struct machine_session *session);
 
+/* ---- machine_events.c ---- */
+
+struct page;
+
+/* Events that the guest programmed counters for although the model does not count them: an error message, if there are
+ * any; and a list in the JSON of a run. */
+void session_complain_of_events(struct machine_session *session);
+void session_put_events(struct machine_session *session, struct page *page);
+/* These, and what the counters of the processor that is shown count. Returns 0 or -ENOMEM. */
+int session_events_text(struct machine_session *session, struct text *output);
+
 /* ---- machine_live.c ---- */
 
 /* The same with a user at the terminal: the guest's screen and keyboard, or its serial line (is_serial_live). */

@@ -24,7 +24,7 @@
 /* Bits of IA32_PERF_CAPABILITIES. */
 #define FULL_WIDTH ((cpu->perf_capabilities >> 13 & 1) != 0)
 #define ADAPTIVE_PEBS ((cpu->perf_capabilities >> 14 & 1) != 0)
-#define METRICS ((cpu->perf_capabilities >> 15 & 1) != 0)
+#define METRICS ((cpu->perf_capabilities >> 15 & 1) != 0 || HAS(METRICS_UNLISTED))
 #define PEBS_TO_PT ((cpu->perf_capabilities >> 16 & 1) != 0)
 #define LOAD_LATENCY HAS(LOAD_LATENCY)
 

@@ -103,10 +103,10 @@ static inline bool unit_has_adaptive_pebs(const struct lb_recorder *r)
   return r->cpu->perf_capabilities >> 14 & 1;
 }
 
-/* IA32_PERF_CAPABILITIES.PERF_METRICS */
+/* IA32_PERF_CAPABILITIES.PERF_METRICS; the big cores of some hybrid parts do not say that they have it. */
 static inline bool unit_has_metrics(const struct lb_recorder *r)
 {
-  return r->cpu->perf_capabilities >> 15 & 1;
+  return (r->cpu->perf_capabilities >> 15 & 1) || lb_cpu_has(r->cpu, LB_FEATURE_METRICS_UNLISTED);
 }
 
 /* IA32_PERF_CAPABILITIES.PEBS_TIMING_INFO */

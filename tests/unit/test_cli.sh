@@ -29,6 +29,21 @@ run cpu --list --names
   [ "$(sort "$scratch/out" | uniq -d | wc -l)" -eq 0 ]
 verdict 'cpu --list --names: a name a line, each once' $?
 
+run cpu skylake
+row 'C4H/20H yes BR_INST_RETIRED.NEAR_TAKEN' && row 'C4H/00H no BR_INST_RETIRED.ALL_BRANCHES' && said 'skylake_core.json'
+verdict 'cpu: counter events with their codes and source' $?
+
+run cpu zen4 --json
+python3 - "$scratch/out" <<'END'
+import json, sys
+page = json.load(open(sys.argv[1]))["events"]
+codes = {row["name"]: row["code"] for row in page["list"]}
+assert codes["RETIRED_TAKEN_BRANCH_INSTRUCTIONS"] == "C4H", codes
+assert codes["RETIRED_BRANCH_MISPREDICTED_DIRECTION_MISMATCH"] == "1C7H", codes
+assert not any(row["precise"] for row in page["list"]) and "zen4" in page["evidence"]
+END
+verdict 'cpu --json: counter events' $?
+
 for name in kabylake KABY-LAKE 06_8E kbl; do
   run cpu "$name"
   [ $status -eq 0 ] && content && row 'name kabylake'

@@ -227,6 +227,17 @@ run machine --flat triple.bin@0x7c00 --trace triple.trace
 [ $status -eq 3 ] && complained 'branches, newest first' && complained '0x7c00 -> 0x7c02  jmp'
 verdict 'a triple fault with a trace: the last branches' $?
 
+# mov $0x186, %ecx; mov $0x430151, %eax (L1D.REPLACEMENT, which is not modelled); xor %edx, %edx; wrmsr; the same of
+# 0x187 with $0x4320c4 (BR_INST_RETIRED.NEAR_TAKEN, which is); cli; hlt
+printf '\146\271\206\1\0\0\146\270\121\1\103\0\146\61\322\17\60\146\271\207\1\0\0\146\270\304\40\103\0\17\60\372\364' >events.bin
+run machine --cpu skylake --flat events.bin@0x7c00
+[ $status -eq 0 ] && complained 'counter events programmed but not modelled: 51H/01H;' && complained 'lbr cpu skylake' && ! complained C4H
+verdict 'counter events that are not modelled' $?
+
+run machine --cpu skylake --flat events.bin@0x7c00 --json
+[ $status -eq 0 ] && content && said '"51H/01H"' && said unmodelled_events
+verdict 'counter events that are not modelled, in JSON' $?
+
 # ---- until ----
 
 run machine --flat busy.bin@0x7c00 --until insns=1000001 --json

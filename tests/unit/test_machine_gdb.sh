@@ -144,7 +144,8 @@ for ((i = 0; i < 16; i++)); do
   commands+=("monitor msr $((0x680 + i))" "monitor msr $((0x6c0 + i))")
 done
 debug "${guest[@]}" -- 'monitor catch none' "break *$at_protect" c "${commands[@]}" 'monitor lbr' 'monitor lbr json' 'monitor msr debugctl' \
-  'monitor msr 0x12345' 'monitor msr debugctl 0xf0000000' 'monitor msr lbr_select 0x1' 'monitor msr nothing' 'monitor bts' 'monitor help'
+  'monitor msr 0x12345' 'monitor msr debugctl 0xf0000000' 'monitor msr lbr_select 0x1' 'monitor msr nothing' 'monitor bts' 'monitor help' \
+  'monitor msr 0x186 0x430151' 'monitor msr 0x187 0x4320c4' 'monitor events'
 sed -nE 's/^0x[0-9a-f]+:\t(0x[0-9a-f]+)(\t(0x[0-9a-f]+))?$/\1\n\3/p' said | sed '/^$/d; s/^0x0*//; s/^$/0/' >guest
 sed -nE 's/^0x(1c9|68.|6c.) = 0x(.*)$/\2/p' said >ours
 [ "$(wc -l <guest)" -eq 33 ] && diff guest ours && [ "$(grep -vc '^0$' ours)" -gt 8 ]
@@ -153,6 +154,9 @@ saw "0x$(printf %x $((at_lbr + 23)))  0x" && saw '"from":' && saw '0x1d9 = 0x0' 
   saw '#GP(0): WRMSR of 0xf0000000 to 0x1d9 faults' && saw '0x1c8 = 0x1' && saw "no register 'nothing'" && saw 'set up no DS area' &&
   saw 'monitor key TEXT'
 verdict 'monitor lbr, msr, bts, help' $?
+saw 'counter 0: 51H/01H is not modelled' && saw 'counter 1: C4H/20H BR_INST_RETIRED.NEAR_TAKEN' &&
+  saw 'counter events programmed but not modelled: 51H/01H'
+verdict 'monitor events' $?
 
 # ---- back in time ----
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the guest's performance counters count, and what they were asked to count although the model does not: such a
+ * counter stands still, and the user is told.
+ */
+#include <inttypes.h>
+
+#include "cli/cli.h"
+#include "cli/machine_session.h"
+#include "cli/page.h"
+
+#define EVENTS_MAX (MACHINE_CPUS * LB_UNMODELLED_MAX)
+
+/* As the vendors' manuals write it: event select, then the unit mask. */
+static int event_text(const struct lb_cpu *cpu, uint64_t select, struct text *text)
+{
+  struct lb_event_code code = lb_cpu_event_code(cpu, select);
+
+  if (cpu->pmu->kind == LB_PMU_P4)
+    return text_addf(text, "ESCR select %u event %02XH mask %XH", (unsigned)(select >> 32),
+                     (unsigned)(select >> 25 & 0x3F), (unsigned)(select >> 9 & 0xFFFF));
+  text_addf(text, code.select > 0xFF ? "%03XH/%02XH" : "%02XH/%02XH", code.select, code.mask);
+  return code.mask_2 ? text_addf(text, "/%02XH", code.mask_2) : 0;
+}
+
+/* The events of all processors that are not modelled, each once. Returns how many. */
+static unsigned unmodelled(struct machine_session *session, uint64_t events[EVENTS_MAX])
+{
+  unsigned count = 0, known;
+
+  for (unsigned i = 0; i < machine_cpu_count(session->machine); i++) {
+    uint64_t select;
+
+    machine_show(session->machine, i);
+    for (unsigned k = 0; lb_recorder_unmodelled(&machine_cpu(session->machine)->recorder, k, &select) == 0; k++) {
+      for (known = 0; known < count && events[known] != select; known++)
+        ;
+      if (known == count && count < EVENTS_MAX)
+        events[count++] = select;
+    }
+  }
+  machine_show(session->machine, 0);
+  return count;
+}
+
+static unsigned unmodelled_text(struct machine_session *session, struct text *text)
+{
+  const struct lb_cpu *cpu = machine_cpu(session->machine)->model;
+  uint64_t events[EVENTS_MAX];
+  unsigned count = unmodelled(session, events);
+
+  for (unsigned i = 0; i < count; i++) {
+    text_add(text, i ? ", " : "");
+    event_text(cpu, events[i], text);
+  }
+  return count;
+}
+
+void session_complain_of_events(struct machine_session *session)
+{
+  struct text text = {0};
+
+  if (unmodelled_text(session, &text))
+    cli_error("counter events programmed but not modelled: %s; they count 0, and 'lbr cpu %s' lists those that count",
+              text_string(&text), machine_cpu(session->machine)->model->name);
+  text_done(&text);
+}
+
+void session_put_events(struct machine_session *session, struct page *page)
+{
+  const struct lb_cpu *cpu = machine_cpu(session->machine)->model;
+  uint64_t events[EVENTS_MAX];
+  unsigned count = unmodelled(session, events);
+
+  page_list(page, "unmodelled_events");
+  for (unsigned i = 0; i < count; i++) {
+    struct text text = {0};
+
+    event_text(cpu, events[i], &text);
+    page_item(page, "%s", text_string(&text));
+    text_done(&text);
+  }
+  page_list_end(page);
+}
+
+/* ---- monitor events ---- */
+
+static int counter_text(const struct lb_recorder *recorder, unsigned i, struct text *output)
+{
+  uint64_t select = recorder->pmu.select[i];
+  const struct lb_pmu_event *event = lb_cpu_event_find(recorder->cpu, select);
+
+  if (!(select & 0xFF))
+    return 0;
+  text_addf(output, "counter %u: ", i);
+  event_text(recorder->cpu, select, output);
+  return text_addf(output, " %s%s, %" PRIu64 "\n", event ? event->name : "is not modelled",
+                   select & UINT64_C(1) << 22 ? "" : " (disabled)", recorder->pmu.counter[i]);
+}
+
+int session_events_text(struct machine_session *session, struct text *output)
+{
+  const struct lb_recorder *recorder = &machine_cpu(session->machine)->recorder;
+  size_t before = output->length;
+  struct text text = {0};
+  int r = 0;
+
+  for (unsigned i = 0; r >= 0 && i < recorder->cpu->pmu->counters && recorder->cpu->pmu->kind != LB_PMU_P4; i++)
+    r = counter_text(recorder, i, output);
+  if (unmodelled_text(session, &text))
+    r = text_addf(output, "counter events programmed but not modelled: %s\n", text_string(&text));
+  else if (r >= 0 && output->length == before)
+    r = text_add(output, "no event select is programmed\n");
+  text_done(&text);
+  return r;
+}
