@@ -8,7 +8,6 @@
 
 #include "cli/calls_view.h"
 #include "cli/cli.h"
-#include "report/callers.h"
 
 #define LEVELS 64u /* of callers, without --depth */
 #define NONE REPORT_STACK_NONE

@@ -16,6 +16,7 @@
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
 #include "report/annotate.h" /* IWYU pragma: export */
+#include "report/callers.h"  /* IWYU pragma: export */
 #include "report/calls.h"    /* IWYU pragma: export */
 #include "report/code.h"     /* IWYU pragma: export */
 #include "report/counts.h"   /* IWYU pragma: export */

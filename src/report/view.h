@@ -35,7 +35,8 @@ void report_view_free(struct report_view *view); /* takes NULL */
 /* First, if tables and code are wanted: what was counted, which is not needed afterwards. Returns 0, or -ENOMEM. */
 int report_view_counts(struct report_view *view, const struct report_counts *counts);
 
-/* Then, the records of the trace. Of a part, branches that come before it tell which calls are open when it begins. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+/* Then, the records of the trace. Of a part, branches that come before it tell which calls are open when it begins.
+ * Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_view_record(struct report_view *view, const struct lb_trace_record *record);
 
 /* Behind the last record. Returns 0, or -ENOMEM. */
