@@ -176,7 +176,7 @@ static int counted_give(struct lb_trace_reader *reader, struct lb_trace_record *
   return 1;
 }
 
-/* Branches that the walker made: as many as the chunk may still have. */
+/* Branches that the walker made: as many as the chunk may still have. Returns 0 if it may have none. */
 static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t count)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
@@ -193,7 +193,7 @@ static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *r
                  .branches = reader->batch},
   };
   reader->number += count;
-  return 1;
+  return count > 0;
 }
 
 /* The same as batch_next for entries that are counted. */
