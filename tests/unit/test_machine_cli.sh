@@ -167,6 +167,10 @@ guest kernel 0x100000 <<'END'
   .long 0x1badb002, 0, -0x1badb002
 .globl entry
 entry:
+  mov $0x1d9, %ecx # IA32_DEBUGCTL.LBR
+  mov $1, %eax
+  xor %edx, %edx
+  wrmsr
   mov $0x3f8, %dx
   mov 16(%ebx), %esi # command line
 1: lodsb
@@ -210,6 +214,30 @@ verdict 'the serial line in a file' $?
 run machine --kernel kernel.elf --append 'one two' --initrd hello.bin --initrd bus.bin
 [ $status -eq 0 ] && content && said 'kernel.elf one two' && said 2
 verdict 'a kernel with command line and modules' $?
+
+gzip -9 <kernel.elf >kernel.gz
+gzip <hello.bin >hello.gz
+run machine --kernel kernel.gz --append 'one two' --initrd hello.gz --initrd bus.bin --dump lbr
+[ $status -eq 0 ] && content && said 'kernel.gz one two' && said 2 && said 'entry+0x'
+verdict 'a kernel, with its symbols, and a module that are compressed with gzip' $?
+packed=$(stat -c %s kernel.gz)
+head -c $((packed - 9)) kernel.gz >short.gz
+{ head -c $((packed / 2)) kernel.gz; printf 'damage'; tail -c +$((packed / 2 + 7)) kernel.gz; } >damaged.gz
+head -c 64M /dev/zero | gzip -1 >zeros.gz
+for _ in {1..16}; do cat zeros.gz; done >bomb.gz
+# packed_refused FILE SENTENCE: as a kernel and as a module. bomb.gz holds 1 GiB of zeros.
+packed_refused()
+{
+  run machine --ram 32 --kernel "$1"
+  [ $status -eq 1 ] && silent && complained "$1: $2"
+  verdict "a compressed kernel: $1" $?
+  run machine --ram 32 --kernel kernel.elf --initrd "$1"
+  [ $status -eq 1 ] && silent && complained "kernel.elf: module $1: $2"
+  verdict "a compressed module: $1" $?
+}
+packed_refused short.gz 'its gzip data ends too early'
+packed_refused damaged.gz 'its gzip data is damaged'
+packed_refused bomb.gz "unpacked, it is larger than the guest's memory"
 
 run machine kernel.elf
 [ $status -eq 0 ] && content && said kernel.elf
