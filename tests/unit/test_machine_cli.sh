@@ -41,6 +41,15 @@ text: .asciz "Hello \204 machine\r\n"
 .org 510
 .word 0xaa55
 END
+# Says so on the serial line when it runs, and does not end.
+guest endless 0x7c00 <<'END'
+.code16
+  mov $0x3f8, %dx
+  mov $'R', %al
+  out %al, %dx
+1: jmp 2f
+2: jmp 1b
+END
 guest busy 0x7c00 <<'END'
 .code16
 1: inc %ax
@@ -365,9 +374,19 @@ run machine empty.img --until 'text=No bootable'
 [ $status -eq 0 ] && content
 verdict 'nothing to boot, as was wanted' $?
 
-"$lbr" machine --flat busy.bin@0x7c00 --until seconds=60 --dump regs >out 2>err </dev/null &
+# await COMMAND...: until it succeeds, for at most twenty seconds.
+await()
+{
+  for _ in $(seq 400); do
+    "$@" && return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+"$lbr" machine --flat endless.bin@0x7c00 --until seconds=60 --dump regs >out 2>err </dev/null &
 pid=$!
-sleep 0.5
+await grep -q R out
 kill -INT $pid
 wait $pid
 [ $? -eq 130 ] && said 'real mode'
@@ -509,15 +528,32 @@ verdict 'bus messages to a full disk' $?
 cat >live.py <<'END'
 """Runs lbr machine in a terminal: live.py TYPED SHOWN ARGUMENT... types, waits until the screen shows it, and leaves by
 Ctrl-], or by SIGTERM if nothing is to be typed. The terminal must be as it was before."""
-import fcntl, os, pty, select, signal, struct, sys, termios, time
+import fcntl, os, pty, re, select, signal, struct, sys, termios, time
+
+def screen_shows(output, text):
+    """Is the text in a row of the screen? Of the control sequences, those that move the cursor or clear matter."""
+    rows, row, column = {}, 0, 0
+    for sequence, final, letter in re.findall(rb"\033\[([0-9;?]*)([A-Za-z])|([^\033])", output, re.S):
+        if final == b"H":
+            row, column = ([int(number) for number in sequence.split(b";") if number] + [1, 1])[:2]
+        elif final == b"J":
+            rows = {}
+        elif final == b"K":
+            rows[row] = {place: cell for place, cell in rows.get(row, {}).items() if place < column}
+        elif letter:
+            rows.setdefault(row, {})[column] = letter
+            column += 1
+    return any(text in b"".join(cells.get(i, b" ") for i in range(200)) for cells in rows.values())
 
 typed, shown = sys.argv[1].encode().decode("unicode_escape").encode("latin-1"), sys.argv[2].encode()
+go, ready = os.pipe()
 pid, fd = pty.fork()
 if pid == 0:
-    time.sleep(0.2)
+    os.read(go, 1)
     os.execv(os.environ["LBR"], ["lbr", "machine"] + sys.argv[3:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
 before = termios.tcgetattr(fd)
+os.write(ready, b"x")
 output, step, deadline = b"", 0, time.time() + 30
 while time.time() < deadline:
     if select.select([fd], [], [], 0.1)[0]:
@@ -531,9 +567,8 @@ while time.time() < deadline:
     if step == 0 and b"Ctrl-]" in output:
         step = 1
         os.write(fd, typed) if typed else os.kill(pid, signal.SIGTERM)
-    elif step == 1 and typed and all(bytes([letter]) in output.partition(b"Ctrl-]")[2] for letter in shown):
+    elif step == 1 and typed and screen_shows(output, shown):
         step = 2
-        time.sleep(0.3)
         try:
             os.write(fd, b"\035")
         except OSError:
