@@ -74,6 +74,7 @@ static bool find_symbol(void *data, uint64_t address, const char **ret_name, uin
 /* The files of the command line, by what they turned out to be. */
 struct files {
   struct machine_file floppy, disk, kernel, flat, modules[MODULES_MAX];
+  struct machine_file started; /* the kernel as the machine keeps it: unpacked, if it is compressed */
 };
 
 static int image_open(const struct machine_arguments *arguments, struct files *files)
@@ -153,7 +154,17 @@ static int new_complain(const struct machine_arguments *arguments, int error)
   return error;
 }
 
-static int kernel_load(struct machine_session *session, const struct files *files)
+/* Whoever reads the kernel's symbols and layout wants it unpacked. A kernel without symbols is not a mistake. */
+static void kernel_use(struct machine_session *session, struct files *files)
+{
+  struct machine_image kernel = machine_kernel(session->machine);
+
+  files->started = (struct machine_file){files->kernel.name, kernel.bytes, kernel.size};
+  if (!session->symbols && !session->arguments->symbols)
+    (void)symbol_table_read(kernel.bytes, kernel.size, &session->symbols);
+}
+
+static int kernel_load(struct machine_session *session, struct files *files)
 {
   const struct machine_arguments *arguments = session->arguments;
   struct machine_image kernel = image_of(&files->kernel), modules[MODULES_MAX];
@@ -171,6 +182,8 @@ static int kernel_load(struct machine_session *session, const struct files *file
   text_done(&command);
   if (r < 0)
     cli_error("%s: %s", files->kernel.name, why ? why : lb_strerror(r));
+  else
+    kernel_use(session, files);
   return r;
 }
 
@@ -206,7 +219,7 @@ static int flat_load(struct machine_session *session, const struct files *files)
   return r;
 }
 
-static int session_make(struct machine_session *session, struct machine_arguments *arguments, const struct files *files)
+static int session_make(struct machine_session *session, struct machine_arguments *arguments, struct files *files)
 {
   struct machine_config config = {
     .model = arguments->cpu,
@@ -234,17 +247,14 @@ static int session_make(struct machine_session *session, struct machine_argument
 
 /* ---- what it is joined to ---- */
 
-static int symbols_open(struct machine_session *session, const struct files *files)
+static int symbols_open(struct machine_session *session)
 {
   const char *name = session->arguments->symbols;
   struct machine_file file = {0};
   int r;
 
-  if (!name) {
-    if (files->kernel.bytes) /* a kernel without symbols is not a mistake */
-      (void)symbol_table_read(files->kernel.bytes, files->kernel.size, &session->symbols);
+  if (!name)
     return 0;
-  }
   r = machine_file_open(&file, name);
   if (r < 0)
     return r;
@@ -416,10 +426,10 @@ int cmd_machine(int argc, char **argv)
   status = session_begin(session, &arguments);
   if (status == CLI_OK) {
     status = CLI_FAILURE;
-    if (files_open(&arguments, &files) >= 0 && symbols_open(session, &files) >= 0 && outputs_open(session) >= 0 &&
+    if (files_open(&arguments, &files) >= 0 && symbols_open(session) >= 0 && outputs_open(session) >= 0 &&
         session_make(session, &arguments, &files) >= 0 &&
-        (!arguments.trace || machine_trace_open(session, &files.kernel, argc, argv) >= 0) &&
-        (!arguments.gdb || machine_gdb_open(session, &files.kernel) >= 0)) {
+        (!arguments.trace || machine_trace_open(session, &files.started, argc, argv) >= 0) &&
+        (!arguments.gdb || machine_gdb_open(session, &files.started) >= 0)) {
       session->report_symbols = (struct report_symbols){session->symbols, find_symbol};
       status = session_run_and_show(session);
     }

@@ -240,6 +240,12 @@ struct cpu_tlb_entry {
 
 #define CPU_MODEL_MSRS 48
 
+/* What the processor has: bit n % 64 of word n / 64 for number n of enum cpu_feature (system.h). */
+#define CPU_FEATURE_WORDS 2u
+struct cpu_features {
+  uint64_t words[CPU_FEATURE_WORDS];
+};
+
 struct cpu {
   /* first, what every instruction touches */
   uint64_t r[CPU_REGISTERS];
@@ -322,7 +328,7 @@ struct cpu {
 
   unsigned number; /* among those that share the memory; its first APIC ID; 0 is the bootstrap processor */
   const struct lb_cpu *model;
-  uint64_t features; /* 1 << enum cpu_feature */
+  struct cpu_features features;
   struct lb_recorder recorder;
   cpu_listener *listener;
   void *listener_data;

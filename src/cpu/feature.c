@@ -6,7 +6,7 @@
 #include "cpu/control.h"
 #include "cpu/generation.h"
 
-_Static_assert(CPU_FEATURES <= 64, "features are bits of a uint64_t");
+_Static_assert(CPU_FEATURES <= 64 * CPU_FEATURE_WORDS, "every feature has a bit of struct cpu_features");
 
 /* ---- what a CPU has ---- */
 
@@ -26,14 +26,14 @@ static const bool is_known[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 #define HOST(name) (__builtin_cpu_supports(name) != 0)
 #define OFF(rule) ((rule) && false)
 
-uint64_t system_features(const struct lb_cpu *model)
+struct cpu_features system_features(const struct lb_cpu *model)
 {
   enum generation_row generation = generation_find(model);
-  uint64_t features = 0;
+  struct cpu_features features = {0};
   __builtin_cpu_init();
 #define CPU_FEATURE(name, leaf, subleaf, reg, bit, flag, mnemonic, rule)                                               \
   if ((rule) && is_known[ZYDIS_MNEMONIC_##mnemonic])                                                                   \
-    features |= UINT64_C(1) << FEATURE_##name;
+    features.words[FEATURE_##name / 64] |= UINT64_C(1) << FEATURE_##name % 64;
 #include "cpu/feature.def"
 #undef CPU_FEATURE
   return features;

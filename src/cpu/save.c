@@ -9,6 +9,7 @@
 #include "cpu/save.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cpu/access.h"
 #include "cpu/block.h"
@@ -329,9 +330,9 @@ static bool others_are_possible(const struct cpu *cpu)
 
 static void cpu_archive(struct archive *archive, struct cpu *cpu)
 {
-  uint64_t features = cpu->features;
-  archive_value(archive, &features);
-  if (features != cpu->features && archive->error == 0)
+  struct cpu_features features = cpu->features;
+  archive_array(archive, features.words);
+  if (memcmp(&features, &cpu->features, sizeof(features)) != 0 && archive->error == 0)
     archive->error = LB_E_OTHER_HOST;
   registers_archive(archive, cpu);
   flags_archive(archive, cpu);

@@ -8,7 +8,7 @@
 #include "cpu/insn.h"
 #include "isa/isa.h"
 
-/* What the processor has: bits 1 << enum cpu_feature. */
+/* What the processor has: numbers of bits in struct cpu_features. */
 enum cpu_feature {
 #define CPU_FEATURE(name, ...) FEATURE_##name,
 #include "cpu/feature.def"
@@ -18,11 +18,11 @@ enum cpu_feature {
 
 static inline bool system_has(const struct cpu *cpu, enum cpu_feature feature)
 {
-  return cpu->features >> feature & 1;
+  return cpu->features.words[feature / 64] >> feature % 64 & 1;
 }
 
 /* The features that a CPU of the catalogue had and this interpreter (and the host, for vector instructions) gives. */
-uint64_t system_features(const struct lb_cpu *model);
+struct cpu_features system_features(const struct lb_cpu *model);
 
 /* False: the CPU does not have this instruction: #UD. What CR0, CR4 and XCR0 decide, handlers check when they run. */
 bool system_allows(const struct cpu *cpu, const struct isa_instruction *instruction);

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "machine/firmware.h"
+#include "machine/kernel.h"
 
 #define BOOT_ADDRESS 0x7C00u
 #define FLAT_STACK UINT64_C(0x9F000)
@@ -170,28 +171,49 @@ static void machine_refresh(struct machine *m)
   m->is_started = false;
 }
 
-static bool start_add_module(struct start *start, const struct machine_image *module, const char *name)
+/* Copies an image; unpacks it if that is wanted and it is compressed. */
+static int image_take(const struct machine_image *from, uint64_t limit, bool unpacks, struct machine_image *ret_to,
+                      const char **ret_why)
 {
-  start->names[start->count] = strdup(name ? name : "");
-  if (!image_copy(module, &start->modules[start->count])) {
-    free(start->names[start->count]);
-    return false;
-  }
-  start->count++;
-  return start->names[start->count - 1];
+  if (unpacks && gzip_is(from))
+    return gzip_unpack(from, limit, ret_to, ret_why);
+  return image_copy(from, ret_to) ? 0 : -ENOMEM;
 }
 
-static bool start_init_kernel(struct start *start, const struct machine_image *kernel, const char *command_line,
-                              const struct machine_image *modules, const char *const *names, size_t count)
+static int kernel_take(struct machine *m, const struct machine_image *kernel, struct start *start, const char **ret_why)
+{
+  int r = image_take(kernel, m->memory.size, !machine_is_linux(kernel), &start->image, ret_why);
+  if (r < 0 || machine_is_linux(kernel) || !machine_is_linux(&start->image))
+    return r;
+  *ret_why = "it is a Linux kernel in a gzip file; unpack it with gunzip first";
+  return LB_E_BAD_IMAGE;
+}
+
+/* Modules share the guest's memory: each may unpack to what the ones before it have left. */
+static int module_take(struct machine *m, const struct machine_image *module, const char *name, struct start *start,
+                       const char **ret_why)
+{
+  uint64_t limit = m->memory.size;
+  for (size_t i = 0; i < start->count; i++)
+    limit -= start->modules[i].size < limit ? start->modules[i].size : limit;
+  int r = image_take(module, limit, !machine_is_linux(&start->image), &start->modules[start->count], ret_why);
+  if (r >= 0) {
+    start->names[start->count] = strdup(name ? name : "");
+    return start->names[start->count++] ? 0 : -ENOMEM;
+  }
+  text_done(&m->refusal);
+  if (r != -ENOMEM && text_addf(&m->refusal, "module %s: %s", name ? name : "(no name)", *ret_why) >= 0)
+    *ret_why = text_string(&m->refusal);
+  return r;
+}
+
+static int start_init_kernel(struct start *start, const char *command_line, size_t count)
 {
   *start = (struct start){.kind = START_KERNEL};
   start->command_line = strdup(command_line ? command_line : "");
   start->modules = calloc(count + 1, sizeof(*start->modules));
   start->names = calloc(count + 1, sizeof(*start->names));
-  bool is_good = start->command_line && start->modules && start->names && image_copy(kernel, &start->image);
-  for (size_t i = 0; is_good && i < count; i++)
-    is_good = start_add_module(start, &modules[i], names ? names[i] : NULL);
-  return is_good;
+  return start->command_line && start->modules && start->names ? 0 : -ENOMEM;
 }
 
 int machine_load_kernel(struct machine *machine, const struct machine_image *kernel, const char *command_line,
@@ -199,11 +221,18 @@ int machine_load_kernel(struct machine *machine, const struct machine_image *ker
                         const char **ret_why)
 {
   struct start start;
-  int r = -ENOMEM;
+  const char *why = NULL;
   machine_refresh(machine);
-  if (start_init_kernel(&start, kernel, command_line, modules, module_names, count))
-    r = kernel_load(machine, &start, ret_why);
+  int r = start_init_kernel(&start, command_line, count);
+  if (r >= 0)
+    r = kernel_take(machine, kernel, &start, &why);
+  for (size_t i = 0; r >= 0 && i < count; i++)
+    r = module_take(machine, &modules[i], module_names ? module_names[i] : NULL, &start, &why);
+  if (r >= 0)
+    r = kernel_load(machine, &start, &why);
   if (r < 0) {
+    if (ret_why && why)
+      *ret_why = why;
     start_done(&start);
     return r;
   }

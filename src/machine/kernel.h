@@ -40,6 +40,15 @@ const char *elf_plan(const struct machine_image *image, struct plan *ret_plan);
 uint64_t elf_load_symbols(struct machine *machine, const struct machine_image *image, const struct sections *sections,
                           uint64_t *end);
 
+/* ---- gzip.c ---- */
+
+/* Does it begin as gzip's files do? */
+bool gzip_is(const struct machine_image *image);
+/* Unpacks it into memory that the caller frees. Returns 0; LB_E_BAD_IMAGE for damaged data, LB_E_TOO_BIG when more than
+ * `limit` bytes come out, or -ENOMEM, each with a static sentence in ret_why. */
+int gzip_unpack(const struct machine_image *image, uint64_t limit, struct machine_image *ret_image,
+                const char **ret_why);
+
 /* ---- multiboot_info.c ---- */
 
 /* What the information structure tells. */

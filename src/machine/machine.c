@@ -124,6 +124,7 @@ void machine_free(struct machine *machine)
   drive_done(&machine->floppy);
   drive_done(&machine->disk);
   start_done(&machine->start);
+  text_done(&machine->refusal);
   free(machine);
 }
 

@@ -56,8 +56,10 @@ void machine_free(struct machine *machine);
 bool machine_is_linux(const struct machine_image *image);
 /* A multiboot 1 kernel (ELF or with address fields) with command line and modules, or a Linux bzImage, whose modules
  * make one initrd. The command line is handed over as it is: by custom its first word is the kernel's name, but for
- * Linux, where there is none. NULL stands for no command line. Returns 0; LB_E_BAD_IMAGE when it cannot be started,
- * LB_E_TOO_BIG without room for it, both with a static sentence in ret_why (may be NULL); or -ENOMEM. */
+ * Linux, where there is none. NULL stands for no command line. A multiboot kernel and its modules may be compressed
+ * with gzip; Linux unpacks its initrd itself. Returns 0; LB_E_BAD_IMAGE when it cannot be started, LB_E_TOO_BIG without
+ * room for it, both with a sentence in ret_why (may be NULL) that stays until the next call or machine_free; or
+ * -ENOMEM. */
 int machine_load_kernel(struct machine *machine, const struct machine_image *kernel, const char *command_line,
                         const struct machine_image *modules, const char *const *module_names, size_t count,
                         const char **ret_why);

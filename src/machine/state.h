@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/base.h"
 #include "board/board.h"
 #include "machine/machine.h"
 
@@ -90,7 +91,8 @@ struct machine {
   struct machine_config config; /* its images are in the drives */
   struct drive floppy, disk;
   struct start start;
-  bool is_started; /* a kernel, flat bytes or a boot sector are in place */
+  struct text refusal; /* why machine_load_kernel last refused a module */
+  bool is_started;     /* a kernel, flat bytes or a boot sector are in place */
   bool wants_reset, wants_boot;
   bool wants_cpu_reset; /* with wants_reset: the processor has not come to the reset vector by itself */
   atomic_bool is_stopping;

@@ -245,6 +245,30 @@ static void test_umip(void **state)
   }
 }
 
+/* SDM vol. 2, CLWB: #UD where CPUID does not say it, else the checks of a read of one byte. */
+static void test_clwb(void **state)
+{
+  static const char *const names[] = {"skylake", "icelake", "zen+", "skylake-server", "tigerlake", "tremont", "zen2"};
+  struct rig rig;
+  (void)state;
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    int wanted = i < 3 ? UD : DONE;
+    rig_protected(&rig, names[i]);
+    rig.cpu->r[RSI] = DATA;
+    assert_int_equal(EXECUTE(&rig, 0x66, 0x0F, 0xAE, 0x36), wanted); /* clwb [esi] */
+    rig_free(&rig);
+    rig_protected(&rig, names[i]);
+    rig.cpu->r[RSI] = DATA;
+    assert_int_equal(EXECUTE(&rig, 0xF0, 0x66, 0x0F, 0xAE, 0x36), UD); /* with LOCK */
+    rig_free(&rig);
+    rig_protected(&rig, names[i]);
+    rig.cpu->r[RSI] = DATA;
+    rig.cpu->r[RAX] = 0;
+    assert_int_equal(EXECUTE(&rig, 0x8E, 0xD8, 0x66, 0x0F, 0xAE, 0x36), wanted == UD ? UD : GP); /* DS is null */
+    rig_free(&rig);
+  }
+}
+
 static void test_xcr0(void **state)
 {
   struct rig rig;
@@ -519,6 +543,7 @@ int main(void)
     cmocka_unit_test(test_lmsw_smsw_clts),
     cmocka_unit_test(test_descriptor_tables),
     cmocka_unit_test(test_umip),
+    cmocka_unit_test(test_clwb),
     cmocka_unit_test(test_xcr0),
     cmocka_unit_test(test_fs_and_gs_bases),
     cmocka_unit_test(test_invpcid),

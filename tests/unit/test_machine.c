@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "base/base.h"
 #include "lastbranch/error.h"
@@ -617,17 +618,45 @@ static void assert_modules(struct machine *machine, uint32_t info)
   assert_int_equal(get(machine, second, 1), 'd');
 }
 
-static void assert_kernel(const char *name, bool is_elf)
+/* A gzip file of it, for guest_free. */
+static struct machine_image packed(const void *bytes, size_t size)
+{
+  z_stream stream = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (unsigned)size};
+  assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  unsigned room = (unsigned)deflateBound(&stream, size);
+  uint8_t *file = malloc(room);
+  assert_non_null(file);
+  stream.next_out = file;
+  stream.avail_out = room;
+  assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  assert_int_equal(deflateEnd(&stream), Z_OK);
+  return (struct machine_image){file, room - stream.avail_out};
+}
+
+static void image_pack(struct machine_image *image)
+{
+  struct machine_image file = packed(image->bytes, image->size);
+  guest_free(*image);
+  *image = file;
+}
+
+static void assert_kernel(const char *name, bool is_elf, bool is_packed)
 {
   struct machine_config config = config_get();
   struct machine *machine = machine_make(&config, NULL);
   struct machine_image kernel = guest_read(name);
   struct machine_image modules[] = {{(const uint8_t *)"abc", 3}, {(const uint8_t *)"d", 1}};
   const char *names[] = {"one", "two words"}, *why = "";
+  struct machine_image module = packed("abc", 3);
+  if (is_packed) {
+    image_pack(&kernel);
+    modules[0] = module;
+  }
   int r = machine_load_kernel(machine, &kernel, "kernel a=b", modules, names, 2, &why);
   if (r < 0)
     fail_msg("%s: %s: %s", name, lb_strerror(r), why);
   guest_free(kernel);
+  guest_free(module);
   assert_stop(machine, &idle, MACHINE_STOP_IDLE);
   assert_int_equal(get(machine, 0x2000, 4), 0x2BADB002);
   uint32_t info = (uint32_t)get(machine, 0x2004, 4);
@@ -652,10 +681,105 @@ static void assert_kernel(const char *name, bool is_elf)
 static void test_kernels(void **state)
 {
   (void)state;
-  assert_kernel("kernel32.elf", true);
-  assert_kernel("kernel64.elf", true);
-  assert_kernel("kernel_page.elf", true); /* its headers are at FF000h, in a segment of their own */
-  assert_kernel("kernel.bin", false);
+  assert_kernel("kernel32.elf", true, false);
+  assert_kernel("kernel64.elf", true, false);
+  assert_kernel("kernel_page.elf", true, false); /* its headers are at FF000h, in a segment of their own */
+  assert_kernel("kernel.bin", false, false);
+}
+
+static void test_packed_kernels(void **state)
+{
+  (void)state;
+  assert_kernel("kernel32.elf", true, true);
+  assert_kernel("kernel64.elf", true, true);
+  assert_kernel("kernel.bin", false, true);
+}
+
+/* As the kernel and as a module of a good kernel; both are refused with the same code. */
+static void assert_packed_refused(struct machine_image file, int error, const char *sentence)
+{
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image kernel = guest_read("kernel32.elf");
+  const char *why = "", *name = "extra.gz";
+  char named[128];
+  assert_int_equal(machine_load_kernel(machine, &file, "", NULL, NULL, 0, &why), error);
+  assert_string_equal(why, sentence);
+  assert_int_equal(machine_load_kernel(machine, &kernel, "", &file, &name, 1, &why), error);
+  snprintf(named, sizeof(named), "module extra.gz: %s", sentence);
+  assert_string_equal(why, named);
+  assert_int_equal(machine_load_kernel(machine, &kernel, "", NULL, NULL, 0, &why), 0);
+  guest_free(kernel);
+  machine_free(machine);
+}
+
+static void test_bad_packed_kernels(void **state)
+{
+  (void)state;
+  struct machine_image file = guest_read("kernel32.elf");
+  image_pack(&file);
+  uint8_t *bytes = (uint8_t *)file.bytes;
+  for (size_t size = 2; size < file.size; size += 7)
+    assert_packed_refused((struct machine_image){bytes, size}, LB_E_BAD_IMAGE, "its gzip data ends too early");
+  bytes[file.size - 5] ^= 1; /* of the CRC */
+  assert_packed_refused(file, LB_E_BAD_IMAGE, "its gzip data is damaged");
+  bytes[file.size - 5] ^= 1;
+  bytes[2] = 7; /* no such method */
+  assert_packed_refused(file, LB_E_BAD_IMAGE, "its gzip data is damaged");
+  guest_free(file);
+
+  struct machine_config config = config_get();
+  uint8_t *zeros = calloc(1, config.ram + 1);
+  assert_non_null(zeros);
+  file = packed(zeros, config.ram + 1);
+  assert_packed_refused(file, LB_E_TOO_BIG, "unpacked, it is larger than the guest's memory");
+  guest_free(file);
+  free(zeros);
+}
+
+/* Members are joined and zeros behind them ignored (gzip's manual, ADVANCED USAGE); other bytes are not lost silently.
+ */
+static void test_packed_members(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image kernel = guest_read("kernel32.elf"), one = packed("ab", 2), two = packed("c", 1);
+  uint8_t file[256] = {0};
+  memcpy(file, one.bytes, one.size);
+  memcpy(file + one.size, two.bytes, two.size);
+  struct machine_image modules[] = {{file, sizeof(file)}, {(const uint8_t *)"d", 1}};
+  const char *names[] = {"one", "two words"}, *why = "";
+  assert_int_equal(machine_load_kernel(machine, &kernel, "", modules, names, 2, &why), 0);
+  assert_modules(machine, (uint32_t)machine_cpu(machine)->r[RBX]);
+  file[255] = 1;
+  assert_int_equal(machine_load_kernel(machine, &kernel, "", modules, names, 2, &why), LB_E_BAD_IMAGE);
+  assert_string_equal(why, "module one: its gzip data is followed by other bytes");
+  guest_free(kernel);
+  guest_free(one);
+  guest_free(two);
+  machine_free(machine);
+}
+
+/* Linux unpacks its initrd itself, and itself too: only the file that it comes in may be packed by mistake. */
+static void test_packed_linux(void **state)
+{
+  (void)state;
+  struct machine_config config = config_get();
+  struct machine *machine = machine_make(&config, NULL);
+  struct machine_image kernel = guest_read("linux.bin"), initrd = packed("abc", 3);
+  const char *why = "";
+  assert_int_equal(machine_load_kernel(machine, &kernel, "", &initrd, NULL, 1, &why), 0);
+  uint64_t params = machine_cpu(machine)->r[RSI];
+  uint32_t at = (uint32_t)get(machine, params + 0x218, 4);
+  assert_int_equal(get(machine, params + 0x21C, 4), initrd.size);
+  assert_int_equal(get(machine, at, 4), bytes_get_u32(initrd.bytes));
+  image_pack(&kernel);
+  assert_int_equal(machine_load_kernel(machine, &kernel, "", NULL, NULL, 0, &why), LB_E_BAD_IMAGE);
+  assert_string_equal(why, "it is a Linux kernel in a gzip file; unpack it with gunzip first");
+  guest_free(kernel);
+  guest_free(initrd);
+  machine_free(machine);
 }
 
 /* The section headers of kernel32.elf lead to its symbols: one of them is _start. */
@@ -1051,6 +1175,10 @@ int main(void)
     cmocka_unit_test(test_init_keeps_msrs),
     cmocka_unit_test(test_loops_that_end),
     cmocka_unit_test(test_kernels),
+    cmocka_unit_test(test_packed_kernels),
+    cmocka_unit_test(test_bad_packed_kernels),
+    cmocka_unit_test(test_packed_members),
+    cmocka_unit_test(test_packed_linux),
     cmocka_unit_test(test_symbols),
     cmocka_unit_test(test_bad_kernels),
     cmocka_unit_test(test_memory_types),

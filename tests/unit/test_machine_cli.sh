@@ -41,6 +41,15 @@ text: .asciz "Hello \204 machine\r\n"
 .org 510
 .word 0xaa55
 END
+# Says so on the serial line when it runs, and does not end.
+guest endless 0x7c00 <<'END'
+.code16
+  mov $0x3f8, %dx
+  mov $'R', %al
+  out %al, %dx
+1: jmp 2f
+2: jmp 1b
+END
 guest busy 0x7c00 <<'END'
 .code16
 1: inc %ax
@@ -167,6 +176,10 @@ guest kernel 0x100000 <<'END'
   .long 0x1badb002, 0, -0x1badb002
 .globl entry
 entry:
+  mov $0x1d9, %ecx # IA32_DEBUGCTL.LBR
+  mov $1, %eax
+  xor %edx, %edx
+  wrmsr
   mov $0x3f8, %dx
   mov 16(%ebx), %esi # command line
 1: lodsb
@@ -210,6 +223,30 @@ verdict 'the serial line in a file' $?
 run machine --kernel kernel.elf --append 'one two' --initrd hello.bin --initrd bus.bin
 [ $status -eq 0 ] && content && said 'kernel.elf one two' && said 2
 verdict 'a kernel with command line and modules' $?
+
+gzip -9 <kernel.elf >kernel.gz
+gzip <hello.bin >hello.gz
+run machine --kernel kernel.gz --append 'one two' --initrd hello.gz --initrd bus.bin --dump lbr
+[ $status -eq 0 ] && content && said 'kernel.gz one two' && said 2 && said 'entry+0x'
+verdict 'a kernel, with its symbols, and a module that are compressed with gzip' $?
+packed=$(stat -c %s kernel.gz)
+head -c $((packed - 9)) kernel.gz >short.gz
+{ head -c $((packed / 2)) kernel.gz; printf 'damage'; tail -c +$((packed / 2 + 7)) kernel.gz; } >damaged.gz
+head -c 64M /dev/zero | gzip -1 >zeros.gz
+for _ in {1..16}; do cat zeros.gz; done >bomb.gz
+# packed_refused FILE SENTENCE: as a kernel and as a module. bomb.gz holds 1 GiB of zeros.
+packed_refused()
+{
+  run machine --ram 32 --kernel "$1"
+  [ $status -eq 1 ] && silent && complained "$1: $2"
+  verdict "a compressed kernel: $1" $?
+  run machine --ram 32 --kernel kernel.elf --initrd "$1"
+  [ $status -eq 1 ] && silent && complained "kernel.elf: module $1: $2"
+  verdict "a compressed module: $1" $?
+}
+packed_refused short.gz 'its gzip data ends too early'
+packed_refused damaged.gz 'its gzip data is damaged'
+packed_refused bomb.gz "unpacked, it is larger than the guest's memory"
 
 run machine kernel.elf
 [ $status -eq 0 ] && content && said kernel.elf
@@ -337,9 +374,19 @@ run machine empty.img --until 'text=No bootable'
 [ $status -eq 0 ] && content
 verdict 'nothing to boot, as was wanted' $?
 
-"$lbr" machine --flat busy.bin@0x7c00 --until seconds=60 --dump regs >out 2>err </dev/null &
+# await COMMAND...: until it succeeds, for at most twenty seconds.
+await()
+{
+  for _ in $(seq 400); do
+    "$@" && return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+"$lbr" machine --flat endless.bin@0x7c00 --until seconds=60 --dump regs >out 2>err </dev/null &
 pid=$!
-sleep 0.5
+await grep -q R out
 kill -INT $pid
 wait $pid
 [ $? -eq 130 ] && said 'real mode'
@@ -481,15 +528,32 @@ verdict 'bus messages to a full disk' $?
 cat >live.py <<'END'
 """Runs lbr machine in a terminal: live.py TYPED SHOWN ARGUMENT... types, waits until the screen shows it, and leaves by
 Ctrl-], or by SIGTERM if nothing is to be typed. The terminal must be as it was before."""
-import fcntl, os, pty, select, signal, struct, sys, termios, time
+import fcntl, os, pty, re, select, signal, struct, sys, termios, time
+
+def screen_shows(output, text):
+    """Is the text in a row of the screen? Of the control sequences, those that move the cursor or clear matter."""
+    rows, row, column = {}, 0, 0
+    for sequence, final, letter in re.findall(rb"\033\[([0-9;?]*)([A-Za-z])|([^\033])", output, re.S):
+        if final == b"H":
+            row, column = ([int(number) for number in sequence.split(b";") if number] + [1, 1])[:2]
+        elif final == b"J":
+            rows = {}
+        elif final == b"K":
+            rows[row] = {place: cell for place, cell in rows.get(row, {}).items() if place < column}
+        elif letter:
+            rows.setdefault(row, {})[column] = letter
+            column += 1
+    return any(text in b"".join(cells.get(i, b" ") for i in range(200)) for cells in rows.values())
 
 typed, shown = sys.argv[1].encode().decode("unicode_escape").encode("latin-1"), sys.argv[2].encode()
+go, ready = os.pipe()
 pid, fd = pty.fork()
 if pid == 0:
-    time.sleep(0.2)
+    os.read(go, 1)
     os.execv(os.environ["LBR"], ["lbr", "machine"] + sys.argv[3:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
 before = termios.tcgetattr(fd)
+os.write(ready, b"x")
 output, step, deadline = b"", 0, time.time() + 30
 while time.time() < deadline:
     if select.select([fd], [], [], 0.1)[0]:
@@ -503,9 +567,8 @@ while time.time() < deadline:
     if step == 0 and b"Ctrl-]" in output:
         step = 1
         os.write(fd, typed) if typed else os.kill(pid, signal.SIGTERM)
-    elif step == 1 and typed and all(bytes([letter]) in output.partition(b"Ctrl-]")[2] for letter in shown):
+    elif step == 1 and typed and screen_shows(output, shown):
         step = 2
-        time.sleep(0.3)
         try:
             os.write(fd, b"\035")
         except OSError:

@@ -499,6 +499,7 @@ static void test_machine_is_whole(void **state)
     EXEMPT(struct machine, start),
     /* of the host, and worked out */
     EXEMPT(struct machine, host),
+    EXEMPT(struct machine, refusal),
     EXEMPT(struct machine, is_stopping),
     EXEMPT(struct machine, service_cycles), /* 0 between two instructions */
     EXEMPT(struct machine, tables),

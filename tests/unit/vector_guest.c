@@ -124,7 +124,7 @@ static void registers_make(struct cpu *cpu)
   cpu->efer = EFER_LME | EFER_LMA;
   cpu->xcr0 = 7;
   cpu->cpl = 0;
-  cpu->features = UINT64_MAX; /* also what the catalogue's CPUs are not offered */
+  memset(&cpu->features, 0xFF, sizeof(cpu->features)); /* also what the catalogue's CPUs are not offered */
   cpu_set_flags(cpu, FLAG_1);
   cpu_changed(cpu);
 }
