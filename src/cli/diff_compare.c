@@ -3,6 +3,8 @@
  * Two streams in step: where they part, and, if that is wanted, where they come together again and part anew.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -20,6 +22,9 @@ struct pair {
   uint32_t at, count;
   uint64_t same; /* branches that both took */
   uint64_t differences;
+  uint64_t skipped; /* others, in string functions */
+  const uint32_t *streams;
+  struct diff_summary *summary;
 };
 
 static void history_add(struct pair *pair, const struct report_diff_branch *branch)
@@ -95,6 +100,18 @@ static void put_after(struct pair *pair, unsigned number, const char *key, const
   diff_put_branches(pair->page, side, key, title, diff_side_queue(side), count < most ? count : most);
 }
 
+static void summary_take(struct pair *pair, const struct report_diff_branch *one,
+                         const struct report_diff_branch *other)
+{
+  char brief[500], thread[40] = "";
+
+  diff_parting_brief(brief, sizeof(brief), pair->sides, one, other);
+  if (pair->streams[0] != pair->streams[1])
+    snprintf(thread, sizeof(thread), " of A and %" PRIu32 " of B", pair->streams[1]);
+  snprintf(pair->summary->first, sizeof(pair->summary->first), "thread %" PRIu32 "%s: %s", pair->streams[0], thread,
+           brief);
+}
+
 /* Both queues begin where they part. */
 static void put_parting(struct pair *pair)
 {
@@ -112,6 +129,8 @@ static void put_parting(struct pair *pair)
   else
     page_absent(page, "number_b");
   diff_put_parting(page, pair->sides, one, other);
+  if (!*pair->summary->first)
+    summary_take(pair, one, other);
   put_history(pair);
   put_after(pair, 0, "a", "A then");
   put_after(pair, 1, "b", "B then");
@@ -208,15 +227,29 @@ static void put_name(struct page *page, const struct diff_side *side, const char
     page_absent(page, key);
 }
 
+/* Goes on while both do the same, and past what is not compared. Returns as pair_walk. */
+static int pair_walk_on(struct pair *pair)
+{
+  int r;
+
+  while ((r = pair_walk(pair)) > 0 && !pair->arguments->is_strict) {
+    r = diff_strings_pass(pair->sides);
+    if (r <= 0)
+      return r < 0 ? r : 1;
+    pair->skipped++;
+  }
+  return r;
+}
+
 static int pair_run(struct pair *pair)
 {
   int r;
 
   page_array(pair->page, "differences");
-  while ((r = pair_walk(pair)) > 0) {
-    r = diff_side_fill(&pair->sides[0]);
+  while ((r = pair_walk_on(pair)) > 0) {
+    r = diff_side_fill(&pair->sides[0], DIFF_WINDOW);
     if (r >= 0)
-      r = diff_side_fill(&pair->sides[1]);
+      r = diff_side_fill(&pair->sides[1], DIFF_WINDOW);
     if (r < 0 || pair_is_at_gap(pair))
       break;
     r = pair_part(pair);
@@ -228,9 +261,9 @@ static int pair_run(struct pair *pair)
 }
 
 int diff_compare(struct diff_side sides[2], const struct diff_arguments *arguments, const uint32_t streams[2],
-                 struct page *page)
+                 struct diff_summary *summary, struct page *page)
 {
-  struct pair pair = {.sides = sides, .arguments = arguments, .page = page};
+  struct pair pair = {.sides = sides, .arguments = arguments, .page = page, .streams = streams, .summary = summary};
   int r;
 
   pair.history = calloc(2 * (size_t)arguments->before + 1, sizeof(*pair.history));
@@ -256,6 +289,11 @@ int diff_compare(struct diff_side sides[2], const struct diff_arguments *argumen
   put_name(page, &sides[1], "name_b", streams[1]);
   page_put(page, "result", result_word(&pair));
   page_put_count(page, "same_branches", pair.same);
+  if (pair.skipped || page->is_json)
+    page_put_count(page, "skipped", pair.skipped);
+  summary->same += pair.same;
+  summary->skipped += pair.skipped;
+  summary->different += pair.differences > 0;
   put_gap(page, &sides[0], "gap_a");
   put_gap(page, &sides[1], "gap_b");
   if (pair.differences)
