@@ -106,6 +106,7 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
     return r;
   if (arguments->is_mangled)
     report_names_keep_mangled(side->names);
+  side->has_symbols = arguments->has_symbols;
   side->is_region = report_filter_is_region(&arguments->filter.filter);
   if (!report_filter_is_empty(&arguments->filter.filter))
     r = report_filter_new(&arguments->filter.filter, side->names, &side->filter);

@@ -40,7 +40,7 @@ struct diff_thread {
 
 struct diff_side {
   struct trace_input input;
-  bool is_process;
+  bool is_process, has_symbols;
   struct report_diff_files files;
   struct diff_thread *threads;
   size_t thread_count, thread_capacity;
@@ -121,8 +121,10 @@ int diff_compare(struct diff_side sides[2], const struct diff_arguments *argumen
 /* ---- string functions (diff_strings.c) ---- */
 
 /* Two streams part: if both are in a string function of the C library and return to the same place, passes over it.
- * Returns 1; 0 if not; or negative after a complaint. */
-int diff_strings_pass(struct diff_side sides[2]);
+ * `entry`: the last branch of both that was no conditional or direct jump: the call of a function that calls nothing;
+ * NULL: not known. Returns 1, with the return as the first of them has it; 0 if not; or negative after a complaint. */
+int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
+                      struct report_diff_branch *ret_return);
 
 /* ---- what is printed (diff_page.c) ---- */
 

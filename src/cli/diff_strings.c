@@ -60,13 +60,19 @@ static bool is_libc(const char *module)
   return false;
 }
 
-static bool is_string_code(const struct diff_side *side, uint64_t address)
+enum code { OTHER_CODE, STRING_CODE, NAMELESS_CODE /* of the C library */ };
+
+static enum code code_at(const struct diff_side *side, uint64_t address)
 {
   struct report_location location = report_names_locate(side->names, side->space, address);
   struct report_name name;
 
-  return report_names_symbol(side->names, &location, &name) && name.symbol &&
-         ((name.module && is_libc(name.module)) || is_version(name.symbol)) && is_function(name.symbol);
+  if (!report_names_symbol(side->names, &location, &name))
+    return OTHER_CODE;
+  if (!name.symbol)
+    return name.module && is_libc(name.module) && side->has_symbols ? NAMELESS_CODE : OTHER_CODE;
+  return ((name.module && is_libc(name.module)) || is_version(name.symbol)) && is_function(name.symbol) ? STRING_CODE
+                                                                                                        : OTHER_CODE;
 }
 
 /* ---- passing over them ---- */
@@ -77,9 +83,30 @@ struct way {
   const struct report_diff_branch *last;
 };
 
+static bool is_jump(enum lb_branch_kind kind)
+{
+  return kind == LB_BRANCH_JCC || kind == LB_BRANCH_NEAR_REL_JMP || kind == LB_BRANCH_NEAR_IND_JMP;
+}
+
+/* What a branch does with the way: 1, it leaves; 0, it goes on; -1, this is no string function. A function without a
+ * name may be one if it calls nothing: it has jumps and a return. */
+static int way_step(const struct diff_side *side, const struct report_diff_branch *branch, bool may_be_nameless)
+{
+  enum code from = code_at(side, report_from(&branch->branch)), to;
+
+  if (from == OTHER_CODE || (from == NAMELESS_CODE && !may_be_nameless))
+    return -1;
+  if (branch->branch.kind == LB_BRANCH_NEAR_RET && from == NAMELESS_CODE)
+    return 1;
+  to = code_at(side, report_to(&branch->branch));
+  if (from == NAMELESS_CODE)
+    return is_jump(branch->branch.kind) && to == NAMELESS_CODE ? 0 : -1;
+  return to != STRING_CODE;
+}
+
 /* Returns 1; 0 if it does not begin in a string function, or does not leave within DIFF_WINDOW branches; or negative.
  */
-static int way_find(struct diff_side *side, struct way *ret_way)
+static int way_find(struct diff_side *side, bool may_be_nameless, struct way *ret_way)
 {
   for (size_t i = 0; i < DIFF_WINDOW; i++) {
     const struct report_diff_branch *branch;
@@ -90,22 +117,23 @@ static int way_find(struct diff_side *side, struct way *ret_way)
     if (diff_side_queued(side) <= i)
       return 0;
     branch = diff_side_queue(side) + i;
-    if (!is_string_code(side, report_from(&branch->branch)))
-      return 0;
-    if (!is_string_code(side, report_to(&branch->branch))) {
+    r = way_step(side, branch, may_be_nameless);
+    if (r > 0)
       *ret_way = (struct way){i + 1, branch};
-      return 1;
-    }
+    if (r)
+      return r > 0;
   }
   return 0;
 }
 
-int diff_strings_pass(struct diff_side sides[2])
+int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
+                      struct report_diff_branch *ret_return)
 {
+  bool may_be_nameless = entry && entry->branch.kind != LB_BRANCH_NEAR_RET && !sides[0].filter;
   struct way ways[2];
 
   for (unsigned i = 0; i < 2; i++) {
-    int r = way_find(&sides[i], &ways[i]);
+    int r = way_find(&sides[i], may_be_nameless, &ways[i]);
 
     if (r <= 0)
       return r;
@@ -113,6 +141,7 @@ int diff_strings_pass(struct diff_side sides[2])
   if (ways[0].last->branch.kind != ways[1].last->branch.kind || ways[0].last->to.id != ways[1].last->to.id ||
       ways[0].last->to.address != ways[1].last->to.address)
     return 0;
+  *ret_return = *ways[0].last;
   diff_side_drop(&sides[0], ways[0].count);
   diff_side_drop(&sides[1], ways[1].count);
   return 1;

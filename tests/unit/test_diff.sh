@@ -187,6 +187,28 @@ finds 1 'the same with --module' \
   "part['why'].endswith('; B goes past it') and part['why'].startswith('A takes the jcc at main+' + hex($branch)) and pair['skipped'] == 0"
 run diff --module align --strict --json low.lbr high.lbr
 finds 0 '--module: where a library returns from does not matter' 'pair["same_branches"] > 0'
+# A C library of which no debug file is found (its build-id and the file's name are changed): its versions have no names.
+# shellcheck disable=SC2046 # several words
+mkdir -p bare && python3 - $(ldd align | grep -o '/[^ ]*') <<'END'
+import os, re, struct, sys
+for path in sys.argv[1:]:
+    data = bytearray(open(path, "rb").read())
+    note = data.find(struct.pack("<III", 4, 20, 3) + b"GNU\0")
+    data[note + 16] ^= 0xFF
+    for name in re.finditer(rb"[0-9a-f]{38}\.debug\0", bytes(data)):
+        data[name.start()] = ord("z")
+    copy = "bare/" + os.path.basename(path)
+    open(copy, "wb").write(data)
+    os.chmod(copy, 0o755)
+END
+gcc -O1 -fno-builtin -o align_bare align.c -Wl,-rpath,"$scratch/bare" -Wl,-dynamic-linker,"$(echo "$scratch"/bare/ld-*)" &&
+  record low ./align_bare 0hello && record high ./align_bare 1hello && record letter ./align_bare 1hexlo
+run diff --json low.lbr high.lbr
+finds 0 'a C library without symbols: equal' 'pair["skipped"] >= 1'
+run diff --strict --json low.lbr high.lbr
+finds 1 'a C library without symbols, --strict' 'part["a"][0]["from"]["symbol"] is None and part["a"][0]["from"]["module"] in ("libc.so.6", "ld-linux-x86-64.so.2")'
+run diff --json low.lbr letter.lbr
+finds 1 'a C library without symbols: they part in the caller' "part['why'].startswith('A takes the jcc at main+') and page['summary'].endswith(' in main')"
 sed 's/vowel/strchr/g' "$here/test_script_scan.S" >own.S
 gcc -nostdlib -static-pie -o own own.S && record own ./own xyz && record own_other ./own xaz
 run diff --json own.lbr own_other.lbr
