@@ -224,7 +224,7 @@ static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
 
 static int record_run(const struct record_arguments *arguments)
 {
-  struct lb_trace_writer *writer;
+  struct lb_trace_writer *writer = NULL;
   char *name, *path;
   int r, status = program_find(arguments->program[0], &path);
 
