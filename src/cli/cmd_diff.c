@@ -3,6 +3,7 @@
  * lbr diff: the first branch where two recorded runs part, thread by thread, and the functions whose counts changed.
  */
 #include <argp.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,9 +93,14 @@ static int threads_pair(struct diff_side sides[2])
 
 /* ---- comparing ---- */
 
-static void put_alone(struct page *page, const struct diff_side *side, uint32_t number, bool is_first)
+static void put_alone(struct page *page, const struct diff_side *side, uint32_t number, bool is_first,
+                      struct diff_summary *summary)
 {
   char text[300], title[400];
+
+  if (!*summary->first)
+    snprintf(summary->first, sizeof(summary->first), "thread %u is only in %c", number, is_first ? 'A' : 'B');
+  summary->different++;
 
   diff_thread_text(text, sizeof(text), side, number);
   snprintf(title, sizeof(title), "%s of %c alone", text, is_first ? 'A' : 'B');
@@ -109,7 +115,7 @@ static void put_alone(struct page *page, const struct diff_side *side, uint32_t 
 }
 
 static int pair_compare(struct diff_side sides[2], const struct diff_arguments *arguments, const uint32_t streams[2],
-                        struct page *page)
+                        struct diff_summary *summary, struct page *page)
 {
   char title[300];
   int r;
@@ -122,13 +128,14 @@ static int pair_compare(struct diff_side sides[2], const struct diff_arguments *
   }
   page_put_count(page, "branches_a", sides[0].threads[streams[0]].length);
   page_put_count(page, "branches_b", sides[1].threads[streams[1]].length);
-  r = diff_compare(sides, arguments, streams, page);
+  r = diff_compare(sides, arguments, streams, summary, page);
   page_section_end(page);
   return r;
 }
 
 /* All pairs; then those that have no partner. Returns as diff_compare. */
-static int threads_compare(struct diff_side sides[2], const struct diff_arguments *arguments, struct page *page)
+static int threads_compare(struct diff_side sides[2], const struct diff_arguments *arguments,
+                           struct diff_summary *summary, struct page *page)
 {
   int result = 0;
 
@@ -137,16 +144,16 @@ static int threads_compare(struct diff_side sides[2], const struct diff_argument
     int r = 1;
 
     if (streams[1] == LB_TRACE_ALL)
-      put_alone(page, &sides[0], i, true);
+      put_alone(page, &sides[0], i, true, summary);
     else
-      r = pair_compare(sides, arguments, streams, page);
+      r = pair_compare(sides, arguments, streams, summary, page);
     if (r < 0)
       return r;
     result = r == 1 || result == 1 ? 1 : r > result ? r : result;
   }
   for (uint32_t i = 0; i < sides[1].thread_count; i++)
     if (sides[1].threads[i].partner == LB_TRACE_ALL) {
-      put_alone(page, &sides[1], i, false);
+      put_alone(page, &sides[1], i, false, summary);
       result = 1;
     }
   return result;
@@ -167,26 +174,69 @@ static void put_by_symbol(struct page *page, const struct diff_side sides[2])
   }
 }
 
+static const char *verdict_word(int result)
+{
+  return result == 0 ? "equal" : result == 1 ? "different" : "unknown";
+}
+
+/* One line that says it all. */
+static void summary_text(char *text, size_t size, const struct diff_summary *summary, int result)
+{
+  char more[120] = "";
+
+  if (result == 0)
+    snprintf(more, sizeof(more), ": %" PRIu64 " branches%s", summary->same,
+             summary->skipped ? ", but for string functions that depend on alignment" : "");
+  else if (result == 1 && summary->different > 1)
+    snprintf(more, sizeof(more), "; %" PRIu32 " more thread%s differ%s", summary->different - 1,
+             summary->different > 2 ? "s" : "", summary->different > 2 ? "" : "s");
+  snprintf(text, size, "%s%s%s%s", verdict_word(result), result == 1 ? ": " : "", result == 1 ? summary->first : "",
+           result == 0 || result == 1 ? more : ": branches are missing");
+}
+
+static void put_skipped(struct page *page, const struct diff_summary *summary)
+{
+  if (!summary->skipped)
+    return;
+  page_blank(page);
+  page_remark(page,
+              "%" PRIu64 " difference%s in string functions of the C library, whose branches depend on how strings are "
+              "aligned, skipped; --strict shows them",
+              summary->skipped, summary->skipped == 1 ? "" : "s");
+}
+
+static void put_verdict(struct page *page, const struct diff_summary *summary, int result)
+{
+  char text[900];
+
+  summary_text(text, sizeof(text), summary, result);
+  page_release(page, page->is_json ? "summary" : "verdict", text);
+  if (page->is_json)
+    page_put(page, "verdict", verdict_word(result));
+}
+
 static int sides_compare(struct diff_side sides[2], const struct diff_arguments *arguments)
 {
+  struct diff_summary summary = {0};
   struct page page;
   int result, r = 0;
 
   page_open(&page, arguments->is_json, cli_wants_color());
+  page_hold(&page);
   page_put(&page, "A", arguments->files[0]);
   page_put(&page, "B", arguments->files[1]);
   page_array(&page, "threads");
   if (arguments->streams[0] != LB_TRACE_ALL) {
-    result = pair_compare(sides, arguments, arguments->streams, &page);
+    result = pair_compare(sides, arguments, arguments->streams, &summary, &page);
   } else {
-    result = threads_pair(sides) < 0 ? -1 : threads_compare(sides, arguments, &page);
+    result = threads_pair(sides) < 0 ? -1 : threads_compare(sides, arguments, &summary, &page);
   }
   page_array_end(&page);
   put_by_symbol(&page, sides);
+  put_skipped(&page, &summary);
+  put_verdict(&page, &summary, result);
   if (result == 1 && arguments->has_counts)
     r = diff_counts(sides, arguments, &page);
-  page_blank(&page);
-  page_put(&page, "verdict", result == 0 ? "equal" : result == 1 ? "different" : "unknown");
   page_close(&page);
   return r < 0 ? r : result;
 }
@@ -232,6 +282,7 @@ enum {
   KEY_DIFFERENCES,
   KEY_LIMIT,
   KEY_NO_COUNTS,
+  KEY_STRICT,
 };
 
 static const struct argp_option options[] = {
@@ -241,6 +292,8 @@ static const struct argp_option options[] = {
   {"resync", KEY_RESYNC, NULL, 0, "Go on where they come together again", 0},
   {"differences", KEY_DIFFERENCES, "N", 0, "With --resync: stop after N differences of a thread (10)", 0},
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 0},
+  {"strict", KEY_STRICT, NULL, 0,
+   "Compare the string functions of the C library, too, whose branches depend on alignment", 0},
   {"no-counts", KEY_NO_COUNTS, NULL, 0, "No counts of functions: the traces need not be read again", 0},
   {0},
 };
@@ -303,6 +356,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     /* fall through */
   case KEY_DIFFERENCES:
     arguments->limit = filter_option_number("--differences", argument, UINT64_MAX, state);
+    return 0;
+  case KEY_STRICT:
+    arguments->is_strict = true;
     return 0;
   case KEY_NO_COUNTS:
     arguments->has_counts = false;

@@ -33,6 +33,7 @@
 struct record_arguments {
   const char *output;
   bool is_alone, is_quiet;
+  bool is_fixed; /* the program has no address randomisation */
   uint64_t ring, limit;
   enum source_kind source;
   uint64_t period; /* of --source lbr; 0: not said */
@@ -123,6 +124,7 @@ static int session_record(struct record_session *session, const struct record_ar
   options.part_size = arguments->ring ? (uint32_t)(part / PARTS) : 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   r = program_launch(&options, path, arguments->program, &session->process);
+  program_aslr_restore();
   if (r >= 0) {
     r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
     if (r < 0)
@@ -222,10 +224,15 @@ static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
 
 static int record_run(const struct record_arguments *arguments)
 {
-  struct lb_trace_writer *writer;
+  struct lb_trace_writer *writer = NULL;
   char *name, *path;
   int r, status = program_find(arguments->program[0], &path);
 
+  if (!status && arguments->is_fixed) {
+    status = program_aslr_disable(arguments->program[0]);
+    if (status)
+      free(path);
+  }
   if (status)
     return status;
   status = PROGRAM_FAILURE;
@@ -244,10 +251,11 @@ static int record_run(const struct record_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_NO_FOLLOW = 0x100, KEY_RING, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
+enum { KEY_NO_FOLLOW = 0x100, KEY_NO_ASLR, KEY_RING, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
 
 static const struct argp_option options[] = {
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Record the program only: its children run as they are", 0},
+  {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
   {"source", KEY_SOURCE, "SOURCE", 0,
    "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
    "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)",
@@ -278,6 +286,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_NO_FOLLOW:
     arguments->is_alone = true;
+    return 0;
+  case KEY_NO_ASLR:
+    arguments->is_fixed = true;
     return 0;
   case KEY_RING:
     arguments->ring = option_size("--ring", argument, RING_LEAST, RING_MOST, state);

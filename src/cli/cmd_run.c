@@ -50,25 +50,34 @@ static uint32_t part_size(uint64_t branches)
 /* ---- the program ---- */
 
 /* Returns CLI_OK with the session's process, or the exit status after a complaint. */
-static int program_start(struct run_session *session)
+static int path_start(struct run_session *session, const char *path)
 {
   const struct run_arguments *arguments = session->arguments;
   uint64_t branches = arguments->is_gdb && arguments->last < GDB_TAIL_DEFAULT ? GDB_TAIL_DEFAULT : arguments->last;
   const struct process_options options = {
     .is_alone = arguments->is_alone, .is_held = arguments->is_gdb, .part_size = part_size(branches)};
+
+  if (arguments->source != SOURCE_SOFTWARE)
+    return run_source_start(session, path);
+  return program_launch(&options, path, arguments->program, &session->process) < 0 ? PROGRAM_FAILURE : CLI_OK;
+}
+
+/* Likewise. */
+static int program_start(struct run_session *session)
+{
+  const struct run_arguments *arguments = session->arguments;
   char *path = NULL;
   int r = program_find(arguments->program[0], &path);
 
   if (r)
     return r;
-  if (arguments->source != SOURCE_SOFTWARE) {
-    r = run_source_start(session, path);
-    free(path);
-    return r;
-  }
-  r = program_launch(&options, path, arguments->program, &session->process);
+  if (arguments->is_fixed)
+    r = program_aslr_disable(arguments->program[0]);
+  if (!r)
+    r = path_start(session, path);
+  program_aslr_restore();
   free(path);
-  return r < 0 ? PROGRAM_FAILURE : CLI_OK;
+  return r;
 }
 
 static int session_run(struct run_session *session)
@@ -129,6 +138,7 @@ enum {
   KEY_ON_SIGNAL,
   KEY_TIMEOUT,
   KEY_NO_FOLLOW,
+  KEY_NO_ASLR,
   KEY_SELECT,
   KEY_FILTER,
   KEY_LAST,
@@ -163,6 +173,7 @@ static const struct argp_option options[] = {
   {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the program after so long: SIGTERM, two seconds later SIGKILL", 0},
   {NULL, 0, NULL, 0, "What is run:", 3},
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Run what the program starts as it is, not recorded", 0},
+  {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
   {"source", KEY_SOURCE, "SOURCE", 0,
    "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
    "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)",
@@ -295,6 +306,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_NO_FOLLOW:
     arguments->is_alone = true;
+    return 0;
+  case KEY_NO_ASLR:
+    arguments->is_fixed = true;
     return 0;
   case KEY_GDB:
     if (argument && !gdb_listen_is_place(argument))

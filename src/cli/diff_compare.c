@@ -3,11 +3,15 @@
  * Two streams in step: where they part, and, if that is wanted, where they come together again and part anew.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/diff_side.h"
+
+#define HISTORY_LEAST 64u /* branches that are kept, also if fewer are shown */
 
 /* Two streams while they are compared. */
 struct pair {
@@ -17,26 +21,25 @@ struct pair {
   struct progress progress;
   struct report_diff_branch *history; /* a ring of what the first of them did that the second did, too */
   struct report_diff_branch *last;    /* on their way there */
-  uint32_t at, count;
+  uint32_t size, at, count;
   uint64_t same; /* branches that both took */
   uint64_t differences;
+  uint64_t skipped; /* others, in string functions */
+  const uint32_t *streams;
+  struct diff_summary *summary;
 };
 
 static void history_add(struct pair *pair, const struct report_diff_branch *branch)
 {
-  uint32_t size = pair->arguments->before;
-
-  if (!size)
-    return;
   pair->history[pair->at] = *branch;
-  pair->at = pair->at + 1 == size ? 0 : pair->at + 1;
-  pair->count += pair->count < size;
+  pair->at = pair->at + 1 == pair->size ? 0 : pair->at + 1;
+  pair->count += pair->count < pair->size;
 }
 
 /* What both have ready, at once. */
 static void pair_pass(struct pair *pair)
 {
-  size_t count, same = diff_sides_pass(pair->sides, pair->last, pair->arguments->before, &count);
+  size_t count, same = diff_sides_pass(pair->sides, pair->last, pair->size, &count);
 
   for (size_t i = 0; i < count; i++)
     history_add(pair, &pair->last[i]);
@@ -75,15 +78,20 @@ static int pair_walk(struct pair *pair)
 
 /* ---- where they part ---- */
 
-/* The ring may begin anywhere: two pieces of it are put one behind the other. */
+/* The last branch that both took, or the one so many before it. */
+static const struct report_diff_branch *history_get(const struct pair *pair, uint32_t before)
+{
+  return &pair->history[(pair->at + pair->size - 1 - before) % pair->size];
+}
+
 static void put_history(struct pair *pair)
 {
-  uint32_t size = pair->arguments->before, first = pair->count < size ? 0 : pair->at;
-  struct report_diff_branch *sorted = calloc(pair->count + 1, sizeof(*sorted));
+  uint32_t count = pair->count < pair->arguments->before ? pair->count : pair->arguments->before;
+  struct report_diff_branch *sorted = calloc(count + 1, sizeof(*sorted));
 
-  for (uint32_t i = 0; sorted && i < pair->count; i++)
-    sorted[i] = pair->history[first + i < size ? first + i : first + i - size];
-  diff_put_branches(pair->page, &pair->sides[0], "before", "Both, before that", sorted, sorted ? pair->count : 0);
+  for (uint32_t i = 0; sorted && i < count; i++)
+    sorted[i] = *history_get(pair, count - 1 - i);
+  diff_put_branches(pair->page, &pair->sides[0], "before", "Both, before that", sorted, sorted ? count : 0);
   free(sorted);
 }
 
@@ -93,6 +101,18 @@ static void put_after(struct pair *pair, unsigned number, const char *key, const
   size_t count = diff_side_queued(side), most = pair->arguments->after;
 
   diff_put_branches(pair->page, side, key, title, diff_side_queue(side), count < most ? count : most);
+}
+
+static void summary_take(struct pair *pair, const struct report_diff_branch *one,
+                         const struct report_diff_branch *other)
+{
+  char brief[500], thread[40] = "";
+
+  diff_parting_brief(brief, sizeof(brief), pair->sides, one, other);
+  if (pair->streams[0] != pair->streams[1])
+    snprintf(thread, sizeof(thread), " of A and %" PRIu32 " of B", pair->streams[1]);
+  snprintf(pair->summary->first, sizeof(pair->summary->first), "thread %" PRIu32 "%s: %s", pair->streams[0], thread,
+           brief);
 }
 
 /* Both queues begin where they part. */
@@ -112,6 +132,8 @@ static void put_parting(struct pair *pair)
   else
     page_absent(page, "number_b");
   diff_put_parting(page, pair->sides, one, other);
+  if (!*pair->summary->first)
+    summary_take(pair, one, other);
   put_history(pair);
   put_after(pair, 0, "a", "A then");
   put_after(pair, 1, "b", "B then");
@@ -208,15 +230,43 @@ static void put_name(struct page *page, const struct diff_side *side, const char
     page_absent(page, key);
 }
 
+/* The last branch of both that was no conditional or direct jump; NULL: none is in the history. */
+static const struct report_diff_branch *history_entry(const struct pair *pair)
+{
+  for (uint32_t i = 0; i < pair->count; i++) {
+    const struct report_diff_branch *branch = history_get(pair, i);
+
+    if (branch->branch.kind != LB_BRANCH_JCC && branch->branch.kind != LB_BRANCH_NEAR_REL_JMP)
+      return branch;
+  }
+  return NULL;
+}
+
+/* Goes on while both do the same, and past what is not compared. Returns as pair_walk. */
+static int pair_walk_on(struct pair *pair)
+{
+  struct report_diff_branch last;
+  int r;
+
+  while ((r = pair_walk(pair)) > 0 && !pair->arguments->is_strict) {
+    r = diff_strings_pass(pair->sides, history_entry(pair), &last);
+    if (r <= 0)
+      return r < 0 ? r : 1;
+    history_add(pair, &last);
+    pair->skipped++;
+  }
+  return r;
+}
+
 static int pair_run(struct pair *pair)
 {
   int r;
 
   page_array(pair->page, "differences");
-  while ((r = pair_walk(pair)) > 0) {
-    r = diff_side_fill(&pair->sides[0]);
+  while ((r = pair_walk_on(pair)) > 0) {
+    r = diff_side_fill(&pair->sides[0], DIFF_WINDOW);
     if (r >= 0)
-      r = diff_side_fill(&pair->sides[1]);
+      r = diff_side_fill(&pair->sides[1], DIFF_WINDOW);
     if (r < 0 || pair_is_at_gap(pair))
       break;
     r = pair_part(pair);
@@ -228,17 +278,18 @@ static int pair_run(struct pair *pair)
 }
 
 int diff_compare(struct diff_side sides[2], const struct diff_arguments *arguments, const uint32_t streams[2],
-                 struct page *page)
+                 struct diff_summary *summary, struct page *page)
 {
-  struct pair pair = {.sides = sides, .arguments = arguments, .page = page};
+  struct pair pair = {.sides = sides, .arguments = arguments, .page = page, .streams = streams, .summary = summary};
   int r;
 
-  pair.history = calloc(2 * (size_t)arguments->before + 1, sizeof(*pair.history));
+  pair.size = arguments->before > HISTORY_LEAST ? arguments->before : HISTORY_LEAST;
+  pair.history = calloc(2 * (size_t)pair.size, sizeof(*pair.history));
   if (!pair.history) {
     cli_error("no memory");
     return -ENOMEM;
   }
-  pair.last = pair.history + arguments->before;
+  pair.last = pair.history + pair.size;
   progress_begin(&pair.progress, sides[0].input.reader);
   pair.progress.total = 0;
   r = diff_side_begin(&sides[0], &sides[1], arguments, streams[0]);
@@ -256,6 +307,11 @@ int diff_compare(struct diff_side sides[2], const struct diff_arguments *argumen
   put_name(page, &sides[1], "name_b", streams[1]);
   page_put(page, "result", result_word(&pair));
   page_put_count(page, "same_branches", pair.same);
+  if (pair.skipped || page->is_json)
+    page_put_count(page, "skipped", pair.skipped);
+  summary->same += pair.same;
+  summary->skipped += pair.skipped;
+  summary->different += pair.differences > 0;
   put_gap(page, &sides[0], "gap_a");
   put_gap(page, &sides[1], "gap_b");
   if (pair.differences)

@@ -2,6 +2,7 @@
  *
  * What `lbr diff` prints of branches: where they come from and where they go, as function+offset and file:line.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,28 +126,59 @@ static void branch_text(char *text, size_t size, const struct diff_side *side, c
   snprintf(text, size, "the %s at %s", lb_branch_kind_name(branch->branch.kind), from);
 }
 
-/* Both ran on from the same place. The branch that comes first in the code is the one that only one of them took; if it
- * is the same, it went to different places. Among branches that were chosen nobody can tell. */
+/* The branch that comes first in the code, if both are in one piece of it. */
+static bool is_first(const struct report_diff_branch *one, const struct report_diff_branch *other)
+{
+  return !other || (one && (one->from.id != other->from.id || one->from.address <= other->from.address));
+}
+
+/* Both ran on from the same place: the branch that comes first in the code is the one that only one of them took. */
+static void straight_text(char *text, size_t size, const struct report_diff_branch *one,
+                          const struct report_diff_branch *other, const char *what_one, const char *what_other)
+{
+  bool is_one = is_first(one, other), is_event = report_kind_is_event((is_one ? one : other)->branch.kind);
+
+  snprintf(text, size, "%c %s %s; %c %s", is_one ? 'A' : 'B', is_event ? "is interrupted by" : "takes",
+           is_one ? what_one : what_other, is_one ? 'B' : 'A', is_event ? "is not" : "goes past it");
+}
+
+/* In all code, or in all of a module or function, no branch is missing between the last that both took and the next of
+ * each. Among branches that were chosen otherwise nobody can tell how a run came from one to the next. */
 static void parting_text(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
                          const struct report_diff_branch *other)
 {
-  bool is_straight = one->from.id == other->from.id && !sides[0].filter;
-  bool is_same = one->from.id == other->from.id && one->from.address == other->from.address;
-  bool is_one = one->from.address <= other->from.address;
+  bool has_all = !sides[0].filter || sides[0].is_region, is_piece = one->from.id == other->from.id;
+  bool is_outside = one->from.id == REPORT_DIFF_OUTSIDE_ID || other->from.id == REPORT_DIFF_OUTSIDE_ID;
   char what[2][PLACE_MAX + 32], to[2][PLACE_MAX];
-  bool is_event = report_kind_is_event((is_one ? one : other)->branch.kind);
 
   branch_text(what[0], sizeof(what[0]), &sides[0], one);
   branch_text(what[1], sizeof(what[1]), &sides[1], other);
   place_text(to[0], sizeof(to[0]), &sides[0], report_to(&one->branch));
   place_text(to[1], sizeof(to[1]), &sides[1], report_to(&other->branch));
-  if (is_same)
+  if (is_piece && !is_outside && one->from.address == other->from.address)
     snprintf(text, size, "%s goes to %s in A and to %s in B", what[0], to[0], to[1]);
-  else if (is_straight)
-    snprintf(text, size, "%c %s %s; %c %s", is_one ? 'A' : 'B', is_event ? "is interrupted by" : "takes", what[!is_one],
-             is_one ? 'B' : 'A', is_event ? "is not" : "goes past it");
-  else
+  else if (is_piece && !is_outside && has_all)
+    straight_text(text, size, one, other, what[0], what[1]);
+  else if (is_piece && is_outside)
+    snprintf(text, size, "other code comes back to %s in A, by %s, and to %s in B, by %s", to[0], what[0], to[1],
+             what[1]);
+  else if (has_all)
     snprintf(text, size, "A takes %s to %s, B %s to %s", what[0], to[0], what[1], to[1]);
+  else
+    snprintf(text, size, "the next such branch is %s to %s in A, and %s to %s in B", what[0], to[0], what[1], to[1]);
+}
+
+/* One of them has no more branches. */
+static void end_text(char *text, size_t size, const struct diff_side *side, const struct report_diff_branch *branch,
+                     char ended, char other)
+{
+  char what[PLACE_MAX + 32];
+
+  branch_text(what, sizeof(what), side, branch);
+  if (side->filter)
+    snprintf(text, size, "%c has no more such branches; %c takes %s", ended, other, what);
+  else
+    snprintf(text, size, "%c ends; %c goes on", ended, other);
 }
 
 void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct report_diff_branch *one,
@@ -156,9 +188,34 @@ void diff_put_parting(struct page *page, const struct diff_side sides[2], const 
 
   if (one && other)
     parting_text(text, sizeof(text), sides, one, other);
+  else if (one)
+    end_text(text, sizeof(text), &sides[0], one, 'B', 'A');
   else
-    snprintf(text, sizeof(text), "%c ends; %c goes on", one ? 'B' : 'A', one ? 'A' : 'B');
+    end_text(text, sizeof(text), &sides[1], other, 'A', 'B');
   page_put(page, "why", text);
+}
+
+void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
+                        const struct report_diff_branch *other)
+{
+  bool is_one = is_first(one, other);
+  const struct diff_side *side = &sides[!is_one];
+  uint64_t address = report_from(&(is_one ? one : other)->branch);
+  struct report_location location = report_names_locate(side->names, side->space, address);
+  struct report_name name;
+  char where[300] = "", numbers[80];
+
+  if (report_names_symbol(side->names, &location, &name))
+    snprintf(where, sizeof(where), " in %.200s", name.symbol ? name.symbol : name.module);
+  if (one && other && one->number == other->number)
+    snprintf(numbers, sizeof(numbers), "they part at branch %" PRIu64, one->number);
+  else if (one && other)
+    snprintf(numbers, sizeof(numbers), "they part at branch %" PRIu64 " of A, %" PRIu64 " of B", one->number,
+             other->number);
+  else
+    snprintf(numbers, sizeof(numbers), "%s %s; %c goes on at branch %" PRIu64, one ? "B" : "A",
+             side->filter ? "has no more such branches" : "ends", one ? 'A' : 'B', (one ? one : other)->number);
+  snprintf(text, size, "%s%s", numbers, where);
 }
 
 void diff_thread_text(char *text, size_t size, const struct diff_side *side, uint32_t number)

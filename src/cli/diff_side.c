@@ -106,6 +106,8 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
     return r;
   if (arguments->is_mangled)
     report_names_keep_mangled(side->names);
+  side->has_symbols = arguments->has_symbols;
+  side->is_region = report_filter_is_region(&arguments->filter.filter);
   if (!report_filter_is_empty(&arguments->filter.filter))
     r = report_filter_new(&arguments->filter.filter, side->names, &side->filter);
   return r < 0 ? r : report_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);
@@ -183,6 +185,14 @@ static int batch_get(struct diff_side *side)
   return r < 0 ? r : 0;
 }
 
+/* From where other code comes back to the code that is compared does not matter. */
+static inline struct report_diff_key from_key(const struct diff_side *side, const struct lb_branch *branch)
+{
+  if (side->is_region && !report_filter_address(side->filter, side->space, report_from(branch)))
+    return (struct report_diff_key){REPORT_DIFF_OUTSIDE_ID, 0};
+  return report_diff_key(side->keys, side->space, report_from(branch));
+}
+
 /* A branch of the batch, from its start. */
 static struct report_diff_branch batch_branch(const struct diff_side *side, size_t at)
 {
@@ -191,7 +201,7 @@ static struct report_diff_branch batch_branch(const struct diff_side *side, size
   return (struct report_diff_branch){
     .number = side->batch.numbers ? side->batch.numbers[at] : side->batch.first + at,
     .branch = *branch,
-    .from = report_diff_key(side->keys, side->space, report_from(branch)),
+    .from = from_key(side, branch),
     .to = report_diff_key(side->keys, side->space, report_to(branch)),
   };
 }
@@ -245,9 +255,7 @@ static inline bool branches_are_same(const struct diff_side sides[2], size_t at)
   const struct diff_side *a = &sides[0], *b = &sides[1];
   const struct lb_branch *one = &a->batch.branches[at], *other = &b->batch.branches[at];
 
-  return one->kind == other->kind &&
-         key_is(report_diff_key(a->keys, a->space, report_from(one)),
-                report_diff_key(b->keys, b->space, report_from(other))) &&
+  return one->kind == other->kind && key_is(from_key(a, one), from_key(b, other)) &&
          key_is(report_diff_key(a->keys, a->space, report_to(one)),
                 report_diff_key(b->keys, b->space, report_to(other)));
 }
@@ -268,7 +276,7 @@ size_t diff_sides_pass(struct diff_side sides[2], struct report_diff_branch *ret
   return same;
 }
 
-int diff_side_fill(struct diff_side *side)
+int diff_side_fill(struct diff_side *side, size_t count)
 {
   int r = 1;
 
@@ -276,11 +284,13 @@ int diff_side_fill(struct diff_side *side)
     side->queue = calloc(DIFF_WINDOW, sizeof(*side->queue));
   if (!side->queue)
     return side_complain(side, -ENOMEM);
-  if (side->queue_at)
+  count = count < DIFF_WINDOW ? count : DIFF_WINDOW;
+  if (side->queue_at + count > DIFF_WINDOW || !diff_side_queued(side)) {
     memmove(side->queue, side->queue + side->queue_at, diff_side_queued(side) * sizeof(*side->queue));
-  side->queue_count -= side->queue_at;
-  side->queue_at = 0;
-  while (side->queue_count < DIFF_WINDOW && (r = branch_get(side, &side->queue[side->queue_count])) > 0)
+    side->queue_count -= side->queue_at;
+    side->queue_at = 0;
+  }
+  while (diff_side_queued(side) < count && (r = branch_get(side, &side->queue[side->queue_count])) > 0)
     side->queue_count++;
   return r < 0 ? r : 0;
 }

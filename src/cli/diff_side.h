@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `lbr diff`: one of the two traces, and a stream of it that is read branch by branch (diff_side.c); two streams that
- * are compared (diff_compare.c); functions whose counts differ (diff_counts.c); what is printed of it (diff_page.c).
+ * are compared (diff_compare.c); string functions, which are passed over (diff_strings.c); functions whose counts
+ * differ (diff_counts.c); what is printed of it (diff_page.c).
  */
 #ifndef CLI_DIFF_SIDE_H
 #define CLI_DIFF_SIDE_H
@@ -26,6 +27,7 @@ struct diff_arguments {
   uint32_t before, after;
   uint32_t top;
   uint64_t limit; /* differences of a pair of threads that are shown */
+  bool is_strict; /* string functions of the C library are compared, too */
   bool is_resync, has_symbols, has_counts, is_mangled, is_json;
 };
 
@@ -38,7 +40,7 @@ struct diff_thread {
 
 struct diff_side {
   struct trace_input input;
-  bool is_process;
+  bool is_process, has_symbols;
   struct report_diff_files files;
   struct diff_thread *threads;
   size_t thread_count, thread_capacity;
@@ -55,6 +57,7 @@ struct diff_side {
     size_t count;
   } batch;                                     /* that is not used up */
   struct report_filter *filter;                /* NULL: all branches are compared */
+  bool is_region;                              /* it asks for pieces of code: all branches in them are there */
   struct lb_branch picked[LB_TRACE_BATCH_MAX]; /* that passed it */
   uint64_t numbers[LB_TRACE_BATCH_MAX];
   struct report_diff_branch *queue; /* branches that come before the batch: DIFF_WINDOW at most */
@@ -84,8 +87,8 @@ void diff_side_put_back(struct diff_side *side);
  * receives the last few of them, `most` at most, as the first side has them. Returns how many there were. */
 size_t diff_sides_pass(struct diff_side sides[2], struct report_diff_branch *ret_last, size_t most, size_t *ret_count);
 
-/* Fills the queue. Returns 0, or negative after a complaint. */
-int diff_side_fill(struct diff_side *side);
+/* Fills the queue up to so many branches, DIFF_WINDOW at most. Returns 0, or negative after a complaint. */
+int diff_side_fill(struct diff_side *side, size_t count);
 
 /* Takes up to `count` branches from the queue. */
 void diff_side_drop(struct diff_side *side, size_t count);
@@ -102,10 +105,26 @@ static inline size_t diff_side_queued(const struct diff_side *side)
 
 /* ---- comparing (diff_compare.c) ---- */
 
-/* Compares two streams and prints what there is to say of them. Complains. Returns 1 if they differ, 0 if not, 2 if
- * branches are missing, so that nobody can tell; or negative. */
+/* What all pairs of threads have in common to say. */
+struct diff_summary {
+  uint64_t same;      /* branches that both took */
+  uint64_t skipped;   /* differences in string functions */
+  uint32_t different; /* pairs that differ, threads without partner */
+  char first[700];    /* where the first of them does; "": none */
+};
+
+/* Compares two streams, prints what there is to say of them, and adds it to the summary. Complains. Returns 1 if they
+ * differ, 0 if not, 2 if branches are missing, so that nobody can tell; or negative. */
 int diff_compare(struct diff_side sides[2], const struct diff_arguments *arguments, const uint32_t streams[2],
-                 struct page *page);
+                 struct diff_summary *summary, struct page *page);
+
+/* ---- string functions (diff_strings.c) ---- */
+
+/* Two streams part: if both are in a string function of the C library and return to the same place, passes over it.
+ * `entry`: the last branch of both that was no conditional or direct jump: the call of a function that calls nothing;
+ * NULL: not known. Returns 1, with the return as the first of them has it; 0 if not; or negative after a complaint. */
+int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
+                      struct report_diff_branch *ret_return);
 
 /* ---- what is printed (diff_page.c) ---- */
 
@@ -116,6 +135,10 @@ void diff_put_branches(struct page *page, const struct diff_side *side, const ch
 /* What the two did where they parted; `one` or `other` is NULL if that one has ended. */
 void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct report_diff_branch *one,
                       const struct report_diff_branch *other);
+
+/* The same in a few words, without why. */
+void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
+                        const struct report_diff_branch *other);
 
 /* "thread 3 (worker)" */
 void diff_thread_text(char *text, size_t size, const struct diff_side *side, uint32_t number);

@@ -26,21 +26,21 @@ static int width_of(const char *bytes, size_t length)
 
 static void line_put(struct page *page, const char *bytes, size_t length)
 {
-  fwrite(bytes, 1, length, stdout);
+  fwrite(bytes, 1, length, page->file);
   page->cursor += width_of(bytes, length);
 }
 
 void line_pad(struct page *page, int until)
 {
   if (until > page->cursor) {
-    printf("%*s", until - page->cursor, "");
+    fprintf(page->file, "%*s", until - page->cursor, "");
     page->cursor = until;
   }
 }
 
 void line_end(struct page *page)
 {
-  putchar('\n');
+  putc('\n', page->file);
   page->cursor = 0;
   page->is_blank = false;
 }
@@ -70,7 +70,7 @@ void line_wrap(struct page *page, const char *string, int indent)
 
 void line_bold(const struct page *page, const char *string)
 {
-  printf("%s%s%s", page->wants_color ? LINE_BOLD : "", string, page->wants_color ? LINE_PLAIN : "");
+  fprintf(page->file, "%s%s%s", page->wants_color ? LINE_BOLD : "", string, page->wants_color ? LINE_PLAIN : "");
 }
 
 int line_indent(const struct page *page)
@@ -100,7 +100,7 @@ static void label_put(struct page *page, const char *key)
   line_heading(page);
   line_pad(page, LINE_MARGIN);
   for (; *key; key++, page->cursor++)
-    putchar(*key == '_' ? ' ' : *key);
+    putc(*key == '_' ? ' ' : *key, page->file);
 }
 
 /* Blanks go before a value, not behind it, so that no line ends in them. */
@@ -127,10 +127,10 @@ void line_cell(struct page *page, const char *string)
 
 void line_columns(struct page *page)
 {
-  fputs(page->wants_color ? LINE_BOLD : "", stdout);
+  fputs(page->wants_color ? LINE_BOLD : "", page->file);
   for (page->column = 0; page->columns[page->column].title; page->column++)
     line_cell(page, page->columns[page->column].title);
-  fputs(page->wants_color ? LINE_PLAIN : "", stdout);
+  fputs(page->wants_color ? LINE_PLAIN : "", page->file);
   line_end(page);
   page->is_headed = true;
 }

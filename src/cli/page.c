@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -17,27 +18,27 @@
 
 /* ---- JSON ---- */
 
-static void json_string(const char *string)
+static void json_string(const struct page *page, const char *string)
 {
-  putchar('"');
+  putc('"', page->file);
   for (const unsigned char *s = (const unsigned char *)string; *s; s++)
     if (*s == '"' || *s == '\\')
-      printf("\\%c", *s);
+      fprintf(page->file, "\\%c", *s);
     else if (*s < 0x20 || *s == 0x7F)
-      printf("\\u%04x", *s);
+      fprintf(page->file, "\\u%04x", *s);
     else
-      putchar(*s);
-  putchar('"');
+      putc(*s, page->file);
+  putc('"', page->file);
 }
 
 /* What stands before a member: comma, line, indentation, key. */
 static void json_member(struct page *page, const char *key)
 {
-  printf("%s\n%*s", page->is_first ? "" : ",", (int)(2 * page->depth), "");
+  fprintf(page->file, "%s\n%*s", page->is_first ? "" : ",", (int)(2 * page->depth), "");
   page->is_first = false;
   if (key) {
-    json_string(key);
-    fputs(": ", stdout);
+    json_string(page, key);
+    fputs(": ", page->file);
   }
 }
 
@@ -45,7 +46,7 @@ static void json_begin(struct page *page, const char *key, char bracket)
 {
   if (page->depth > 0)
     json_member(page, key);
-  putchar(bracket);
+  putc(bracket, page->file);
   page->depth++;
   page->is_first = true;
 }
@@ -55,8 +56,8 @@ static void json_end(struct page *page, char bracket)
   assert(page->depth > 0);
   page->depth--;
   if (!page->is_first)
-    printf("\n%*s", (int)(2 * page->depth), "");
-  putchar(bracket);
+    fprintf(page->file, "\n%*s", (int)(2 * page->depth), "");
+  putc(bracket, page->file);
   page->is_first = false;
 }
 
@@ -68,9 +69,9 @@ static void value_put(struct page *page, const char *key, const char *text, cons
   if (page->is_json) {
     json_member(page, key);
     if (json)
-      fputs(json, stdout);
+      fputs(json, page->file);
     else
-      json_string(text);
+      json_string(page, text);
   } else if (page->columns) {
     line_cell(page, text);
   } else {
@@ -172,6 +173,7 @@ void page_open(struct page *page, bool is_json, bool wants_color)
 
   *page = (struct page){
     .is_json = is_json,
+    .file = stdout,
     .wants_color = wants_color,
     .is_blank = true,
     .width = columns && columns < WIDTH_MAX ? columns : WIDTH_MAX,
@@ -189,7 +191,31 @@ void page_close(struct page *page)
     return;
   json_end(page, '}');
   assert(page->depth == 0);
-  putchar('\n');
+  putc('\n', page->file);
+}
+
+/* ---- text that is held back ---- */
+
+void page_hold(struct page *page)
+{
+  FILE *file = page->is_json ? NULL : open_memstream(&page->held, &page->held_size);
+
+  if (file)
+    page->file = file;
+}
+
+void page_release(struct page *page, const char *key, const char *value)
+{
+  bool is_held = page->file != stdout;
+
+  if (is_held && fclose(page->file))
+    page->held_size = 0;
+  page->file = stdout;
+  page_put(page, key, value);
+  if (is_held)
+    fwrite(page->held, 1, page->held_size, stdout);
+  free(page->held);
+  page->held = NULL;
 }
 
 void page_title(struct page *page, const char *title)
@@ -272,7 +298,7 @@ void page_item(struct page *page, const char *format, ...)
   va_end(arguments);
   if (page->is_json) {
     json_member(page, NULL);
-    json_string(buffer + 2);
+    json_string(page, buffer + 2);
     return;
   }
   page->width--, page->row_width--; /* the next item's comma must fit too */
@@ -312,7 +338,7 @@ void page_row(struct page *page, bool is_bold)
     line_columns(page);
   page->column = 0;
   page->is_bold = is_bold && page->wants_color;
-  fputs(page->is_bold ? LINE_BOLD : "", stdout);
+  fputs(page->is_bold ? LINE_BOLD : "", page->file);
 }
 
 void page_row_end(struct page *page)
@@ -321,7 +347,7 @@ void page_row_end(struct page *page)
     json_end(page, '}');
     return;
   }
-  fputs(page->is_bold ? LINE_PLAIN : "", stdout);
+  fputs(page->is_bold ? LINE_PLAIN : "", page->file);
   line_end(page);
 }
 

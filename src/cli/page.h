@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct page_column {
   const char *title; /* NULL ends the columns */
@@ -22,6 +23,9 @@ struct page {
   int width;     /* text: longer lines are broken */
   int row_width; /* the same for rows of tables; INT_MAX for never */
   /* The rest is the page's own. */
+  FILE *file; /* where it goes: stdout, or memory while text is held back */
+  char *held;
+  size_t held_size;
   unsigned depth;                    /* of JSON brackets */
   bool is_first;                     /* nothing stands behind the bracket, or in the list, yet */
   bool is_blank;                     /* text: nothing was printed yet */
@@ -35,6 +39,11 @@ struct page {
 
 void page_open(struct page *page, bool is_json, bool wants_color);
 void page_close(struct page *page);
+
+/* Text that follows is held back until page_release, which prints a named value in front of it. JSON, and text for
+ * which there is no memory, is not held back: its value comes last. */
+void page_hold(struct page *page);
+void page_release(struct page *page, const char *key, const char *value);
 
 /* A headline, a remark, an empty line; text only. */
 void page_title(struct page *page, const char *title);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -79,6 +80,33 @@ int program_find(const char *name, char **ret_path)
 }
 
 /* ---- its start ---- */
+
+#define PERSONALITY_QUERY 0xFFFFFFFFu /* personality(2) changes nothing then */
+
+static int persona; /* as it was */
+static bool is_persona_changed;
+
+/* personality(2): ADDR_NO_RANDOMIZE is inherited by fork and kept by execve. It does not move what is mapped already.
+ */
+int program_aslr_disable(const char *name)
+{
+  persona = personality(PERSONALITY_QUERY);
+  if (persona >= 0 && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) >= 0) {
+    is_persona_changed = true;
+    return 0;
+  }
+  cli_error("%s cannot be started without address randomisation: personality(2): %s; the seccomp filter of a container "
+            "may forbid it: run it without --no-aslr, or allow personality in the filter",
+            name, strerror(errno));
+  return PROGRAM_FAILURE;
+}
+
+void program_aslr_restore(void)
+{
+  if (is_persona_changed)
+    personality((unsigned long)persona);
+  is_persona_changed = false;
+}
 
 static struct rlimit file_limit; /* as it was */
 static bool is_raised;

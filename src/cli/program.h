@@ -13,6 +13,13 @@ enum { PROGRAM_FAILURE = 125, PROGRAM_NO_EXECUTE = 126, PROGRAM_NOT_FOUND = 127 
 /* Finds it as execvp(3) does. Returns 0 with what the caller frees, or one of the exit statuses after a complaint. */
 int program_find(const char *name, char **ret_path);
 
+/* Programs that this thread starts from here on have no address randomisation, nor has what they execute. `name`: of
+ * the program, for a complaint. Returns 0, or an exit status after a complaint: a seccomp filter may forbid it. */
+int program_aslr_disable(const char *name);
+
+/* Puts back what program_aslr_disable changed; without that, does nothing. */
+void program_aslr_restore(void);
+
 /* process_launch, also where files may not be big (ulimit -f): the memory that is shared with the program is a file to
  * the kernel. The program has the limit as it was. Complains. Returns 0 or -errno. */
 int program_launch(const struct process_options *options, const char *path, char *const arguments[],

@@ -197,6 +197,7 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   r = source_start(source_kernel_real(), &options->source, options->path, options->program, environ, &sink, &source,
                    &problem);
+  program_aslr_restore();
   if (r < 0) {
     trace_drop(options, writer);
     return source_option_complain(options->program[0], r, &problem);

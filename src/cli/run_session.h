@@ -25,6 +25,7 @@ struct run_arguments {
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
   bool wants_all_threads, is_always, is_alone, is_mangled;
+  bool is_fixed;  /* the program has no address randomisation */
   int exit_code;  /* that is reported, -1: none */
   int signal;     /* that makes a report of the living program, 0: none */
   double timeout; /* seconds, 0: none */

@@ -30,6 +30,8 @@ struct report_diff_key {
   uint64_t id, address;
 };
 
+#define REPORT_DIFF_OUTSIDE_ID 2u /* no address has it: for ends of branches that are not compared */
+
 struct report_diff_keys;
 
 /* Keys of one of the two runs. `names` and `other`, the files of the other run, must stay good. `is_process`: of a

@@ -51,6 +51,12 @@ static bool targets_have_symbols(const struct report_target *targets, size_t cou
   return false;
 }
 
+bool report_filter_is_region(const struct report_filter_options *options)
+{
+  return !options->kinds && !options->from_count && !options->to_count &&
+         !options->module_count != !options->function_count;
+}
+
 bool report_filter_needs_names(const struct report_filter_options *options)
 {
   return options->module_count || options->function_count || targets_have_symbols(options->from, options->from_count) ||
@@ -285,6 +291,11 @@ size_t report_filter_branches(struct report_filter *filter, const struct lb_trac
     count += branch_is_wanted(filter, space, &branches->branches[i]);
   }
   return count;
+}
+
+bool report_filter_address(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  return !filter->either || (address_bits(filter, space, address) & filter->either) == filter->either;
 }
 
 /* ---- locations ---- */

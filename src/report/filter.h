@@ -44,6 +44,10 @@ bool report_filter_is_empty(const struct report_filter_options *options);
 /* Does it look at names? Without any (report_names of NULL) nothing would pass then. */
 bool report_filter_needs_names(const struct report_filter_options *options);
 
+/* Does it ask for pieces of code and nothing else: for modules, or for functions? Then every branch passes that begins
+ * or ends there. */
+bool report_filter_is_region(const struct report_filter_options *options);
+
 struct report_filter;
 
 /* `names`, which may be NULL, must stay good; who uses the filter gives it the modules. Returns 0, or -ENOMEM. */
@@ -58,6 +62,9 @@ int report_filter_record(struct report_filter *filter, const struct lb_trace_rec
  * many. */
 size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
                               uint16_t places[LB_TRACE_BATCH_MAX]);
+
+/* Is a linear address in one of the modules and in one of the functions? Without either, all are. */
+bool report_filter_address(struct report_filter *filter, uint32_t space, uint64_t address);
 
 /* The same for what was counted by location, with a filter that is used for nothing else: addresses of `from` and `to`
  * are then those of the locations. Is the file one of the modules, or are there none? Is a location in one of the

@@ -84,6 +84,13 @@ verdict 'the same as text' $?
 run diff --before 2 --after 3 --no-counts --json one.lbr other.lbr
 finds 1 '--before, --after, --no-counts' 'len(part["before"]) == 2 and len(part["a"]) == len(part["b"]) == 3 and "counts" not in page'
 
+run diff one.lbr same.lbr
+[[ $(head -n 1 out) =~ ^\ *verdict\ +equal:\ 13\ branches$ ]]
+verdict 'the first line: equal' $?
+run diff one.lbr other.lbr
+[[ $(head -n 1 out) =~ ^\ *verdict\ +different:\ thread\ 0:\ they\ part\ at\ branch\ 5\ in\ vowel$ ]] && [ "$(grep -c verdict out)" -eq 1 ]
+verdict 'the first line: where they part' $?
+
 # One letter more: the loop goes on where the other ends: at the test at its head. 3 letters: 1 + 3 * 3 branches before.
 run diff --json one.lbr longer.lbr
 finds 1 'a longer run' "part['number_a'] == 10 and part['why'].startswith('A takes the jcc at scan+') and
@@ -112,7 +119,16 @@ finds 1 '--resync: 120 letters more' "part['branches_of_a_alone'] == 0 and part[
 run diff --kind call --json one.lbr other.lbr
 finds 0 '--kind: they differ in nothing else' 'pair["same_branches"] == 4'
 run diff --function vowel --kind jcc --json one.lbr other.lbr
-finds 1 '--function --kind' "part['number_a'] is None and part['number_b'] == 5 and part['why'] == 'A ends; B goes on'"
+finds 1 '--function --kind' "part['number_a'] is None and part['number_b'] == 5 and part['why'] == 'A has no more such branches; B takes the jcc at vowel+' + hex($je)"
+
+# Both are at the head of vowel: all branches there are compared, so the first in the code is the one that parts them.
+for filter in '--function vowel' '--module scan'; do
+  # shellcheck disable=SC2086
+  run diff $filter --json one.lbr other.lbr
+  finds 1 "$filter: why" "part['number_b'] == 5 and part['why'] == 'B takes the jcc at vowel+' + hex($je) + '; A goes past it'"
+done
+run diff --kind ret --json one.lbr other.lbr
+finds 1 '--kind: why' "part['why'].startswith('the next such branch is the ret at vowel+' + hex($no)) and ' in A, and the ret at vowel+' + hex($yes) in part['why']"
 
 # ---- another build ----
 
@@ -135,6 +151,68 @@ if "$programs/hello-static" >/dev/null; then
   run diff --json --module hello-dynamic first.lbr second.lbr
   finds 0 'hello-dynamic with randomisation, itself: equal' 'pair["same_branches"] > 0'
 fi
+
+# ---- string functions ----
+
+# Where its strings lie is up to the first letter: at the start of a page, or across the end of one. It looks for an x in the rest.
+cat >align.c <<'END'
+#include <string.h>
+static char pages[8192] __attribute__((aligned(4096)));
+static volatile int found;
+int main(int argc, char **argv)
+{
+  char *text = pages + (argv[1][0] - '0') * 4093;
+  memcpy(text, argv[1] + 1, 6);
+  found = (int)strlen(text) + argc;
+  if (strchr(text, 'x'))
+    found++;
+  return 0;
+}
+END
+gcc -O1 -fno-builtin -o align align.c && record low ./align 0hello && record high ./align 1hello && record letter ./align 1hexlo
+objdump -d --no-show-raw-insn align >code
+branch=$(offset main j 1)
+run diff --json low.lbr high.lbr
+finds 0 'string functions that take other branches for other addresses: equal' 'pair["skipped"] >= 1 and page["summary"].startswith("equal: ")'
+run diff low.lbr high.lbr
+[ $status -eq 0 ] && said 'in string functions of the C library' && said -- '--strict'
+verdict 'the same as text' $?
+run diff --strict --json low.lbr high.lbr
+finds 1 '--strict: they part there' 'pair["skipped"] == 0 and any(name in part["why"] for name in ("str", "mem"))'
+run diff --json low.lbr letter.lbr
+finds 1 'a string function that returns something else: they part in its caller' \
+  "part['why'].endswith('; B goes past it') and part['why'].startswith('A takes the jcc at main+' + hex($branch)) and page['summary'].endswith(' in main')"
+run diff --module align --json low.lbr letter.lbr
+finds 1 'the same with --module' \
+  "part['why'].endswith('; B goes past it') and part['why'].startswith('A takes the jcc at main+' + hex($branch)) and pair['skipped'] == 0"
+run diff --module align --strict --json low.lbr high.lbr
+finds 0 '--module: where a library returns from does not matter' 'pair["same_branches"] > 0'
+# A C library of which no debug file is found (its build-id and the file's name are changed): its versions have no names.
+# shellcheck disable=SC2046 # several words
+mkdir -p bare && python3 - $(ldd align | grep -o '/[^ ]*') <<'END'
+import os, re, struct, sys
+for path in sys.argv[1:]:
+    data = bytearray(open(path, "rb").read())
+    note = data.find(struct.pack("<III", 4, 20, 3) + b"GNU\0")
+    data[note + 16] ^= 0xFF
+    for name in re.finditer(rb"[0-9a-f]{38}\.debug\0", bytes(data)):
+        data[name.start()] = ord("z")
+    copy = "bare/" + os.path.basename(path)
+    open(copy, "wb").write(data)
+    os.chmod(copy, 0o755)
+END
+gcc -O1 -fno-builtin -o align_bare align.c -Wl,-rpath,"$scratch/bare" -Wl,-dynamic-linker,"$(echo "$scratch"/bare/ld-*)" &&
+  record low ./align_bare 0hello && record high ./align_bare 1hello && record letter ./align_bare 1hexlo
+run diff --json low.lbr high.lbr
+finds 0 'a C library without symbols: equal' 'pair["skipped"] >= 1'
+run diff --strict --json low.lbr high.lbr
+finds 1 'a C library without symbols, --strict' 'part["a"][0]["from"]["symbol"] is None and part["a"][0]["from"]["module"] in ("libc.so.6", "ld-linux-x86-64.so.2")'
+run diff --json low.lbr letter.lbr
+finds 1 'a C library without symbols: they part in the caller' "part['why'].startswith('A takes the jcc at main+') and page['summary'].endswith(' in main')"
+sed 's/vowel/strchr/g' "$here/test_script_scan.S" >own.S
+gcc -nostdlib -static-pie -o own own.S && record own ./own xyz && record own_other ./own xaz
+run diff --json own.lbr own_other.lbr
+finds 1 "a program's own strchr is compared" "part['why'] == 'B takes the jcc at strchr+' + hex($je) + '; A goes past it'"
 
 # ---- threads ----
 

@@ -13,6 +13,7 @@
 enum { HEADERS_MOST = 64, PATH_MOST = 4096, X_OK = 1 };
 
 static const uint64_t address_most = 0x7FFFFFFFF000;
+enum { STACK_NEAR = 8 << 20 }; /* bytes: arguments and environment are at the end of the stack */
 
 /* A file while it is being mapped. */
 struct file {
@@ -112,20 +113,53 @@ static int64_t reserve_interpreter(uint64_t size)
   return kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED, -1, 0);
 }
 
+/* If that is free. */
+static int64_t reserve_at(uint64_t start, uint64_t size)
+{
+  int64_t result = kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (result == (int64_t)start || is_failure(result))
+    return result;
+  kernel_call(__NR_munmap, (uint64_t)result, size, 0, 0, 0, 0); /* a kernel that does not know the flag */
+  return -EEXIST;
+}
+
+/* The kernel places a program that has an interpreter at two thirds of the address space (ELF_ET_DYN_BASE) if addresses
+ * are not randomised. The kernel's stack then ends where user space ends; the path is a word of the command line, which
+ * lies there. Returns 0 if addresses are randomised. */
+static uint64_t unrandomised_place(const char *path, uint64_t alignment)
+{
+  return (uint64_t)path > address_most - STACK_NEAR ? (address_most / 3 * 2) & ~(alignment - 1) & ~(PROCESS_PAGE - 1ull)
+                                                    : 0;
+}
+
+/* Our own heap, which is empty, begins there, too: it is moved behind the program, where the program's would be. */
+static int64_t reserve_unrandomised(const char *path, uint64_t size, uint64_t alignment, uint64_t heap)
+{
+  uint64_t place = unrandomised_place(path, alignment), end = place + size;
+  if (!place)
+    return -ENOMEM;
+  if (heap >= place && heap < end) {
+    if ((uint64_t)kernel_call(__NR_brk, end, 0, 0, 0, 0, 0) != end)
+      return -ENOMEM;
+    kernel_call(__NR_munmap, page_up(heap), end - page_up(heap), 0, 0, 0, 0);
+  }
+  return reserve_at(place, size);
+}
+
 /* A program lies below its heap, as the kernel would place it, if that is free. */
-static int64_t reserve_anywhere(uint64_t size, uint64_t alignment, bool is_low)
+static int64_t reserve_anywhere(const char *path, uint64_t size, uint64_t alignment, bool is_low)
 {
   enum { FLAGS = RESERVE_FLAGS };
   if (!is_low && size <= INTERPRETER_PLACE && alignment == PROCESS_PAGE)
     return reserve_interpreter(size);
   uint64_t heap = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
   uint64_t wish = (heap - size) & ~(alignment - 1);
-  if (is_low && heap > size && size < heap - size) {
-    int64_t result = kernel_map(wish, size, PROT_NONE, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (result == (int64_t)wish)
+  if (is_low) {
+    int64_t result = reserve_unrandomised(path, size, alignment, heap);
+    if (is_failure(result) && heap > size && size < heap - size)
+      result = reserve_at(wish, size);
+    if (!is_failure(result))
       return result;
-    if (!is_failure(result)) /* a kernel that does not know the flag */
-      kernel_call(__NR_munmap, (uint64_t)result, size, 0, 0, 0, 0);
   }
   uint64_t extra = alignment - PROCESS_PAGE;
   int64_t result = kernel_map(0, size + extra, PROT_NONE, FLAGS, -1, 0);
@@ -162,7 +196,7 @@ static bool file_reserve(struct file *file, uint64_t *ret_base)
     *ret_base = 0;
     return result == (int64_t)span.start || file_fail(file, PROCESS_E_NO_PLACE, result);
   }
-  int64_t result = reserve_anywhere(size, alignment, file->is_program && file_has_interpreter(file));
+  int64_t result = reserve_anywhere(file->path, size, alignment, file->is_program && file_has_interpreter(file));
   if (is_failure(result))
     return file_fail(file, PROCESS_E_NO_PLACE, result);
   *ret_base = (uint64_t)result - span.start;

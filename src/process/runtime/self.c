@@ -172,17 +172,7 @@ static unsigned read_numbers(uint64_t numbers[32])
 /* The kernel takes this for any process's own memory, if it was built with it; if not, /proc shows our four words. */
 void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size)
 {
-  enum {
-    CODE = 0,
-    CODE_END = 1,
-    STACK = 2,
-    DATA = 19,
-    DATA_END = 20,
-    BREAK = 21,
-    WORDS_END = 23,
-    ENV = 24,
-    ENV_END = 25
-  };
+  enum { CODE = 0, CODE_END = 1, STACK = 2, DATA = 19, DATA_END = 20, WORDS_END = 23, ENV = 24, ENV_END = 25 };
   uint64_t numbers[32] = {0};
   if (read_numbers(numbers) <= ENV_END)
     return;
@@ -191,7 +181,7 @@ void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t aux
                              .end_code = numbers[CODE_END],
                              .start_data = numbers[DATA],
                              .end_data = numbers[DATA_END],
-                             .start_brk = numbers[BREAK],
+                             .start_brk = now, /* the heap is empty; load.c may have moved it */
                              .brk = now,
                              .start_stack = numbers[STACK],
                              .arg_start = (uint64_t)first_word,

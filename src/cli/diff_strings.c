@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The string functions of the C library, which take other branches for strings that are aligned otherwise: two runs of
+ * a program that differ in nothing but their addresses part there. Such a difference is passed over if both runs return
+ * to the same place; what a function returned shows in what its caller does.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/diff_side.h"
+
+#define STEP 64u /* branches that are read at a time */
+
+/* ---- which functions ---- */
+
+/* Those of which the GNU C library has versions that work on whole vectors. */
+static const char *const functions[] = {
+  "bcmp",    "bcopy",   "bzero",     "index",   "memccpy", "memchr",    "memcmp",  "memcmpeq", "memcpy",
+  "memmove", "mempcpy", "memrchr",   "memset",  "rindex",  "rawmemchr", "stpcpy",  "stpncpy",  "strcasecmp",
+  "strcat",  "strchr",  "strchrnul", "strcmp",  "strcpy",  "strcspn",   "strlen",  "strncat",  "strncasecmp",
+  "strncmp", "strncpy", "strnlen",   "strpbrk", "strrchr", "strspn",    "strstr",  "wcscat",   "wcschr",
+  "wcscmp",  "wcscpy",  "wcslen",    "wcsncat", "wcsncmp", "wcsncpy",   "wcsnlen", "wcsrchr",  "wcpcpy",
+  "wcpncpy", "wmemchr", "wmemcmp",   "wmemset", "wmemcpy", "wmemmove",
+};
+
+/* "strcmp" of "strcmp", "__strcmp_avx2", "__GI_strcmp" and "strcmp@@GLIBC_2.2.5". */
+static bool is_function(const char *symbol)
+{
+  size_t length;
+
+  symbol += strspn(symbol, "_");
+  if (!strncmp(symbol, "GI_", 3))
+    symbol += 3 + strspn(symbol + 3, "_");
+  length = strcspn(symbol, "_@.");
+  for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+    if (strlen(functions[i]) == length && !memcmp(functions[i], symbol, length))
+      return true;
+  return false;
+}
+
+/* The names of one version of a function: these are of the C library in a static program, too. */
+static bool is_version(const char *symbol)
+{
+  static const char *const marks[] = {"_sse2", "_sse4", "_ssse3", "_avx", "_evex", "_erms"};
+
+  for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+    if (!strncmp(symbol, "__", 2) && strstr(symbol, marks[i]))
+      return true;
+  return false;
+}
+
+/* The dynamic linker has copies of its own. */
+static bool is_libc(const char *module)
+{
+  static const char *const names[] = {"libc.so", "libc-2.", "ld-linux", "ld-2.", "ld.so"};
+
+  for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+    if (!strncmp(module, names[i], strlen(names[i])))
+      return true;
+  return false;
+}
+
+enum code { OTHER_CODE, STRING_CODE, NAMELESS_CODE /* of the C library */ };
+
+static enum code code_at(const struct diff_side *side, uint64_t address)
+{
+  struct report_location location = report_names_locate(side->names, side->space, address);
+  struct report_name name;
+
+  if (!report_names_symbol(side->names, &location, &name))
+    return OTHER_CODE;
+  if (!name.symbol)
+    return name.module && is_libc(name.module) && side->has_symbols ? NAMELESS_CODE : OTHER_CODE;
+  return ((name.module && is_libc(name.module)) || is_version(name.symbol)) && is_function(name.symbol) ? STRING_CODE
+                                                                                                        : OTHER_CODE;
+}
+
+/* ---- passing over them ---- */
+
+/* The way of one run out of them. */
+struct way {
+  size_t count; /* branches, with the one that leaves */
+  const struct report_diff_branch *last;
+};
+
+static bool is_jump(enum lb_branch_kind kind)
+{
+  return kind == LB_BRANCH_JCC || kind == LB_BRANCH_NEAR_REL_JMP || kind == LB_BRANCH_NEAR_IND_JMP;
+}
+
+/* What a branch does with the way: 1, it leaves; 0, it goes on; -1, this is no string function. A function without a
+ * name may be one if it calls nothing: it has jumps and a return. */
+static int way_step(const struct diff_side *side, const struct report_diff_branch *branch, bool may_be_nameless)
+{
+  enum code from = code_at(side, report_from(&branch->branch)), to;
+
+  if (from == OTHER_CODE || (from == NAMELESS_CODE && !may_be_nameless))
+    return -1;
+  if (branch->branch.kind == LB_BRANCH_NEAR_RET && from == NAMELESS_CODE)
+    return 1;
+  to = code_at(side, report_to(&branch->branch));
+  if (from == NAMELESS_CODE)
+    return is_jump(branch->branch.kind) && to == NAMELESS_CODE ? 0 : -1;
+  return to != STRING_CODE;
+}
+
+/* Returns 1; 0 if it does not begin in a string function, or does not leave within DIFF_WINDOW branches; or negative.
+ */
+static int way_find(struct diff_side *side, bool may_be_nameless, struct way *ret_way)
+{
+  for (size_t i = 0; i < DIFF_WINDOW; i++) {
+    const struct report_diff_branch *branch;
+    int r = diff_side_queued(side) > i ? 0 : diff_side_fill(side, i + STEP);
+
+    if (r < 0)
+      return r;
+    if (diff_side_queued(side) <= i)
+      return 0;
+    branch = diff_side_queue(side) + i;
+    r = way_step(side, branch, may_be_nameless);
+    if (r > 0)
+      *ret_way = (struct way){i + 1, branch};
+    if (r)
+      return r > 0;
+  }
+  return 0;
+}
+
+int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
+                      struct report_diff_branch *ret_return)
+{
+  bool may_be_nameless = entry && entry->branch.kind != LB_BRANCH_NEAR_RET && !sides[0].filter;
+  struct way ways[2];
+
+  for (unsigned i = 0; i < 2; i++) {
+    int r = way_find(&sides[i], may_be_nameless, &ways[i]);
+
+    if (r <= 0)
+      return r;
+  }
+  if (ways[0].last->branch.kind != ways[1].last->branch.kind || ways[0].last->to.id != ways[1].last->to.id ||
+      ways[0].last->to.address != ways[1].last->to.address)
+    return 0;
+  *ret_return = *ways[0].last;
+  diff_side_drop(&sides[0], ways[0].count);
+  diff_side_drop(&sides[1], ways[1].count);
+  return 1;
+}
