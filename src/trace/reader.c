@@ -116,14 +116,19 @@ static int entries_finish(struct lb_trace_reader *reader, struct lb_trace_record
 }
 
 /* Branches into the batch, as decoder_next; -EBADMSG: see entries_next. */
-static int batch_fill(struct lb_trace_reader *reader)
+static int batch_fill(struct lb_trace_reader *reader, uint64_t *ret_start)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
   int count;
 
+  *ret_start = 0;
   if (!reader->has_entries)
     return decoder_next(&reader->decoder, reader->batch, LB_TRACE_BATCH_MAX);
-  count = reader->entries->is_excess ? 0 : entries_next(reader);
+  count = reader->entries->is_excess ? 0 : entries_read(reader);
+  if (count <= 0)
+    return count;
+  *ret_start = entries_start(reader);
+  count = entries_next(reader);
   if (count > 0 && (uint64_t)count > left) {
     reader->entries->is_excess = true;
     count = (int)left;
@@ -148,14 +153,12 @@ static bool stop_give(struct lb_trace_reader *reader, struct lb_trace_record *re
 /* The next batch of the chunk that is open. Returns 1, 0 when it was not asked for, or negative. */
 static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
-  uint64_t skip, start = 0;
+  uint64_t skip, start;
   int count;
 
   if (stop_give(reader, record))
     return 1;
-  if (reader->has_entries && entries_read(reader) > 0)
-    start = entries_start(reader);
-  count = batch_fill(reader);
+  count = batch_fill(reader, &start);
 
   if (count == LB_E_DAMAGED)
     return branches_damaged(reader, record);
