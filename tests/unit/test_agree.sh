@@ -159,27 +159,27 @@ show("pprof", *pprof("export.pprof"), None)
 END
 }
 
-# agree: are the numbers in the file `totals` the same in each column, leaving out '-'?
+# agree: are the numbers in the file `numbers` the same in each column, leaving out '-'?
 agree()
 {
   awk '{ for (i = 2; i <= NF; i++) if ($i != "-") { if (i in seen && seen[i] != $i) bad = 1; seen[i] = $i } }
-    END { exit bad || NR < 7 }' totals || { sed 's/^/  | /' totals && return 1; }
+    END { exit bad || NR < 7 }' numbers || { sed 's/^/  | /' numbers && return 1; }
 }
 
 for name in bare plain stripped crash threads; do
   (env -i PATH=/usr/bin:/bin setarch -R "$lbr" record --quiet -o "$name.lbr" -- "./$name" >out 2>err || exit 0) 2>err
-  totals "$name.lbr" >totals
+  totals "$name.lbr" >numbers
+  cp numbers "$name.totals"
   if [ $name != threads ]; then
     env -i PATH=/usr/bin:/bin "$oracle" -d list "./$name" >out 2>err
-    echo "oracle $(sed -n 's/^# instructions //p' list) $(grep -vc '^#' list) $(sed -n 's/^# not-taken //p' list)" >>totals
+    echo "oracle $(sed -n 's/^# instructions //p' list) $(grep -vc '^#' list) $(sed -n 's/^# not-taken //p' list)" >>numbers
   fi
   agree
   verdict "$name: all commands agree" $?
 done
 
 # By hand: mov, three times nop, dec, jnz; call, cld, ret, mov, xor, syscall.
-totals bare.lbr >totals
-grep -qx 'report 16 5 1' totals
+grep -qx 'report 16 5 1' bare.totals
 verdict 'bare: 16 instructions, 5 branches taken and 1 not' $?
 
 # ---- where instructions are not known, no command makes numbers up ----
@@ -197,10 +197,10 @@ run calls --no-symbols --folded plain.lbr
 verdict 'calls --folded --no-symbols warns that instructions are not known' $?
 
 "$lbr" machine --cpu skylake --kernel "$labs/calls.elf" --screen none --serial none --trace guest.lbr >out 2>&1
-totals guest.lbr >totals
-read -r _ instructions taken _ < <(grep '^report ' totals)
-[ "$taken" -gt 100 ] && grep -q "^stat [0-9]* $taken " totals && grep -q "^calls - $taken " totals &&
-  grep -q "^pprof [0-9]* $taken " totals && [ "$instructions" -le "$(sed -n 's/^stat \([0-9]*\) .*/\1/p' totals)" ] &&
+totals guest.lbr >numbers
+read -r _ instructions taken _ < <(grep '^report ' numbers)
+[ "$taken" -gt 100 ] && grep -q "^stat [0-9]* $taken " numbers && grep -q "^calls - $taken " numbers &&
+  grep -q "^pprof [0-9]* $taken " numbers && [ "$instructions" -le "$(sed -n 's/^stat \([0-9]*\) .*/\1/p' numbers)" ] &&
   "$lbr" report --json guest.lbr | grep -q '"has_unknown_code": *true'
 verdict 'a guest: branches agree, instructions of 32-bit code are not known' $?
 
