@@ -6,7 +6,7 @@
 
 #include "lastbranch/error.h"
 
-#define STREAMS_MAX 64u /* of more, finding each one's part takes longer than reading all */
+#define STREAMS_MAX 4096u /* of more, finding each one's part takes longer than reading all */
 
 bool trace_part_is_all(const struct trace_part *part)
 {
@@ -102,11 +102,6 @@ static int all_read(struct trace_input *input, trace_part_function *function, vo
   return r;
 }
 
-static bool has_few_streams(struct trace_input *input)
-{
-  return lb_trace_reader_tail(input->reader, STREAMS_MAX, 0) == LB_E_NO_ENTRY;
-}
-
 /* Everything that is not a branch. */
 static int rest_read(struct trace_input *input, trace_part_function *function, void *data)
 {
@@ -118,16 +113,40 @@ static int rest_read(struct trace_input *input, trace_part_function *function, v
   return r;
 }
 
+/* How many streams there are, as far as the trace describes them. */
+static int stream_count(void *data, const struct lb_trace_record *record)
+{
+  uint32_t *count = data;
+
+  if (record->type == LB_TRACE_STREAM && record->stream.number >= *count)
+    *count = record->stream.number + 1;
+  return 0;
+}
+
+static int streams_read(struct trace_input *input, const struct trace_part *part, uint32_t count,
+                        trace_part_function *function, void *data)
+{
+  int r = rest_read(input, function, data);
+
+  for (uint32_t i = 0; r >= 0 && i < count; i++)
+    if (lb_trace_reader_tail(input->reader, i, 0) != LB_E_NO_ENTRY)
+      r = stream_read(input, part, i, function, data);
+  return r;
+}
+
 int trace_part_read(struct trace_input *input, const struct trace_part *part, trace_part_function *function, void *data)
 {
+  uint32_t count = 1; /* a trace of one stream need not describe it */
   int r;
 
-  if (trace_part_is_all(part) || (part->stream == LB_TRACE_ALL && !has_few_streams(input)))
+  if (trace_part_is_all(part))
     return all_read(input, function, data);
-  r = rest_read(input, function, data);
-  if (r >= 0 && part->stream != LB_TRACE_ALL)
-    return stream_read(input, part, part->stream, function, data);
-  for (uint32_t i = 0; r >= 0 && lb_trace_reader_tail(input->reader, i, 0) != LB_E_NO_ENTRY; i++)
-    r = stream_read(input, part, i, function, data);
-  return r;
+  if (part->stream != LB_TRACE_ALL) {
+    r = rest_read(input, function, data);
+    return r < 0 ? r : stream_read(input, part, part->stream, function, data);
+  }
+  r = rest_read(input, stream_count, &count);
+  if (r < 0)
+    return r;
+  return count > STREAMS_MAX ? all_read(input, function, data) : streams_read(input, part, count, function, data);
 }

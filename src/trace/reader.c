@@ -200,7 +200,7 @@ static int counted_give(struct lb_trace_reader *reader, struct lb_trace_record *
   return 1;
 }
 
-/* Branches that the walker made: as many as the chunk may still have. */
+/* Branches that the walker made: as many as the chunk may still have. Returns 0 if it may have none. */
 static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t count, uint64_t start)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
@@ -218,7 +218,7 @@ static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *r
                  .start = start},
   };
   reader->number += count;
-  return 1;
+  return count > 0;
 }
 
 /* The same as batch_next for entries that are counted. */
@@ -230,7 +230,6 @@ static int count_next(struct lb_trace_reader *reader, struct lb_trace_record *re
   if (stop_give(reader, record))
     return 1;
   r = reader->entries->is_excess ? 0 : entries_read(reader);
-
   if (r == LB_E_DAMAGED)
     return branches_damaged(reader, record);
   if (r <= 0)

@@ -54,11 +54,12 @@ one quiet kinds # BTS as under Linux, which does not show the ways out of the ke
 # ---- lbr run: the report of stepping is that of the software source ----
 
 cd "$scratch" || exit 1
-# report SOURCE ARGUMENT...: without what differs between two runs.
+# report SOURCE ARGUMENT...: without what differs between two runs, and the command line, which stepping does not look for.
 report()
 {
   "$lbr" run --source "$1" --json --always --tail 20 -- "$folder/die" "${@:2}" 2>&1 |
-    sed 's/"process": [0-9]*/"process": P/; s/"thread": [0-9]*/"thread": T/; s/"rsp": "[^"]*"/"rsp": S/'
+    sed 's/"process": [0-9]*/"process": P/; s/"thread": [0-9]*/"thread": T/; s/"rsp": "[^"]*"/"rsp": S/
+      s/"command": [^,]*/"command": C/'
 }
 export LBR_SINGLE_STEPS=1
 for words in '' '1' '1 2 3' '1 2 3 4 5 6 7 8' '1 2 3 4 5 6 7 8 9'; do
