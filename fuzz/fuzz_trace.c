@@ -74,6 +74,10 @@ static void record_check(const struct lb_trace_record *record)
     if (record->counted.stream >= LB_TRACE_STREAMS_MAX)
       abort();
     break;
+  case LB_TRACE_STOP:
+    if (record->stop.stream >= LB_TRACE_STREAMS_MAX)
+      abort();
+    break;
   }
 }
 

@@ -72,6 +72,7 @@ struct lb_trace_branches {
   uint64_t first; /* number in its stream of the first of them, counted from 0, lost ones included */
   size_t count;
   const struct lb_branch *branches;
+  uint64_t start; /* where execution was before the first of them; 0: where the branch before led, or not known */
 };
 
 enum lb_trace_gap_reason {
@@ -102,6 +103,12 @@ struct lb_trace_counted {
   uint64_t first; /* as of branches */
   uint64_t count;
   uint64_t at; /* where execution is behind them; 0: what comes next is still to tell */
+};
+
+/* A stream stopped without a branch: a signal killed it, or another thread ended the process. */
+struct lb_trace_stop {
+  uint32_t stream;
+  uint64_t at; /* the instruction there was not executed */
 };
 
 /* ---- writing ---- */
@@ -220,6 +227,7 @@ enum lb_trace_type {
   LB_TRACE_BRANCHES,
   LB_TRACE_GAP,
   LB_TRACE_COUNTED, /* only after lb_trace_reader_count */
+  LB_TRACE_STOP,    /* not after lb_trace_reader_tail */
 };
 
 /* One thing out of a trace. Pointers are good until the next call on the reader. Texts hold no zero bytes, but may hold
@@ -234,6 +242,7 @@ struct lb_trace_record {
     struct lb_trace_branches branches;
     struct lb_trace_gap gap;
     struct lb_trace_counted counted;
+    struct lb_trace_stop stop;
   };
 };
 
@@ -263,7 +272,7 @@ int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64
 void lb_trace_reader_skip(struct lb_trace_reader *reader);
 
 /* How many conditional branches were passed and not taken, among what lb_trace_reader_next has given so far and what is
- * left out between; not those of a path that a signal interrupted. Returns false, touching nothing, if the trace does
+ * left out between. Returns false, touching nothing, if the trace does
  * not say: only those that the process recorder wrote do. */
 bool lb_trace_reader_not_taken(const struct lb_trace_reader *reader, uint64_t *ret_count);
 

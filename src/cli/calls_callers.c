@@ -81,14 +81,19 @@ static uint32_t entry_next(const struct printing *printing, uint32_t entry)
 
 static void print_line(struct printing *printing, const struct report_stack *entry)
 {
-  printf("%13llu  %5.1f%% %15llu %13llu  %*s%s%s\n", (unsigned long long)entry->calls,
+  char number[CLI_NUMBER_SIZE];
+
+  printf("%13llu  %5.1f%% %15s %13llu  %*s%s%s\n", (unsigned long long)entry->calls,
          printing->calls ? 100.0 * (double)entry->calls / (double)printing->calls : 0.0,
-         (unsigned long long)entry->instructions, (unsigned long long)entry->branches, 2 * (int)entry->level, "",
-         entry->level ? "< " : "", text_string(&printing->name));
+         entry->unknown ? "-" : calls_json_number(entry->instructions, true, number),
+         (unsigned long long)entry->branches, 2 * (int)entry->level, "", entry->level ? "< " : "",
+         text_string(&printing->name));
 }
 
 static void print_json(struct printing *printing, uint32_t number, const struct report_stack *entry)
 {
+  char numbers[CLI_NUMBER_SIZE];
+
   printf("{\"type\":\"caller\",\"number\":%u,\"called\":", number);
   if (entry->caller == NONE)
     fputs("null", stdout);
@@ -96,8 +101,8 @@ static void print_json(struct printing *printing, uint32_t number, const struct 
     printf("%u", entry->caller);
   printf(",\"level\":%u,\"function\":", entry->level);
   calls_json_string(text_string(&printing->name));
-  printf(",\"calls\":%llu,\"instructions\":%llu,\"branches\":%llu}\n", (unsigned long long)entry->calls,
-         (unsigned long long)entry->instructions, (unsigned long long)entry->branches);
+  printf(",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu}\n", (unsigned long long)entry->calls,
+         calls_json_number(entry->instructions, !entry->unknown, numbers), (unsigned long long)entry->branches);
 }
 
 static int print_entry(struct printing *printing, uint32_t number)

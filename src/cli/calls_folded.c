@@ -29,8 +29,10 @@ static int folded_leave(void *data, uint32_t stream, struct calls_node *nodes, s
   const struct calls_node *node = &nodes[count - 1];
 
   (void)stream;
-  report_stacks_add(folded->stacks, node->mark, node->instructions - node->inner_instructions,
-                    node->branches - node->inner_branches);
+  report_stacks_add(folded->stacks, node->mark,
+                    &(struct report_cost){.instructions = node->instructions - node->inner_instructions,
+                                          .branches = node->branches - node->inner_branches,
+                                          .unknown = node->unknown - node->inner_unknown});
   return 0;
 }
 

@@ -126,14 +126,17 @@ static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, si
   function->calls++;
   function->own_instructions += node->instructions - node->inner_instructions;
   function->own_branches += node->branches - node->inner_branches;
+  function->own_unknown += node->unknown - node->inner_unknown;
   if (!function->active) {
     function->instructions += node->instructions;
     function->branches += node->branches;
+    function->unknown += node->unknown;
   }
   if (!edge)
     return 0;
   edge->calls++;
   edge->instructions += function->active ? 0 : node->instructions;
+  edge->unknown += function->active ? 0 : node->unknown;
   return 0;
 }
 

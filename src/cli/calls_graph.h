@@ -13,13 +13,14 @@ struct graph_function {
   uint64_t calls;
   uint64_t instructions, branches;         /* with all that it called */
   uint64_t own_instructions, own_branches; /* without */
+  uint64_t unknown, own_unknown;           /* pieces of code whose instructions are not known, likewise */
 };
 
 struct graph_edge {
   uint32_t caller, callee; /* UINT32_MAX: nobody */
   bool is_used;
   uint64_t calls;
-  uint64_t instructions; /* of the callee and all that it called */
+  uint64_t instructions, unknown; /* of the callee and all that it called */
 };
 
 /* Prints both lists, which are sorted. Returns 0, or -ENOMEM. */

@@ -12,7 +12,8 @@
 struct printing {
   const struct calls_graph *graph;
   struct text name, other;
-  uint64_t total; /* instructions */
+  uint64_t total; /* instructions, */
+  bool is_known;  /* of all code that ran */
 };
 
 /* The name of a function, or of nobody. */
@@ -31,7 +32,7 @@ static void print_functions(struct printing *printing)
   const struct calls_graph *graph = printing->graph;
   uint64_t limit = graph->walk->options->limit, lines = 0;
   const char *symbol, *module;
-  char numbers[4][CLI_NUMBER_SIZE];
+  char numbers[5][CLI_NUMBER_SIZE];
 
   printf("Functions\n%13s %15s %15s  %6s %13s  function\n", "calls", "instructions", "own", "share", "own branches");
   for (size_t i = 0; i < graph->count; i++) {
@@ -40,9 +41,10 @@ static void print_functions(struct printing *printing)
     if (!function->calls || lines++ >= limit)
       continue;
     calls_names(graph->walk, function->number, &symbol, &module);
-    printf("%13s %15s %15s  %5.1f%% %13s  %s%s%s%s\n", cli_number(function->calls, numbers[0]),
-           cli_number(function->instructions, numbers[1]), cli_number(function->own_instructions, numbers[2]),
-           printing->total ? 100.0 * (double)function->own_instructions / (double)printing->total : 0.0,
+    printf("%13s %15s %15s  %6s %13s  %s%s%s%s\n", cli_number(function->calls, numbers[0]),
+           calls_number(function->instructions, !function->unknown, numbers[1]),
+           calls_number(function->own_instructions, !function->own_unknown, numbers[2]),
+           calls_share(function->own_instructions, printing->total, printing->is_known, numbers[4]),
            cli_number(function->own_branches, numbers[3]), name_of(printing, function->number, &printing->name),
            symbol && module ? " (" : "", symbol && module ? module : "", symbol && module ? ")" : "");
   }
@@ -60,7 +62,8 @@ static void print_edges(struct printing *printing)
   for (size_t i = 0; i < graph->edge_count && i < limit; i++) {
     const struct graph_edge *edge = &graph->edges[i];
 
-    printf("%13s %15s  %s -> %s\n", cli_number(edge->calls, numbers[0]), cli_number(edge->instructions, numbers[1]),
+    printf("%13s %15s  %s -> %s\n", cli_number(edge->calls, numbers[0]),
+           calls_number(edge->instructions, !edge->unknown, numbers[1]),
            name_of(printing, edge->caller, &printing->name), name_of(printing, edge->callee, &printing->other));
   }
   if (graph->edge_count > limit)
@@ -77,7 +80,7 @@ static void print_remarks(const struct printing *printing)
   if (graph->has_forgotten)
     puts("There were too many pairs of caller and called: some are left out.");
   if (report_calls_has_unknown(graph->walk->calls))
-    puts("Of some code it is not known what it is: there only branches are counted as instructions.");
+    puts("'-' as instructions: some of the code that ran there is not known, or not 64-bit code.");
 }
 
 /* ---- JSON ---- */
@@ -96,6 +99,7 @@ void calls_json_string(const char *string)
 static void json_function(const struct printing *printing, const struct graph_function *function)
 {
   struct report_called called = {0};
+  char numbers[2][CLI_NUMBER_SIZE];
 
   report_calls_function(printing->graph->walk->calls, function->number, &called);
   printf("{\"type\":\"function\",\"number\":%u,\"function\":", function->number);
@@ -108,15 +112,18 @@ static void json_function(const struct printing *printing, const struct graph_fu
     calls_json_string(called.module);
   else
     fputs("null", stdout);
-  printf(",\"address\":\"0x%llx\",\"calls\":%llu,\"instructions\":%llu,\"own_instructions\":%llu,\"branches\":%llu,"
+  printf(",\"address\":\"0x%llx\",\"calls\":%llu,\"instructions\":%s,\"own_instructions\":%s,\"branches\":%llu,"
          "\"own_branches\":%llu}\n",
          (unsigned long long)called.location.address, (unsigned long long)function->calls,
-         (unsigned long long)function->instructions, (unsigned long long)function->own_instructions,
+         calls_json_number(function->instructions, !function->unknown, numbers[0]),
+         calls_json_number(function->own_instructions, !function->own_unknown, numbers[1]),
          (unsigned long long)function->branches, (unsigned long long)function->own_branches);
 }
 
 static void json_edge(struct printing *printing, const struct graph_edge *edge)
 {
+  char number[CLI_NUMBER_SIZE];
+
   fputs("{\"type\":\"calls\",\"caller\":", stdout);
   if (edge->caller == NOBODY)
     fputs("null", stdout);
@@ -129,8 +136,8 @@ static void json_edge(struct printing *printing, const struct graph_edge *edge)
     calls_json_string(name_of(printing, edge->caller, &printing->name));
   fputs(",\"called_name\":", stdout);
   calls_json_string(name_of(printing, edge->callee, &printing->other));
-  printf(",\"calls\":%llu,\"instructions\":%llu}\n", (unsigned long long)edge->calls,
-         (unsigned long long)edge->instructions);
+  printf(",\"calls\":%llu,\"instructions\":%s}\n", (unsigned long long)edge->calls,
+         calls_json_number(edge->instructions, !edge->unknown, number));
 }
 
 static void print_json(struct printing *printing)
@@ -146,7 +153,7 @@ static void print_json(struct printing *printing)
 
 int calls_graph_print(const struct calls_graph *graph)
 {
-  struct printing printing = {.graph = graph};
+  struct printing printing = {.graph = graph, .is_known = !report_calls_has_unknown(graph->walk->calls)};
 
   for (size_t i = 0; i < graph->count; i++)
     printing.total += graph->functions[i].own_instructions;

@@ -48,6 +48,7 @@ static void lines_join(struct tree_stream *stream, size_t first)
     into->repeats += line->repeats;
     into->instructions += line->instructions;
     into->branches += line->branches;
+    into->unknown += line->unknown;
   }
   stream->count = first;
 }
@@ -88,6 +89,7 @@ static void line_add(struct tree_line *into, const struct tree_line *line)
   into->repeats += line->repeats;
   into->instructions += line->instructions;
   into->branches += line->branches;
+  into->unknown += line->unknown;
 }
 
 void tree_sum_up(struct tree_stream *stream, struct tree_line *line)

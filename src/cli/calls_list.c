@@ -37,11 +37,13 @@ static int line_end(struct calls_list *list)
 
 static int put_numbers(struct calls_list *list, uint32_t stream, const struct calls_node *node, bool is_done)
 {
+  char number[CLI_NUMBER_SIZE];
   int r = list->has_threads ? text_addf(&list->text, "%5u ", stream) : 0;
 
   if (r >= 0 && is_done)
-    r = text_addf(&list->text, "%15llu %13llu  ", (unsigned long long)node->instructions,
-                  (unsigned long long)node->branches);
+    r =
+      text_addf(&list->text, "%15s %13llu  ", node->unknown ? "-" : calls_json_number(node->instructions, true, number),
+                (unsigned long long)node->branches);
   else if (r >= 0)
     r = text_addf(&list->text, "%15s %13s  ", "", "");
   if (r >= 0)
@@ -153,6 +155,7 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
   struct calls_list *list = data;
   struct text *text = &list->text;
   struct report_called called = {0};
+  char numbers[2][CLI_NUMBER_SIZE];
   int r = text_addf(text, "{\"thread\":%u,\"level\":%u", stream, node->level);
 
   report_calls_function(list->walk->calls, node->function, &called);
@@ -168,8 +171,10 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
                   (unsigned long long)node->branch, (unsigned long long)node->branches,
                   (unsigned long long)(node->branches - node->inner_branches));
   if (r >= 0)
-    r = text_addf(text, ",\"instructions\":%llu,\"own_instructions\":%llu}", (unsigned long long)node->instructions,
-                  (unsigned long long)(node->instructions - node->inner_instructions));
+    r = text_addf(text, ",\"instructions\":%s,\"own_instructions\":%s}",
+                  calls_json_number(node->instructions, !node->unknown, numbers[0]),
+                  calls_json_number(node->instructions - node->inner_instructions, node->unknown == node->inner_unknown,
+                                    numbers[1]));
   return r < 0 ? r : line_end(list);
 }
 

@@ -20,7 +20,8 @@ struct printing {
   const struct calls_tree *tree;
   bool wants_color;
   unsigned indent_max;
-  uint64_t total; /* weight of all threads */
+  uint64_t total; /* weight of all threads; */
+  bool is_known;  /* what they are weighed by is known of all code */
   struct text name;
 };
 
@@ -31,6 +32,23 @@ unsigned calls_indent_max(void)
   if (!columns || levels > INDENT_MAX)
     return INDENT_MAX;
   return levels < INDENT_LEAST ? INDENT_LEAST : (unsigned)levels;
+}
+
+const char *calls_number(uint64_t instructions, bool is_known, char buffer[CLI_NUMBER_SIZE])
+{
+  return is_known ? cli_number(instructions, buffer) : "-";
+}
+
+const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[CLI_NUMBER_SIZE])
+{
+  snprintf(buffer, CLI_NUMBER_SIZE, "%llu", (unsigned long long)instructions);
+  return is_known ? buffer : "null";
+}
+
+const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[CLI_NUMBER_SIZE])
+{
+  snprintf(buffer, CLI_NUMBER_SIZE, "%.1f%%", whole ? 100.0 * (double)part / (double)whole : 0.0);
+  return is_known ? buffer : "-";
 }
 
 static void print_name(struct printing *printing, const struct tree_line *line)
@@ -50,11 +68,10 @@ static void print_name(struct printing *printing, const struct tree_line *line)
 static void print_line(struct printing *printing, const struct tree_line *line)
 {
   uint64_t weight = calls_weight(printing->tree->walk, line->instructions, line->branches);
-  char instructions[CLI_NUMBER_SIZE], branches[CLI_NUMBER_SIZE];
+  char instructions[CLI_NUMBER_SIZE], branches[CLI_NUMBER_SIZE], share[CLI_NUMBER_SIZE];
 
-  printf("%15s  %5.1f%% %13s  ", cli_number(line->instructions, instructions),
-         printing->total ? 100.0 * (double)weight / (double)printing->total : 0.0,
-         cli_number(line->branches, branches));
+  printf("%15s  %6s %13s  ", calls_number(line->instructions, !line->unknown, instructions),
+         calls_share(weight, printing->total, printing->is_known, share), cli_number(line->branches, branches));
   if (line->level <= printing->indent_max)
     printf("%*s", 2 * (int)line->level, "");
   else
@@ -81,10 +98,14 @@ static void print_heading(const struct printing *printing, const struct report_s
 
 static void print_left_out(const struct calls_tree *tree)
 {
+  char number[CLI_NUMBER_SIZE] = "";
+
+  if (!tree->left_unknown)
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)tree->left_instructions);
   if (tree->left_out)
-    printf("\n%zu more thread%s, in which less ran: %llu instructions and %llu branches in all. 'lbr stat' lists them, "
+    printf("\n%zu more thread%s, in which less ran: %s%s%llu branches in all. 'lbr stat' lists them, "
            "--thread\nshows one, --top makes it more.\n",
-           tree->left_out, tree->left_out == 1 ? "" : "s", (unsigned long long)tree->left_instructions,
+           tree->left_out, tree->left_out == 1 ? "" : "s", number, *number ? " instructions and " : "",
            (unsigned long long)tree->left_branches);
 }
 
@@ -105,7 +126,9 @@ static void print_remarks(const struct printing *printing)
       puts("since there are too many to keep: --function and --between\nshow a part, --all shows every call.");
   }
   if (report_calls_has_unknown(walk->calls))
-    puts("Of some code it is not known what it is: there only branches are counted as instructions.");
+    puts(
+      "'-' as instructions: some of the code that ran there is not known, or not 64-bit code. --by branches gives the\n"
+      "shares of branches, which are known.");
 }
 
 int calls_tree_print(const struct calls_tree *tree, const struct report_summary *summary)
@@ -114,6 +137,7 @@ int calls_tree_print(const struct calls_tree *tree, const struct report_summary 
     .tree = tree,
     .wants_color = cli_wants_color(),
     .indent_max = calls_indent_max(),
+    .is_known = tree->walk->options->by_branches || !report_calls_has_unknown(tree->walk->calls),
     .total = calls_weight(tree->walk, tree->left_instructions, tree->left_branches),
   };
   bool is_first = true;

@@ -114,6 +114,7 @@ static struct tree_line stream_sum(const struct tree_stream *stream)
     if (!stream->lines[i].level) {
       sum.instructions += stream->lines[i].instructions;
       sum.branches += stream->lines[i].branches;
+      sum.unknown += stream->lines[i].unknown;
     }
   return sum;
 }
@@ -125,6 +126,7 @@ static void stream_leave_out(struct calls_tree *tree, struct tree_stream *stream
   tree->left_out++;
   tree->left_instructions += sum.instructions;
   tree->left_branches += sum.branches;
+  tree->left_unknown += sum.unknown;
   tree->lines -= stream->count;
   stream->count = 0;
 }
@@ -180,6 +182,7 @@ static int tree_leave(void *data, uint32_t number, struct calls_node *nodes, siz
   line->left = node->left;
   line->instructions = node->instructions;
   line->branches = node->branches;
+  line->unknown = node->unknown;
   line->size = (uint32_t)(stream->count - open->line);
   line->shape = shape_of(line, open->shape);
   if (calls_weight(tree->walk, line->instructions, line->branches) < tree->threshold)

@@ -20,8 +20,9 @@ struct tree_line {
   uint8_t how, left;
   uint64_t repeats; /* calls that this line stands for */
   uint64_t instructions, branches;
-  uint64_t shape;  /* hash of its functions: alike calls have the same */
-  uint64_t before; /* shape of the caller up to here */
+  uint64_t unknown; /* pieces of code whose instructions are not known */
+  uint64_t shape;   /* hash of its functions: alike calls have the same */
+  uint64_t before;  /* shape of the caller up to here */
 };
 
 /* A call that is open, or (the first) the stream itself. */

@@ -7,6 +7,7 @@
 #define CLI_CALLS_VIEW_H
 
 #include "cli/calls_walk.h"
+#include "cli/cli.h"
 
 /* Levels that are indented, deeper ones being told by their number: fewer in a narrow terminal. */
 unsigned calls_indent_max(void);
@@ -40,7 +41,7 @@ struct calls_tree {
   size_t lines, lines_max; /* of all streams */
   uint64_t threshold;      /* calls with less in them are summed up */
   size_t left_out;         /* streams that have no lines any more, and what ran in them */
-  uint64_t left_instructions, left_branches;
+  uint64_t left_instructions, left_branches, left_unknown;
 };
 
 void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk);
@@ -90,6 +91,13 @@ void calls_folded_done(struct calls_folded *folded);
 int calls_callers_end(struct calls_folded *folded, struct calls_walk *walk, bool *ret_is_found);
 
 /* ---- for all ---- */
+
+/* A number of instructions for a cell, "-" if some of the code that ran is not known. */
+const char *calls_number(uint64_t instructions, bool is_known, char buffer[CLI_NUMBER_SIZE]);
+/* The same for JSON: null. */
+const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[CLI_NUMBER_SIZE]);
+/* " 12.3%", or "-". */
+const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[CLI_NUMBER_SIZE]);
 
 /* Prints a string of JSON with its quotes. */
 void calls_json_string(const char *string);

@@ -113,6 +113,7 @@ static int node_enter(struct calls_walk *walk, struct calls_stream *stream, cons
     .how = call->how,
     .branch = call->branch + (call->from || call->to),
     .instructions_before = call->instructions,
+    .unknown_before = call->unknown,
   };
   if (parent && parent->is_inside)
     node->level = parent->level + 1;
@@ -133,11 +134,13 @@ static int node_leave(struct calls_walk *walk, struct calls_stream *stream, cons
   node->left = call->how;
   node->branches = call->branch + (call->from || call->to) - node->branch;
   node->instructions = call->instructions - node->instructions_before;
+  node->unknown = call->unknown - node->unknown_before;
   r = node->is_shown ? walk->view.leave(walk->view.data, call->stream, stream->nodes, stream->count) : 0;
   parent = stream->count > 1 ? node - 1 : NULL;
   if (parent && node->is_shown) {
     parent->inner_branches += node->branches;
     parent->inner_instructions += node->instructions;
+    parent->inner_unknown += node->unknown;
   }
   stream->count--;
   return r;
@@ -169,14 +172,15 @@ static int walk_result(const struct calls_walk *walk, int r)
 /* What is open there is shown from there on. */
 static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
 {
-  uint64_t branch, instructions;
+  struct report_call now;
   int r = 0;
 
-  report_calls_position(walk->calls, number, &branch, &instructions);
+  report_calls_position(walk->calls, number, &now);
   stream->is_within = true;
   for (size_t i = 0; i < stream->count && !r; i++) {
-    stream->nodes[i].branch = branch;
-    stream->nodes[i].instructions_before = instructions;
+    stream->nodes[i].branch = now.branch;
+    stream->nodes[i].instructions_before = now.instructions;
+    stream->nodes[i].unknown_before = now.unknown;
     r = node_show(walk, number, stream, i + 1);
   }
   return r;
@@ -187,7 +191,7 @@ static int stream_end(struct calls_walk *walk, uint32_t number, struct calls_str
   struct report_call call = {.stream = number, .how = REPORT_CALL_END};
   int r = 0;
 
-  report_calls_position(walk->calls, number, &call.branch, &call.instructions);
+  report_calls_position(walk->calls, number, &call);
   while (stream->count && !r)
     r = node_leave(walk, stream, &call);
   stream->is_past = true;
@@ -240,10 +244,20 @@ static int walk_branches(struct calls_walk *walk, const struct lb_trace_record *
 
 /* ---- records ---- */
 
+/* Is what ran behind the last branch of a stream shown? */
+static bool stop_is_wanted(const struct calls_walk *walk, uint32_t stream)
+{
+  const struct calls_options *options = walk->options;
+
+  return (options->thread == LB_TRACE_ALL || options->thread == stream) && options->last == UINT64_MAX;
+}
+
 int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *record)
 {
   uint32_t thread = walk->options->thread;
 
+  if (record->type == LB_TRACE_STOP && !stop_is_wanted(walk, record->stop.stream))
+    return 0;
   if (record->type != LB_TRACE_BRANCHES)
     return walk_result(walk, report_calls_record(walk->calls, record));
   walk->branches += record->branches.count;

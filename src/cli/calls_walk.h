@@ -36,10 +36,11 @@ struct calls_node {
   uint32_t level;    /* among those that are shown, 0: outermost */
   uint32_t mark;     /* the view's own */
   uint64_t branch;   /* number of the first branch in it */
-  uint64_t instructions_before;
+  uint64_t instructions_before, unknown_before;
   /* when it is left: */
   uint64_t branches, instructions;             /* in it and all that it called */
   uint64_t inner_branches, inner_instructions; /* of these, in calls that are shown */
+  uint64_t unknown, inner_unknown;             /* pieces of code whose instructions are not known, likewise */
 };
 
 /* Who shows them. Both return 0, 1 when nothing more is wanted, or negative. */

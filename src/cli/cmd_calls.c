@@ -129,6 +129,14 @@ static void cut_tell(const struct calls_run *run)
               "is counted for what is left");
 }
 
+/* Folded stacks have room for a number alone. */
+static void unknown_tell(const struct calls_run *run)
+{
+  if (run->options->is_folded && !run->options->by_branches && report_calls_has_unknown(run->walk.calls))
+    cli_error("warning: some of the code that ran is not known, or not 64-bit code: of its instructions only branches "
+              "are counted; --by branches counts branches throughout");
+}
+
 static bool is_anything_found(const struct calls_run *run)
 {
   if (is_list(run->options))
@@ -167,8 +175,10 @@ static int calls_show(struct calls_run *run)
     r = view_end(run) < 0 ? -ENOMEM : r;
   if (r < 0 && !run->input.has_failed && !ferror(stdout))
     cli_error("%s: %s", run->input.name, lb_strerror(r));
-  if (r >= 0)
+  if (r >= 0) {
     cut_tell(run);
+    unknown_tell(run);
+  }
   if (r >= 0 && !is_anything_found(run)) {
     nothing_tell(run);
     r = -ENOENT;

@@ -25,6 +25,7 @@ bool trace_part_trim(const struct trace_part *part, struct lb_trace_branches *br
     branches->first += skipped;
     branches->branches += skipped;
     branches->count -= (size_t)skipped;
+    branches->start = 0;
   }
   if (branches->first >= part->to)
     return false;

@@ -9,7 +9,7 @@
 
 /* A stack with all that it called. */
 struct whole {
-  uint64_t instructions, branches;
+  struct report_cost cost;   /* with all that it called */
   bool is_wanted, is_within; /* the function itself; a call of it is among the callers */
 };
 
@@ -18,12 +18,14 @@ static void wholes_add_up(const struct report_stacks *stacks, struct whole *whol
   for (size_t i = report_stacks_count(stacks); i-- > 0;) {
     const struct report_stack *stack = report_stacks_get(stacks, i);
 
-    wholes[i].instructions += stack->instructions;
-    wholes[i].branches += stack->branches;
+    wholes[i].cost.instructions += stack->instructions;
+    wholes[i].cost.branches += stack->branches;
+    wholes[i].cost.unknown += stack->unknown;
     if (stack->caller == REPORT_STACK_NONE)
       continue;
-    wholes[stack->caller].instructions += wholes[i].instructions;
-    wholes[stack->caller].branches += wholes[i].branches;
+    wholes[stack->caller].cost.instructions += wholes[i].cost.instructions;
+    wholes[stack->caller].cost.branches += wholes[i].cost.branches;
+    wholes[stack->caller].cost.unknown += wholes[i].cost.unknown;
   }
 }
 
@@ -61,7 +63,7 @@ static int stack_turn(struct report_stacks *callers, const struct report_stacks 
       break;
     report_stacks_called(callers, entry, calls);
     if (!whole->is_within)
-      report_stacks_add(callers, entry, whole->instructions, whole->branches);
+      report_stacks_add(callers, entry, &whole->cost);
     number = stack->caller;
   }
   return 0;

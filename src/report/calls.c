@@ -35,6 +35,7 @@ struct edge_known {
   uint8_t action;  /* enum edge_action */
   uint8_t flags;   /* enum target_flag, of `to` */
   uint8_t length;  /* of a call; 0: not known */
+  bool is_unknown; /* `instructions` is, but for the branch */
   bool is_falling; /* a function begins between `start` and `from` */
 };
 
@@ -132,14 +133,16 @@ static bool is_run(unsigned kind)
          kind != LB_BRANCH_MACHINE_CHECK;
 }
 
-static uint32_t piece_count(struct report_calls *calls, const struct edge_known *edge)
+static uint32_t piece_count(struct report_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
 {
+  bool is_64 = !(branch->flags & LB_BRANCH_FROM_32);
   unsigned count;
 
-  if (!calls->code)
+  if (!calls->code || !edge->start)
     return 0;
-  count = edge->start ? report_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
-  calls->has_unknown |= edge->start && !count;
+  count = is_64 || edge->start == edge->from ? report_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
+  edge->is_unknown = !count;
+  calls->has_unknown |= edge->is_unknown;
   if (!count) /* but the branch did run */
     count = 1;
   return is_run(edge->kind) ? count : count - 1;
@@ -207,7 +210,7 @@ static int edge_learn(struct report_calls *calls, const struct lb_branch *branch
       called_list_find(&calls->called, edge->space, edge->start ? edge->start : edge->from, false, &start) < 0 ||
       called_list_find(&calls->called, edge->space, edge->to, is_call, &to) < 0)
     return -ENOMEM;
-  edge->instructions = piece_count(calls, edge);
+  edge->instructions = piece_count(calls, branch, edge);
   edge->function = to.function;
   edge->flags = to.flags;
   edge->action = edge_judge(calls, branch, edge, &from, &to);
@@ -252,6 +255,7 @@ static int edge_fall(struct report_calls *calls, struct call_stack *stack, const
   stack->from = before.from;
   stack->to = before.to;
   stack->instructions = before.instructions;
+  stack->unknown += edge->is_unknown; /* the piece is a part of both functions */
   return r;
 }
 
@@ -325,6 +329,7 @@ static int branches_take(struct report_calls *calls, struct call_stack *stack, c
         return r;
     }
     stack->instructions += edge->instructions;
+    stack->unknown += edge->is_unknown;
     stack->at = to;
     if (edge->action == EDGE_STAY && !edge->is_falling)
       continue;
@@ -366,6 +371,8 @@ static int calls_branches(struct report_calls *calls, const struct lb_trace_bran
   if (!batch->count)
     return 0;
   stack->space = report_names_space(calls->names, batch->stream);
+  if (!stack->at)
+    stack->at = batch->start;
   if (calls->of_names != report_names_generation(calls->names)) {
     calls->of_names = report_names_generation(calls->names);
     calls->generation++;
@@ -391,6 +398,22 @@ static int calls_gap(struct report_calls *calls, const struct lb_trace_gap *gap)
   return r;
 }
 
+/* What ran from the last branch up to where the stream stopped. */
+static int calls_stop(struct report_calls *calls, const struct lb_trace_stop *stop)
+{
+  struct call_stack *stack = stop->stream < calls->count ? &calls->streams[stop->stream] : NULL;
+  unsigned count;
+
+  if (!stack || !stack->at || stack->at >= stop->at || !calls->code)
+    return 0;
+  count = report_code_count(calls->code, stack->space, stack->at, stop->at);
+  calls->has_unknown |= !count;
+  stack->unknown += !count;
+  stack->instructions += count ? count - 1 : 0;
+  stack->at = 0;
+  return 0;
+}
+
 /* A stream that is said to be something else begins anew. */
 static int calls_stream(struct report_calls *calls, const struct lb_trace_stream *stream)
 {
@@ -405,6 +428,8 @@ int report_calls_record(struct report_calls *calls, const struct lb_trace_record
 
   if (record->type == LB_TRACE_BRANCHES)
     return calls_branches(calls, &record->branches);
+  if (record->type == LB_TRACE_STOP)
+    return calls_stop(calls, &record->stop);
   r = report_names_record(calls->names, record);
   if (r >= 0 && record->type == LB_TRACE_GAP)
     r = calls_gap(calls, &record->gap);
@@ -424,13 +449,13 @@ int report_calls_end(struct report_calls *calls)
 
 /* ---- answers ---- */
 
-void report_calls_position(const struct report_calls *calls, uint32_t stream, uint64_t *ret_branch,
-                           uint64_t *ret_instructions)
+void report_calls_position(const struct report_calls *calls, uint32_t stream, struct report_call *call)
 {
   const struct call_stack *stack = stream < calls->count ? &calls->streams[stream] : NULL;
 
-  *ret_branch = stack ? stack->branch : 0;
-  *ret_instructions = stack ? stack->instructions : 0;
+  call->branch = stack ? stack->branch : 0;
+  call->instructions = stack ? stack->instructions : 0;
+  call->unknown = stack ? stack->unknown : 0;
 }
 
 bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t number,

@@ -30,6 +30,7 @@ struct report_call {
   uint64_t from, to;     /* the branch that did it, linear; 0: none did */
   uint64_t branch;       /* its number in its stream; if none did, that of the next one */
   uint64_t instructions; /* that the stream has run before it is in, or out of, the function */
+  uint64_t unknown;      /* straight pieces among these of which it is not known how many instructions they have */
 };
 
 typedef int report_call_function(void *data, const struct report_call *call); /* 0, or negative to stop */
@@ -55,10 +56,9 @@ int report_calls_record(struct report_calls *calls, const struct lb_trace_record
 /* Behind the last record: leaves all that was entered. Returns as above. */
 int report_calls_end(struct report_calls *calls);
 
-/* How far a stream is: the number of its next branch, and the instructions that it has run. Zeros for one that has had
- * no branch yet. */
-void report_calls_position(const struct report_calls *calls, uint32_t stream, uint64_t *ret_branch,
-                           uint64_t *ret_instructions);
+/* How far a stream is: `branch`, the number of its next one, `instructions` and `unknown` of `*call` are set. Zeros for
+ * a stream that has had no branch yet. */
+void report_calls_position(const struct report_calls *calls, uint32_t stream, struct report_call *call);
 
 /* The function with this number; they are given out from 0 on. Returns false past the last. */
 bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called);
@@ -75,7 +75,7 @@ bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t
                        struct report_open_call *ret_call);
 
 /* Did code run whose instructions are not known? Counts of instructions are then too low: of such a piece only the
- * branch at its end is counted. So is, of each stream, what ran before its first branch. */
+ * branch at its end is counted. */
 bool report_calls_has_unknown(const struct report_calls *calls);
 
 #endif

@@ -32,6 +32,7 @@ static int stack_tell(struct call_stacks *stacks, const struct call_stack *stack
     .to = is_branch ? stack->to : 0,
     .branch = stack->branch,
     .instructions = stack->instructions,
+    .unknown = stack->unknown,
   };
 
   return stack->depth < REPORT_CALLS_DEPTH_MAX ? stacks->function(stacks->data, &call) : 0;

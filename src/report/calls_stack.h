@@ -41,7 +41,8 @@ struct call_stack {
   /* the branch that is taken now, and what ran up to it */
   uint64_t branch, from, to;
   uint64_t instructions;
-  uint64_t at; /* where the stream is; 0: not known */
+  uint64_t unknown; /* pieces of code of which `instructions` has the branch only */
+  uint64_t at;      /* where the stream is; 0: not known */
 };
 
 #define LANDINGS 256u /* places of a hash */

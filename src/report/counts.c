@@ -312,14 +312,20 @@ static int take_straight(struct report_counts *counts, uint32_t space, uint64_t 
   return straight_finish(&walk, from, kind);
 }
 
+#define KIND_STOP (-1) /* as a kind: no branch, the stream stopped there, as a fault does */
+
 /* A branch that was kept by linear addresses. */
 static int take_raw(struct report_counts *counts, const struct count_item *item)
 {
   uint32_t space = item->from.space;
+  bool is_stop = item->kind == KIND_STOP;
+  unsigned kind = is_stop ? LB_BRANCH_FAULT : (unsigned)item->kind;
   int r = 0;
 
   if (item->start && item->start <= item->from.address)
-    r = take_straight(counts, space, item->start, item->from.address, (unsigned)item->kind, item->count);
+    r = take_straight(counts, space, item->start, item->from.address, kind, item->count);
+  if (is_stop)
+    return r;
   return r < 0 ? r
                : jump_count_linear(counts, space, item->from.address, item->to.address, (unsigned)item->kind, false,
                                    item->count);
@@ -378,6 +384,8 @@ static int counts_branches(struct report_counts *counts, const struct lb_trace_b
 
   if (!stream)
     return -ENOMEM;
+  if (!stream->at)
+    stream->at = branches->start;
   for (size_t i = 0; i < branches->count; i++) {
     const struct lb_branch *branch = &branches->branches[i];
     bool is_32 = branch->flags & LB_BRANCH_FROM_32;
@@ -394,6 +402,20 @@ static int counts_branches(struct report_counts *counts, const struct lb_trace_b
     stream->at = branch->flags & LB_BRANCH_TO_32 ? 0 : branch->to;
   }
   return 0;
+}
+
+/* What ran from the last branch up to where the stream stopped. */
+static int counts_stop(struct report_counts *counts, const struct lb_trace_stop *stop)
+{
+  struct count_stream *stream = stream_at(counts, stop->stream);
+  uint32_t space = report_names_space(counts->names, stop->stream);
+  struct count_item key = {.from = {REPORT_NO_FILE, space, stop->at}, .kind = KIND_STOP};
+
+  if (!stream)
+    return -ENOMEM;
+  key.start = stream->at;
+  stream->at = 0;
+  return key.start ? raw_count(counts, &key) : 0;
 }
 
 /* It is not known where the streams are. */
@@ -430,6 +452,8 @@ int report_counts_record(struct report_counts *counts, struct lb_trace_reader *r
     return stream_is_wanted(counts, record->branches.stream) ? counts_branches(counts, &record->branches) : 0;
   case LB_TRACE_COUNTED:
     return counts_counted(counts, &record->counted);
+  case LB_TRACE_STOP:
+    return stream_is_wanted(counts, record->stop.stream) ? counts_stop(counts, &record->stop) : 0;
   case LB_TRACE_GAP:
     if (stream_is_wanted(counts, record->gap.stream)) {
       counts->totals.gaps++;

@@ -14,6 +14,7 @@ struct stack_stream {
   uint32_t *open; /* stacks */
   size_t count, capacity;
   uint64_t branch, instructions; /* of which all before are counted */
+  uint64_t unknown;
 };
 
 struct report_stacks {
@@ -110,12 +111,13 @@ int report_stacks_enter(struct report_stacks *stacks, uint32_t caller, uint32_t 
   return 0;
 }
 
-void report_stacks_add(struct report_stacks *stacks, uint32_t stack, uint64_t instructions, uint64_t branches)
+void report_stacks_add(struct report_stacks *stacks, uint32_t stack, const struct report_cost *cost)
 {
   if (stack == REPORT_STACK_NONE)
     return;
-  stacks->stacks[stack].instructions += instructions;
-  stacks->stacks[stack].branches += branches;
+  stacks->stacks[stack].instructions += cost->instructions;
+  stacks->stacks[stack].branches += cost->branches;
+  stacks->stacks[stack].unknown += cost->unknown;
 }
 
 void report_stacks_called(struct report_stacks *stacks, uint32_t stack, uint64_t calls)
@@ -167,9 +169,13 @@ int report_stacks_call(struct report_stacks *stacks, const struct report_call *c
   if (!stream)
     return -ENOMEM;
   stack = stream->count ? stream->open[stream->count - 1] : REPORT_STACK_NONE;
-  report_stacks_add(stacks, stack, call->instructions - stream->instructions, branch - stream->branch);
+  report_stacks_add(stacks, stack,
+                    &(struct report_cost){.instructions = call->instructions - stream->instructions,
+                                          .branches = branch - stream->branch,
+                                          .unknown = call->unknown - stream->unknown});
   stream->branch = branch;
   stream->instructions = call->instructions;
+  stream->unknown = call->unknown;
   if (call->is_enter)
     return stream_push(stacks, stream, stack, call->function);
   stream->count -= stream->count > 0;

@@ -22,8 +22,13 @@ void report_stacks_free(struct report_stacks *stacks); /* takes NULL */
 /* The stack of a function that was called from another stack; without room, that other one. Returns 0, or -ENOMEM. */
 int report_stacks_enter(struct report_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
 
+/* What ran in a function: `unknown` pieces of code are counted in `instructions` by their branch only. */
+struct report_cost {
+  uint64_t instructions, branches, unknown;
+};
+
 /* Counts what ran in the stack's innermost function. REPORT_STACK_NONE counts nothing. */
-void report_stacks_add(struct report_stacks *stacks, uint32_t stack, uint64_t instructions, uint64_t branches);
+void report_stacks_add(struct report_stacks *stacks, uint32_t stack, const struct report_cost *cost);
 
 /* Counts calls that made this stack. */
 void report_stacks_called(struct report_stacks *stacks, uint32_t stack, uint64_t calls);
@@ -36,7 +41,8 @@ struct report_stack {
   uint32_t function;
   uint32_t level; /* 0: the outermost */
   uint64_t instructions, branches;
-  uint64_t calls; /* of the innermost function, from this stack of callers */
+  uint64_t unknown; /* pieces of code whose instructions are not known */
+  uint64_t calls;   /* of the innermost function, from this stack of callers */
 };
 
 /* The stacks, from 0 on. Returns NULL past the last. */

@@ -254,6 +254,8 @@ int report_summary_record(struct report_summary *summary, const struct lb_trace_
     return summary_gap(summary, &record->gap);
   case LB_TRACE_COUNTED:
     return summary_counted(summary, &record->counted);
+  case LB_TRACE_STOP:
+    return 0;
   }
   return 0;
 }

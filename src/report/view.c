@@ -298,7 +298,7 @@ static int part_begin(struct report_view *view, uint32_t number, struct view_str
   struct report_call call = {.stream = number, .is_enter = true, .how = REPORT_CALL_START};
   int r = 0;
 
-  report_calls_position(view->calls, number, &call.branch, &call.instructions);
+  report_calls_position(view->calls, number, &call);
   stream->is_within = true;
   for (size_t i = 0; i < stream->count && r >= 0; i++) {
     struct view_frame *frame = &stream->frames[i];
@@ -359,6 +359,9 @@ int report_view_record(struct report_view *view, const struct lb_trace_record *r
 
   if (r < 0)
     return r;
+  if (record->type == LB_TRACE_STOP &&
+      (record->stop.stream >= view->count || view->streams[record->stop.stream].is_past))
+    return 0; /* behind the part that is shown */
   return record->type == LB_TRACE_BRANCHES ? part_branches(view, record) : report_calls_record(view->calls, record);
 }
 

@@ -72,6 +72,7 @@ int entries_open(struct lb_trace_reader *reader)
   entries->at = entries->count = 0;
   entries->is_lost = false;
   entries->is_excess = false;
+  entries->has_stop = false;
   return 0;
 }
 
@@ -185,7 +186,7 @@ int entries_read(struct lb_trace_reader *reader)
   return r;
 }
 
-/* Conditional branches that one entry passed. An event's are not counted. */
+/* Conditional branches that one entry passed, other than the words of an event. */
 static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word)
 {
   const struct path_walker *walker = &reader->entries->walker;
@@ -198,10 +199,41 @@ static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word
   return step && step->head && !(step->flags & PATH_HEAD) ? step->small[1] : 0;
 }
 
+/* Conditional branches that a path had passed when an event, whose last word comes next, interrupted it. */
+static unsigned not_taken_before(const struct lb_trace_reader *reader)
+{
+  const struct path_walker *walker = &reader->entries->walker;
+  const struct reader_step *head = walker->running < reader->step_count ? &reader->steps[walker->running] : NULL;
+  uint32_t steps = walker->event[0] >> 8;
+  unsigned count = 0;
+
+  if (walker->event_size != PATH_EVENT_WORDS || !walker->running || !head || steps > head->count)
+    return 0;
+  for (uint32_t i = 1; i <= steps; i++)
+    count += head[i].small[0] == LB_BRANCH_JCC && !(head[i].flags & (PATH_FOLLOW | PATH_NONE));
+  return count;
+}
+
+uint64_t entries_start(const struct lb_trace_reader *reader)
+{
+  const struct reader_entries *entries = reader->entries;
+  const struct path_walker *walker = &entries->walker;
+  uint32_t word = entries->at < entries->count ? entries->words[entries->at] : 0, head = walker->running;
+
+  if (walker->is_open || walker->event_size)
+    return 0;
+  if (!head && word & PATH_ENTER)
+    head = word & ~PATH_ENTER;
+  else if (!head && word < reader->step_count && !(reader->steps[word].flags & PATH_HEAD))
+    head = reader->steps[word].head;
+  return head && head < reader->step_count && reader->steps[head].flags & PATH_HEAD ? reader->steps[head].from : 0;
+}
+
 int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
 {
   struct reader_entries *entries = reader->entries;
-  uint64_t not_taken = not_taken_by(reader, entries->words[entries->at]);
+  uint64_t not_taken = not_taken_by(reader, entries->words[entries->at]) + not_taken_before(reader);
+  bool is_event = entries->walker.event_size == PATH_EVENT_WORDS;
   size_t taken;
   int r = path_walker_next(&entries->walker, entries->words + entries->at, 1, &taken, branches, room);
 
@@ -209,6 +241,7 @@ int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, siz
     return r;
   reader->not_taken += not_taken;
   entries->at += taken;
+  entries->has_stop |= is_event && entries->walker.is_ended;
   entries->open = 0;
   entries->is_lost &= r == 0;
   return r;
@@ -232,7 +265,7 @@ int entries_next(struct lb_trace_reader *reader)
 {
   size_t done = 0;
 
-  while (LB_TRACE_BATCH_MAX - done >= PATH_BRANCHES_MAX) {
+  while (LB_TRACE_BATCH_MAX - done >= PATH_BRANCHES_MAX && !reader->entries->has_stop) {
     int r = entries_read(reader);
 
     if (r < 0)

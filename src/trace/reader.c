@@ -116,14 +116,19 @@ static int entries_finish(struct lb_trace_reader *reader, struct lb_trace_record
 }
 
 /* Branches into the batch, as decoder_next; -EBADMSG: see entries_next. */
-static int batch_fill(struct lb_trace_reader *reader)
+static int batch_fill(struct lb_trace_reader *reader, uint64_t *ret_start)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
   int count;
 
+  *ret_start = 0;
   if (!reader->has_entries)
     return decoder_next(&reader->decoder, reader->batch, LB_TRACE_BATCH_MAX);
-  count = reader->entries->is_excess ? 0 : entries_next(reader);
+  count = reader->entries->is_excess ? 0 : entries_read(reader);
+  if (count <= 0)
+    return count;
+  *ret_start = entries_start(reader);
+  count = entries_next(reader);
   if (count > 0 && (uint64_t)count > left) {
     reader->entries->is_excess = true;
     count = (int)left;
@@ -131,11 +136,29 @@ static int batch_fill(struct lb_trace_reader *reader)
   return count;
 }
 
+/* The stream stopped where the entries have come to. Returns true with a record. */
+static bool stop_give(struct lb_trace_reader *reader, struct lb_trace_record *record)
+{
+  bool is_stop = reader->has_entries && reader->entries->has_stop;
+
+  if (is_stop)
+    reader->entries->has_stop = false;
+  if (!is_stop || reader->plan.is_on)
+    return false;
+  *record = (struct lb_trace_record){.type = LB_TRACE_STOP,
+                                     .stop = {.stream = reader->position.stream, .at = reader->entries->walker.end}};
+  return true;
+}
+
 /* The next batch of the chunk that is open. Returns 1, 0 when it was not asked for, or negative. */
 static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
-  int count = batch_fill(reader);
-  uint64_t skip;
+  uint64_t skip, start;
+  int count;
+
+  if (stop_give(reader, record))
+    return 1;
+  count = batch_fill(reader, &start);
 
   if (count == LB_E_DAMAGED)
     return branches_damaged(reader, record);
@@ -143,7 +166,7 @@ static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *re
     return entries_bad(reader, record);
   if (count < 0)
     return count;
-  if (count == 0 && reader->has_entries)
+  if (count == 0 && reader->has_entries && !reader->entries->has_stop)
     return entries_finish(reader, record);
   skip = reader->skip < (uint64_t)count ? reader->skip : (uint64_t)count;
   reader->skip -= skip;
@@ -152,7 +175,8 @@ static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *re
     .branches = {.stream = reader->position.stream,
                  .first = reader->number + skip,
                  .count = (size_t)count - skip,
-                 .branches = reader->batch + skip},
+                 .branches = reader->batch + skip,
+                 .start = skip ? 0 : start},
   };
   reader->number += (uint64_t)count;
   return record->branches.count > 0;
@@ -177,7 +201,7 @@ static int counted_give(struct lb_trace_reader *reader, struct lb_trace_record *
 }
 
 /* Branches that the walker made: as many as the chunk may still have. Returns 0 if it may have none. */
-static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t count)
+static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t count, uint64_t start)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
 
@@ -190,7 +214,8 @@ static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *r
     .branches = {.stream = reader->position.stream,
                  .first = reader->number,
                  .count = (size_t)count,
-                 .branches = reader->batch},
+                 .branches = reader->batch,
+                 .start = start},
   };
   reader->number += count;
   return count > 0;
@@ -199,19 +224,23 @@ static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *r
 /* The same as batch_next for entries that are counted. */
 static int count_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
-  uint64_t branches, at;
-  int r = reader->entries->is_excess ? 0 : entries_read(reader);
+  uint64_t branches, at, start;
+  int r;
 
+  if (stop_give(reader, record))
+    return 1;
+  r = reader->entries->is_excess ? 0 : entries_read(reader);
   if (r == LB_E_DAMAGED)
     return branches_damaged(reader, record);
   if (r <= 0)
     return r < 0 ? r : entries_finish(reader, record);
   if (counts_take(reader, &branches, &at))
     return counted_give(reader, record, branches, at);
+  start = entries_start(reader);
   r = entries_walk(reader, reader->batch, LB_TRACE_BATCH_MAX);
   if (r == -EBADMSG)
     return entries_lose(reader) ? entries_bad(reader, record) : 0;
-  return r > 0 ? walked_give(reader, record, (uint64_t)r) : r;
+  return r > 0 ? walked_give(reader, record, (uint64_t)r, start) : r;
 }
 
 /* The next branches of the chunk that is open, if any. Returns 1, 0 when it gives no more, or negative. */

@@ -68,6 +68,7 @@ struct reader_entries {
   uint32_t open;  /* step whose branch is open in the walker, 0: not known which */
   bool is_lost;   /* what came last made no sense, and was given as a gap */
   bool is_excess; /* there were more branches than the chunk says */
+  bool has_stop;  /* an event that goes on nowhere was taken, and not given yet */
 };
 
 /* How often an indirect branch went to a head. */
@@ -176,6 +177,9 @@ int entries_read(struct lb_trace_reader *reader);
 /* Branches of the next word, by the walker, into `branches`, which has room for PATH_BRANCHES_MAX. Returns how many;
  * -EBADMSG: the word makes no sense. */
 int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room);
+
+/* Where execution is before the next entry; 0: not known. */
+uint64_t entries_start(const struct lb_trace_reader *reader);
 
 /* Passes over a word that made no sense: behind it, whatever comes is the first. Returns false if what came right
  * before it made none either: several in a row are one loss. */

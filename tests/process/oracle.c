@@ -34,6 +34,9 @@
  *
  * - "# THREAD exit STATUS", "# THREAD signal NUMBER": its end. "# THREAD replaced": another of its process did execve.
  *
+ * - "# instructions NUMBER", "# not-taken NUMBER": of all threads, those that were executed to their end (a string
+ *   instruction counts once, whatever it repeats; SYSCALL counts, one that faults does not), and conditional branches.
+ *
  * - "# steps NUMBER": the last line; how many stops there were.
  *
  * Within a thread lines are in order; between threads the order is that of one run. Addresses repeat: there is no
@@ -63,7 +66,7 @@ enum { CALL_STOP = SIGTRAP | 0x80 }; /* PTRACE_O_TRACESYSGOOD */
 static FILE *list;
 static struct tracee *tracees;
 static unsigned tracee_count;
-static unsigned long long stop_count;
+static unsigned long long stop_count, instruction_count, not_taken_count;
 
 static _Noreturn void die(int status, const char *what, const char *why)
 {
@@ -145,14 +148,17 @@ static void write_conditional(const struct tracee *tracee, const struct step *st
     step_fail(tracee, step, to);
   if (is_taken)
     write_branch(tracee, step->address, to, LB_BRANCH_JCC);
+  else
+    not_taken_count++;
 }
 
 /* The thread has executed what it was about to (registers and next still say what), and is at `to`. */
 static void write_step(struct tracee *tracee, uint64_t to, uint64_t stack, uint64_t flags)
 {
   struct step step = tracee->next;
-  while (step_loads_ss(&step) && to != step.address + (uint64_t)step.length)
+  for (; step_loads_ss(&step) && to != step.address + (uint64_t)step.length; instruction_count++)
     tracee_decode(tracee, step.address + (uint64_t)step.length, &step);
+  instruction_count += step.kind >= 0 || to != step.address; /* else a string instruction repeats */
   if (step_stores_flags(&step))
     hide_trap_flag(tracee, stack);
   if (step_loads_flags(&step))
@@ -174,6 +180,7 @@ static void handle_call(struct tracee *tracee)
     return;
   tracee->is_in_call = !tracee->is_in_call;
   if (tracee->is_in_call) {
+    instruction_count += !tracee->is_interrupted;
     tracee->is_sigreturn = tracee->next.kind == LB_BRANCH_SYSCALL && registers.orig_rax == SYS_rt_sigreturn;
     if (!tracee->is_sigreturn && !tracee->is_interrupted)
       write_branch(tracee, tracee->next.address, registers.rip, (unsigned)tracee->next.kind);
@@ -369,6 +376,7 @@ int main(int argc, char **argv)
   if (!list)
     die(EXIT_BROKEN, argv[1], strerror(errno));
   int result = follow(start(argv + 2, is_by_descriptor));
+  fprintf(list, "# instructions %llu\n# not-taken %llu\n", instruction_count, not_taken_count);
   fprintf(list, "# steps %llu\n", stop_count);
   if (fclose(list))
     die(EXIT_BROKEN, argv[1], strerror(errno));
