@@ -85,6 +85,7 @@ uint32_t chunk_size(const struct writer_stream *stream)
 {
   unsigned bits = CHUNK_FIRST_BITS + 8 * (stream->chunks < CHUNK_MOST_BITS ? stream->chunks : CHUNK_MOST_BITS);
 
+  /* NOLINTNEXTLINE(misc-redundant-expression): they are equal, and must stay so */
   _Static_assert(1u << CHUNK_MOST_BITS == CHUNK_ENTRIES_MAX && CHUNK_ENTRIES_MAX == CHUNK_BRANCHES_MAX, "");
   return 1u << (bits < CHUNK_MOST_BITS ? bits : CHUNK_MOST_BITS);
 }

@@ -169,7 +169,7 @@ static void test_names_limits(void **state)
 static void branch_count(struct report_summary *summary, uint64_t from, uint64_t to)
 {
   const struct lb_branch branch = {.from = from, .to = to, .kind = LB_BRANCH_NEAR_REL_JMP};
-  const struct lb_trace_record record = {.type = LB_TRACE_BRANCHES, .branches = {0, 0, 1, &branch}};
+  const struct lb_trace_record record = {.type = LB_TRACE_BRANCHES, .branches = {.count = 1, .branches = &branch}};
 
   assert_int_equal(report_summary_record(summary, &record), 0);
 }
@@ -246,7 +246,8 @@ static void test_script_bases(void **state)
      .kind = LB_BRANCH_FAR_JMP,
      .flags = LB_BRANCH_TO_32},
   };
-  const struct lb_trace_record record = {.type = LB_TRACE_BRANCHES, .branches = {5, UINT64_MAX - 1, 2, branches}};
+  const struct lb_trace_record record = {
+    .type = LB_TRACE_BRANCHES, .branches = {.stream = 5, .first = UINT64_MAX - 1, .count = 2, .branches = branches}};
   const struct report_script_options options = {.stream = LB_TRACE_ALL, .limit = UINT64_MAX};
   struct report_script *script;
   struct text text = {0};
