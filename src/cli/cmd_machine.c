@@ -154,7 +154,7 @@ static int new_complain(const struct machine_arguments *arguments, int error)
   return error;
 }
 
-/* Whoever reads the kernel's symbols and layout wants it unpacked. A kernel without symbols is not a mistake. */
+/* Symbols and layout are read from the unpacked kernel. A kernel without symbols is not an error. */
 static void kernel_use(struct machine_session *session, struct files *files)
 {
   struct machine_image kernel = machine_kernel(session->machine);

@@ -234,7 +234,8 @@ static int client_check(int fd, int pid, unsigned ends)
   return 0;
 }
 
-/* Waits for one, as long as `pid`, if it is one, runs. Who is no gdb is sent away. Returns its socket, or -errno. */
+/* Waits for a gdb to connect, as long as process `pid` runs (0: for ever). Other clients are refused. Returns the
+ * socket, or -errno. */
 static int client_wait(int listener, int pid)
 {
   unsigned ends = relay_count();

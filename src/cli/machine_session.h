@@ -145,7 +145,7 @@ int session_save(struct machine_session *session);
 /* ---- machine_serial.c ---- */
 
 /* Writes what the guest sends as text: UTF-8 without control characters other than tab, line feed and carriage return.
- * What is none becomes a question mark. serial_text_end is for a character that is cut. */
+ * Bytes that are not UTF-8 become question marks. serial_text_end ends a character that is cut. */
 void serial_text_put(struct serial_text *text, uint8_t byte, FILE *file);
 void serial_text_end(struct serial_text *text, FILE *file);
 

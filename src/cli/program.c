@@ -117,7 +117,7 @@ static void file_limit_restore(void)
     setrlimit(RLIMIT_FSIZE, &file_limit);
 }
 
-/* Who may not raise the hard limit gets as far as that. */
+/* Without the right to raise the hard limit, the soft limit is raised as far as the hard one. */
 static void file_limit_raise(void)
 {
   struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY}, most;
