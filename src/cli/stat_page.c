@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/base.h"
@@ -110,6 +111,18 @@ static void put_conditional(const struct stat_page *stat, struct page *page, uin
   put_fraction(page, "taken_rate", taken + not_taken ? (double)taken / (double)(taken + not_taken) : -1);
 }
 
+/* The machine's model and LBR records say which branches were mispredicted; the other sources do not. */
+static void put_mispredicted(const struct stat_page *stat, struct page *page, uint64_t count)
+{
+  const char *source = report_summary_meta(stat->summary, "source");
+  const char *recorder = report_summary_meta(stat->summary, "recorder");
+
+  if (count || (source && !strcmp(source, "machine")) || (recorder && !strcmp(recorder, "lbr")))
+    page_put_count(page, "mispredicted", count);
+  else
+    page_put(page, "mispredicted", page->is_json ? NULL : "not known");
+}
+
 static void put_head(const struct stat_page *stat, struct page *page)
 {
   const struct report_totals *totals = report_summary_totals(stat->summary);
@@ -120,7 +133,7 @@ static void put_head(const struct stat_page *stat, struct page *page)
   put_metas(stat, page);
   page_put_count(page, "branches", totals->branches);
   put_conditional(stat, page, totals->kinds[LB_BRANCH_JCC]);
-  page_put_count(page, "mispredicted", totals->mispredicted);
+  put_mispredicted(stat, page, totals->mispredicted);
   page_put_count(page, "cpl_changes", totals->cpl_changes);
   if (word && number_parse(word, &instructions) >= 0)
     page_put_count(page, "instructions", instructions);

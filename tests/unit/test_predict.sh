@@ -62,6 +62,12 @@ verdict 'lbr report --sort flips: the one that is taken in turn is first, and mi
 run report --sort flips ways.lbr
 [ $status -eq 0 ] && said 'mispredicted: not known' && said 'flips'
 verdict 'that mispredictions are not known is said' $?
+run stat ways.lbr
+[ $status -eq 0 ] && grep -qE '^  mispredicted +not known$' out
+verdict 'lbr stat says so, too' $?
+run stat --json ways.lbr
+[ $status -eq 0 ] && grep -q '"mispredicted": null' out
+verdict 'lbr stat --json: null' $?
 run report --predictor 2bit ways.lbr
 [ $status -eq 0 ] && said "by the model 'bimodal'"
 verdict '2bit is bimodal' $?
