@@ -90,7 +90,8 @@ for key in one two; do echo "$key ${map[$key]}"; done
 trap 'echo caught' USR1
 kill -USR1 $$
 (exit 3) || echo "subshell $?"
-for i in 1 2 3; do (sleep 0.$((2 * i)); echo "job $i") & done
+for i in 1 2 3; do (echo "job $i") & wait $!; done
+for i in 1 2 3; do (exit "$i") & done
 wait
 cat <<TEXT | tr a-z A-Z | while read -r line; do echo "[$line]"; done
 first
@@ -182,9 +183,11 @@ compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.PO
 values = (ctypes.c_int * 5)(5, 3, 1, 4, 2)
 ctypes.CDLL(None).qsort(values, 5, 4, compare(lambda a, b: a[0] - b[0]))
 print(list(values))
-signal.signal(signal.SIGALRM, lambda *_: print("alarm"))
+alarms = []
+signal.signal(signal.SIGALRM, lambda *_: alarms.append(print("alarm")))
 signal.setitimer(signal.ITIMER_REAL, 0.01)
-time.sleep(0.05)
+while not alarms:
+    time.sleep(0.001)
 child = os.fork()
 if child == 0:
     os._exit(9)
