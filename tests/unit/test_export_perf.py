@@ -69,7 +69,7 @@ def main():
     for line in open(sys.argv[2]):
         thread, source, target, kind = line.split()
         wanted.setdefault(thread, []).append((int(source, 16), int(target, 16), TYPES.get(kind, -1)))
-    found = sorted(threads.values(), key=len)
+    found = sorted(threads.values(), key=lambda branches: (len(branches), branches))
     merged = dict(wanted)
     for one in list(merged):
         for other in list(merged):
@@ -78,7 +78,7 @@ def main():
     for branches in merged.values():
         for index, branch in enumerate(branches):
             assert branch[2] != -1, f"kind of {index}"
-    assert sorted(merged.values(), key=len) == found, "not the branches of the trace"
+    assert sorted(merged.values(), key=lambda branches: (len(branches), branches)) == found, "not the branches of the trace"
     print(f"threads {len(found)} branches {sum(map(len, found))} samples {samples} longest {longest}")
 
 

@@ -173,8 +173,8 @@ static uint64_t count_read(struct lb_trace_reader *reader, uint32_t stream, stru
   assert_int_equal(r, 0);
   assert_int_equal(lb_trace_reader_counts(reader, count_take, counted), 0);
   assert_true(lb_trace_reader_not_taken(reader, &passed) || !counted->passed);
-  if (counted->passed)
-    assert_int_equal(passed, counted->passed);
+  if (counted->passed) /* the reader knows those of paths that an event interrupted, too */
+    assert_true(passed >= counted->passed);
   for (unsigned i = 0; i < STREAMS; i++)
     branches += numbers[i];
   return branches;
