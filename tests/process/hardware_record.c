@@ -437,7 +437,8 @@ static bool list_produce(struct fake *fake)
       if (kind < 0)
         die("list", line);
       branch_take(fake, &world.threads[number - 1], from, to, (unsigned)kind);
-    } else if (strncmp(line, "# steps", 7) != 0) {
+    } else if (strncmp(line, "# steps ", 8) != 0 && strncmp(line, "# instructions ", 15) != 0 &&
+               strncmp(line, "# not-taken ", 12) != 0) {
       die("list", line);
     }
   }
