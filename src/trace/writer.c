@@ -286,6 +286,18 @@ static int stream_fill(struct lb_trace_writer *writer, const struct lb_trace_str
   return r < 0 ? r : raw_text(writer, stream->name);
 }
 
+/* A thread that executes another program goes on as another stream: what it did before comes first in the file. */
+static int thread_close(struct lb_trace_writer *writer, uint32_t thread)
+{
+  for (unsigned i = 0; thread && i < WRITER_ENCODERS; i++) {
+    struct writer_encoder *slot = &writer->encoders[i];
+
+    if (slot->used && writer->streams[slot->stream].thread == thread && encoder_close(writer, slot) < 0)
+      return writer->error;
+  }
+  return 0;
+}
+
 int lb_trace_writer_stream(struct lb_trace_writer *writer, const struct lb_trace_stream *stream, uint32_t *ret_number)
 {
   struct writer_stream *streams;
@@ -298,10 +310,13 @@ int lb_trace_writer_stream(struct lb_trace_writer *writer, const struct lb_trace
   if (!streams)
     return -ENOMEM;
   writer->streams = streams;
+  r = thread_close(writer, stream->thread);
+  if (r < 0)
+    return r;
   r = described_write(writer, CHUNK_STREAM, stream_fill(writer, stream, number));
   if (r < 0)
     return r;
-  streams[writer->count++] = (struct writer_stream){.space = stream->space, .encoder = -1};
+  streams[writer->count++] = (struct writer_stream){.space = stream->space, .thread = stream->thread, .encoder = -1};
   *ret_number = number;
   return 0;
 }

@@ -26,6 +26,7 @@ struct writer_stream {
   uint64_t previous; /* place of its last chunk; 0: none */
   uint32_t chunks;   /* how many there are: the first ones are short */
   uint32_t space;
+  uint32_t thread;    /* the system's number; 0: none */
   int8_t encoder;     /* its encoder; -1: none */
   uint32_t last;      /* of its entries, the last that named a path, in the producer's numbers; or one of these: */
   uint8_t event_size; /* words of an event that have come, PATH_EVENT included */
