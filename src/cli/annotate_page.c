@@ -119,28 +119,13 @@ static void note_conditional(struct text *text, const struct report_annotated *r
               percent(row->taken, row->taken + row->passed), words_number(passed, row->passed));
 }
 
-/* The target that comes behind `after` when they are sorted, most frequent first. NULL: the first, or none. */
-static const struct report_jump *target_next(const struct report_annotated *row, const struct report_jump *after)
-{
-  const struct report_jump *best = NULL;
-
-  for (size_t i = 0; i < row->jump_count; i++) {
-    const struct report_jump *jump = &row->jumps[i];
-
-    if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
-      continue;
-    best = !best || jump->count > best->count ? jump : best;
-  }
-  return best;
-}
-
 static void note_targets(const struct printer *printer, struct text *text, const struct report_annotated *row)
 {
-  const struct report_jump *jump = target_next(row, NULL);
+  const struct report_jump *jump = report_annotated_target(row, NULL);
   char count[WORDS_NUMBER_SIZE];
   size_t shown = 0;
 
-  for (; jump && shown < TARGETS_SHOWN; jump = target_next(row, jump), shown++) {
+  for (; jump && shown < TARGETS_SHOWN; jump = report_annotated_target(row, jump), shown++) {
     text_add(text, shown ? ", " : "-> ");
     (void)words_add_location(text, printer->page->reading->names, &jump->to, false);
     if (row->jump_count > 1)

@@ -94,7 +94,7 @@ static void close_complain(const struct record_session *session)
   free(name);
 }
 
-/* The program can write to what it shares with us. What was recorded before is in the trace. */
+/* The program can overwrite the memory that it shares with lbr. The trace keeps the branches recorded before that. */
 static void log_complain(const struct record_session *session, const struct process_drain_state *state)
 {
   const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";

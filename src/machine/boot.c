@@ -171,7 +171,7 @@ static void machine_refresh(struct machine *m)
   m->is_started = false;
 }
 
-/* Copies an image; unpacks it if that is wanted and it is compressed. */
+/* Copies an image. Unpacks a compressed one if the caller asks for it. */
 static int image_take(const struct machine_image *from, uint64_t limit, bool unpacks, struct machine_image *ret_to,
                       const char **ret_why)
 {

@@ -13,7 +13,7 @@
 
 #define ROOM_FIRST ((size_t)64 << 10)
 #define PART_MAX ((size_t)1 << 30) /* zlib counts in unsigned int */
-#define WINDOW_GZIP (15 + 16)      /* inflateInit2: the largest window, and a gzip header is wanted */
+#define WINDOW_GZIP (15 + 16)      /* inflateInit2: the largest window, with a gzip header */
 
 struct unpacker {
   z_stream stream;

@@ -250,9 +250,9 @@ static uint64_t notes_data(const struct process *process, uint64_t at, uint64_t 
   return data < 0 || (uint64_t)data >= start + used ? used : ((uint64_t)data - start + 7) & ~7ull;
 }
 
-/* Who was killed while writing a note leaves a hole whose size nobody knows. Looks for the next one that could be one,
- * through a part of what was written: a program can write anything there. Returns 1; 0: there is none up to now; -1:
- * there is more to look at. */
+/* A thread that is killed while it writes a note leaves a hole of unknown size. Looks for the next one that could be
+ * one, through a part of what was written: a program can write anything there. Returns 1; 0: there is none up to now;
+ * -1: there is more to look at. */
 static int notes_skip(struct process_drain *drain, uint64_t used)
 {
   const uint64_t start = process_notes_offset();

@@ -17,7 +17,7 @@ static volatile size_t guarded_size;
 static volatile sig_atomic_t is_hit;
 static struct sigaction before;
 
-/* What is not ours is a crash as it would have been. */
+/* A SIGBUS outside of the shared memory crashes lbr as usual. */
 static void guard_handler(int number, siginfo_t *info, void *context)
 {
   uint8_t *memory = guarded;

@@ -271,3 +271,17 @@ void report_annotation_done(struct report_annotation *annotation)
   free(annotation->arrows);
   *annotation = (struct report_annotation){0};
 }
+
+const struct report_jump *report_annotated_target(const struct report_annotated *row, const struct report_jump *after)
+{
+  const struct report_jump *best = NULL;
+
+  for (size_t i = 0; i < row->jump_count; i++) {
+    const struct report_jump *jump = &row->jumps[i];
+
+    if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
+      continue;
+    best = !best || jump->count > best->count ? jump : best;
+  }
+  return best;
+}

@@ -68,6 +68,10 @@ struct report_annotation {
 int report_annotate(struct report_names *names, struct report_code *code, const struct report_counts *counts,
                     const struct report_hot_function *function, bool wants_lines,
                     struct report_annotation *ret_annotation);
+/* The target of a branch that follows `after` when targets are sorted by count, the most frequent first; NULL asks for
+ * the first. Returns NULL behind the last. */
+const struct report_jump *report_annotated_target(const struct report_annotated *row, const struct report_jump *after);
+
 void report_annotation_done(struct report_annotation *annotation); /* takes what is all zero, too */
 
 #endif

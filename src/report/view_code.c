@@ -95,29 +95,14 @@ static int put_edges(struct report_view *view, const struct report_counts *count
 
 /* ---- the instructions of a function, as JSON ---- */
 
-/* The target with most branches behind `after` in this order; NULL: the first. */
-static const struct report_jump *target_next(const struct report_annotated *row, const struct report_jump *after)
-{
-  const struct report_jump *best = NULL;
-
-  for (size_t i = 0; i < row->jump_count; i++) {
-    const struct report_jump *jump = &row->jumps[i];
-
-    if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
-      continue;
-    best = !best || jump->count > best->count ? jump : best;
-  }
-  return best;
-}
-
 /* Where a branch went, the most frequent first, and how many more there are. */
 static int put_targets(struct report_view *view, const struct report_annotated *row, struct text *text)
 {
-  const struct report_jump *jump = row->kind == LB_BRANCH_JCC ? NULL : target_next(row, NULL);
+  const struct report_jump *jump = row->kind == LB_BRANCH_JCC ? NULL : report_annotated_target(row, NULL);
   size_t shown = 0;
   int r = text_add(text, "[");
 
-  for (; jump && shown < TARGETS_SHOWN && r >= 0; jump = target_next(row, jump), shown++) {
+  for (; jump && shown < TARGETS_SHOWN && r >= 0; jump = report_annotated_target(row, jump), shown++) {
     r = text_add(text, shown ? ",[" : "[");
     if (r >= 0)
       r = view_quote_place(text, view->options.names, &jump->to, true);
