@@ -174,6 +174,7 @@ static inline struct process_state *drain_page(const struct process_drain *drain
 
 /* Of spaces: all take numbers that programs wrote. The first returns NULL: there is no such space, or no memory. */
 struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number);
+bool drain_space_is_known(const struct process_drain *drain, uint32_t number);
 bool drain_space_is_over(const struct process_drain *drain, uint32_t number);
 
 /* A note says: it begins, as a copy of `parent` if that is not 0; it never will; it has these steps. Return 0 or

@@ -127,10 +127,33 @@ static int stream_new(struct process_drain *drain, const struct process_state *p
                               &(struct lb_trace_meta){"remark", "threads are missing: a trace cannot have so many"});
 }
 
-static int slot_open(struct process_drain *drain, uint32_t number)
+/* What the thread did before execve, in another page, comes before what it does now. All notes of then are taken:
+ * those of the new program come behind them. */
+static int past_take(struct process_drain *drain, uint32_t number)
+{
+  const struct process_state *page = drain_page(drain, number);
+  const struct drain_slot *slot = &drain->slots[number];
+  int r = 0;
+
+  for (uint32_t i = 0; i < drain->high && r >= 0; i++) {
+    const struct drain_slot *past = &drain->slots[i];
+    struct drain_view view;
+
+    if (i == number || !past->is_open || past->process != slot->process || past->thread != slot->thread ||
+        drain_page(drain, i)->numbering != page->numbering)
+      continue;
+    view = slot_look(drain, i, true);
+    if (view.status == THREAD_GONE)
+      r = slot_take(drain, i, &view, 0);
+  }
+  return r;
+}
+
+static int slot_open_one(struct process_drain *drain, uint32_t number)
 {
   const struct process_state *page = drain_page(drain, number);
   struct drain_slot *slot = &drain->slots[number];
+  int r;
 
   *slot = (struct drain_slot){
     .is_open = true,
@@ -144,7 +167,39 @@ static int slot_open(struct process_drain *drain, uint32_t number)
   };
   drain_space_enter(drain, slot->space);
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
-  return stream_new(drain, page, slot);
+  r = past_take(drain, number);
+  return r < 0 ? r : stream_new(drain, page, slot);
+}
+
+/* Can it be opened? A space is in the trace before its threads. */
+static bool slot_is_new(const struct process_drain *drain, uint32_t number)
+{
+  const struct process_state *page = drain_page(drain, number);
+  uint32_t status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE);
+
+  return !drain->slots[number].is_open && (status == THREAD_LIVE || status == THREAD_GONE) &&
+         drain_space_is_known(drain, __atomic_load_n(&page->space, __ATOMIC_RELAXED));
+}
+
+static uint32_t slot_place(const struct process_drain *drain, uint32_t number)
+{
+  return __atomic_load_n(&drain_page(drain, number)->place, __ATOMIC_RELAXED);
+}
+
+/* Threads that were made before it, and are new as well, come first: streams are numbered in the order of the threads,
+ * whatever pages they got. */
+static int slot_open(struct process_drain *drain, uint32_t number)
+{
+  int r = 0;
+
+  while (r >= 0 && !drain->slots[number].is_open) {
+    uint32_t first = number;
+    for (uint32_t i = 0; i < drain->high; i++)
+      if (slot_is_new(drain, i) && (int32_t)(slot_place(drain, i) - slot_place(drain, first)) < 0)
+        first = i;
+    r = slot_open_one(drain, first);
+  }
+  return r;
 }
 
 /* A part has been given: the thread may fill it again. */

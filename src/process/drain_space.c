@@ -40,6 +40,11 @@ struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number
   return &drain->spaces[number];
 }
 
+bool drain_space_is_known(const struct process_drain *drain, uint32_t number)
+{
+  return number < drain->space_count && drain->spaces[number].is_known;
+}
+
 bool drain_space_is_over(const struct process_drain *drain, uint32_t number)
 {
   return number < drain->space_count && drain->spaces[number].is_over;

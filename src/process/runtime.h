@@ -342,9 +342,12 @@ uint64_t thread_regions_end(void); /* regions are between PLACE_REGIONS and this
 /* Makes GS point to it, fills in what only the new thread itself knows, and makes it THREAD_LIVE. */
 void thread_enter(struct thread *thread);
 
-/* In the child of fork, its only thread: another page and log in the place of the parent's, the state as it was before
- * the fork; the regions of the other threads become free. Returns 0 or -errno. */
-int thread_move(struct thread *thread, const struct process_state *state);
+/* The next place in the order of all threads. */
+uint32_t thread_place(struct runtime *runtime);
+
+/* In the child of fork, its only thread: another page and log instead of the parent's, the state as it was before the
+ * fork, the place that its parent took for it; the regions of the other threads become free. Returns 0 or -errno. */
+int thread_move(struct thread *thread, const struct process_state *state, uint32_t place);
 
 /* The thread of that use of a page has ended, if it did not say so itself. */
 void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial);

@@ -64,6 +64,7 @@ struct process_control {
   uint64_t notes_used;   /* bytes given out */
   uint32_t space_count;  /* address spaces so far: the first is 1 */
   uint32_t thread_high;  /* thread pages that were ever used are below this */
+  uint32_t thread_count; /* threads so far: each takes its place in the order from here */
   uint32_t bell;         /* a futex: counts what the parent may want to look at in mode PROCESS_ALL */
   uint32_t is_listening; /* the parent sleeps on the bell */
   uint32_t is_closed;    /* the parent reads no more: logs are written over from now on */
@@ -130,6 +131,7 @@ struct process_state {
   uint64_t death_top; /* with END_SIGNAL: the word that RSP points to, */
   uint32_t has_top;   /* if it could be read; */
   char command[PROCESS_COMMAND]; /* and the words of /proc/self/cmdline, each ended by 0: a title, if it has set one */
+  uint32_t place;                /* in the order in which threads were made, in all processes together */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

@@ -675,6 +675,67 @@ static void test_fork(void **state)
   assert_string_equal(map.names[2][0], "/bin/true");
 }
 
+/* A whole life that the drain sees only when it is over. */
+static void player_live(struct player *player, uint32_t place, uint32_t thread)
+{
+  page_of(player->slot)->place = place;
+  thread_begin(player->slot, 1, thread);
+  player_enter(player);
+  player_play(player, player->count);
+  thread_end(player->slot);
+}
+
+/* Streams are numbered as threads were made, not as their pages lie. */
+static void test_order(void **state)
+{
+  (void)state;
+  static const uint32_t slots[] = {3, 0, 2, 1};
+  enum { COUNT = sizeof(slots) / sizeof(slots[0]) };
+  struct player players[COUNT], copies[COUNT];
+  drain_begin(0);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  for (uint32_t i = 0; i < COUNT; i++) {
+    players[i] = copies[i] = player_make(slots[i], i, 100 * (i + 1));
+    player_live(&copies[i], UINT32_MAX - 1 + i, 1000000 + i); /* the numbers may begin anew */
+  }
+  process_drain_finish(drain, true);
+  drain_end(0);
+  assert_int_equal(trace_compare(players, COUNT).branches, 1000);
+}
+
+/* execve: what the thread did before it stands before what it does afterwards, whatever pages it got. */
+static void test_exec_order(void **state)
+{
+  (void)state;
+  struct player before = player_make(1, 1, 300), after = player_make(0, 2, 200);
+  struct lb_trace_reader *reader;
+  struct lb_trace_record record;
+  uint32_t last = 0;
+  uint64_t branches = 0;
+  drain_begin(0);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  page_of(1)->place = 0;
+  thread_begin(1, 1, 1000000);
+  process_drain_step(drain, 0); /* it is open, and has not logged anything */
+  player_enter(&before);
+  player_play(&before, before.count);
+  page_of(1)->end = END_EXEC;
+  __atomic_store_n(&page_of(1)->status, THREAD_GONE, __ATOMIC_RELEASE);
+  player_live(&after, 1, 1000000);
+  process_drain_finish(drain, true);
+  drain_end(0);
+  assert_int_equal(lb_trace_reader_open(trace_name, &reader), 0);
+  while (lb_trace_reader_next(reader, &record) > 0) {
+    if (record.type != LB_TRACE_BRANCHES)
+      continue;
+    assert_true(record.branches.stream >= last);
+    last = record.branches.stream;
+    branches += record.branches.count;
+  }
+  lb_trace_reader_close(reader);
+  assert_int_equal(branches, 500);
+}
+
 /* Does the page of this step take memory? */
 static bool step_is_there(uint32_t number)
 {
@@ -961,7 +1022,8 @@ int main(void)
     TEST(test_unmap),           TEST(test_fork),          TEST(test_code),
     TEST(test_build_id),        TEST(test_hostile_pages), TEST(test_hostile_notes),
     TEST(test_hostile_entries), TEST(test_broken_note),   TEST(test_steps_given_back),
-    TEST(test_truncated),       TEST(test_punched),
+    TEST(test_truncated),       TEST(test_punched),       TEST(test_order),
+    TEST(test_exec_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,21 +8,6 @@ import sys
 TYPES = {"jcc": 1, "jmp": 2, "jmp_ind": 3, "call": 4, "call_ind": 5, "ret": 6, "syscall": 7}
 
 
-def is_mixed(one, other, branches):
-    """Are these the branches of both, each in its order? A trace does not order two streams of one thread."""
-    at = [0, 0]
-    if len(one) + len(other) != len(branches):
-        return False
-    for branch in branches:
-        for i, part in enumerate((one, other)):
-            if at[i] < len(part) and branch == part[at[i]]:
-                at[i] += 1
-                break
-        else:
-            return False
-    return True
-
-
 def main():
     data = open(sys.argv[1], "rb").read()
     magic, size, attr_size, attrs, attrs_size, offset, length, types, types_size = struct.unpack_from("<8s8Q", data)
@@ -88,13 +73,8 @@ def main():
     merged = dict(wanted)
     for one in list(merged):
         for other in list(merged):
-            if one == other or not merged.get(one) or not merged.get(other):
-                continue
-            for branches in found:
-                if is_mixed(merged[one], merged[other], branches):
-                    merged[one] = branches
-                    merged.pop(other)
-                    break
+            if one != other and merged.get(one) and merged.get(other) and merged[one] + merged[other] in found:
+                merged[one] = merged[one] + merged.pop(other)
     for branches in merged.values():
         for index, branch in enumerate(branches):
             assert branch[2] != -1, f"kind of {index}"

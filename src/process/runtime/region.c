@@ -258,8 +258,13 @@ static struct thread *region_take(const struct runtime *runtime)
 
 /* ---- threads ---- */
 
+uint32_t thread_place(struct runtime *runtime)
+{
+  return __atomic_fetch_add(&runtime->control->thread_count, 1, __ATOMIC_RELAXED);
+}
+
 /* What the state holds that is new in each use of a page. */
-static void state_begin(const struct thread *thread, struct process_state *state, uint32_t serial)
+static void state_begin(const struct thread *thread, struct process_state *state, uint32_t serial, uint32_t place)
 {
   uint64_t start = region_start(thread);
   state->log = state->log_start = start + REGION_LOG;
@@ -268,6 +273,7 @@ static void state_begin(const struct thread *thread, struct process_state *state
   state->waited = 0;
   state->pending = 0;
   state->serial = serial;
+  state->place = place;
   state->status = THREAD_STARTING;
   state->space = thread->runtime->space;
   state->end = END_NONE;
@@ -287,7 +293,7 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
                                 .process = process,
                                 .creator = creator,
                                 .numbering = numbering};
-  state_begin(thread, &fresh, state->serial + 1);
+  state_begin(thread, &fresh, state->serial + 1, thread_place(thread->runtime));
   *state = fresh;
 }
 
@@ -387,7 +393,7 @@ void thread_enter(struct thread *thread)
 
 /* The page is the parent's until another is mapped over it: it is only read until then, and that by nobody else, for
  * signals are blocked. */
-int thread_move(struct thread *thread, const struct process_state *state)
+int thread_move(struct thread *thread, const struct process_state *state, uint32_t place)
 {
   struct runtime *runtime = thread->runtime;
   uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, state->numbering);
@@ -399,7 +405,7 @@ int thread_move(struct thread *thread, const struct process_state *state)
   uint32_t serial = thread->state->serial + 1;
   struct process_state moved = *state;
   moved.creator = state->thread;
-  state_begin(thread, &moved, serial);
+  state_begin(thread, &moved, serial, place);
   *thread->state = moved;
   thread->slot = slot;
   thread->is_nudged = 0; /* a signal on its way is the parent's */

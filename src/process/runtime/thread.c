@@ -24,7 +24,8 @@ struct birth {
   struct clone_args clone;      /* of clone3 */
   uint64_t flags;
   uint64_t stack; /* the application's for the child, 0: the same as now */
-  uint32_t space; /* of a copy */
+  uint32_t space; /* of a copy, */
+  uint32_t place; /* and of its thread */
   bool is_clearing;
 };
 
@@ -131,7 +132,7 @@ static _Noreturn void copy_begin(struct thread *thread, const struct birth *birt
     thread->is_unrecorded = true;
     runtime->mode = PROCESS_LAST;
   }
-  int result = thread_move(thread, state);
+  int result = thread_move(thread, state, birth->place);
   if (result < 0)
     runtime_fail(result == -EAGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
   state_continue(thread->state, state, birth->stack);
@@ -148,6 +149,7 @@ static int64_t birth_copy(struct thread *thread, struct birth *birth)
   uint64_t mask = mask_set(UINT64_MAX);
   runtime_lock(thread->runtime);
   birth->space = space_announce(thread->runtime);
+  birth->place = thread_place(thread->runtime);
   int64_t result =
     kernel_call(birth->number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
   if (result == 0)
