@@ -80,7 +80,7 @@ static int sink_gap(void *context, const struct lb_trace_gap *gap)
   return 0;
 }
 
-static const struct source_sink sink = {NULL, sink_module, sink_code, sink_stream, sink_branches, sink_gap};
+static const struct source_sink sink = {NULL, sink_module, sink_code, sink_stream, sink_branches, sink_gap, NULL};
 
 /* ---- the three ---- */
 

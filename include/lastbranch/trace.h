@@ -33,7 +33,9 @@ extern "C" {
 /* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
  * "process"), "recorder" (what of "lbr record --source" made it), "sampling" (of a trace that has samples: what they
  * are), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
- * "end" (how the program ended: "PROCESS exit STATUS" or "PROCESS signal NUMBER"). */
+ * "end" (how the program ended: "PROCESS exit STATUS" or "PROCESS signal NUMBER"). Of a stream, "STREAM TEXT": "title"
+ * (the command line of its process, with blanks between the words, or the title that the process has set) and "name"
+ * (the thread has another name than its stream record says); the last of each counts. */
 struct lb_trace_meta {
   const char *key;
   const char *value;

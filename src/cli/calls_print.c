@@ -3,6 +3,7 @@
  * The tree of calls as text: a heading for each thread, a line for each call, and what one must know to read it.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/calls_tree.h"
 #include "cli/cli.h"
@@ -84,6 +85,14 @@ static void print_line(struct printing *printing, const struct tree_line *line)
   putchar('\n');
 }
 
+/* Does the command line tell more than the name? */
+static bool command_tells(const struct report_stream *stream)
+{
+  const char *slash = stream->command ? strrchr(stream->command, '/') : NULL;
+
+  return stream->command && (!stream->name || strcmp(slash ? slash + 1 : stream->command, stream->name) != 0);
+}
+
 static void print_heading(const struct printing *printing, const struct report_summary *summary, size_t number)
 {
   struct report_stream stream = {0};
@@ -93,6 +102,8 @@ static void print_heading(const struct printing *printing, const struct report_s
     printf(": process %u, thread %u", stream.process, stream.thread);
   if (stream.name && *stream.name)
     printf(", %s", stream.name);
+  if (command_tells(&stream))
+    printf(", %s", stream.command);
   printf("%s\n%15s  %6s %13s  call\n", printing->wants_color ? PLAIN : "", "instructions", "share", "branches");
 }
 

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report_words.h"
+#include "cli/trace_stream.h"
 
 struct annotate_arguments {
   const char *file, *function;
@@ -179,5 +180,7 @@ int cmd_annotate(int argc, char **argv)
   shared_options_init(&arguments.shared);
   arguments.shared.is_cut_off = true; /* source has brackets, too */
   argp_parse(&annotate_argp, argc, argv, 0, NULL, &arguments);
+  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+    return CLI_FAILURE;
   return annotate_run(&arguments);
 }

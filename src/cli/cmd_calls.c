@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
+#include "cli/trace_stream.h"
 
 #define TREE_LINES 1000u /* of the tree, and of each table, without --top */
 #define TABLE_LINES 40u
@@ -107,7 +108,8 @@ static int trace_walk(struct calls_run *run)
   if (is_list(run->options) && isatty(STDOUT_FILENO)) /* what is printed shows how far it is */
     progress.is_on = false;
   while ((r = trace_input_next(&run->input, &record)) > 0) {
-    r = record.type == LB_TRACE_STREAM ? report_summary_record(run->summary, &record) : 0;
+    r =
+      record.type == LB_TRACE_STREAM || record.type == LB_TRACE_META ? report_summary_record(run->summary, &record) : 0;
     if (!r)
       r = calls_walk_record(&run->walk, &record);
     if (r)
@@ -283,7 +285,6 @@ static void by_option(struct calls_options *calls, const char *argument, struct 
 static void shared_take(struct calls_options *calls, const struct shared_options *shared)
 {
   calls->limit = shared->top;
-  calls->thread = shared->stream;
   calls->has_symbols = shared->has_symbols;
   calls->is_mangled = shared->is_mangled;
   calls->is_json = shared->is_json;
@@ -385,5 +386,8 @@ int cmd_calls(int argc, char **argv)
   arguments.shared.top = TOP_DEFAULT;
   arguments.shared.top_default = "1000 of the tree, 40 of each table of --summary";
   argp_parse(&calls_argp, argc, argv, 0, NULL, &arguments);
+  if (trace_stream_settle(calls.file, &arguments.shared) < 0)
+    return CLI_FAILURE;
+  calls.thread = arguments.shared.stream;
   return calls_run(&calls);
 }

@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
+#include "cli/trace_stream.h"
 #include "export/export.h"
 
 #define GREAT (UINT64_C(1) << 30) /* bytes: a file of that size is worth a word before it is written */
@@ -201,7 +202,6 @@ static void arguments_finish(struct export_arguments *arguments, struct argp_sta
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
   filter_check(arguments, state);
-  arguments->options.stream = arguments->shared.stream;
   arguments->options.filter = &arguments->filter.filter;
 }
 
@@ -262,7 +262,10 @@ int cmd_export(int argc, char **argv)
   arguments.shared.output_default = "the trace's name with another ending, in this folder";
   filter_options_init(&arguments.filter);
   argp_parse(&export_argp, argc, argv, 0, NULL, &arguments);
-  status = export_command(&arguments);
+  status = trace_stream_settle(arguments.file, &arguments.shared) < 0 ? CLI_FAILURE : CLI_OK;
+  arguments.options.stream = arguments.shared.stream;
+  if (status == CLI_OK)
+    status = export_command(&arguments);
   filter_options_done(&arguments.filter);
   return status;
 }

@@ -20,6 +20,7 @@
 #include "cli/gdb_start.h"
 #include "cli/gdb_trace.h"
 #include "cli/options.h"
+#include "cli/trace_stream.h"
 
 struct gdb_arguments {
   const char *file;
@@ -230,5 +231,7 @@ int cmd_gdb(int argc, char **argv)
   arguments.shared.tail = GDB_TAIL_DEFAULT;
   arguments.shared.tail_default = "100000";
   argp_parse(&gdb_argp, argc, argv, 0, NULL, &arguments);
+  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+    return CLI_FAILURE;
   return arguments.place || arguments.is_stdio ? trace_serve(&arguments) : gdb_start(&arguments);
 }

@@ -12,6 +12,7 @@
 #include "cli/filter_options.h"
 #include "cli/options.h"
 #include "cli/replay_feed.h"
+#include "cli/trace_stream.h"
 
 #define BTS_DEFAULT 1024
 #define BTS_MOST (1u << 22)
@@ -74,7 +75,6 @@ struct replay_line {
 
 static void shared_take(struct replay_arguments *arguments, const struct shared_options *shared)
 {
-  arguments->stream = shared->stream == LB_TRACE_ALL ? 0 : shared->stream;
   arguments->has_symbols = shared->has_symbols;
   arguments->is_mangled = shared->is_mangled;
   if (shared->is_json)
@@ -205,5 +205,8 @@ int cmd_replay(int argc, char **argv)
 
   shared_options_init(&line.shared);
   argp_parse(&replay_argp, argc, argv, 0, NULL, &line);
+  if (trace_stream_settle(arguments.file, &line.shared) < 0)
+    return CLI_FAILURE;
+  arguments.stream = line.shared.stream == LB_TRACE_ALL ? 0 : line.shared.stream;
   return replay_command(&arguments);
 }

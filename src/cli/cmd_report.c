@@ -13,6 +13,7 @@
 #include "cli/report_page.h"
 #include "cli/report_predict.h"
 #include "cli/report_words.h"
+#include "cli/trace_stream.h"
 
 #define BAR_COLUMNS 100 /* of a terminal that has room for bars */
 
@@ -330,5 +331,7 @@ int cmd_report(int argc, char **argv)
   arguments.shared.top = 10;
   arguments.shared.top_default = "10";
   argp_parse(&report_argp, argc, argv, 0, NULL, &arguments);
+  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+    return CLI_FAILURE;
   return report_run(&arguments);
 }

@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
+#include "cli/trace_stream.h"
 
 #define CONTEXT_DEFAULT 16
 #define TAIL_FIRST 65536u /* branches that are looked at for the last ones that a filter lets pass; then */
@@ -333,7 +334,6 @@ static void arguments_check(struct script_arguments *arguments, struct argp_stat
     argp_error(state, "--tail and --around do not go together");
   if (arguments->has_context && !arguments->options.around)
     argp_error(state, "--context is for --around");
-  arguments->options.stream = arguments->shared.stream;
   arguments->options.limit = arguments->shared.top;
   arguments->options.is_json = arguments->shared.is_json;
 }
@@ -396,7 +396,10 @@ int cmd_script(int argc, char **argv)
   shared_options_init(&arguments.shared);
   filter_options_init(&arguments.filter);
   argp_parse(&script_argp, argc, argv, 0, NULL, &arguments);
-  status = script_run(&arguments);
+  status = trace_stream_settle(arguments.file, &arguments.shared) < 0 ? CLI_FAILURE : CLI_OK;
+  arguments.options.stream = arguments.shared.stream;
+  if (status == CLI_OK)
+    status = script_run(&arguments);
   filter_options_done(&arguments.filter);
   return status;
 }

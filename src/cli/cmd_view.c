@@ -15,6 +15,7 @@
 #include "cli/source_paths.h"
 #include "cli/trace_input.h"
 #include "cli/trace_part.h"
+#include "cli/trace_stream.h"
 #include "cli/view_output.h"
 
 #define SPAN 1000000u    /* branches around a place, if nothing else is said */
@@ -412,5 +413,7 @@ int cmd_view(int argc, char **argv)
   arguments.shared.limit_default = "20M; short calls are merged until the page fits";
   arguments.shared.output_default = "the trace's name with .html, in this folder";
   argp_parse(&view_argp, argc, argv, 0, NULL, &arguments);
+  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+    return CLI_FAILURE;
   return view_run(&arguments);
 }

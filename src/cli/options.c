@@ -4,6 +4,7 @@
  */
 #include "cli/options.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,17 @@ static void color_option(const char *argument, struct argp_state *state)
 
 /* ---- the groups ---- */
 
+/* A number, or part of a name. */
+static void thread_take(struct shared_options *options, const char *argument, struct argp_state *state)
+{
+  options->thread_name = NULL;
+  options->stream = LB_TRACE_ALL;
+  if (!*argument || *argument == '-' || isdigit((unsigned char)*argument))
+    options->stream = (uint32_t)option_number("--thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
+  else
+    options->thread_name = argument;
+}
+
 static error_t shared_parse(int key, char *argument, struct argp_state *state)
 {
   struct shared_options *options = state->input;
@@ -164,7 +176,7 @@ static error_t shared_parse(int key, char *argument, struct argp_state *state)
     options->limit = option_size("--limit", argument, 1, INT64_MAX, state);
     return 0;
   case KEY_THREAD:
-    options->stream = (uint32_t)option_number("--thread", argument, 0, LB_TRACE_STREAMS_MAX - 1, state);
+    thread_take(options, argument, state);
     return 0;
   case KEY_NO_SYMBOLS:
     options->has_symbols = false;
@@ -277,7 +289,10 @@ static const struct argp_option limit_options[] = {
 };
 
 static const struct argp_option thread_options[] = {
-  {"thread", KEY_THREAD, "N", 0, "Show thread N only: a number that 'lbr stat' lists", GROUP}, {0}};
+  {"thread", KEY_THREAD, "THREAD", 0,
+   "Show one thread only: a number that 'lbr stat' lists, or part of its name or of the command line of its process",
+   GROUP},
+  {0}};
 
 static const struct argp_option symbols_options[] = {
   {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Do not open the files that the trace names: no names of functions", GROUP},

@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 struct shared_options {
-  uint64_t top;    /* --top: rows; UINT64_MAX: all of them, or the option was not given */
-  uint64_t tail;   /* --tail: branches of each thread; UINT64_MAX: not given */
-  uint64_t limit;  /* --limit: bytes; 0: not given */
-  uint32_t stream; /* --thread; LB_TRACE_ALL: not given */
+  uint64_t top;            /* --top: rows; UINT64_MAX: all of them, or the option was not given */
+  uint64_t tail;           /* --tail: branches of each thread; UINT64_MAX: not given */
+  uint64_t limit;          /* --limit: bytes; 0: not given */
+  uint32_t stream;         /* --thread; LB_TRACE_ALL: not given */
+  const char *thread_name; /* --thread with a word that is no number, for trace_stream_settle; NULL: it was a number */
   const char *output;
   bool has_symbols; /* no --no-symbols */
   bool is_mangled;  /* --no-demangle */

@@ -87,6 +87,13 @@ static int sink_gap(void *data, const struct lb_trace_gap *gap)
   return recording->is_full ? 0 : recording->trace.gap(recording->trace.data, gap);
 }
 
+static int sink_describe(void *data, uint32_t stream, const char *key, const char *value)
+{
+  struct recording *recording = data;
+
+  return recording->is_full ? 0 : recording->trace.describe(recording->trace.data, stream, key, value);
+}
+
 /* ---- what is said at the end ---- */
 
 static void totals_show(const struct record_source_options *options, const struct source_state *state,
@@ -187,7 +194,8 @@ static void trace_drop(const struct record_source_options *options, struct lb_tr
 int record_source_run(const struct record_source_options *options, struct lb_trace_writer *writer, int *ret_status)
 {
   struct recording recording = {.options = options, .writer = writer, .trace = source_sink_trace(writer)};
-  const struct source_sink sink = {&recording, sink_module, sink_code, sink_stream, sink_branches, sink_gap};
+  const struct source_sink sink = {&recording,    sink_module, sink_code,    sink_stream,
+                                   sink_branches, sink_gap,    sink_describe};
   struct source_problem problem;
   struct source *source;
   struct source_state state;

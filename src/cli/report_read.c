@@ -34,16 +34,11 @@ static struct report_reading_thread *thread_get(struct report_reading *reading, 
 static int thread_describe(struct report_reading *reading, const struct lb_trace_stream *stream)
 {
   struct report_reading_thread *thread = thread_get(reading, stream->number);
-  struct text name = {0};
 
-  if (!thread || words_add_printable(&name, stream->name, strlen(stream->name)) < 0) {
-    text_done(&name);
+  if (!thread)
     return -ENOMEM;
-  }
-  free(thread->name);
   thread->process = stream->process;
   thread->thread = stream->thread;
-  thread->name = name.data;
   return 0;
 }
 
@@ -206,8 +201,6 @@ int report_reading_close(struct report_reading *reading)
   report_counts_free(reading->counts);
   report_code_free(reading->code);
   report_names_free(reading->names);
-  for (size_t i = 0; i < reading->thread_count; i++)
-    free(reading->threads[i].name);
   free(reading->threads);
   return trace_input_close(&reading->input);
 }

@@ -12,7 +12,6 @@
 struct report_reading_thread {
   uint32_t number;          /* of its stream */
   uint32_t process, thread; /* the system's numbers */
-  char *name;               /* fit to be printed; NULL: none */
   uint64_t branches;        /* taken */
   bool is_counted;          /* what follows is known */
   struct report_count_totals totals;

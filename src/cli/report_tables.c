@@ -8,7 +8,7 @@
 #include "cli/report_page.h"
 #include "cli/report_words.h"
 
-#define COLUMNS_MAX 10
+#define COLUMNS_MAX 11
 
 /* The columns of a table, of which the bar is only for terminals. */
 static void columns_make(const struct report_page *report, const struct page_column *wanted,
@@ -208,18 +208,22 @@ void report_put_lines(const struct report_page *report, struct page *page)
 
 /* ---- threads ---- */
 
+/* What a thread and its process are called: null in JSON if that is not known. */
+static void put_called(const struct report_reading *reading, struct page *page, uint32_t number)
+{
+  struct report_stream stream = {0};
+
+  (void)report_names_stream(reading->names, number, &stream);
+  page_put(page, "name", stream.name || page->is_json ? stream.name : "");
+  page_put(page, "command", stream.command || page->is_json ? stream.command : "");
+}
+
 void report_put_threads(const struct report_page *report, struct page *page)
 {
-  static const struct page_column wanted[] = {{"  share", 7},
-                                              {"", 10},
-                                              {"  instructions", 14},
-                                              {"         taken", 14},
-                                              {"     not taken", 14},
-                                              {"thread", 7},
-                                              {"process", 8},
-                                              {"system's", 9},
-                                              {"name", 0},
-                                              {NULL, 0}};
+  static const struct page_column wanted[] = {
+    {"  share", 7}, {"", 10},       {"  instructions", 14}, {"         taken", 14}, {"     not taken", 14},
+    {"thread", 7},  {"process", 8}, {"system's", 9},        {"name", 16},           {"command", 0},
+    {NULL, 0}};
   const struct report_reading *reading = report->reading;
   struct page_column columns[COLUMNS_MAX];
   size_t i;
@@ -239,7 +243,7 @@ void report_put_threads(const struct report_page *report, struct page *page)
     page_put_number(page, "thread", thread->number);
     page_put_number(page, "process", thread->process);
     page_put_number(page, "system_thread", thread->thread);
-    page_put(page, "name", thread->name || page->is_json ? thread->name : "");
+    put_called(reading, page, thread->number);
     page_row_end(page);
   }
   page_table_end(page);

@@ -6,6 +6,7 @@
 #include "cli/run_keep.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,18 @@ static int keep_gap(void *data, const struct lb_trace_gap *gap)
   for (size_t i = 0; i < keep->count; i++)
     if (gap->stream == LB_TRACE_ALL || gap->stream == i)
       keep->threads[i].gap = keep->threads[i].total;
+  return 0;
+}
+
+static int keep_describe(void *data, uint32_t stream, const char *key, const char *value)
+{
+  struct run_keep *keep = data;
+  struct run_keep_thread *thread = stream < keep->count ? &keep->threads[stream] : NULL;
+
+  if (thread && !strcmp(key, "name"))
+    snprintf(thread->name, sizeof(thread->name), "%s", value);
+  else if (thread && !strcmp(key, "title"))
+    snprintf(thread->command, sizeof(thread->command), "%s", value);
   return 0;
 }
 
@@ -278,7 +291,7 @@ void run_keep_free(struct run_keep *keep)
 
 struct source_sink run_keep_sink(struct run_keep *keep)
 {
-  return (struct source_sink){keep, keep_module, keep_code, keep_stream, keep_branches, keep_gap};
+  return (struct source_sink){keep, keep_module, keep_code, keep_stream, keep_branches, keep_gap, keep_describe};
 }
 
 const struct report_places *run_keep_places(const struct run_keep *keep)

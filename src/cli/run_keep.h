@@ -13,7 +13,8 @@
 struct run_keep_thread {
   uint32_t space, process, thread;
   char name[17];
-  struct lb_branch *ring; /* `total` modulo the size of all of them is where the next one goes */
+  char command[SOURCE_TITLE_MOST]; /* "": not known */
+  struct lb_branch *ring;          /* `total` modulo the size of all of them is where the next one goes */
   size_t capacity;
   uint64_t total;
   uint64_t gap; /* how many there were before the last gap; UINT64_MAX: there was none */

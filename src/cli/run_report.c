@@ -402,6 +402,7 @@ static void report_exit(struct run_session *session, int status, bool is_panic_o
     }
   maker.death = (struct report_death){.ending = REPORT_EXITED,
                                       .process = newest.process,
+                                      .command = *last.command ? last.command : newest.command,
                                       .status = status,
                                       .is_native = process_is_native(session, &newest)};
   maker.space = newest.space;

@@ -129,6 +129,8 @@ static void report_make(struct run_session *session, const struct report_death *
   if (r >= 0 && kept && wants_all)
     r = maker_add_others(&maker, kept);
   maker.death.program = kept ? run_keep_program(keep, kept->space) : session->arguments->program[0];
+  if (!maker.death.command && kept)
+    maker.death.command = kept->command;
   maker.death.threads = maker.threads;
   maker.death.thread_count = maker.count;
   if (r < 0)
@@ -146,6 +148,7 @@ static void death_report(struct run_session *session, const struct source_death 
 {
   struct report_death death = {.ending = REPORT_DIED,
                                .process = seen->process,
+                               .command = seen->command,
                                .signal = seen->signal,
                                .code = seen->code,
                                .address = seen->address,

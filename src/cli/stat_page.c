@@ -170,8 +170,8 @@ static void put_kinds(const struct stat_page *stat, struct page *page)
 
 static void put_threads(const struct stat_page *stat, struct page *page)
 {
-  static const struct page_column columns[] = {{"thread", 7},   {"branches", 14}, {"lost", 12}, {"process", 8},
-                                               {"system's", 9}, {"name", 0},      {NULL, 0}};
+  static const struct page_column columns[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
+                                               {"system's", 9}, {"name", 16},     {"command", 0}, {NULL, 0}};
   struct report_stream stream;
 
   page_heading(page, "Threads");
@@ -186,6 +186,7 @@ static void put_threads(const struct stat_page *stat, struct page *page)
     page_put_number(page, "process", stream.process);
     page_put_number(page, "system_thread", stream.thread);
     put_word(page, "name", stream.name);
+    put_word(page, "command", stream.command);
     page_row_end(page);
   }
   page_table_end(page);

@@ -4,6 +4,10 @@
  */
 #include "cli/trace_stream.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/base.h"
 #include "cli/cli.h"
 
@@ -102,4 +106,95 @@ int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_r
   while ((r = trace_input_next(stream->input, ret_record)) > 0 && record_trim(stream, ret_record))
     ;
   return r;
+}
+
+/* ---- a thread by name ---- */
+
+#define SHOWN 8u /* of the threads that a word fits */
+
+/* How well a word fits: 2, it is the name or the command; 1, it is part of them; 0, it is not. */
+static unsigned stream_fits(const struct report_stream *stream, const char *word)
+{
+  const char *name = stream->name ? stream->name : "", *command = stream->command ? stream->command : "";
+
+  if (!strcmp(name, word) || !strcmp(command, word))
+    return 2;
+  return strstr(name, word) || strstr(command, word);
+}
+
+/* The best and how many are as good. */
+static unsigned streams_search(const struct report_names *names, const char *word, unsigned *ret_fit,
+                               uint32_t *ret_number)
+{
+  struct report_stream stream;
+  unsigned count = 0;
+
+  *ret_fit = 1;
+  for (uint32_t i = 0; i < LB_TRACE_STREAMS_MAX; i++) {
+    unsigned fit = report_names_stream(names, i, &stream) ? stream_fits(&stream, word) : 0;
+
+    if (fit < *ret_fit)
+      continue;
+    if (!count || fit > *ret_fit) {
+      *ret_number = i;
+      count = 0;
+    }
+    *ret_fit = fit;
+    count++;
+  }
+  return count;
+}
+
+static void several_tell(const struct trace_input *input, const struct report_names *names, const char *word,
+                         unsigned fit, unsigned count)
+{
+  struct report_stream stream;
+  struct text text = {0};
+  unsigned shown = 0;
+
+  for (uint32_t i = 0; i < LB_TRACE_STREAMS_MAX && shown < SHOWN; i++)
+    if (report_names_stream(names, i, &stream) && stream_fits(&stream, word) == fit)
+      text_addf(&text, "%s%u (%s)", shown++ ? ", " : "", i, stream.command ? stream.command : stream.name);
+  cli_error("%s: '%s' fits %u threads: %s%s", input->name, word, count, text_string(&text),
+            shown < count ? ", ..." : "");
+  text_done(&text);
+}
+
+static int names_fill(struct trace_input *input, struct report_names *names)
+{
+  struct lb_trace_record record;
+  int r = trace_input_tail(input, LB_TRACE_ALL, 0);
+
+  while (r >= 0 && (r = trace_input_next(input, &record)) > 0)
+    if (record.type == LB_TRACE_STREAM || record.type == LB_TRACE_META)
+      r = report_names_record(names, &record);
+  return r;
+}
+
+int trace_stream_settle(const char *file, struct shared_options *options)
+{
+  const char *word = options->thread_name;
+  struct report_names *names = NULL;
+  struct trace_input input;
+  unsigned fit, count = 0;
+  int r;
+
+  if (!word)
+    return 0;
+  r = trace_input_open(&input, file);
+  if (r < 0)
+    return r;
+  r = report_names_new(NULL, &names);
+  if (r >= 0)
+    r = names_fill(&input, names);
+  if (r >= 0)
+    count = streams_search(names, word, &fit, &options->stream);
+  if (r >= 0 && !count)
+    cli_error("%s: no thread is called '%s'; 'lbr stat' lists its threads", input.name, word);
+  else if (count > 1)
+    several_tell(&input, names, word, fit, count);
+  report_names_free(names);
+  lb_trace_reader_close(input.reader);
+  free(input.name);
+  return r < 0 ? r : count == 1 ? 0 : -ENOENT;
 }

@@ -6,6 +6,7 @@
 #ifndef CLI_TRACE_STREAM_H
 #define CLI_TRACE_STREAM_H
 
+#include "cli/options.h"
 #include "cli/trace_input.h"
 
 struct trace_stream {
@@ -25,5 +26,9 @@ int trace_stream_begin(struct trace_stream *stream, struct trace_input *input, u
 
 /* The next record that is not of another stream; its branches are at `first` or behind. Returns as trace_input_next. */
 int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_record);
+
+/* --thread with a word: the one thread whose name is that, or whose name or command line has it in it. Sets `stream`
+ * of the options. Returns 0, or negative after a complaint: there is none, or more than one. */
+int trace_stream_settle(const char *file, struct shared_options *options);
 
 #endif

@@ -106,8 +106,11 @@ static int slots_take(struct process_drain *drain)
     drain->next = (number + 1) % drain->high;
     if (taken < 0)
       r = taken;
-    else if (view.status == THREAD_GONE)
+    else if (view.status == THREAD_GONE) {
+      taken = drain_title_ends(drain, number);
+      r = taken < 0 ? taken : r;
       slot_close(drain, number);
+    }
     if (r > 0 && view.status != THREAD_FREE && i + 1 < drain->high && drain_seconds() > end)
       r = 0;
   }
@@ -241,6 +244,8 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
   } else {
     drain_idle(drain);
   }
+  if (r > 0)
+    r = drain_titles_look(drain, false);
   if (r < 0)
     drain_stop(drain, DRAIN_FAILED, r);
   drain_look_for_dead(drain);
@@ -286,6 +291,8 @@ const struct process_drain_state *process_drain_finish(struct process_drain *dra
   if (drain->state.end != DRAIN_NONE)
     return &drain->state;
   r = drain_all(drain);
+  if (r >= 0)
+    r = drain_titles_look(drain, true);
   if (r >= 0 && !is_over)
     r = gaps_put(drain);
   if (r < 0)

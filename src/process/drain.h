@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a drain: the threads whose logs it reads (drain.c, drain_slot.c), what became of threads
- * (drain_life.c) and of their address spaces (drain_space.c), and what the notes say of these (drain_note.c,
- * drain_code.c, build_id.c).
+ * (drain_life.c) and of their address spaces (drain_space.c), what they are called (drain_title.c), and what the notes
+ * say of all this (drain_note.c, drain_code.c, build_id.c).
  */
 #ifndef PROCESS_DRAIN_H
 #define PROCESS_DRAIN_H
@@ -117,6 +117,9 @@ struct drain_slot {
   struct drain_view view;
   double moved; /* when there was something new last */
   double begun; /* when it was opened */
+  char name[17];
+  char title[PROCESS_COMMAND_MOST]; /* of its process, as far as known: "" */
+  bool has_title_news;              /* it is not in the trace yet */
 };
 
 /* A process that has called execve: what it executes will show up, unless it is a program that cannot be recorded. */
@@ -133,8 +136,9 @@ struct process_drain {
   uint64_t limit;
   struct process_drain_state state;
   double now;
-  double moved;  /* when there was something new last, in any thread */
-  double looked; /* when threads were looked for in the system last */
+  double moved;         /* when there was something new last, in any thread */
+  double looked;        /* when threads were looked for in the system last */
+  double titles_looked; /* when titles were */
   bool is_flushed;
   bool is_out_of_streams;
   uint64_t entry_count; /* that were given to the trace */
@@ -202,6 +206,17 @@ void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slo
 
 /* Looks for threads that are gone without having said so (SIGKILL); now and then. */
 void drain_look_for_dead(struct process_drain *drain);
+
+/* ---- titles and names (drain_title.c) ---- */
+
+/* A thread has been opened: what is its process called? */
+void drain_title_begins(struct drain_slot *slot);
+
+/* Its page tells the last title and name, if it has ended by itself. Returns 0 or negative. */
+int drain_title_ends(struct process_drain *drain, uint32_t number);
+
+/* Of all threads that are open: now and then, or now. Returns 0 or negative. */
+int drain_titles_look(struct process_drain *drain, bool is_now);
 
 /* ---- a thread (drain_slot.c) ---- */
 

@@ -116,6 +116,7 @@ static int stream_new(struct process_drain *drain, const struct process_state *p
   int r;
 
   memcpy(name, page->name, sizeof(page->name));
+  memcpy(slot->name, name, sizeof(name));
   r = lb_trace_writer_stream(drain->writer, &stream, &slot->stream);
   if (r != LB_E_TOO_BIG)
     return r;
@@ -167,6 +168,7 @@ static int slot_open_one(struct process_drain *drain, uint32_t number)
   };
   drain_space_enter(drain, slot->space);
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
+  drain_title_begins(slot);
   r = past_take(drain, number);
   return r < 0 ? r : stream_new(drain, page, slot);
 }

@@ -130,7 +130,8 @@ struct process_state {
   uint64_t waited;    /* nanoseconds that it waited for the parent to read its log */
   uint64_t death_top; /* with END_SIGNAL: the word that RSP points to, */
   uint32_t has_top;   /* if it could be read; */
-  char command[PROCESS_COMMAND]; /* and the words of /proc/self/cmdline, each ended by 0: a title, if it has set one */
+  char command[PROCESS_COMMAND]; /* when its process ends or executes a program: the words of /proc/self/cmdline, each
+                                    ended by 0, or the title that it has set */
   uint32_t place;                /* in the order in which threads were made, in all processes together */
 };
 

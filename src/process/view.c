@@ -64,8 +64,7 @@ uint32_t process_position(const struct process *process, uint32_t slot, uint64_t
 
 _Static_assert(PROCESS_COMMAND == PROCESS_COMMAND_MOST, "");
 
-/* Words behind one another, with a 0 behind each. */
-static void command_copy(char to[PROCESS_COMMAND_MOST], const char from[PROCESS_COMMAND])
+void process_command_text(char to[PROCESS_COMMAND_MOST], const char from[PROCESS_COMMAND_MOST])
 {
   size_t end = PROCESS_COMMAND - 1;
 
@@ -112,7 +111,7 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
   memcpy(thread.name, state.name, sizeof(state.name));
   thread.has_top = state.has_top;
   thread.top = state.death_top;
-  command_copy(thread.command, state.command);
+  process_command_text(thread.command, state.command);
   *ret_thread = thread;
   return true;
 }

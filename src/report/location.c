@@ -43,6 +43,8 @@ int report_names_record(struct report_names *names, const struct lb_trace_record
     return names_code(names, &record->code);
   if (record->type == LB_TRACE_STREAM)
     return stream_list_describe(&names->streams, &record->stream);
+  if (record->type == LB_TRACE_META)
+    return stream_list_meta(&names->streams, &record->meta);
   return 0;
 }
 

@@ -194,7 +194,8 @@ const char *report_summary_meta(const struct report_summary *summary, const char
 struct report_stream {
   bool is_described; /* the trace says what it is */
   uint32_t space, process, thread;
-  const char *name; /* fit to be printed */
+  const char *name;    /* fit to be printed, */
+  const char *command; /* too: the command line of its process or the title that this has set; NULL: not known */
   uint64_t branches;
   uint64_t lost; /* as far as known */
 };

@@ -301,7 +301,7 @@ static bool is_wanted(const struct report_script *script, uint32_t stream)
 /* Code changes no names: it is of use for instructions only. */
 static bool is_told(const struct report_script *script, const struct lb_trace_record *record)
 {
-  return record->type == LB_TRACE_STREAM || record->type == LB_TRACE_MODULE ||
+  return record->type == LB_TRACE_STREAM || record->type == LB_TRACE_MODULE || record->type == LB_TRACE_META ||
          (record->type == LB_TRACE_CODE && script->options.code);
 }
 
@@ -312,6 +312,8 @@ static int record_learn(struct report_script *script, const struct lb_trace_reco
 
   if (record->type == LB_TRACE_STREAM)
     r = stream_list_describe(&script->streams, &record->stream);
+  else if (record->type == LB_TRACE_META)
+    r = stream_list_meta(&script->streams, &record->meta);
   if (r >= 0 && script->options.names)
     r = report_names_record(script->options.names, record);
   if (r >= 0 && script->options.filter)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/printable.h"
 
@@ -41,10 +42,47 @@ int stream_list_describe(struct stream_list *list, const struct lb_trace_stream 
   return 0;
 }
 
+const char *stream_meta_parse(const struct lb_trace_meta *meta, uint32_t *ret_stream, bool *ret_is_title)
+{
+  bool is_title = !strcmp(meta->key, "title");
+  const char *at = meta->value;
+  uint32_t number = 0;
+
+  if (!is_title && strcmp(meta->key, "name") != 0)
+    return NULL;
+  for (; *at >= '0' && *at <= '9' && number < LB_TRACE_STREAMS_MAX; at++)
+    number = number * 10 + (uint32_t)(*at - '0');
+  if (at == meta->value || *at != ' ' || number >= LB_TRACE_STREAMS_MAX)
+    return NULL;
+  *ret_stream = number;
+  *ret_is_title = is_title;
+  return at + 1;
+}
+
+int stream_list_meta(struct stream_list *list, const struct lb_trace_meta *meta)
+{
+  uint32_t number;
+  bool is_title;
+  const char *text = stream_meta_parse(meta, &number, &is_title);
+  struct report_stream *stream = text && number < list->count ? &list->streams[number] : NULL;
+  char *copy;
+
+  if (!stream)
+    return 0;
+  copy = printable_copy(text, STREAM_NAME_MAX);
+  if (!copy)
+    return -ENOMEM;
+  free((char *)(uintptr_t)(is_title ? stream->command : stream->name));
+  *(is_title ? &stream->command : &stream->name) = copy;
+  return 0;
+}
+
 void stream_list_done(struct stream_list *list)
 {
-  for (size_t i = 0; i < list->count; i++)
+  for (size_t i = 0; i < list->count; i++) {
     free((char *)(uintptr_t)list->streams[i].name);
+    free((char *)(uintptr_t)list->streams[i].command);
+  }
   free(list->streams);
   *list = (struct stream_list){0};
 }

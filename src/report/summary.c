@@ -179,7 +179,7 @@ static int summary_meta(struct report_summary *summary, const struct lb_trace_me
       free(summary->metas[i]);
       summary->metas[i] = value;
     }
-  return 0;
+  return stream_list_meta(&summary->streams, meta);
 }
 
 /* ---- what a reader counted ---- */

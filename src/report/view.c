@@ -271,7 +271,7 @@ static int meta_note(struct report_view *view, const struct lb_trace_meta *meta)
       if (r >= 0)
         r = view_quote(&view->meta, meta->value);
     }
-  return r;
+  return r < 0 ? r : stream_list_meta(&view->list, meta);
 }
 
 static int record_note(struct report_view *view, const struct lb_trace_record *record)

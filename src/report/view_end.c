@@ -238,6 +238,10 @@ static int put_stream(struct report_view *view, const struct processes *processe
     r = text_addf(text, "\"instructions\":%llu,\"name\":", (unsigned long long)ending.stream->instructions);
   if (r >= 0)
     r = view_quote(text, ending.about->name ? ending.about->name : "");
+  if (r >= 0 && ending.about->command)
+    r = text_add(text, ",\"command\":");
+  if (r >= 0 && ending.about->command)
+    r = view_quote(text, ending.about->command);
   if (r >= 0)
     r = put_ending(view, &ending, text);
   return r < 0 ? r : text_add(text, "}");

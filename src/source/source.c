@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 
 #include "source/source_inside.h"
+#include "trace/trace.h"
 
-#define REAPED_MAX 1000u /* at once: a program that is stepped stops all the time */
+#define REAPED_MAX 1000u                        /* at once: a program that is stepped stops all the time */
+#define TITLES_NANOSECONDS UINT64_C(1000000000) /* between two looks at what processes are called */
 
 /* ---- a trace's writer ---- */
 
@@ -39,9 +41,15 @@ static int trace_gap(void *data, const struct lb_trace_gap *gap)
   return lb_trace_writer_gap(data, gap);
 }
 
+static int trace_describe(void *data, uint32_t stream, const char *key, const char *value)
+{
+  return trace_writer_describe(data, stream, key, value);
+}
+
 struct source_sink source_sink_trace(struct lb_trace_writer *writer)
 {
-  return (struct source_sink){writer, trace_module, trace_code, trace_stream, trace_branches, trace_gap};
+  return (struct source_sink){writer,         trace_module, trace_code,    trace_stream,
+                              trace_branches, trace_gap,    trace_describe};
 }
 
 /* ---- a recording ---- */
@@ -51,6 +59,25 @@ static size_t memory_read(void *data, uint32_t process, uint64_t address, void *
   const struct source_kernel *kernel = data;
 
   return kernel->memory(kernel->data, process, address, buffer, size);
+}
+
+/* The words of proc(5)'s cmdline, each ended by 0, as a string. */
+static bool title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE_MOST])
+{
+  const struct source_kernel *kernel = data;
+  char path[64], words[SOURCE_TITLE_MOST] = "";
+  int size;
+
+  snprintf(path, sizeof(path), "/proc/%u/cmdline", process);
+  size = kernel->file_read(kernel->data, path, words, sizeof(words));
+  while (size > 0 && !words[size - 1])
+    size--;
+  if (size <= 0 || (size_t)size >= sizeof(words))
+    return false;
+  for (int i = 0; i < size; i++)
+    ret_title[i] = words[i] ? words[i] : ' ';
+  ret_title[size] = '\0';
+  return true;
 }
 
 static int problem_memory(struct source_problem *problem)
@@ -89,6 +116,8 @@ int source_start(const struct source_kernel *kernel, const struct source_options
   source->options = *options;
   source->functions = options->kind == SOURCE_BLOCK_STEP ? &source_step_functions : &source_perf_functions;
   r = world_new(sink, memory_read, (void *)(uintptr_t)kernel, &source->world);
+  if (r >= 0)
+    world_titles(source->world, title_read, (void *)(uintptr_t)kernel);
   if (r < 0) {
     r = problem_memory(ret_problem);
   } else {
@@ -142,9 +171,15 @@ static int state_set(struct source *source, int r)
 
 int source_step(struct source *source, unsigned milliseconds)
 {
+  const struct source_kernel *kernel = source->kernel;
   int r = source->functions->step(source, milliseconds, false);
+  uint64_t now = kernel->clock(kernel->data);
 
   source_reap(source);
+  if (now - source->titles_looked >= TITLES_NANOSECONDS) {
+    source->titles_looked = now;
+    world_titles_look(source->world);
+  }
   return state_set(source, r);
 }
 
@@ -152,8 +187,11 @@ int source_finish(struct source *source)
 {
   int r = source->functions->step(source, 0, true);
 
+  world_titles_look(source->world);
   if (r >= 0)
     r = world_flush(source->world);
+  if (r >= 0)
+    r = world_titles_put(source->world);
   return state_set(source, r);
 }
 

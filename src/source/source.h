@@ -49,6 +49,8 @@ struct source_sink {
   int (*stream)(void *data, const struct lb_trace_stream *stream, uint32_t *ret_number);
   int (*branches)(void *data, uint32_t stream, const struct lb_branch *branches, size_t count);
   int (*gap)(void *data, const struct lb_trace_gap *gap);
+  /* trace_writer_describe: title and name of a stream. NULL: not wanted. */
+  int (*describe)(void *data, uint32_t stream, const char *key, const char *value);
 };
 
 /* A sink that is a trace's writer. */
@@ -71,11 +73,14 @@ struct source_options {
   bool steps_singly;     /* block-step, for tests: single steps, up to the next taken branch, stand in for it */
 };
 
+#define SOURCE_TITLE_MOST 256u /* bytes of a command line or title that are kept, with the 0 */
+
 /* A process that a signal has killed: what lbr run shows. */
 struct source_death {
   uint32_t process, thread;
   int signal, code;
   uint64_t address, rip, flags, registers[16]; /* in the order of the encoding */
+  char command[SOURCE_TITLE_MOST]; /* its words, with blanks between them, or the title that it has set; "": unknown */
 };
 
 struct source_state {

@@ -32,7 +32,8 @@ struct source {
   struct source_state state;
   struct source_death deaths[SOURCE_DEATHS_MAX];
   size_t death_count, death_taken;
-  void *data; /* the kind's own */
+  uint64_t titles_looked; /* when */
+  void *data;             /* the kind's own */
 };
 
 /* Reaps what there is. Returns how many there were. */

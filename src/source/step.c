@@ -239,6 +239,7 @@ static void tracee_begin(struct source *source, struct tracee *tracee)
   if (!thread || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
     return;
   tracee->has_begun = true;
+  world_title_look(source->world, tracee->process);
   thread->is_at = true;
   thread->at = registers.rip;
   tracee_step(source, tracee, &registers, 0);
@@ -307,6 +308,7 @@ static void exec_take(struct source *source, struct tracee *tracee)
   }
   step_maps_name(source, tracee->process, name);
   world_exec(source->world, tracee->process, (uint32_t)tracee->id, name);
+  world_title_look(source->world, tracee->process);
   step_maps_forget(&step_of(source)->maps, tracee->process);
   step_maps_read(&step_of(source)->maps, source, tracee->process);
   thread = tracee_thread(source, tracee);
@@ -324,9 +326,14 @@ static void exit_event(struct source *source, struct tracee *tracee)
 {
   struct user_regs_struct registers;
   unsigned long status;
+  char name[17];
 
   if (ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) == 0)
     tracee_settle(source, tracee, registers.rip);
+  world_title_look(source->world, tracee->process);
+  step_maps_name(source, (uint32_t)tracee->id, name);
+  if (*name)
+    world_name(source->world, tracee->process, (uint32_t)tracee->id, name);
   if (tracee->signal && ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &status) == 0 && WIFSIGNALED((int)status) &&
       WTERMSIG((int)status) == tracee->signal)
     source_death_add(source, tracee->id, tracee->signal, tracee->code, tracee->address);

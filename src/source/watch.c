@@ -116,6 +116,8 @@ void source_death_add(struct source *source, int thread, int signal, int code, u
                                .address = address};
 
   registers_fill(thread, &death);
+  world_title_look(source->world, death.process);
+  world_title(source->world, death.process, death.command);
   if (source->death_count < SOURCE_DEATHS_MAX)
     source->deaths[source->death_count++] = death;
 }
@@ -222,8 +224,10 @@ void watch_stop(struct watch *watch, struct source *source, int id, int status)
     ptrace(PTRACE_LISTEN, id, NULL, NULL);
     return;
   }
-  if (event == PTRACE_EVENT_EXIT)
+  if (event == PTRACE_EVENT_EXIT) {
+    world_title_look(source->world, thread_process(source, id));
     exit_note(watch, source, id);
+  }
   if (!event && ptrace(PTRACE_GETSIGINFO, id, NULL, &info) == 0) {
     if (handler_note(watch, source, id, signal, &info)) {
       ptrace(PTRACE_CONT, id, NULL, NULL);

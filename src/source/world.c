@@ -77,6 +77,7 @@ void world_free(struct world *world)
       process_free(process);
     }
   }
+  world_titles_done(world);
   symbol_cache_free(world->cache);
   free(world->signals);
   free(world);
@@ -375,6 +376,8 @@ int world_exec(struct world *world, uint32_t number, uint32_t thread_number, con
     return world->error;
   process = thread->process;
   threads_flush(world, process);
+  world_title_put(world, thread);
+  world_title_forget(world, number);
   if (process->is_counted || process->module_count) /* else nobody has heard of its address space */
     process->space = world->spaces++;
   process_clear(process);
@@ -463,11 +466,13 @@ int world_name(struct world *world, uint32_t process, uint32_t number, const cha
 {
   struct world_thread *thread = world_thread(world, process, number);
 
-  if (thread) {
-    strncpy(thread->name, name, sizeof(thread->name) - 1);
-    thread->name[sizeof(thread->name) - 1] = 0;
-  }
-  return world->error;
+  if (!thread || !strncmp(thread->name, name, sizeof(thread->name) - 1))
+    return world->error;
+  strncpy(thread->name, name, sizeof(thread->name) - 1);
+  thread->name[sizeof(thread->name) - 1] = 0;
+  if (!thread->has_stream || !world->sink->describe)
+    return world->error;
+  return world_fail(world, world->sink->describe(world->sink->data, thread->stream, "name", thread->name));
 }
 
 int world_exit(struct world *world, uint32_t number, uint32_t thread_number)
@@ -480,10 +485,13 @@ int world_exit(struct world *world, uint32_t number, uint32_t thread_number)
     return world->error;
   process = thread->process;
   thread_flush(world, thread);
+  world_title_put(world, thread);
   world_signals_forget(world, thread_number);
   thread_drop(world, thread);
-  if (!process->threads)
+  if (!process->threads) {
+    world_title_forget(world, process->number);
     process_drop(world, process);
+  }
   return world->error;
 }
 

@@ -113,8 +113,27 @@ int world_branch(struct world *world, struct world_thread *thread, uint64_t from
 /* Branches are missing: of one thread, or of all (NULL). */
 int world_gap(struct world *world, struct world_thread *thread, enum lb_trace_gap_reason reason, uint64_t count);
 
-/* Gives the sink all that is kept. */
+/* Gives the sink what is buffered. Returns 0 or negative. */
 int world_flush(struct world *world);
+
+/* ---- titles (world_title.c) ---- */
+
+/* Reads what a process is called now. Returns false, touching nothing, if there is no such process. */
+typedef bool world_title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE_MOST]);
+
+/* Who is asked for titles (world_title.c); without it they are not read. */
+void world_titles(struct world *world, world_title_read *read, void *data);
+
+/* Reads the title of a process, or of all that are known. What was read last goes into the trace at the end of a
+ * process's program. */
+void world_title_look(struct world *world, uint32_t process);
+void world_titles_look(struct world *world);
+
+/* What was read last, or "". */
+void world_title(const struct world *world, uint32_t process, char ret_title[SOURCE_TITLE_MOST]);
+
+/* Of all threads that are there. Returns 0 or negative. */
+int world_titles_put(struct world *world);
 
 /* ---- code ---- */
 

@@ -61,6 +61,13 @@ struct world_signal {
   uint64_t at, handler;
 };
 
+/* What a process is called. Apart from the processes: those that perf tells of are seen later than they run. */
+struct world_title {
+  struct world_title *link;
+  uint32_t number;
+  char text[SOURCE_TITLE_MOST];
+};
+
 #define WORLD_SIGNALS 4096u /* that wait to be asked for */
 
 struct world {
@@ -79,6 +86,10 @@ struct world {
   struct world_thread *threads[WORLD_BUCKETS];
   size_t process_count, thread_count;
   struct world_counts counts;
+  world_title_read *title_read; /* NULL: titles are not read */
+  void *title_data;
+  struct world_title *titles[WORLD_BUCKETS];
+  size_t title_count;
   struct world_signal *signals;
   size_t signal_count, signal_capacity;
 };
@@ -89,6 +100,11 @@ int world_fail(struct world *world, int error);
 /* Forgets the code in a range, or all of it. */
 void process_code_forget(struct world_process *process, uint64_t address, uint64_t size);
 void process_code_clear(struct world_process *process);
+
+/* Puts the title of its process into a thread's stream (world_title.c). Returns 0 or negative. */
+int world_title_put(struct world *world, const struct world_thread *thread);
+void world_title_forget(struct world *world, uint32_t process);
+void world_titles_done(struct world *world);
 
 /* Those of a thread: it is gone (world_signal.c). */
 void world_signals_forget(struct world *world, uint32_t thread);

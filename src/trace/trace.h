@@ -19,6 +19,11 @@ bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_addres
  */
 void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end);
 
+/* Says what is known of a stream only later: `key` is "title", the command line of its process or the title that this
+ * has set, or "name", the name of the thread. The newest counts. What is too long is cut. Returns as
+ * lb_trace_writer_meta. */
+int trace_writer_describe(struct lb_trace_writer *writer, uint32_t stream, const char *key, const char *value);
+
 /* What damage has cost so far: branches that are known to be missing, and bytes that could not be read. Each is counted
  * once, however often the trace was read. */
 void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_bytes);

@@ -7,6 +7,7 @@
 #include "lastbranch/trace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 
 #define CODE_PIECE (1u << 20) /* bytes of code in one chunk */
 #define HUGE_PAGE (2u << 20)
+#define DESCRIBED_MAX 1024u /* bytes of a thread's name or a process's title */
 
 void *table_new(size_t size)
 {
@@ -232,6 +234,14 @@ int lb_trace_writer_meta(struct lb_trace_writer *writer, const struct lb_trace_m
   if (r >= 0)
     r = raw_text(writer, meta->value);
   return described_write(writer, CHUNK_META, r);
+}
+
+int trace_writer_describe(struct lb_trace_writer *writer, uint32_t stream, const char *key, const char *value)
+{
+  char text[sizeof("4294967295 ") + DESCRIBED_MAX];
+
+  snprintf(text, sizeof(text), "%u %s", stream, value);
+  return lb_trace_writer_meta(writer, &(struct lb_trace_meta){key, text});
 }
 
 static int module_fill(struct lb_trace_writer *writer, const struct lb_trace_module *module)

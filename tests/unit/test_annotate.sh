@@ -262,7 +262,7 @@ wrong()
 }
 wrong 'a trace and a function are wanted' count.lbr
 wrong 'one trace and one function at a time' count.lbr work more
-wrong '--thread wants a number' --thread x count.lbr work
+wrong '--thread wants a number' --thread 9x count.lbr work
 wrong '--source-prefix wants DIR or OLD=NEW' --source-prefix = count.lbr work
 ask '[row["executed"] for row in rows][:2] == [500, 2000]' --thread 0 count.lbr work
 verdict 'annotate --thread' $?

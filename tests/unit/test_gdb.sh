@@ -268,14 +268,14 @@ debug list.lbr 'info record'
 complained 'not the file that ran' && ! grep -q 'Reading symbols' out
 verdict 'a file that is not the one that ran is not named to gdb' $?
 mv moved list
-for arguments in 'gdb nothing' 'gdb list.c' 'gdb --thread 7 list.lbr' 'gdb --stdio nothing' 'gdb --listen unix:/no/such/place list.lbr'; do
+for arguments in 'gdb nothing' 'gdb list.c' 'gdb --thread 7 list.lbr' 'gdb --thread x list.lbr' 'gdb --stdio nothing' 'gdb --listen unix:/no/such/place list.lbr'; do
   # shellcheck disable=SC2086 # several words
   run $arguments
   [ $status -eq 1 ] && silent && [ -s err ]
   verdict "an error: $arguments" $?
 done
 for arguments in gdb 'gdb list.lbr list.lbr' 'gdb --tail 0 list.lbr' 'gdb --listen x list.lbr' 'gdb --stdio --listen 1 list.lbr' \
-  'gdb --stdio list.lbr -- -batch' 'gdb --thread x list.lbr'; do
+  'gdb --stdio list.lbr -- -batch' 'gdb --thread 9x list.lbr'; do
   # shellcheck disable=SC2086
   run $arguments
   [ $status -eq 2 ] && silent

@@ -18,7 +18,7 @@ python3 - $commands <<'END'
 import re, sys
 
 # Letters and arguments that differ for a reason.
-ARGUMENTS = {"thread": {"=N", "=N[:M]"}, "to": {"=PLACE", "=FORMAT"}, "gdb": {"=PORT|unix:PATH", "[=PORT|unix:PATH]"},
+ARGUMENTS = {"thread": {"=THREAD", "=N[:M]"}, "to": {"=PLACE", "=FORMAT"}, "gdb": {"=PORT|unix:PATH", "[=PORT|unix:PATH]"},
              "around": {"=PLACE", "=WHERE"}, "predictor": {"=KIND", "=MODEL"},
              "kernel": {"", "=FILE"}}  # live: a CPL; machine: a file
 LETTERS = {"n": {"names", "cpu-number", "tail"}}

@@ -514,7 +514,7 @@ wrong "--by wants function, line, edge, branch, indirect, module or thread, not 
 wrong "--sort wants instructions, taken, passed, calls, count, rate, targets, flips, mispredicted or name, not 'x'" --sort x loops.lbr
 wrong 'this table cannot be sorted by rate; it can by count, name' --by edge --sort rate loops.lbr
 wrong "--top wants a number from 0 to" --top -1 loops.lbr
-wrong "--thread wants a number from 0 to" --thread x loops.lbr
+wrong "--thread wants a number from 0 to" --thread 9x loops.lbr
 wrong '--by thread goes with none of' --by thread --thread 0 loops.lbr
 wrong '--source-prefix wants DIR or OLD=NEW' --source-prefix = loops.lbr
 run report --help

@@ -228,6 +228,47 @@ static void test_summary_empty(void **state)
   report_summary_free(NULL);
 }
 
+static void meta_give(struct report_summary *summary, const char *key, const char *value)
+{
+  struct lb_trace_record record = {.type = LB_TRACE_META, .meta = {key, value}};
+
+  assert_int_equal(report_summary_record(summary, &record), 0);
+}
+
+/* Titles and names are a stranger's text: of a stream that there is, or nothing. */
+static void test_summary_titles(void **state)
+{
+  static const char *const wrong[] = {
+    "", "0", "x", " x", "-0 x", "65536 x", "4294967296 x", "4294967295 x", "18446744073709551616 x", "0x0 x"};
+  struct lb_trace_record record = {.type = LB_TRACE_STREAM, .stream = {.process = 7, .thread = 7, .name = "old"}};
+  struct report_summary *summary;
+  struct report_stream stream;
+
+  (void)state;
+  assert_int_equal(report_summary_new(NULL, &summary), 0);
+  meta_give(summary, "title", "0 of no stream");
+  assert_false(report_summary_stream(summary, 0, &stream));
+  assert_int_equal(report_summary_record(summary, &record), 0);
+  assert_true(report_summary_stream(summary, 0, &stream));
+  assert_null(stream.command);
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+    meta_give(summary, "title", wrong[i]);
+    meta_give(summary, "name", wrong[i]);
+  }
+  assert_true(report_summary_stream(summary, 0, &stream));
+  assert_null(stream.command);
+  assert_string_equal(stream.name, "old");
+  meta_give(summary, "title", "0 one");
+  meta_give(summary, "title", "0 two\033words");
+  meta_give(summary, "name", "0 new");
+  meta_give(summary, "title", "1 of no stream");
+  assert_true(report_summary_stream(summary, 0, &stream));
+  assert_string_equal(stream.command, "two?words");
+  assert_string_equal(stream.name, "new");
+  assert_false(report_summary_stream(summary, 1, &stream));
+  report_summary_free(summary);
+}
+
 /* ---- lines ---- */
 
 /* Bases count outside 64-bit mode only, and addresses wrap there. */
@@ -265,9 +306,9 @@ static void test_script_bases(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_names_over),   cmocka_unit_test(test_names_spaces),    cmocka_unit_test(test_names_files),
-    cmocka_unit_test(test_names_limits), cmocka_unit_test(test_summary_forgets), cmocka_unit_test(test_summary_empty),
-    cmocka_unit_test(test_script_bases),
+    cmocka_unit_test(test_names_over),     cmocka_unit_test(test_names_spaces),    cmocka_unit_test(test_names_files),
+    cmocka_unit_test(test_names_limits),   cmocka_unit_test(test_summary_forgets), cmocka_unit_test(test_summary_empty),
+    cmocka_unit_test(test_summary_titles), cmocka_unit_test(test_script_bases),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -406,7 +406,7 @@ static int log_gap(void *data, const struct lb_trace_gap *gap)
 
 static struct source_sink log_sink(struct log *log)
 {
-  return (struct source_sink){log, log_module, log_code, log_stream, log_branches, log_gap};
+  return (struct source_sink){log, log_module, log_code, log_stream, log_branches, log_gap, NULL};
 }
 
 static char *const words[] = {(char *)(uintptr_t) "program", NULL};

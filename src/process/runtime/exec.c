@@ -205,6 +205,8 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
   int64_t result = 0;
   bool is_tried = !thread->is_unrecorded && !thread->is_traced && !runtime->is_confined && exec_count(thread, exec);
   struct work *work = is_tried ? work_open(thread, exec->count) : NULL;
+  self_get_name(thread);
+  self_get_title(thread);
   thread->state->end = END_EXEC;
   if (work && exec_prepare(thread, exec, work))
     result = exec_record(thread, exec, work);
@@ -213,6 +215,7 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
   if (result != -EINTR_AGAIN)
     result = exec_pass(thread, exec);
   thread->state->end = END_NONE;
+  thread->state->command[0] = 0; /* it lives on, and may set another */
   return result;
 }
 

@@ -193,3 +193,27 @@ void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t aux
                              .exe_fd = UINT32_MAX};
   kernel_call(__NR_prctl, PR_SET_MM, PR_SET_MM_MAP, (uint64_t)&map, sizeof(map), 0, 0);
 }
+
+/* ---- for the trace ---- */
+
+/* Another thread may have set it, by way of /proc. */
+void self_get_name(struct thread *thread)
+{
+  if (!thread->runtime->is_confined && !thread->is_unrecorded)
+    kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)thread->state->name, 0, 0, 0, 0);
+}
+
+/* A confined program may not be allowed to open files: lbr reads the title of such a process while it lives. */
+void self_get_title(struct thread *thread)
+{
+  struct process_state *state = thread->state;
+  const char path[] = "/proc/self/cmdline";
+  memset(state->command, 0, sizeof(state->command));
+  if (thread->runtime->is_confined || thread->is_unrecorded)
+    return;
+  int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+  if (is_failure(fd))
+    return;
+  kernel_call(__NR_read, (uint64_t)fd, (uint64_t)state->command, sizeof(state->command) - 1, 0, 0, 0);
+  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+}

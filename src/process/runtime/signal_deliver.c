@@ -99,25 +99,10 @@ static void pass_trap(struct thread *thread)
 
 /* ---- death ---- */
 
-/* The words that the process was started with, or the title that it has set: tells processes of one name apart. */
-static void record_command(struct thread *thread)
-{
-  struct process_state *state = thread->state;
-  const char path[] = "/proc/self/cmdline";
-  memset(state->command, 0, sizeof(state->command));
-  if (thread->runtime->is_confined)
-    return;
-  int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-  if (is_failure(fd))
-    return;
-  kernel_call(__NR_read, (uint64_t)fd, (uint64_t)state->command, sizeof(state->command) - 1, 0, 0, 0);
-  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
-}
-
 static void record_death(struct thread *thread, const struct signal *signal)
 {
   struct process_state *state = thread->state;
-  record_command(thread);
+  self_get_title(thread);
   state->has_top = safe_read(thread, &state->death_top, state->registers[GPR_RSP], sizeof(state->death_top));
   state->signal_code = signal->info.code;
   state->signal_address = signal->info.address;

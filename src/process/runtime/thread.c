@@ -242,6 +242,9 @@ _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_
 {
   uint32_t kept;
   bool is_kept = !is_deaf(thread) || thread->is_vfork;
+  self_get_name(thread);
+  if (is_group || thread->state->process == thread->state->thread) /* else other threads may open files meanwhile */
+    self_get_title(thread);
   thread_end(thread, is_group ? END_EXIT_GROUP : END_EXIT, status);
   thread_vanish(is_kept ? &kept : &thread->is_used, is_group ? __NR_exit_group : __NR_exit, status);
 }

@@ -180,7 +180,7 @@ function laneName(stream) {
   const numbers = stream.process ?
     `process ${stream.process}` + (stream.thread !== stream.process ? `, thread ${stream.thread}` : '') :
                                                                       '';
-  return [`${stream.number}`, stream.name, numbers].filter(Boolean).join('  ');
+  return [`${stream.number}`, stream.name, numbers, stream.command].filter(Boolean).join('  ');
 }
 
 const rowsOf = readBlocks();
