@@ -67,6 +67,15 @@ int lb_option_find(const char *word);      /* >= 0, or LB_E_NO_OPTION */
 
 /* ---- the unit itself ---- */
 
+/* Categories of slots in top-down analysis. */
+enum lb_metric {
+#define LB_METRIC(name, word) LB_METRIC_##name,
+#include "lastbranch/metric.def"
+#undef LB_METRIC
+  LB_METRICS,
+  LB_METRICS_LEVEL_1 = LB_METRIC_HEAVY,
+};
+
 #define LB_DEPTH_MAX 64
 #define LB_COUNTERS_MAX 18
 #define LB_FIXED_MAX 7
@@ -162,10 +171,12 @@ struct __attribute__((aligned(16))) lb_recorder {
     uint64_t escr[6]; /* Pentium 4: FSB 0, 1; CRU 0 to 3 */
     uint64_t status;
     uint64_t ctrl;
-    uint64_t metrics; /* PERF_METRICS, as software wrote it */
-    bool is_pending;  /* PMI requested, not yet delivered */
-    bool is_held;     /* lb_recorder_hold_pmi */
-    uint8_t wanted;   /* causes that came while held */
+    uint64_t metrics;            /* PERF_METRICS, as software wrote it */
+    uint64_t shares[LB_METRICS]; /* slots by enum lb_metric, which PERF_METRICS is worked out from */
+    bool metrics_are_written;    /* no slot was counted since the write */
+    bool is_pending;             /* PMI requested, not yet delivered */
+    bool is_held;                /* lb_recorder_hold_pmi */
+    uint8_t wanted;              /* causes that came while held */
   } pmu;
 
   uint64_t misc_enable;
@@ -292,6 +303,7 @@ struct lb_progress {
   uint64_t cache_references;
   uint64_t cache_misses;
   uint64_t slots;
+  uint64_t metrics[LB_METRICS];       /* slots by enum lb_metric */
   uint64_t lbr_inserts;               /* records that the LBR stack took */
   uint64_t predicted[LB_OUTCOMES];    /* branches by enum lb_outcome */
   uint64_t mispredicted[LB_OUTCOMES]; /* and those that were mispredicted */
@@ -304,6 +316,9 @@ bool lb_recorder_progress(struct lb_recorder *recorder, const struct lb_progress
 
 /* True while an enabled general counter counts this sum: a host may leave out what nobody counts. */
 bool lb_recorder_counts(const struct lb_recorder *recorder, enum lb_sum sum);
+
+/* True while PERF_METRICS counts the slots of this category. */
+bool lb_recorder_counts_metric(const struct lb_recorder *recorder, enum lb_metric metric);
 
 /* True when the LBR stack takes a branch of this kind that ends at this privilege level. */
 bool lb_recorder_takes(const struct lb_recorder *recorder, unsigned kind, unsigned to_cpl);

@@ -5,6 +5,8 @@
  */
 #include "cpu/counter.h"
 
+#include "cpu/run.h"
+
 #define CCCR_ENABLE (UINT64_C(1) << 12)
 #define EVTSEL_EN (UINT64_C(1) << 22)
 #define EVTSEL_USR_OS (UINT64_C(3) << 16)
@@ -59,5 +61,47 @@ uint64_t counter_room(const struct lb_recorder *recorder)
   for (unsigned i = 0; i < pmu->fixed; i++)
     if ((recorder->pmu.fixed_ctrl >> (4 * i) & 3) && (enabled >> (32 + i) & 1))
       room = least(room, left(recorder->pmu.fixed[i], pmu->fixed_width));
+  for (unsigned i = 0; i < LB_METRICS; i++)
+    if (lb_recorder_counts_metric(recorder, (enum lb_metric)i))
+      room = least(room, left(recorder->pmu.shares[i], pmu->fixed_width));
   return room;
+}
+
+/* ---- top-down analysis ---- */
+
+bool counter_wants_metrics(const struct lb_recorder *recorder)
+{
+  bool has_fixed = recorder->cpu->pmu->fixed > 4; /* fixed counters 4 to 6 are three of them */
+  return has_fixed || lb_recorder_counts_metric(recorder, LB_METRIC_RETIRING);
+}
+
+static uint64_t taken_branches(const uint64_t *outcomes)
+{
+  uint64_t count = 0;
+  for (unsigned i = LB_OUTCOME_TAKEN_FORWARD; i <= LB_OUTCOME_FAR; i++)
+    count += outcomes[i];
+  return count;
+}
+
+static uint64_t rest(uint64_t whole, uint64_t part)
+{
+  return whole > part ? whole - part : 0;
+}
+
+/* Every category is a sum over instructions, so that it does not matter how many instructions a report is about. */
+void counter_metrics(struct lb_progress *progress)
+{
+  const uint64_t others = COUNTER_SLOTS - 1; /* slots of a cycle that its instruction does not use */
+  uint64_t wrong_taken = taken_branches(progress->mispredicted);
+  uint64_t taken = taken_branches(progress->predicted) + wrong_taken;
+  uint64_t wrong = MISPREDICT_CYCLES * (wrong_taken + progress->mispredicted[LB_OUTCOME_NOT_TAKEN]);
+  uint64_t microcode = COUNTER_SLOTS * rest(progress->cycles, progress->instructions + wrong);
+  uint64_t *metrics = progress->metrics;
+  metrics[LB_METRIC_HEAVY] = microcode;
+  metrics[LB_METRIC_RETIRING] = progress->instructions + microcode;
+  metrics[LB_METRIC_BAD_SPECULATION] = metrics[LB_METRIC_BR_MISPREDICT] = COUNTER_SLOTS * wrong;
+  metrics[LB_METRIC_FRONTEND] = others * taken;
+  metrics[LB_METRIC_FETCH_LATENCY] = others * wrong_taken;
+  metrics[LB_METRIC_BACKEND] = others * rest(progress->instructions, taken);
+  metrics[LB_METRIC_MEMORY] = others * progress->cache_references;
 }

@@ -18,4 +18,12 @@ bool counter_runs(const struct lb_recorder *recorder);
  * nothing. */
 uint64_t counter_room(const struct lb_recorder *recorder);
 
+#define COUNTER_SLOTS 4u /* of each cycle */
+
+/* Does a counter count slots by their category? */
+bool counter_wants_metrics(const struct lb_recorder *recorder);
+
+/* Divides the slots of a report among the categories of top-down analysis. doc/machine.md has the model. */
+void counter_metrics(struct lb_progress *progress);
+
 #endif

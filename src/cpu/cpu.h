@@ -305,7 +305,8 @@ struct cpu {
   bool progress_is_on; /* counters are programmed: tell the recorder after each instruction, */
   bool counts_blocks;  /* or after several blocks; */
   bool counts_cache;   /* one counts cache references or misses: every access goes the long way, */
-  bool counts_inserts; /* or records of the LBR stack */
+  bool counts_inserts; /* or records of the LBR stack, */
+  bool counts_metrics; /* or slots by their category */
 
   /* a debugger outside the guest: point.c */
   struct cpu_point *points;

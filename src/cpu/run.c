@@ -339,7 +339,9 @@ static void report_progress(struct cpu *cpu)
   uint64_t retired = cpu_retired(cpu);
   cpu->progress.cycles = cpu->progress.reference_cycles = now - cpu->reported;
   cpu->progress.instructions = retired - cpu->reported_retired;
-  cpu->progress.slots = 4 * cpu->progress.cycles;
+  cpu->progress.slots = COUNTER_SLOTS * cpu->progress.cycles;
+  if (cpu->counts_metrics)
+    counter_metrics(&cpu->progress);
   cpu->reported = now;
   cpu->reported_retired = retired;
   struct lb_progress progress = cpu->progress;

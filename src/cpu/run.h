@@ -7,6 +7,8 @@
 
 #include "cpu/cpu.h"
 
+#define MISPREDICT_CYCLES 15u /* that a mispredicted branch takes more */
+
 /* Cycles in which no instruction retires, out of the budget too: it ends at a deadline, which is a time. */
 static inline void run_pass_cycles(struct cpu *cpu, unsigned cycles)
 {

@@ -75,9 +75,9 @@ static void msrs_archive(struct archive *archive, struct cpu *cpu)
 /* What stands between two instructions. */
 static void events_archive(struct archive *archive, struct cpu *cpu)
 {
-  bool *const flags[] = {&cpu->is_nmi_blocked, &cpu->is_in_smm,    &cpu->is_smi_blocked,
-                         &cpu->is_spinning,    &cpu->had_tf,       &cpu->was_event,
-                         &cpu->progress_is_on, &cpu->counts_cache, &cpu->counts_inserts};
+  bool *const flags[] = {&cpu->is_nmi_blocked, &cpu->is_in_smm,     &cpu->is_smi_blocked, &cpu->is_spinning,
+                         &cpu->had_tf,         &cpu->was_event,     &cpu->progress_is_on, &cpu->counts_cache,
+                         &cpu->counts_inserts, &cpu->counts_metrics};
   archive_most(archive, &cpu->activity, CPU_WAIT_SIPI);
   archive_most(archive, &cpu->lines, 1u << CPU_LINE_INTR);
   archive_most(archive, &cpu->signals, CPU_NMI | CPU_SMI | CPU_INIT);
@@ -154,6 +154,7 @@ void clock_archive(struct archive *archive, struct cpu *cpu)
   archive_value(archive, &cpu->progress.cache_references);
   archive_value(archive, &cpu->progress.cache_misses);
   archive_value(archive, &cpu->progress.slots);
+  archive_array(archive, cpu->progress.metrics);
   archive_value(archive, &cpu->progress.lbr_inserts);
   archive_array(archive, cpu->progress.predicted);
   archive_array(archive, cpu->progress.mispredicted);
@@ -354,12 +355,14 @@ size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
 static void cpu_settle(struct cpu *cpu)
 {
   bool counts = cpu->progress_is_on, cache = cpu->counts_cache, inserts = cpu->counts_inserts;
+  bool metrics = cpu->counts_metrics;
   uint8_t watch = cpu->watch & (WATCH_RECORDER | WATCH_COUNTERS);
   cpu->progress_is_on = true; /* counting does not begin now */
   cpu_changed(cpu);
   cpu->progress_is_on = counts;
   cpu->counts_cache = cache;
   cpu->counts_inserts = inserts;
+  cpu->counts_metrics = metrics;
   cpu->watch = (uint8_t)(watch | (cpu->watch & (WATCH_LISTENER | WATCH_FOLLOWER)));
 }
 

@@ -9,8 +9,6 @@
 #include "cpu/run.h"
 #include "isa/isa.h"
 
-#define MISPREDICT_CYCLES 15
-
 void transfer_watch(struct cpu *cpu)
 {
   cpu->watch = (cpu->recorder.armed ? WATCH_RECORDER : 0) | (cpu->listener ? WATCH_LISTENER : 0) |

@@ -114,7 +114,7 @@ static uint64_t read_pmu(const struct lb_recorder *r, unsigned id, unsigned numb
   case LB_REG_FX_CTR:
     return r->pmu.fixed[number];
   case LB_REG_PERF_METRICS:
-    return r->pmu.metrics;
+    return metrics_get(r);
   case LB_REG_FIXED_CTR_CTRL:
     return r->pmu.fixed_ctrl;
   case LB_REG_GLOBAL_STATUS:
@@ -489,7 +489,7 @@ static bool write_pmu(struct lb_recorder *r, unsigned id, unsigned number, uint6
   case LB_REG_AMD_PERF_CTL:
     return write_evtsel(r, number, value);
   case LB_REG_PERF_METRICS:
-    return keep(&r->pmu.metrics, value, UINT64_MAX);
+    return metrics_set(r, value);
   case LB_REG_FIXED_CTR:
   case LB_REG_FX_CTR:
     return write_fixed(r, number, value);

@@ -140,7 +140,7 @@ static void put_counters(const struct lb_recorder *r, struct cursor *cursor, uin
       put(cursor, r->pmu.fixed[i]);
   if (config & GROUP_METRICS) {
     put(cursor, r->pmu.fixed[3]);
-    put(cursor, r->pmu.metrics);
+    put(cursor, metrics_get(r));
   }
 }
 

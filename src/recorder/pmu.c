@@ -96,6 +96,9 @@ void pmu_reset(struct lb_recorder *r)
   r->pmu.is_pending = r->pmu.is_held = false;
   r->pmu.wanted = 0;
   r->pmu.ctrl = r->pmu.metrics = 0;
+  r->pmu.metrics_are_written = false;
+  for (unsigned i = 0; i < LB_METRICS; i++)
+    r->pmu.shares[i] = 0;
   /* Newer manuals: the general counters' enables are 1 after reset. */
   if (pmu_has_status(r) && !unit_option(r, LB_OPTION_GLOBAL_CTRL_ZERO))
     r->pmu.ctrl = unit_mask(r->cpu->pmu->counters);
@@ -232,9 +235,15 @@ static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress
 
 static uint64_t fixed_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
-  /* 4 to 6 count shares of the slots, of which no report tells */
-  const uint64_t counts[LB_FIXED_MAX] = {progress->instructions, progress->cycles, progress->reference_cycles,
-                                         progress->slots};
+  const uint64_t counts[LB_FIXED_MAX] = {
+    progress->instructions,
+    progress->cycles,
+    progress->reference_cycles,
+    progress->slots,
+    progress->metrics[LB_METRIC_BAD_SPECULATION],
+    progress->metrics[LB_METRIC_FRONTEND],
+    progress->metrics[LB_METRIC_RETIRING],
+  };
   uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);
   uint64_t overflowed = 0;
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
@@ -256,7 +265,7 @@ static bool overflow_interrupts(const struct lb_recorder *r, uint64_t overflowed
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++)
     if ((overflowed >> (32 + i) & 1) && (r->pmu.fixed_ctrl >> (4 * i) & 8))
       return true;
-  return false;
+  return (overflowed & STATUS_METRICS) != 0;
 }
 
 /* Zen 3: the overflow of the sampling counter starts the capture, and its interrupt waits for the end of it. */
@@ -286,7 +295,7 @@ bool lb_recorder_progress(struct lb_recorder *r, const struct lb_progress *progr
     if (pmu_p4_progress(r, progress))
       pmi_request(r, PMI_COUNTER);
   } else {
-    uint64_t overflowed = general_progress(r, progress) | fixed_progress(r, progress);
+    uint64_t overflowed = general_progress(r, progress) | fixed_progress(r, progress) | metrics_progress(r, progress);
     if (overflowed)
       overflow(r, overflowed);
   }

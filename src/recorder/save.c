@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "recorder/unit.h"
 
-#define STATE_VERSION 3u
+#define STATE_VERSION 4u
 
 static void slot_archive(struct archive *archive, struct lb_slot *slot)
 {
@@ -79,6 +79,8 @@ static void counters_archive(struct archive *archive, struct lb_recorder *r)
   archive_value(archive, &r->pmu.status);
   archive_value(archive, &r->pmu.ctrl);
   archive_value(archive, &r->pmu.metrics);
+  archive_array_most(archive, r->pmu.shares, unit_mask(r->cpu->pmu->fixed_width));
+  archive_flag(archive, &r->pmu.metrics_are_written);
   archive_flag(archive, &r->pmu.is_pending);
   archive_flag(archive, &r->pmu.is_held);
   archive_most(archive, &r->pmu.wanted, PMI_COUNTER | PMI_PEBS | PMI_BTS | PMI_UNCORE);

@@ -235,6 +235,13 @@ void pmu_note_unmodelled(struct lb_recorder *r, uint64_t select);
 uint64_t pmu_outcomes(const struct lb_progress *progress, uint32_t outcomes); /* as in struct lb_pmu_event */
 void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *overflowed);
 
+/* pmu_metrics.c: RDMSR of PERF_METRICS, */
+uint64_t metrics_get(const struct lb_recorder *r);
+/* its WRMSR, false: #GP, */
+bool metrics_set(struct lb_recorder *r, uint64_t value);
+/* and counting; returns STATUS_METRICS on overflow, or 0. */
+uint64_t metrics_progress(struct lb_recorder *r, const struct lb_progress *progress);
+
 /* pmu_p4.c: WRMSR of a CCCR, true; */
 bool pmu_p4_cccr(struct lb_recorder *r, unsigned counter, uint64_t value);
 /* advances the Pentium 4's counters; a bit for each whose overflow interrupts */

@@ -215,6 +215,9 @@ int parse_progress(struct parser *parser, struct statement *statement)
     FIELD("cache_misses", did.cache_misses),
     FIELD("slots", did.slots),
     FIELD("inserts", did.lbr_inserts),
+#define LB_METRIC(name, word) FIELD(word, did.metrics[LB_METRIC_##name]),
+#include "lastbranch/metric.def"
+#undef LB_METRIC
 #define LB_OUTCOME(name, word) FIELD(word, did.predicted[LB_OUTCOME_##name]),
 #include "lastbranch/outcome.def"
 #undef LB_OUTCOME

@@ -53,20 +53,8 @@ static void set(struct rig *rig, uint32_t msr, uint64_t value)
   assert_int_equal(wrmsr(rig, msr, value), DONE);
 }
 
-static void run(struct rig *rig, const struct setup *setup)
+static void program_run(struct rig *rig)
 {
-  rig_protected(rig, "skylake");
-  predictor_init(&rig->cpu->predictor, PREDICTOR_2BIT);
-  put(rig, HANDLERS + 16 * SYSTEM_CALL, 0xCF90, 2);        /* nop; iret */
-  put(rig, HANDLERS + 16 * DE, UINT64_C(0xCF02240483), 5); /* addl $2, (%esp); iret */
-  set(rig, 0x4C1, setup->first);                           /* IA32_A_PMC0 */
-  set(rig, 0x186, EVENT_INSTRUCTIONS | USR | INT | EN);
-  set(rig, 0x187, EVENT_BRANCHES | USR | OS | EN);
-  set(rig, 0x188, EVENT_MISPREDICTS | USR | OS | EN);
-  set(rig, 0x189, setup->is_slow ? UINT64_C(0x010000FF) | USR | OS | EN : 0);
-  set(rig, 0x38D, 0x213); /* instructions of both, cycles of the kernel, reference cycles of the user */
-  set(rig, 0x1D9, setup->control);
-  set(rig, 0x38F, UINT64_C(0x70000000F));
   rig->cpu->cr4 |= CR4_PCE;
   assert_true(memory_write(&rig->memory, CODE, program, sizeof(program)));
   rig_ring_3(rig);
@@ -75,6 +63,28 @@ static void run(struct rig *rig, const struct setup *setup)
   cpu_changed(rig->cpu);
   assert_int_equal(cpu_run(rig->cpu, 100000), CPU_STOP_HALTED);
   assert_int_equal(rig->cpu->rip, HANDLERS + 16 * UD + 1);
+}
+
+static void rig_begin(struct rig *rig, const char *cpu)
+{
+  rig_protected(rig, cpu);
+  predictor_init(&rig->cpu->predictor, PREDICTOR_2BIT);
+  put(rig, HANDLERS + 16 * SYSTEM_CALL, 0xCF90, 2);        /* nop; iret */
+  put(rig, HANDLERS + 16 * DE, UINT64_C(0xCF02240483), 5); /* addl $2, (%esp); iret */
+}
+
+static void run(struct rig *rig, const struct setup *setup)
+{
+  rig_begin(rig, "skylake");
+  set(rig, 0x4C1, setup->first); /* IA32_A_PMC0 */
+  set(rig, 0x186, EVENT_INSTRUCTIONS | USR | INT | EN);
+  set(rig, 0x187, EVENT_BRANCHES | USR | OS | EN);
+  set(rig, 0x188, EVENT_MISPREDICTS | USR | OS | EN);
+  set(rig, 0x189, setup->is_slow ? UINT64_C(0x010000FF) | USR | OS | EN : 0);
+  set(rig, 0x38D, 0x213); /* instructions of both, cycles of the kernel, reference cycles of the user */
+  set(rig, 0x1D9, setup->control);
+  set(rig, 0x38F, UINT64_C(0x70000000F));
+  program_run(rig);
 }
 
 static void assert_same_msr(struct rig *quick, struct rig *slow, uint32_t msr)
@@ -142,12 +152,64 @@ static void test_overflow(void **state)
   }
 }
 
+/* Instructions, branches, mispredictions and slots of ring 3, and PERF_METRICS. */
+static void metrics_run(struct rig *rig, bool is_slow)
+{
+  rig_begin(rig, "sapphirerapids");
+  set(rig, 0x187, EVENT_MISPREDICTS | USR | EN);
+  set(rig, 0x188, 0x20C4 | USR | EN); /* BR_INST_RETIRED.NEAR_TAKEN */
+  set(rig, 0x189, is_slow ? UINT64_C(0x010000FF) | USR | OS | EN : 0);
+  set(rig, 0x38D, 0x2002);
+  set(rig, 0x38F, UINT64_C(0x100090000000F));
+  program_run(rig);
+}
+
+static uint64_t msr_get(struct rig *rig, uint32_t msr)
+{
+  uint64_t value = 0;
+  assert_int_equal(lb_recorder_rdmsr(&rig->cpu->recorder, msr, &value), LB_MSR_OK);
+  return value;
+}
+
+/* The part of the slots that a byte of PERF_METRICS stands for is this, within what its eight bits can say. */
+static void assert_share(struct rig *rig, unsigned byte, uint64_t wanted)
+{
+  uint64_t share = msr_get(rig, 0x329) >> (8 * byte) & 0xFF, slots = msr_get(rig, 0x30C);
+  if (share * slots / 255 > wanted + slots / 255 || share * slots / 255 + slots / 255 < wanted)
+    fail_msg("byte %u: %llu of %llu slots, not %llu", byte, (unsigned long long)(share * slots / 255),
+             (unsigned long long)slots, (unsigned long long)wanted);
+}
+
+/* doc/machine.md: a slot of four for each instruction, the cycles of mispredictions, three slots of each taken branch.
+ * Far branches (a system call every second round) are taken ones too. */
+static void test_metrics(void **state)
+{
+  struct rig quick, slow;
+  metrics_run(&quick, false);
+  metrics_run(&slow, true);
+  assert_false(slow.cpu->counts_blocks);
+  assert_same_msr(&quick, &slow, 0x30C);
+  assert_same_msr(&quick, &slow, 0x329);
+  uint64_t value = msr_get(&quick, 0x329);
+  uint64_t mispredicts = msr_get(&quick, 0xC2), taken = msr_get(&quick, 0xC3) + ROUNDS / 2;
+  assert_int_equal((value & 0xFF) + (value >> 8 & 0xFF) + (value >> 16 & 0xFF) + (value >> 24 & 0xFF), 255);
+  assert_true(mispredicts > 0);
+  assert_share(&quick, 0, msr_get(&quick, 0x309));
+  assert_share(&quick, 1, 4 * 15 * mispredicts);
+  assert_share(&quick, 2, 3 * taken);
+  assert_share(&quick, 3, 3 * (msr_get(&quick, 0x309) - taken));
+  rig_free(&quick);
+  rig_free(&slow);
+  (void)state;
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_counts),
     cmocka_unit_test(test_blocks_and_instructions),
     cmocka_unit_test(test_overflow),
+    cmocka_unit_test(test_metrics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
