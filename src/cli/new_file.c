@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/leftover.h"
 #include "lastbranch/trace.h"
 
 /* "a.html" for "/tmp/a.lbr", "a.lbr.incomplete" and "a". NULL without memory. */
@@ -60,7 +61,7 @@ static int file_create(struct new_file *file)
     errno = ENOMEM;
     return -1;
   }
-  return mkostemp(file->temporary, O_CLOEXEC);
+  return leftover_create(file->temporary);
 }
 
 int new_file_open(struct new_file *file, const char *trace, const char *name, const char *suffix)
@@ -94,6 +95,7 @@ int new_file_create(const char *name)
     close(file.fd);
     unlink(file.temporary);
   }
+  leftover_forget(file.temporary);
   free(file.temporary);
   return r;
 }
@@ -175,11 +177,13 @@ int new_file_close(struct new_file *file, int error)
     error = -errno;
   if (file->temporary && error < 0)
     unlink(file->temporary);
+  leftover_forget(file->temporary);
   return error;
 }
 
 void new_file_done(struct new_file *file)
 {
+  leftover_forget(file->temporary);
   free(file->name);
   free(file->temporary);
   *file = (struct new_file){.fd = -1};
