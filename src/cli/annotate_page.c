@@ -326,6 +326,7 @@ void annotate_page_json(const struct annotate_page *page, struct page *json, con
   page_put(json, "module", function->module);
   page_put_hex(json, "start", function->start);
   page_put_hex(json, "end", function->start + function->size);
+  page_put_flag(json, "is_guess", function->source >= REPORT_BY_CALL);
   page_put_number(json, "instructions", printer.instructions);
   page_put_number(json, "calls", function->calls);
   page_put_flag(json, "has_unknown_code", annotation->has_unknown);

@@ -112,12 +112,13 @@ static void json_function(const struct printing *printing, const struct graph_fu
     calls_json_string(called.module);
   else
     fputs("null", stdout);
-  printf(",\"address\":\"0x%llx\",\"calls\":%llu,\"instructions\":%s,\"own_instructions\":%s,\"branches\":%llu,"
-         "\"own_branches\":%llu}\n",
-         (unsigned long long)called.location.address, (unsigned long long)function->calls,
-         calls_json_number(function->instructions, !function->unknown, numbers[0]),
-         calls_json_number(function->own_instructions, !function->own_unknown, numbers[1]),
-         (unsigned long long)function->branches, (unsigned long long)function->own_branches);
+  printf(
+    ",\"address\":\"0x%llx\",\"is_guess\":%s,\"calls\":%llu,\"instructions\":%s,\"own_instructions\":%s,\"branches\":%llu,"
+    "\"own_branches\":%llu}\n",
+    (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL ? "true" : "false",
+    (unsigned long long)function->calls, calls_json_number(function->instructions, !function->unknown, numbers[0]),
+    calls_json_number(function->own_instructions, !function->own_unknown, numbers[1]),
+    (unsigned long long)function->branches, (unsigned long long)function->own_branches);
 }
 
 static void json_edge(struct printing *printing, const struct graph_edge *edge)

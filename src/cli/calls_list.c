@@ -164,12 +164,13 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
   if (r >= 0)
     r = put_quoted(text, "module", called.module);
   if (r >= 0)
-    r = text_addf(text,
-                  ",\"address\":\"0x%llx\",\"entered\":\"%s\",\"left\":\"%s\",\"branch\":%llu,\"branches\":%llu,"
-                  "\"own_branches\":%llu",
-                  (unsigned long long)called.location.address, how_words[node->how], how_words[node->left],
-                  (unsigned long long)node->branch, (unsigned long long)node->branches,
-                  (unsigned long long)(node->branches - node->inner_branches));
+    r = text_addf(
+      text,
+      ",\"address\":\"0x%llx\",\"is_guess\":%s,\"entered\":\"%s\",\"left\":\"%s\",\"branch\":%llu,\"branches\":%llu,"
+      "\"own_branches\":%llu",
+      (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL ? "true" : "false",
+      how_words[node->how], how_words[node->left], (unsigned long long)node->branch, (unsigned long long)node->branches,
+      (unsigned long long)(node->branches - node->inner_branches));
   if (r >= 0)
     r = text_addf(text, ",\"instructions\":%s,\"own_instructions\":%s}",
                   calls_json_number(node->instructions, !node->unknown, numbers[0]),

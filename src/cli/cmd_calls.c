@@ -223,6 +223,8 @@ static int calls_run(struct calls_options *options)
   if (r >= 0)
     r = calls_walk_init(&run.walk, options, names, code);
   if (r >= 0)
+    r = report_starts_read(names, run.input.reader);
+  if (r >= 0)
     status = calls_show(&run);
   else
     cli_error("%s: %s", run.input.name, lb_strerror(r));

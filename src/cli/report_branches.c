@@ -145,11 +145,12 @@ static void put_branch(const struct branch_sort *sort, struct page *page, const 
 {
   const struct report_page *report = sort->report;
   const struct report_hot_branch *branch = row->branch;
+  bool is_counted = !branch->has_unknown && !report_has_only_taken(report);
 
   page_row(page, false);
-  words_put_share(page, "rate", branch->taken, report_has_only_taken(report) ? 0 : branch->taken + branch->passed);
+  words_put_share(page, "rate", branch->taken, is_counted ? branch->taken + branch->passed : 0);
   words_put_number(page, "taken", branch->taken, 14);
-  if (report_has_only_taken(report))
+  if (!is_counted)
     page_put(page, "not_taken", page->is_json ? NULL : "             -");
   else
     words_put_number(page, "not_taken", branch->passed, 14);

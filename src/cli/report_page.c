@@ -71,8 +71,13 @@ static void put_head(const struct report_page *report, struct page *page)
     else
       page_absent(page, "thread");
     page_put_number(page, "taken", totals->taken);
-    page_put_number(page, "not_taken", totals->passed);
-    page_put_number(page, "instructions", totals->instructions);
+    if (report_has_only_taken(report)) {
+      page_absent(page, "not_taken");
+      page_absent(page, "instructions");
+    } else {
+      page_put_number(page, "not_taken", totals->passed);
+      page_put_number(page, "instructions", totals->instructions);
+    }
     page_put_flag(page, "has_unknown_code", totals->has_unknown_code);
     page_put_flag(page, "has_forgotten", totals->has_forgotten);
     page_put_number(page, "gaps", totals->gaps);

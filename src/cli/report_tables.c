@@ -76,8 +76,12 @@ static void put_function(struct page *page, const struct report_hot_function *fu
     if (function->mangled)
       page_put(page, "mangled", function->mangled);
     page_put(page, "module", function->module);
-    page_put_hex(page, "address", function->start);
+    if (function->source == REPORT_BY_NOTHING)
+      page_absent(page, "address");
+    else
+      page_put_hex(page, "address", function->start);
     page_put_number(page, "size", function->size);
+    page_put_flag(page, "is_guess", function->source >= REPORT_BY_CALL);
   } else {
     words_function(function, text, sizeof(text));
     page_put(page, NULL, text);
@@ -97,7 +101,7 @@ void report_put_functions(const struct report_page *report, struct page *page)
   page_heading(page, "Functions");
   page_table(page, "functions", columns);
   for (i = 0; i < count && i < report->top; i++) {
-    bool is_known = is_counted(report, functions[i].instructions);
+    bool is_known = !functions[i].has_unknown;
 
     page_row(page, false);
     put_share(report, page, functions[i].instructions, functions[i].taken);

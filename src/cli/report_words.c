@@ -124,18 +124,15 @@ const char *words_base(const char *path)
 
 void words_function(const struct report_hot_function *function, char *buffer, size_t size)
 {
-  unsigned long long start = function->start;
+  struct text text = {0};
 
-  if (function->symbol)
+  if (function->symbol) {
     snprintf(buffer, size, "%s  [%s]", function->symbol, function->module);
-  else if (function->module && start)
-    snprintf(buffer, size, "[%s]+0x%llx", function->module, start);
-  else if (function->module)
-    snprintf(buffer, size, "[%s]", function->module);
-  else if (start)
-    snprintf(buffer, size, "0x%llx [in no module]", start);
-  else
-    snprintf(buffer, size, "[in no module]");
+    return;
+  }
+  (void)report_extent_name(&text, function->module, function->start, function->source);
+  snprintf(buffer, size, "%s", text_string(&text));
+  text_done(&text);
 }
 
 static bool line_find(struct report_names *names, const struct report_location *location,

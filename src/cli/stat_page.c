@@ -227,6 +227,15 @@ static void put_modules(const struct stat_page *stat, struct page *page)
   page_table_end(page);
 }
 
+static void put_extent(struct page *page, const struct report_function *function)
+{
+  struct text text = {0};
+
+  (void)report_extent_name(&text, function->module, function->start, function->source);
+  page_put(page, NULL, text_string(&text));
+  text_done(&text);
+}
+
 static int put_functions(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {
@@ -246,10 +255,15 @@ static int put_functions(const struct stat_page *stat, struct page *page)
     if (page->is_json) {
       page_put(page, "symbol", function->symbol);
       page_put(page, "module", function->module);
+      if (function->source == REPORT_BY_NOTHING)
+        page_absent(page, "address");
+      else
+        page_put_hex(page, "address", function->start);
+      page_put_flag(page, "is_guess", function->source >= REPORT_BY_CALL);
     } else if (function->symbol) {
       page_put(page, NULL, function->symbol);
     } else {
-      page_putf(page, NULL, "[%s]", function->module ? function->module : "in no module");
+      put_extent(page, function);
     }
     page_row_end(page);
   }

@@ -304,8 +304,10 @@ static int job_record(struct export_job *job, struct lb_trace_reader *reader, co
 static int job_read(struct export_job *job, const struct export_input *input)
 {
   struct lb_trace_record record;
-  int r;
+  int r = job->calls ? report_starts_read(job->names, input->reader) : 0;
 
+  if (r < 0)
+    return r;
   if (job->counts) {
     report_counts_stream(job->counts, job->options.stream);
     lb_trace_reader_count(input->reader, job->options.stream);

@@ -49,7 +49,6 @@ struct report_calls {
   struct edge_known *edges;
   uint32_t generation; /* of the edges, */
   uint32_t of_names;   /* and what it was made from */
-  uint32_t of_starts;
   bool has_unknown;
 };
 
@@ -161,42 +160,33 @@ static uint8_t call_length(const struct report_calls *calls, const struct edge_k
            : 0;
 }
 
-/* A jump stays if it leads into the function it comes from, and is not a jump out of a PLT. Where there are no symbols,
- * all that does not lead to the start of a function does. */
-static bool jump_stays(const struct report_calls *calls, const struct target *from, const struct target *to)
+/* A jump stays if it leads into the function it comes from, and is not a jump out of a PLT. */
+static bool jump_stays(const struct target *from, const struct target *to)
 {
-  const struct report_location *one = &calls->called.functions[from->function].called.location;
-  const struct report_location *other = &calls->called.functions[to->function].called.location;
-
-  if ((from->flags | to->flags) & (TARGET_IS_STUB | TARGET_IS_COLD))
-    return false;
-  if (to->flags & TARGET_HAS_SYMBOL)
-    return from->function == to->function;
-  return !(from->flags & TARGET_HAS_SYMBOL) && !(to->flags & TARGET_IS_START) && one->file == other->file &&
-         one->space == other->space;
+  return !((from->flags | to->flags) & (TARGET_IS_STUB | TARGET_IS_COLD)) && from->function == to->function;
 }
 
-static uint8_t edge_judge(const struct report_calls *calls, const struct lb_branch *branch,
-                          const struct edge_known *edge, const struct target *from, const struct target *to)
+static uint8_t edge_judge(const struct lb_branch *branch, const struct edge_known *edge, const struct target *from,
+                          const struct target *to)
 {
   enum edge_action action = action_of(edge->kind);
   bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* right behind it */
 
   if (action == EDGE_CALL && (branch->flags & LB_BRANCH_TO_NEXT || edge->to - edge->from == 5) && is_next &&
-      !(to->flags & TARGET_IS_START && to->flags & TARGET_HAS_SYMBOL))
+      !(to->flags & TARGET_IS_START && to->flags & TARGET_IS_EXACT))
     return EDGE_STAY; /* it only wants to know where it is */
-  if ((action == EDGE_JUMP || action == EDGE_JUMP_INDIRECT) && jump_stays(calls, from, to))
+  if ((action == EDGE_JUMP || action == EDGE_JUMP_INDIRECT) && jump_stays(from, to))
     return EDGE_STAY;
   if (edge->kind == LB_BRANCH_SYSCALL && branch->from_cpl == branch->to_cpl)
     return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* of a program: the system came back, or it was a sigreturn */
   return (uint8_t)action;
 }
 
-/* Where a function was found to begin, jumps are tail calls from now on. */
-static void starts_check(struct report_calls *calls)
+/* What lies where, or where functions begin, may have changed. */
+static void names_check(struct report_calls *calls)
 {
-  if (calls->of_starts != calls->called.starts) {
-    calls->of_starts = calls->called.starts;
+  if (calls->of_names != report_names_generation(calls->names)) {
+    calls->of_names = report_names_generation(calls->names);
     calls->generation++;
   }
 }
@@ -213,10 +203,11 @@ static int edge_learn(struct report_calls *calls, const struct lb_branch *branch
   edge->instructions = piece_count(calls, branch, edge);
   edge->function = to.function;
   edge->flags = to.flags;
-  edge->action = edge_judge(calls, branch, edge, &from, &to);
+  edge->action = edge_judge(branch, edge, &from, &to);
   edge->length = edge->action == EDGE_CALL ? call_length(calls, edge) : 0;
-  edge->is_falling = start.function != from.function && from.flags & TARGET_HAS_SYMBOL;
-  starts_check(calls);
+  edge->is_falling =
+    start.function != from.function && calls->called.functions[from.function].called.source != REPORT_BY_NOTHING;
+  names_check(calls);
   edge->generation = calls->generation;
   return 0;
 }
@@ -339,7 +330,7 @@ static int branches_take(struct report_calls *calls, struct call_stack *stack, c
     r = edge_act(calls, stack, edge);
     if (r < 0)
       return r;
-    starts_check(calls);
+    names_check(calls);
   }
   stack->branch = batch->first + batch->count;
   return 0;
@@ -373,10 +364,7 @@ static int calls_branches(struct report_calls *calls, const struct lb_trace_bran
   stack->space = report_names_space(calls->names, batch->stream);
   if (!stack->at)
     stack->at = batch->start;
-  if (calls->of_names != report_names_generation(calls->names)) {
-    calls->of_names = report_names_generation(calls->names);
-    calls->generation++;
-  }
+  names_check(calls);
   if (!stack->count) {
     stack->branch = batch->first;
     r = called_list_find(&calls->called, stack->space, report_from(batch->branches), false, &target);

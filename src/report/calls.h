@@ -8,6 +8,7 @@
 #define REPORT_CALLS_H
 
 #include "report/code.h"
+#include "report/extent.h"
 
 enum report_call_how {
   REPORT_CALL_START,  /* entered: the stream begins, or goes on behind a gap, here */
@@ -37,7 +38,8 @@ typedef int report_call_function(void *data, const struct report_call *call); /*
 
 struct report_called {
   const char *symbol, *module;     /* NULL: not known */
-  struct report_location location; /* where it begins; without a symbol, where it was first entered */
+  struct report_location location; /* where it begins; by nothing, where it was first entered */
+  uint8_t source;                  /* enum report_extent_source */
 };
 
 struct report_calls;

@@ -39,7 +39,7 @@ static int stack_jump_inside(struct call_stacks *stacks, struct call_stack *stac
     return call_stack_leave(stacks, stack, i + 1, SIZE_MAX);
   if (is_indirect)
     i = frames_find_landing(stacks, stack);
-  if (i == FRAME_NONE && is_indirect && target->flags & TARGET_HAS_SYMBOL)
+  if (i == FRAME_NONE && is_indirect && target->flags & TARGET_IS_EXACT)
     i = frames_find_holder(stacks, stack, target);
   if (i != FRAME_NONE)
     return call_stack_leave(stacks, stack, i + 1, 0);
@@ -52,9 +52,9 @@ static bool target_is_strange(const struct call_stacks *stacks, const struct fra
 {
   const struct called *function = &stacks->called->functions[top->function];
 
-  if (target->flags & (TARGET_HAS_SYMBOL | TARGET_IS_START))
+  if (target->flags & (TARGET_IS_EXACT | TARGET_IS_START))
     return false;
-  return !target_is_same_file(stacks, top, target) || (function->flags & TARGET_HAS_SYMBOL && !top->is_hidden);
+  return !target_is_same_file(stacks, top, target) || (function->flags & TARGET_IS_EXACT && !top->is_hidden);
 }
 
 /* An exception may land there; if it does not, a function begins there, since it was no longjmp. Returns 1 if it has

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions by number, and the way from addresses to them. A symbol table tells where functions begin; without one, a
- * call tells. What was found for an address is kept until something else may lie there.
+ * Functions by number, and the way from addresses to them. What was found for an address is kept until something else
+ * may lie there.
  */
 #include "report/calls_function.h"
 
@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/names.h"
+
 #define TARGETS (1u << 16) /* places of the hash */
+#define STARTS_LATE 4096u  /* starts of functions that are found on the way, at most */
+#define PLT_ENTRY 16u      /* bytes */
 #define PLACES_LEAST 4096u
 #define COLD ".cold"
 
@@ -92,7 +96,7 @@ static uint8_t flags_of(const char *symbol)
 {
   static const char *const points[] = {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", NULL};
   size_t length = strlen(symbol);
-  uint8_t flags = TARGET_HAS_SYMBOL;
+  uint8_t flags = TARGET_IS_EXACT;
 
   if (length > 4 && !strcmp(symbol + length - 4, "@plt"))
     flags |= TARGET_IS_STUB;
@@ -123,29 +127,48 @@ bool called_is_part(const struct called *part, const struct called *whole)
 
 /* ---- from addresses to functions ---- */
 
-/* Code without a symbol: a function if it was called there, now or before, else the rest of its file. */
-static bool start_is_known(const struct called_list *list, const struct report_location *location)
+/* The code before the first entry of a PLT, to which all of them jump, has no symbol. */
+static bool extent_is_plt(struct report_names *names, const struct report_extent *extent)
 {
-  return *place_of(list, location->file, location->space, location->address) != 0;
+  struct report_location at = {.file = extent->file, .address = extent->start};
+  struct report_name name;
+  size_t length;
+
+  if (extent->source != REPORT_BY_UNWIND || extent->end - extent->start <= PLT_ENTRY)
+    return false;
+  at.address += PLT_ENTRY;
+  if (!report_names_symbol(names, &at, &name) || !name.symbol)
+    return false;
+  length = strlen(name.symbol);
+  return length > 4 && !strcmp(name.symbol + length - 4, "@plt");
 }
 
-static void function_describe(struct called_list *list, const struct report_location *location, bool is_call,
+static void function_describe(struct called_list *list, const struct report_location *location,
                               struct called *ret_function)
 {
-  struct report_name name = {0};
+  struct report_extent extent;
 
-  *ret_function = (struct called){.called.location = *location, .start = CALLED_REST};
-  if (report_names_symbol(list->names, location, &name)) {
-    ret_function->called.module = name.module;
-    ret_function->called.symbol = name.symbol;
-  }
-  if (name.symbol) {
-    ret_function->called.location.address = name.start;
-    ret_function->start = name.start;
-    ret_function->flags = flags_of(name.symbol);
-  } else if ((is_call && list->count < CALLED_MAX) || start_is_known(list, location)) {
-    ret_function->start = location->address;
-  }
+  report_extent_find(list->names, location, &extent);
+  *ret_function = (struct called){
+    .called = {.symbol = extent.symbol, .module = extent.module, .location = *location, .source = extent.source},
+    .start = extent.start,
+    .flags = extent.symbol                         ? flags_of(extent.symbol)
+             : extent_is_plt(list->names, &extent) ? TARGET_IS_EXACT | TARGET_IS_STUB
+             : report_extent_is_guess(&extent)     ? 0
+                                                   : TARGET_IS_EXACT,
+  };
+  if (extent.source != REPORT_BY_NOTHING)
+    ret_function->called.location.address = extent.start;
+}
+
+/* A call leads to code of which nothing is known yet. */
+static int target_begin(struct called_list *list, const struct report_location *location)
+{
+  int r = list->names->starts.count < STARTS_LATE ? report_starts_add(list->names, location) : 0;
+
+  if (r > 0)
+    names_change(list->names);
+  return r;
 }
 
 /* Too many functions: the last number is for all that come behind. */
@@ -160,7 +183,6 @@ static int function_number(struct called_list *list, const struct called *functi
     *ret_number = place - 1;
     return 0;
   }
-  list->starts += !(function->flags & TARGET_HAS_SYMBOL) && function->start != CALLED_REST;
   return function_add(list, function, ret_number);
 }
 
@@ -172,10 +194,12 @@ static int target_find(struct called_list *list, bool is_call, struct target *ta
 
   if (2 * (list->count + 1) > list->place_count && places_grow(list) < 0)
     return -ENOMEM;
-  function_describe(list, &location, is_call, &function);
+  if (is_call && target_begin(list, &location) < 0)
+    return -ENOMEM;
+  function_describe(list, &location, &function);
   r = function_number(list, &function, &target->function);
   target->flags = function.flags;
-  if (function.start == location.address)
+  if (function.start == location.address && function.called.source != REPORT_BY_NOTHING)
     target->flags |= TARGET_IS_START;
   return r;
 }
@@ -183,17 +207,17 @@ static int target_find(struct called_list *list, bool is_call, struct target *ta
 int called_list_find(struct called_list *list, uint32_t space, uint64_t address, bool is_call,
                      struct target *ret_target)
 {
-  uint32_t generation = report_names_generation(list->names);
   uint64_t hash = (address ^ (uint64_t)space << 48) * UINT64_C(0x9E3779B97F4A7C15);
   struct target *target = &list->targets[hash >> 48];
   int r = 0;
 
-  if (target->address != address || target->space != space || target->generation != generation ||
-      (is_call && !(target->flags & (TARGET_IS_START | TARGET_HAS_SYMBOL)))) {
+  if (target->address != address || target->space != space ||
+      target->generation != report_names_generation(list->names) ||
+      (is_call && !(target->flags & (TARGET_IS_START | TARGET_IS_EXACT)))) {
     *target = (struct target){.address = address, .space = space};
     r = target_find(list, is_call, target);
     if (r >= 0)
-      target->generation = generation;
+      target->generation = report_names_generation(list->names);
   }
   *ret_target = *target;
   return r;

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that calls.c knows, by number, and what lies at an address. A function is a symbol; where there are no
- * symbols, whatever was called, and one more for the rest of each file.
+ * The functions that calls.c knows, by number, and what lies at an address. What a function is, extent.h says.
  */
 #ifndef REPORT_CALLS_FUNCTION_H
 #define REPORT_CALLS_FUNCTION_H
 
 #include "report/report.h"
 
-#define CALLED_MAX (1u << 19) /* functions; more are not told apart from the rest of their file */
-#define CALLED_REST UINT64_MAX
+#define CALLED_MAX (1u << 19) /* functions; more are not told apart */
 
 enum target_flag {
   TARGET_IS_START = 1u << 0,    /* a function begins at the address */
-  TARGET_HAS_SYMBOL = 1u << 1,  /* the function is a symbol */
+  TARGET_IS_EXACT = 1u << 1,    /* the function is a symbol, or out of unwind tables: no guess */
   TARGET_IS_STUB = 1u << 2,     /* an entry of the PLT */
   TARGET_IS_RESOLVER = 1u << 3, /* the dynamic linker's way to what such an entry stands for */
   TARGET_IS_SETJMP = 1u << 4,
@@ -22,7 +20,7 @@ enum target_flag {
 
 struct called {
   struct report_called called;
-  uint64_t start; /* address in the file, or CALLED_REST */
+  uint64_t start; /* as in struct report_extent */
   uint8_t flags;  /* enum target_flag, without TARGET_IS_START */
 };
 
@@ -40,14 +38,14 @@ struct called_list {
   uint32_t *places; /* hash of numbers plus 1 */
   size_t place_count;
   struct target *targets; /* hash of fixed size: a newer one takes the place of an older one */
-  uint32_t starts;        /* of functions without a symbol that were found so far */
 };
 
 /* Returns 0, or -ENOMEM. */
 int called_list_init(struct called_list *list, struct report_names *names);
 void called_list_done(struct called_list *list);
 
-/* What is at a linear address. `is_call`: it was called, so that a function begins there. Returns 0, or -ENOMEM. */
+/* What is at a linear address. `is_call`: it was called, so that a function begins there, if nobody has said so before
+ * (report_starts_read). Returns 0, or -ENOMEM. */
 int called_list_find(struct called_list *list, uint32_t space, uint64_t address, bool is_call,
                      struct target *ret_target);
 

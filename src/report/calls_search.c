@@ -6,7 +6,7 @@
 #include "report/calls_landing.h"
 #include "report/calls_stack.h"
 
-#define REACH (UINT64_C(1) << 20) /* bytes of a function without a symbol */
+#define REACH (UINT64_C(1) << 20) /* bytes of a function whose range is a guess */
 
 /* ---- whose code an address is ---- */
 
@@ -15,11 +15,17 @@ bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, co
   const struct called *whole = &stacks->called->functions[frame->function];
   const struct called *part = &stacks->called->functions[target->function];
 
-  if (frame->function == target->function)
-    return true;
-  if (target->flags & TARGET_HAS_SYMBOL)
-    return target->flags & TARGET_IS_COLD && called_is_part(part, whole);
-  return !(whole->flags & TARGET_HAS_SYMBOL) && whole->called.location.file == part->called.location.file &&
+  return frame->function == target->function || (target->flags & TARGET_IS_COLD && called_is_part(part, whole));
+}
+
+/* May the code at `target` be of the frame's function after all, since where both begin and end is a guess? */
+static bool frame_may_hold(const struct call_stacks *stacks, const struct frame *frame, const struct target *target)
+{
+  const struct called *whole = &stacks->called->functions[frame->function];
+  const struct called *part = &stacks->called->functions[target->function];
+
+  return !((whole->flags | target->flags) & TARGET_IS_EXACT) &&
+         whole->called.location.file == part->called.location.file &&
          whole->called.location.space == part->called.location.space;
 }
 
@@ -37,11 +43,11 @@ size_t frames_find_holder(const struct call_stacks *stacks, struct call_stack *s
   for (size_t i = stack->count; i-- > end;) {
     const struct called *function = &stacks->called->functions[stack->frames[i].function];
 
-    if (stack->frames[i].is_hidden || !frame_holds(stacks, &stack->frames[i], target))
+    if (stack->frames[i].is_hidden)
       continue;
-    if (target->flags & TARGET_HAS_SYMBOL)
+    if (frame_holds(stacks, &stack->frames[i], target))
       return i;
-    if (at.address - function->called.location.address < least) {
+    if (frame_may_hold(stacks, &stack->frames[i], target) && at.address - function->called.location.address < least) {
       least = at.address - function->called.location.address;
       found = i;
     }

@@ -127,7 +127,8 @@ size_t call_stack_point(const struct call_stack *stack);
 /* Is the code at `target` of the frame's function? */
 bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, const struct target *target);
 
-/* The newest frame of the function that `target` is in; without symbols, the one that begins least before it. */
+/* The newest frame of the function that `target` is in; where functions are guesses and it is in none that is open, the
+ * one that begins least before it. */
 size_t frames_find_holder(const struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
 /* The newest frame from whose call an exception would land at `to`. Exact, also where a function is there several

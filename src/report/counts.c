@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "report/count_table.h"
+#include "report/extent.h"
 #include "report/report.h"
 
 /* Where a stream is. */
@@ -537,6 +538,18 @@ static int jumps_list(struct report_counts *counts)
   return 0;
 }
 
+/* Lets the names know where functions begin, before anybody asks which function something is in. */
+static int starts_learn(struct report_counts *counts)
+{
+  for (size_t i = 0; i < counts->jump_count; i++) {
+    const struct report_jump *jump = &counts->jump_list[i];
+
+    if (!jump->is_passed && report_starts_jump(counts->names, &jump->from, &jump->to, jump->kind) < 0)
+      return -ENOMEM;
+  }
+  return 0;
+}
+
 int report_counts_end(struct report_counts *counts, struct lb_trace_reader *reader)
 {
   int r = counts_fold(counts, reader);
@@ -544,7 +557,9 @@ int report_counts_end(struct report_counts *counts, struct lb_trace_reader *read
   count_table_done(&counts->raw);
   if (r >= 0)
     r = blocks_list(counts);
-  return r < 0 ? r : jumps_list(counts);
+  if (r >= 0)
+    r = jumps_list(counts);
+  return r < 0 ? r : starts_learn(counts);
 }
 
 /* ---- then ---- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "report/extent.h"
 #include "report/hot_table.h"
 #include "report/report.h"
 
@@ -49,10 +50,10 @@ static int modules_fill(struct report_hot *hot)
 
 /* ---- instructions ---- */
 
-/* Code without a symbol is as long as what ran of it. */
+/* A function whose end is not known is as long as what ran of it. */
 static void function_reach(struct report_hot_function *function, uint64_t end)
 {
-  if (!function->symbol && end - function->start > function->size)
+  if (function->source >= REPORT_BY_CALL && end - function->start > function->size)
     function->size = end - function->start;
 }
 
@@ -82,9 +83,12 @@ static int block_count(struct report_hot *hot, const struct report_block *block)
   function_reach(&hot->functions[other], block->end ? block->end : block->last + 1);
   if (one != other) {
     function_reach(&hot->functions[one], block->first.address + 1);
+    hot->functions[one].has_unknown |= !block->instructions;
+    hot->functions[other].has_unknown |= !block->instructions;
     return report_blocks_walk(hot->code, block, 1, ran_count, hot);
   }
   hot->functions[one].instructions += block->executed * block->instructions;
+  hot->functions[one].has_unknown |= !block->instructions;
   return 0;
 }
 
@@ -272,18 +276,37 @@ static int jumps_count(struct report_hot *hot)
   return 0;
 }
 
+/* What has branches and no instructions has no block that is known: code that is not 64-bit code. */
+static int unknown_mark(struct report_hot *hot)
+{
+  if (!report_counts_totals(hot->counts)->has_unknown_code)
+    return 0;
+  for (size_t i = 0; i < hot->function_count; i++)
+    hot->functions[i].has_unknown |= !hot->functions[i].instructions;
+  for (size_t i = 0; i < hot->branch_count; i++) {
+    uint32_t function = hot_function_at(hot, &hot->branches[i].from);
+
+    if (function == HOT_NONE)
+      return -ENOMEM;
+    hot->branches[i].has_unknown = hot->functions[function].has_unknown && !hot->branches[i].passed;
+  }
+  return 0;
+}
+
 /* ---- all of it ---- */
 
 static int hot_fill(struct report_hot *hot)
 {
   size_t count;
   const struct report_block *blocks = report_counts_blocks(hot->counts, &count);
-  int r = hot_starts_find(hot);
+  int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++)
     r = block_count(hot, &blocks[i]);
   if (r >= 0)
     r = jumps_count(hot);
+  if (r >= 0)
+    r = unknown_mark(hot);
   if (r >= 0)
     r = modules_fill(hot);
   return r;
@@ -322,7 +345,6 @@ void report_hot_free(struct report_hot *hot)
   free(hot->functions);
   free(hot->is_wanted);
   free(hot->function_places);
-  free(hot->starts);
   free(hot->modules);
   free(hot->edges);
   free(hot->branches);

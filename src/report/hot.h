@@ -41,16 +41,17 @@ void report_hot_free(struct report_hot *hot); /* takes NULL */
 
 /* ---- rows ---- */
 
-/* A symbol. Of code without symbols (symbol NULL), which may be in no file (module NULL), what lies between two places
- * that calls led to, or that are ends of symbols. */
+/* A function as extent.h has it: code without a symbol (symbol NULL) may be in no file (module NULL). */
 struct report_hot_function {
   const char *symbol, *mangled, *module;
   uint32_t file, space;  /* as of a location */
-  uint64_t start, size;  /* of the symbol, as its file is linked; without one, of what ran */
+  uint64_t start, size;  /* as its file is linked; of a guess, the size of what ran */
   uint64_t instructions; /* that ran in it, not in what it calls; as far as known */
   uint64_t taken;        /* branches in it, */
   uint64_t passed;       /* and conditional ones that were not taken */
   uint64_t calls;        /* calls and events that lead into it, and jumps from elsewhere to its start */
+  uint8_t source;        /* enum report_extent_source */
+  bool has_unknown;      /* of some of its code it is not known what it is: `instructions` is too low */
 };
 
 struct report_hot_module {
@@ -64,6 +65,7 @@ struct report_hot_module {
 struct report_hot_branch {
   struct report_location from, to; /* `to`.address 0: it was never taken */
   uint64_t taken, passed;
+  bool has_unknown; /* its function is code of which it is not known what it is: `passed` is too low */
 };
 
 /* An indirect jump or call. Its targets, most frequent first. */

@@ -18,8 +18,6 @@ struct report_hot {
   struct report_hot_function *functions;
   bool *is_wanted; /* of each function: it passes the filter */
   size_t function_count, function_capacity, wanted_capacity;
-  struct report_location *starts; /* of code without symbols, sorted */
-  size_t start_count, start_capacity;
   uint32_t *function_places; /* a hash of them: number + 1, or 0 */
   size_t function_room;      /* a power of two */
   struct report_hot_module *modules;
@@ -35,9 +33,6 @@ struct report_hot {
   size_t line_count, line_capacity;
   uint64_t without_line;
 };
-
-/* Finds where code without symbols begins: before functions are asked for. Returns 0, or -ENOMEM. */
-int hot_starts_find(struct report_hot *hot);
 
 /* The number of the function at a location, a new one if need be; HOT_NONE without memory. */
 uint32_t hot_function_at(struct report_hot *hot, const struct report_location *location);

@@ -58,6 +58,7 @@ static void file_done(struct names_file *file)
   free(file->name);
   free(file->base);
   free(file->layout);
+  eh_table_done(&file->unwind);
   symbol_table_free(file->table);
   symbol_module_close(file->module);
 }
@@ -73,6 +74,7 @@ void report_names_free(struct report_names *names)
   mapping_list_done(&names->map);
   stream_list_done(&names->streams);
   code_store_done(&names->code);
+  start_list_done(&names->starts);
   free(names);
 }
 

@@ -6,6 +6,8 @@
 #ifndef REPORT_NAMES_H
 #define REPORT_NAMES_H
 
+#include "report/eh_frame.h"
+#include "report/extent.h"
 #include "report/mapping.h"
 #include "report/report.h"
 #include "report/streams.h"
@@ -53,6 +55,7 @@ struct names_file {
   struct symbol_table *table;
   struct symbol_module *module; /* NULL: none */
   struct symbol_layout *layout;
+  struct eh_table unwind;
   char problem[200];
 };
 
@@ -67,6 +70,7 @@ struct report_names {
   uint32_t generation;
   struct stream_list streams;
   struct code_store code;
+  struct start_list starts;
 };
 
 /* What lies where is about to change. */

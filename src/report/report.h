@@ -203,9 +203,11 @@ struct report_stream {
 /* The streams, from 0 on. Returns false past the last. */
 bool report_summary_stream(const struct report_summary *summary, size_t number, struct report_stream *ret_stream);
 
-/* A symbol, or what of a module has no symbol, or what lies in no module. */
+/* A function as extent.h has it. */
 struct report_function {
   const char *symbol, *module; /* NULL: none */
+  uint64_t start;              /* as its file is linked; 0 by nothing */
+  uint8_t source;              /* enum report_extent_source */
   uint64_t branches;           /* that lead into it, from anywhere */
   uint64_t entries;            /* of these, from outside of it */
 };

@@ -216,9 +216,9 @@ int report_called_name(const struct report_calls *calls, uint32_t function, stru
   report_calls_function(calls, function, &called);
   if (called.symbol)
     return text_add(text, called.symbol);
-  if (called.module)
-    return text_addf(text, "%s+0x%llx", called.module, (unsigned long long)called.location.address);
-  return text_addf(text, "0x%llx", (unsigned long long)called.location.address);
+  if (!called.module && called.source == REPORT_BY_NOTHING) /* where it was first entered tells more than nothing */
+    called.source = REPORT_BY_CALL;
+  return report_extent_name(text, called.module, called.location.address, called.source);
 }
 
 /* Semicolons in names would be taken for the ends of functions. */

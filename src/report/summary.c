@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/extent.h"
 #include "report/printable.h"
 
 #define META_MAX_SIZE 4096u
@@ -50,9 +51,21 @@ void edge_fold(void *data, struct edge *edge)
   uint64_t more = edge->count - edge->counted;
 
   function->branches += more;
-  if (edge->from_function != edge->to_function)
+  if (more && !function_list_is_same(summary, edge->from_function, edge->to_function))
     function->entries += more;
   edge->counted = edge->count;
+}
+
+/* A function may begin where it leads. */
+static int edge_learn(struct report_summary *summary, const struct edge *edge)
+{
+  struct report_location from, to;
+
+  if (!summary->names)
+    return 0;
+  from = report_names_locate(summary->names, edge->space, edge->from);
+  to = report_names_locate(summary->names, edge->space, edge->to);
+  return report_starts_jump(summary->names, &from, &to, edge->kind);
 }
 
 /* Looks up where an edge leads. */
@@ -61,7 +74,7 @@ static int edge_name(struct report_summary *summary, struct edge *edge)
   int from = function_list_find(summary, edge->space, edge->from);
   int to = function_list_find(summary, edge->space, edge->to);
 
-  if (from < 0 || to < 0)
+  if (from < 0 || to < 0 || edge_learn(summary, edge) < 0)
     return -ENOMEM;
   edge->from_function = (uint32_t)from;
   edge->to_function = (uint32_t)to;

@@ -12,19 +12,22 @@
 #define FUNCTIONS_MAX (1u << 18)
 #define METAS 10
 
-/* A symbol of a file (file and start), what of a file has no symbol (NO_START), or what lies in no file (NO_FILE). */
+/* A function as extent.h has it. While the trace is read it is not known yet where functions begin that are guesses:
+ * each address of such code that a branch leads to or from stands for itself (`is_place`), and they are put together
+ * when the functions are asked for. */
 #define NO_FILE UINT32_MAX
-#define NO_START UINT64_MAX
 
 struct function {
   uint64_t start;
-  uint32_t file;
+  uint32_t file, space;
   const char *symbol, *module;
   uint64_t branches, entries;
+  uint8_t source; /* enum report_extent_source */
+  bool is_place;
 };
 
 struct function_list {
-  struct function *functions; /* the first is what lies in no file, and what there was no room for */
+  struct function *functions; /* the first is what there was no room for */
   size_t count, capacity;
   uint32_t *places; /* a hash: numbers + 1 */
   size_t place_count;
@@ -45,6 +48,12 @@ struct report_summary {
 /* The number of the function that an address belongs to now. Returns >= 0, or -ENOMEM. */
 int function_list_find(struct report_summary *summary, uint32_t space, uint64_t address);
 void function_list_done(struct function_list *list);
+
+/* Are two numbers of one function, as far as it is known now where functions begin? */
+bool function_list_is_same(struct report_summary *summary, uint32_t one, uint32_t other);
+
+/* Puts the places together to functions. Returns 0, or -ENOMEM. */
+int function_list_join(struct report_summary *summary);
 
 /* Gives an edge's functions what they do not know of yet. */
 void edge_fold(void *summary, struct edge *edge);

@@ -53,14 +53,24 @@ int report_summary_functions(struct report_summary *summary, struct report_funct
   if (!top.items)
     return -ENOMEM;
   edges_fold(summary);
+  if (function_list_join(summary) < 0) {
+    free(top.items);
+    return -ENOMEM;
+  }
   for (size_t i = 0; i < summary->functions.count && count; i++)
     if (summary->functions.functions[i].branches)
       top_offer(&top, summary, function_is_greater, i);
   for (unsigned i = 0; i < top.count; i++) {
     const struct function *function = &summary->functions.functions[top.items[i]];
 
-    ret_functions[i] =
-      (struct report_function){function->symbol, function->module, function->branches, function->entries};
+    ret_functions[i] = (struct report_function){
+      .symbol = function->symbol,
+      .module = function->module,
+      .start = function->start,
+      .source = function->source,
+      .branches = function->branches,
+      .entries = function->entries,
+    };
   }
   free(top.items);
   return (int)top.count;

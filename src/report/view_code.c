@@ -182,6 +182,18 @@ static int put_arrows(const struct view_code *code, const struct report_annotati
   return r < 0 ? r : text_add(text, "]");
 }
 
+static int put_name(const struct report_hot_function *function, struct text *text)
+{
+  struct text name = {0};
+  int r = function->symbol ? text_add(&name, function->symbol)
+                           : report_extent_name(&name, function->module, function->start, function->source);
+
+  if (r >= 0)
+    r = view_quote(text, text_string(&name));
+  text_done(&name);
+  return r;
+}
+
 static int put_code(struct report_view *view, const struct report_annotation *annotation, struct view_code *code,
                     struct text *text)
 {
@@ -190,7 +202,7 @@ static int put_code(struct report_view *view, const struct report_annotation *an
                     code->file, (unsigned long long)code->start, (unsigned long long)function->instructions);
 
   if (r >= 0)
-    r = view_quote(text, function->symbol);
+    r = put_name(function, text);
   if (r >= 0)
     r = text_add(text, ",\"module\":");
   if (r >= 0)
@@ -237,7 +249,7 @@ static int put_functions(struct report_view *view, const struct report_counts *c
   report_hot_sort(hot, REPORT_HOT_FUNCTION, REPORT_HOT_BY_INSTRUCTIONS);
   functions = report_hot_functions(hot, &count);
   for (size_t i = 0; i < count && put < FUNCTIONS_MAX && view->code.length < CODE_BYTES && r >= 0; i++)
-    if (functions[i].symbol && functions[i].size && functions[i].instructions) {
+    if (functions[i].source != REPORT_BY_NOTHING && functions[i].size && functions[i].instructions) {
       r = put_function(view, counts, &functions[i]);
       put++;
     }

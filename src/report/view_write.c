@@ -187,22 +187,25 @@ static int put_function(struct report_view *view, uint32_t number, struct text *
 {
   const struct view_function *function = &view->functions[number];
   struct report_called called = {0};
+  struct text name = {0};
   int r = text_add(text, number ? ",\n[" : "[");
 
   report_calls_function(view->calls, number, &called);
   if (r >= 0)
-    r = called.symbol ? view_quote(text, called.symbol)
-                      : view_quote_place(text, view->options.names, &called.location, true);
+    r = report_called_name(view->calls, number, &name);
+  if (r >= 0)
+    r = view_quote(text, text_string(&name));
+  text_done(&name);
   if (r >= 0)
     r = text_add(text, ",");
   if (r >= 0)
     r = view_quote(text, called.module ? called.module : "");
   if (r < 0)
     return r;
-  return text_addf(text, ",%llu,%llu,%llu,%llu,%llu,%u,%llu]", (unsigned long long)function->calls,
+  return text_addf(text, ",%llu,%llu,%llu,%llu,%llu,%u,%llu,%d]", (unsigned long long)function->calls,
                    (unsigned long long)function->branches, (unsigned long long)function->all_branches,
                    (unsigned long long)function->instructions, (unsigned long long)function->all_instructions,
-                   called.location.file, (unsigned long long)called.location.address);
+                   called.location.file, (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL);
 }
 
 int view_put_functions(struct report_view *view, struct text *text)

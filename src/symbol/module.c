@@ -166,6 +166,12 @@ const char *symbol_module_directory(const struct symbol_module *module, size_t i
   return module->lines && index < module->lines->directory_count ? module->lines->directories[index] : NULL;
 }
 
+void symbol_module_around(struct symbol_module *module, uint64_t address, uint64_t *ret_before, uint64_t *ret_after)
+{
+  module_read_names(module);
+  symbol_table_around(module->table, address, ret_before, ret_after);
+}
+
 bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address)
 {
   module_read_names(module);

@@ -43,6 +43,10 @@ bool symbol_table_find(const struct symbol_table *table, uint64_t address, const
  * there is none. Takes NULL. */
 uint64_t symbol_table_size(const struct symbol_table *table, uint64_t address);
 
+/* For an address that no symbol holds: where the symbols before it end (0: there is none before it), and where the next
+ * one begins (UINT64_MAX: there is none). Takes NULL. */
+void symbol_table_around(const struct symbol_table *table, uint64_t address, uint64_t *ret_before, uint64_t *ret_after);
+
 /* The address of the symbol with this name; of several names of one address only the best is kept. Returns false,
  * touching nothing, if there is none. Takes NULL. */
 bool symbol_table_address(const struct symbol_table *table, const char *name, uint64_t *ret_address);
@@ -128,6 +132,9 @@ bool symbol_module_line(struct symbol_module *module, uint64_t address, const ch
 /* Folder number `index` of those in which the code was compiled that was asked about so far, an absolute path; NULL
  * past the end. Good as long as the module. */
 const char *symbol_module_directory(const struct symbol_module *module, size_t index);
+
+/* As symbol_table_around. */
+void symbol_module_around(struct symbol_module *module, uint64_t address, uint64_t *ret_before, uint64_t *ret_after);
 
 /* As symbol_table_address. */
 bool symbol_module_address(struct symbol_module *module, const char *name, uint64_t *ret_address);

@@ -271,6 +271,18 @@ bool symbol_table_find(const struct symbol_table *table, uint64_t address, const
   return true;
 }
 
+void symbol_table_around(const struct symbol_table *table, uint64_t address, uint64_t *ret_before, uint64_t *ret_after)
+{
+  size_t i = table ? symbols_up_to(table, address) : 0;
+  uint64_t before = 0;
+
+  *ret_after = table && i < table->count ? table->symbols[i].address : UINT64_MAX;
+  for (unsigned step = 0; i > 0 && step < NESTED_MAX; step++, i--)
+    if (table->symbols[i - 1].end <= address && table->symbols[i - 1].end > before)
+      before = table->symbols[i - 1].end;
+  *ret_before = before;
+}
+
 bool symbol_table_address(const struct symbol_table *table, const char *name, uint64_t *ret_address)
 {
   for (size_t i = 0; table && i < table->count; i++)
