@@ -101,8 +101,9 @@ static void print_json(struct printing *printing, uint32_t number, const struct 
     printf("%u", entry->caller);
   printf(",\"level\":%u,\"function\":", entry->level);
   calls_json_string(text_string(&printing->name));
-  printf(",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu}\n", (unsigned long long)entry->calls,
-         calls_json_number(entry->instructions, !entry->unknown, numbers), (unsigned long long)entry->branches);
+  printf(",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu%s}\n", (unsigned long long)entry->calls,
+         calls_json_number(entry->instructions, !entry->unknown, numbers), (unsigned long long)entry->branches,
+         calls_json_unknown(printing->walk, !entry->unknown));
 }
 
 static int print_entry(struct printing *printing, uint32_t number)

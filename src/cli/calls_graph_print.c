@@ -79,7 +79,9 @@ static void print_remarks(const struct printing *printing)
     "costs that calls itself is counted for its outermost call. '-' calls what was entered without a call.");
   if (graph->has_forgotten)
     puts("There were too many pairs of caller and called: some are left out.");
-  if (report_calls_has_unknown(graph->walk->calls))
+  if (report_code_is_exhausted(graph->walk->code))
+    puts("'-' as instructions: the trace names more code than is decoded for a file.");
+  else if (report_calls_has_unknown(graph->walk->calls))
     puts("'-' as instructions: some of the code that ran there is not known, or not 64-bit code.");
 }
 
@@ -114,11 +116,12 @@ static void json_function(const struct printing *printing, const struct graph_fu
     fputs("null", stdout);
   printf(
     ",\"address\":\"0x%llx\",\"is_guess\":%s,\"calls\":%llu,\"instructions\":%s,\"own_instructions\":%s,\"branches\":%llu,"
-    "\"own_branches\":%llu}\n",
+    "\"own_branches\":%llu%s}\n",
     (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL ? "true" : "false",
     (unsigned long long)function->calls, calls_json_number(function->instructions, !function->unknown, numbers[0]),
     calls_json_number(function->own_instructions, !function->own_unknown, numbers[1]),
-    (unsigned long long)function->branches, (unsigned long long)function->own_branches);
+    (unsigned long long)function->branches, (unsigned long long)function->own_branches,
+    calls_json_unknown(printing->graph->walk, !function->unknown && !function->own_unknown));
 }
 
 static void json_edge(struct printing *printing, const struct graph_edge *edge)
@@ -137,8 +140,9 @@ static void json_edge(struct printing *printing, const struct graph_edge *edge)
     calls_json_string(name_of(printing, edge->caller, &printing->name));
   fputs(",\"called_name\":", stdout);
   calls_json_string(name_of(printing, edge->callee, &printing->other));
-  printf(",\"calls\":%llu,\"instructions\":%s}\n", (unsigned long long)edge->calls,
-         calls_json_number(edge->instructions, !edge->unknown, number));
+  printf(",\"calls\":%llu,\"instructions\":%s%s}\n", (unsigned long long)edge->calls,
+         calls_json_number(edge->instructions, !edge->unknown, number),
+         calls_json_unknown(printing->graph->walk, !edge->unknown));
 }
 
 static void print_json(struct printing *printing)

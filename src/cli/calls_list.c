@@ -172,10 +172,11 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
       how_words[node->how], how_words[node->left], (unsigned long long)node->branch, (unsigned long long)node->branches,
       (unsigned long long)(node->branches - node->inner_branches));
   if (r >= 0)
-    r = text_addf(text, ",\"instructions\":%s,\"own_instructions\":%s}",
+    r = text_addf(text, ",\"instructions\":%s,\"own_instructions\":%s%s}",
                   calls_json_number(node->instructions, !node->unknown, numbers[0]),
                   calls_json_number(node->instructions - node->inner_instructions, node->unknown == node->inner_unknown,
-                                    numbers[1]));
+                                    numbers[1]),
+                  calls_json_unknown(list->walk, !node->unknown));
   return r < 0 ? r : line_end(list);
 }
 

@@ -52,6 +52,13 @@ const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffe
   return is_known ? buffer : "-";
 }
 
+const char *calls_json_unknown(const struct calls_walk *walk, bool is_known)
+{
+  if (is_known)
+    return "";
+  return report_code_is_exhausted(walk->code) ? ",\"unknown\":\"decode_limit\"" : ",\"unknown\":\"code\"";
+}
+
 static void print_name(struct printing *printing, const struct tree_line *line)
 {
   char number[CLI_NUMBER_SIZE];
@@ -136,7 +143,10 @@ static void print_remarks(const struct printing *printing)
     else
       puts("since there are too many to keep: --function and --between\nshow a part, --all shows every call.");
   }
-  if (report_calls_has_unknown(walk->calls))
+  if (report_code_is_exhausted(walk->code))
+    puts("'-' as instructions: the trace names more code than is decoded for a file. --by branches gives the\n"
+         "shares of branches, which are known.");
+  else if (report_calls_has_unknown(walk->calls))
     puts(
       "'-' as instructions: some of the code that ran there is not known, or not 64-bit code. --by branches gives the\n"
       "shares of branches, which are known.");

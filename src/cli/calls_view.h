@@ -96,6 +96,9 @@ int calls_callers_end(struct calls_folded *folded, struct calls_walk *walk, bool
 const char *calls_number(uint64_t instructions, bool is_known, char buffer[CLI_NUMBER_SIZE]);
 /* The same for JSON: null. */
 const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[CLI_NUMBER_SIZE]);
+
+/* The member `unknown` of an object whose instructions are null: why they are not known. "" if they are. */
+const char *calls_json_unknown(const struct calls_walk *walk, bool is_known);
 /* " 12.3%", or "-". */
 const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[CLI_NUMBER_SIZE]);
 

@@ -16,7 +16,7 @@ static int walk_call(void *data, const struct report_call *call);
 int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct report_names *names,
                     struct report_code *code)
 {
-  *walk = (struct calls_walk){.options = options};
+  *walk = (struct calls_walk){.options = options, .code = code};
   return report_calls_new(names, code, walk_call, walk, &walk->calls);
 }
 

@@ -62,6 +62,7 @@ struct calls_walk {
   const struct calls_options *options;
   struct calls_view view;
   struct report_calls *calls;
+  const struct report_code *code;
   struct calls_stream *streams;
   size_t count, capacity;
   uint8_t *matches; /* of --function or --callers, for each number */

@@ -229,6 +229,7 @@ static int calls_run(struct calls_options *options)
   else
     cli_error("%s: %s", run.input.name, lb_strerror(r));
 out:
+  trace_input_tell_limit(&run.input, code);
   calls_walk_done(&run.walk);
   report_summary_free(run.summary);
   report_code_free(code);

@@ -302,6 +302,7 @@ static int view_run(struct view_arguments *arguments)
     r = run_calls(&run);
   if (r >= 0)
     r = view_output_write(run.view, run.input.name, arguments->shared.output);
+  trace_input_tell_limit(&run.input, run.code);
   report_view_free(run.view);
   report_code_free(run.code);
   report_names_free(run.names);

@@ -42,7 +42,11 @@ static void put_unknown(const struct report_page *report, struct page *page)
   const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
   char gaps[WORDS_NUMBER_SIZE];
 
-  if (totals->has_unknown_code)
+  if (report_code_is_exhausted(report->reading->code))
+    page_remark(page,
+                "not known: some of the code that ran, because the trace names more of it than is decoded for a file; "
+                "its taken branches are counted, its instructions and the branches that it did not take are not");
+  else if (totals->has_unknown_code)
     page_remark(page,
                 "not known: some of the code that ran, because its bytes are in no file or it is not 64-bit code; its "
                 "taken branches are counted, its instructions and the branches that it did not take are not");
@@ -79,6 +83,7 @@ static void put_head(const struct report_page *report, struct page *page)
       page_put_number(page, "instructions", totals->instructions);
     }
     page_put_flag(page, "has_unknown_code", totals->has_unknown_code);
+    page_put_flag(page, "decode_limit_reached", report_code_is_exhausted(report->reading->code));
     page_put_flag(page, "has_forgotten", totals->has_forgotten);
     page_put_number(page, "gaps", totals->gaps);
   }

@@ -200,6 +200,7 @@ void report_reading_near(const struct report_reading *reading, const struct repo
 
 int report_reading_close(struct report_reading *reading)
 {
+  trace_input_tell_limit(&reading->input, reading->code);
   report_counts_free(reading->counts);
   report_code_free(reading->code);
   report_names_free(reading->names);

@@ -210,6 +210,15 @@ static void damage_tell(const struct trace_input *input)
             bytes, branches);
 }
 
+void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code)
+{
+  if (code && report_code_is_exhausted(code))
+    cli_error(
+      "warning: %s: it names more code than is decoded for a file: instructions, and branches that were not taken, "
+      "are not all counted; taken branches are",
+      input->name);
+}
+
 int trace_input_close(struct trace_input *input)
 {
   bool is_damaged = input->gaps[LB_TRACE_DAMAGED] || input->gaps[LB_TRACE_MISSING];

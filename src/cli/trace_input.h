@@ -45,6 +45,9 @@ int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count)
 /* Did everything come out that was put in? Gaps that the producer made do not count. */
 bool trace_input_is_whole(const struct trace_input *input);
 
+/* Says that the trace names more code than is decoded (report_code_is_exhausted), if it is so. `code` may be NULL. */
+void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code);
+
 /* Closes it and says what was wrong with it. Returns CLI_OK, or CLI_FAILURE if the file is damaged. */
 int trace_input_close(struct trace_input *input);
 

@@ -32,7 +32,9 @@ int called_get(const struct export_job *job, uint32_t function, struct text *nam
 
 void called_warn(struct export_job *job, const struct report_stacks *stacks)
 {
-  if (report_calls_has_unknown(job->calls))
+  if (job->code && report_code_is_exhausted(job->code))
+    export_warn(job, "the trace names more code than is decoded for a file: of the rest only branches are counted");
+  else if (report_calls_has_unknown(job->calls))
     export_warn(job, "code ran that is not known, or not 64-bit code: of its instructions only branches are counted");
   if (stacks && report_stacks_is_full(stacks))
     export_warn(job, "there are too many different stacks, or too deep ones: some are shorter than they were");
