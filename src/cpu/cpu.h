@@ -267,7 +267,7 @@ struct cpu {
   uint32_t eflags; /* all but the arithmetic flags (lazy); flags_get joins them */
   struct cpu_table gdtr, idtr;
   uint32_t cr0, cr4;
-  uint64_t cr2, cr3, efer, xcr0;
+  uint64_t cr2, cr3, efer, xcr0, xss;
   uint64_t pdpte[4];
   uint64_t dr[8]; /* 4 and 5 unused */
   struct fpu fpu;

@@ -7,6 +7,7 @@
 #include "cpu/control.h"
 #include "cpu/generation.h"
 #include "cpu/instruction.h"
+#include "cpu/xsave.h"
 
 enum { EAX, EBX, ECX, EDX };
 
@@ -263,9 +264,13 @@ static void leaf_d(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
     r[EAX] = (uint32_t)system_xcr0_bits(cpu);
     r[EBX] = XSAVE_LEGACY + (cpu->xcr0 & 4 ? 256 : 0);
     r[ECX] = XSAVE_LEGACY + (has_avx ? 256 : 0);
-  } else if (subleaf == 2 && has_avx) {
-    r[EAX] = 256;
-    r[EBX] = XSAVE_LEGACY;
+  } else if (subleaf == 1 && system_has(cpu, FEATURE_XSAVES)) {
+    r[EBX] = xsave_compact_size(cpu, cpu->xcr0 | cpu->xss);
+    r[ECX] = (uint32_t)xsave_xss_bits(cpu);
+  } else if (subleaf > 1 && subleaf < 64) {
+    r[EAX] = xsave_component_size(cpu, subleaf);
+    r[EBX] = subleaf == 2 && has_avx ? XSAVE_LEGACY : 0;
+    r[ECX] = xsave_xss_bits(cpu) >> subleaf & 1; /* the supervisor's */
   }
 }
 

@@ -8,6 +8,7 @@
 #include "cpu/generation.h"
 #include "cpu/instruction.h"
 #include "cpu/run.h"
+#include "cpu/xsave.h"
 
 enum {
   MSR_TSC = 0x10,
@@ -16,6 +17,7 @@ enum {
   MSR_MISC_ENABLE = 0x1A0,
   MSR_PERF_METRICS = 0x329,
   MSR_TSC_DEADLINE = 0x6E0,
+  MSR_XSS = 0xDA0,
   MSR_X2APIC = 0x800,
   MSR_X2APIC_LAST = 0x8FF,
 };
@@ -175,6 +177,9 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
   case MSR_GS_BASE:
     *ret_value = cpu->segment[msr == MSR_FS_BASE ? FS : GS].base;
     return HAS(LM);
+  case MSR_XSS:
+    *ret_value = cpu->xss;
+    return HAS(XSAVES);
   default:
     return fixed_register(cpu, msr, ret_value, &write) || msr_model_read(cpu, msr, ret_value);
   }
@@ -245,6 +250,11 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
   case MSR_FS_BASE:
   case MSR_GS_BASE:
     return base_write(cpu, msr == MSR_FS_BASE ? FS : GS, value);
+  case MSR_XSS:
+    if (!HAS(XSAVES) || value & ~xsave_xss_bits(cpu))
+      return false;
+    cpu->xss = value;
+    return true;
   default:
     return fixed_register(cpu, msr, &constant, &write) ? write == WRITE_IGNORED : msr_model_write(cpu, msr, value);
   }

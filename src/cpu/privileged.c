@@ -5,6 +5,7 @@
  */
 #include "cpu/control.h"
 #include "cpu/instruction.h"
+#include "cpu/xsave.h"
 
 /* ---- LGDT, LIDT, SGDT, SIDT ---- */
 
@@ -139,10 +140,12 @@ uint64_t system_xcr0_bits(const struct cpu *cpu)
 const struct insn *control_xgetbv(struct cpu *cpu, const struct insn *insn)
 {
   check_xsave(cpu);
-  if ((uint32_t)cpu->r[RCX] != 0)
+  uint32_t number = (uint32_t)cpu->r[RCX];
+  if (number > (system_has(cpu, FEATURE_XGETBV1) ? 1 : 0))
     fault_gp(cpu, 0);
-  cpu->r[RAX] = (uint32_t)cpu->xcr0;
-  cpu->r[RDX] = cpu->xcr0 >> 32;
+  uint64_t value = cpu->xcr0 & (number ? xsave_used(cpu) : UINT64_MAX);
+  cpu->r[RAX] = (uint32_t)value;
+  cpu->r[RDX] = value >> 32;
   return insn + 1;
 }
 

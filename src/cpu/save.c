@@ -18,6 +18,7 @@
 #include "cpu/segment.h"
 #include "cpu/transfer.h"
 #include "cpu/vector.h"
+#include "cpu/xsave.h"
 
 #define TIME_MOST (UINT64_C(1) << 61) /* instructions, cycles: sums of two stay far from the end of 64 bits */
 #define RECORDER_MOST 8192u
@@ -105,6 +106,7 @@ void registers_archive(struct archive *archive, struct cpu *cpu)
   archive_value(archive, &cpu->cr4);
   archive_value(archive, &cpu->efer);
   archive_value(archive, &cpu->xcr0);
+  archive_value(archive, &cpu->xss);
   archive_array(archive, cpu->pdpte);
   archive_array(archive, cpu->dr);
   fpu_archive(archive, &cpu->fpu);
@@ -325,6 +327,7 @@ static bool others_are_possible(const struct cpu *cpu)
 {
   uint64_t xcr0 = cpu->xcr0;
   bool is_bad = (xcr0 & ~system_xcr0_bits(cpu)) || !(xcr0 & 1) || (xcr0 & 6) == 4;
+  is_bad |= (cpu->xss & ~xsave_xss_bits(cpu)) != 0;
   is_bad |= (cpu->dr[6] | cpu->dr[7]) >> 32 || !(cpu->dr[7] & DR7_FIXED);
   return !is_bad;
 }

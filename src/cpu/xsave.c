@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of x87, SSE and AVX to and from memory: FXSAVE, XSAVE and their like, MXCSR, EMMS. SDM vol. 1, 10.5 and
- * chapter 13; only the standard format, with the AVX part where CPUID leaf 0DH puts it.
+ * chapter 13. Here is the standard format, with the AVX part where CPUID leaf 0DH puts it; the compacted one is in
+ * xsaves.c.
  */
-#include "cpu/vector.h"
+#include "cpu/xsave.h"
 #include "cpu/x87.h"
-
-enum {
-  IMAGE_MXCSR = 24,
-  IMAGE_ST = 32,
-  IMAGE_XMM = 160,
-  IMAGE_XMM_END = 416,
-  IMAGE_HEADER = 512,
-  IMAGE_AVX = 576,
-  IMAGE_BYTES = 832,
-};
-
-/* Components: bits of XCR0 and of the header's first word. */
-enum { STATE_X87 = 1, STATE_SSE = 2, STATE_AVX = 4 };
 
 /* ---- MXCSR, EMMS ---- */
 
@@ -53,8 +41,7 @@ static void put(uint8_t *bytes, uint64_t value, unsigned size)
   memcpy(bytes, &value, size);
 }
 
-/* `is_64`: pointers of 64 bits without selectors. */
-static void image_put_x87(const struct fpu *fpu, uint8_t *image, bool is_64)
+void xsave_put_x87(const struct fpu *fpu, uint8_t *image, bool is_64)
 {
   put(image, fpu->control, 2);
   put(image + 2, x87_status(fpu), 2);
@@ -87,7 +74,7 @@ static void image_get_x87(struct fpu *fpu, const uint8_t *image, bool is_64)
     memcpy(fpu->st[x87_number(fpu, i)], image + IMAGE_ST + 16 * i, 10);
 }
 
-static void image_put_mxcsr(const struct fpu *fpu, uint8_t *image)
+void xsave_put_mxcsr(const struct fpu *fpu, uint8_t *image)
 {
   put(image + IMAGE_MXCSR, fpu->mxcsr, 4);
   put(image + IMAGE_MXCSR + 4, MXCSR_VALID, 4);
@@ -99,14 +86,13 @@ static unsigned registers(const struct cpu *cpu)
   return insn_is_64(cpu) ? 16 : 8;
 }
 
-static void image_put_half(const struct cpu *cpu, uint8_t *at, unsigned half)
+void xsave_put_half(const struct cpu *cpu, uint8_t *at, unsigned half)
 {
   for (unsigned i = 0; i < registers(cpu); i++)
     memcpy(at + 16 * i, cpu->fpu.v[i].u8 + 16 * half, 16);
 }
 
-/* From NULL: all zero. */
-static void image_get_half(struct cpu *cpu, const uint8_t *at, unsigned half)
+void xsave_get_half(struct cpu *cpu, const uint8_t *at, unsigned half)
 {
   for (unsigned i = 0; i < registers(cpu); i++) {
     if (at)
@@ -118,8 +104,7 @@ static void image_get_half(struct cpu *cpu, const uint8_t *at, unsigned half)
 
 /* ---- FXSAVE, FXRSTOR ---- */
 
-static uint64_t aligned_address(struct cpu *cpu, const struct insn *insn, unsigned size, unsigned alignment,
-                                unsigned access)
+uint64_t xsave_address(struct cpu *cpu, const struct insn *insn, unsigned size, unsigned alignment, unsigned access)
 {
   uint64_t offset = insn_address(cpu, insn);
   if (access_linear(cpu, insn->segment, offset, size, access) % alignment)
@@ -130,11 +115,11 @@ static uint64_t aligned_address(struct cpu *cpu, const struct insn *insn, unsign
 static const struct insn *fxsave(struct cpu *cpu, const struct insn *insn, bool is_64)
 {
   x87_check_available(cpu);
-  uint64_t offset = aligned_address(cpu, insn, 512, 16, ACCESS_WRITE);
+  uint64_t offset = xsave_address(cpu, insn, 512, 16, ACCESS_WRITE);
   uint8_t image[IMAGE_XMM_END];
-  image_put_x87(&cpu->fpu, image, is_64);
-  image_put_mxcsr(&cpu->fpu, image);
-  image_put_half(cpu, image + IMAGE_XMM, 0);
+  xsave_put_x87(&cpu->fpu, image, is_64);
+  xsave_put_mxcsr(&cpu->fpu, image);
+  xsave_put_half(cpu, image + IMAGE_XMM, 0);
   access_write(cpu, insn->segment, offset, image, IMAGE_XMM + 16 * registers(cpu));
   return insn + 1;
 }
@@ -142,7 +127,7 @@ static const struct insn *fxsave(struct cpu *cpu, const struct insn *insn, bool 
 static const struct insn *fxrstor(struct cpu *cpu, const struct insn *insn, bool is_64)
 {
   x87_check_available(cpu);
-  uint64_t offset = aligned_address(cpu, insn, 512, 16, ACCESS_READ);
+  uint64_t offset = xsave_address(cpu, insn, 512, 16, ACCESS_READ);
   uint8_t image[512];
   access_read(cpu, insn->segment, offset, image, 512);
   uint32_t mxcsr = (uint32_t)access_fetch(image + IMAGE_MXCSR, 4);
@@ -150,7 +135,7 @@ static const struct insn *fxrstor(struct cpu *cpu, const struct insn *insn, bool
     fault_gp(cpu, 0);
   image_get_x87(&cpu->fpu, image, is_64);
   cpu->fpu.mxcsr = mxcsr;
-  image_get_half(cpu, image + IMAGE_XMM, 0);
+  xsave_get_half(cpu, image + IMAGE_XMM, 0);
   return insn + 1;
 }
 
@@ -176,7 +161,7 @@ const struct insn *vector_fxrstor64(struct cpu *cpu, const struct insn *insn)
 
 /* ---- XSAVE, XSAVEOPT, XRSTOR ---- */
 
-static void xsave_begin(struct cpu *cpu)
+void xsave_begin(struct cpu *cpu)
 {
   if (!(cpu->cr4 & CR4_OSXSAVE))
     fault_ud(cpu);
@@ -207,8 +192,7 @@ static bool is_x87_used(const struct fpu *fpu)
   return any;
 }
 
-/* XINUSE: the components that are not as they were at reset. */
-static unsigned components_used(const struct cpu *cpu)
+unsigned xsave_used(const struct cpu *cpu)
 {
   return (is_x87_used(&cpu->fpu) ? STATE_X87 : 0u) | (is_half_used(cpu, 0) ? STATE_SSE : 0u) |
          (is_half_used(cpu, 1) ? STATE_AVX : 0u);
@@ -219,21 +203,21 @@ static unsigned components_used(const struct cpu *cpu)
 static const struct insn *xsave(struct cpu *cpu, const struct insn *insn, bool is_64, bool is_optimized)
 {
   xsave_begin(cpu);
-  unsigned asked = requested(cpu), used = components_used(cpu);
+  unsigned asked = requested(cpu), used = xsave_used(cpu);
   unsigned size = asked & STATE_AVX ? IMAGE_BYTES : IMAGE_AVX;
-  uint64_t offset = aligned_address(cpu, insn, size, 64, ACCESS_WRITE);
+  uint64_t offset = xsave_address(cpu, insn, size, 64, ACCESS_WRITE);
   access_check_write(cpu, insn->segment, offset, size);
   uint8_t image[IMAGE_BYTES];
   access_read(cpu, insn->segment, offset, image, size);
   unsigned saved = is_optimized ? asked & used : asked;
   if (saved & STATE_X87)
-    image_put_x87(&cpu->fpu, image, is_64);
+    xsave_put_x87(&cpu->fpu, image, is_64);
   if (asked & (STATE_SSE | STATE_AVX))
-    image_put_mxcsr(&cpu->fpu, image);
+    xsave_put_mxcsr(&cpu->fpu, image);
   if (saved & STATE_SSE)
-    image_put_half(cpu, image + IMAGE_XMM, 0);
+    xsave_put_half(cpu, image + IMAGE_XMM, 0);
   if (saved & STATE_AVX)
-    image_put_half(cpu, image + IMAGE_AVX, 1);
+    xsave_put_half(cpu, image + IMAGE_AVX, 1);
   uint64_t in_image = access_fetch(image + IMAGE_HEADER, 8);
   put(image + IMAGE_HEADER, (in_image & ~(uint64_t)asked) | (asked & used), 8);
   access_write(cpu, insn->segment, offset, image, size);
@@ -251,7 +235,7 @@ static uint64_t checked_header(struct cpu *cpu, const uint8_t *image)
   return components;
 }
 
-static void restore_x87(struct cpu *cpu, const uint8_t *image, bool is_64)
+void xsave_get_x87(struct cpu *cpu, const uint8_t *image, bool is_64)
 {
   if (image) {
     image_get_x87(&cpu->fpu, image, is_64);
@@ -265,9 +249,11 @@ static const struct insn *xrstor(struct cpu *cpu, const struct insn *insn, bool 
 {
   xsave_begin(cpu);
   unsigned asked = requested(cpu);
-  uint64_t offset = aligned_address(cpu, insn, IMAGE_AVX, 64, ACCESS_READ);
+  uint64_t offset = xsave_address(cpu, insn, IMAGE_AVX, 64, ACCESS_READ);
   uint8_t image[IMAGE_BYTES];
   access_read(cpu, insn->segment, offset, image, IMAGE_AVX);
+  if (xsave_is_compact(cpu, image))
+    return xsave_restore(cpu, insn, cpu->xcr0, is_64);
   uint64_t components = checked_header(cpu, image);
   if (asked & components & STATE_AVX)
     access_read(cpu, insn->segment, offset, image, IMAGE_BYTES);
@@ -278,11 +264,11 @@ static const struct insn *xrstor(struct cpu *cpu, const struct insn *insn, bool 
     cpu->fpu.mxcsr = mxcsr;
   }
   if (asked & STATE_X87)
-    restore_x87(cpu, components & STATE_X87 ? image : NULL, is_64);
+    xsave_get_x87(cpu, components & STATE_X87 ? image : NULL, is_64);
   if (asked & STATE_SSE)
-    image_get_half(cpu, components & STATE_SSE ? image + IMAGE_XMM : NULL, 0);
+    xsave_get_half(cpu, components & STATE_SSE ? image + IMAGE_XMM : NULL, 0);
   if (asked & STATE_AVX)
-    image_get_half(cpu, components & STATE_AVX ? image + IMAGE_AVX : NULL, 1);
+    xsave_get_half(cpu, components & STATE_AVX ? image + IMAGE_AVX : NULL, 1);
   return insn + 1;
 }
 

@@ -169,7 +169,10 @@ static void test_cpuid_brand_and_flags(void **state)
   assert_int_equal(cpuid_of(&rig, 1, 0, ECX) >> 28 & 1, has_avx);
   assert_int_equal(cpuid_of(&rig, 0xD, 0, EAX), has_avx ? 7 : 3);
   assert_int_equal(cpuid_of(&rig, 0xD, 0, ECX), has_avx ? 832 : 576);
-  assert_int_equal(cpuid_of(&rig, 0xD, 1, EAX), 1); /* XSAVEOPT */
+  assert_int_equal(cpuid_of(&rig, 0xD, 1, EAX), 0xF); /* XSAVEOPT, XSAVEC, XGETBV of 1, XSAVES */
+  rig_free(&rig);
+  rig_protected(&rig, "broadwell");
+  assert_int_equal(cpuid_of(&rig, 0xD, 1, EAX), 1);
   rig_free(&rig);
 }
 
