@@ -294,7 +294,8 @@ struct lb_trace_count {
   bool is_cut;     /* there is no branch at `from`, and the instruction there is not one of them */
   uint64_t to;     /* of the branch, if it was taken */
   uint64_t taken;  /* so often it was taken to `to`, */
-  uint64_t passed; /* and so often, as a conditional branch, not taken */
+  uint64_t passed; /* and so often, as a conditional branch, not taken. lb_trace_reader_not_taken has these and those
+                      that lie before branches that are given: in a path that an event interrupted */
 };
 
 /* Is given a count. Returns 0, or negative to stop. */
