@@ -533,8 +533,11 @@ static void test_full_disk(void **state)
 
 static void *ring_later(void *data)
 {
+  const struct process_control *control = (const struct process_control *)process.memory;
+
   (void)data;
-  usleep(100000);
+  while (!__atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
+    usleep(1000);
   process_drain_ring(&process);
   return NULL;
 }

@@ -138,6 +138,11 @@ while status is None and time.monotonic() < end:
             break
     if b" times slower" in output:
         open("estimated", "w").close()
+    if b" million branches, " in output and os.path.exists("gate"):
+        gate = os.open("gate", os.O_WRONLY)
+        os.write(gate, b"seen\n")
+        os.close(gate)
+        os.unlink("gate")
     if not typed and os.path.exists("ready"):
         typed = True
         os.write(terminal, b"\x03")
@@ -159,19 +164,22 @@ verdict 'Ctrl-C that the program catches' $?
 
 # What the program leaves behind is recorded, too; Ctrl-C leaves it, and it runs on.
 rm -f ready
-[ "$(terminal 30 "$lbr" record -o left.lbr bash -c \
-  '(trap "" INT HUP; touch left.begun; sleep 4; touch left.end) & (sleep 1.5; touch ready) & exit 4')" = 4 ] &&
+[ "$(terminal 60 "$lbr" record -o left.lbr bash -c \
+  '(trap "" INT HUP; : >left.begun; until [ -e left.go ]; do sleep 0.1; done; : >left.end) &
+   (while kill -0 $$ 2>/dev/null || ! [ -e left.begun ]; do :; done; : >ready) & exit 4')" = 4 ] &&
   [ -e left.begun ] && ! [ -e left.end ] && gaps left.lbr lost
 verdict 'Ctrl-C leaves what the program left behind' $?
+touch left.go
 await test -e left.end
 verdict 'which runs on' $?
-run record -o late.lbr -- bash -c '(sleep 0.5; touch late.end) & exit 5'
+run record -o late.lbr -- bash -c '(while kill -0 $$ 2>/dev/null; do :; done; /bin/true; : >late.end) & exit 5'
 [ $status -eq 5 ] && [ -e late.end ] && whole late.lbr && complained ' branches of 3 threads in 3 processes, '
 verdict 'what the program leaves behind is waited for' $?
 
 # A line that tells how far it is, at a terminal only.
 rm -f ready
-[ "$(terminal 20 "$lbr" record -o progress.lbr bash -c 'sleep 1.6')" = 0 ] && grep -q 'million branches, ' shown && whole progress.lbr
+mkfifo gate
+[ "$(terminal 60 "$lbr" record -o progress.lbr bash -c 'read -r line <gate')" = 0 ] && grep -q 'million branches, ' shown && whole progress.lbr
 verdict 'progress at a terminal' $?
 # What has computed for a while gets an estimate of how much slower it is; not what only sleeps.
 ! grep -q 'times slower' shown

@@ -35,7 +35,7 @@ static void *idle(void *p)
 static void *die(void *p)
 {
   pthread_barrier_wait(&barrier);
-  usleep(200000);
+  settle();
   deep(3, p);
   return p;
 }
@@ -85,7 +85,35 @@ int main(int argc, char **argv)
   return 0;
 }
 END
-gcc -g -O1 -pthread -o crash crash.c || exit 1
+# Waits until all other threads of the process sleep. In a file of its own, so that the lines above stay where they are.
+cat >settle.h <<'END'
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static inline int settle_running(void)
+{
+  DIR *tasks = opendir("/proc/self/task");
+  int running = 0;
+  for (struct dirent *task; (task = readdir(tasks));) {
+    char path[300], state = 'S';
+    snprintf(path, sizeof(path), "/proc/self/task/%s/stat", task->d_name);
+    FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1)
+      running += state != 'S';
+    if (file)
+      fclose(file);
+  }
+  closedir(tasks);
+  return running;
+}
+static inline void settle(void)
+{
+  while (settle_running() > 1) /* one is this thread */
+    usleep(1000);
+}
+END
+gcc -g -O1 -pthread -include settle.h -o crash crash.c || exit 1
 strip -o stripped crash
 
 # died SIGNAL: the exit status is that of a process that the signal killed; its own output is all there is on stdout.

@@ -7,9 +7,12 @@
 #ifndef CASE_H
 #define CASE_H
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 struct test_case {
@@ -31,6 +34,35 @@ __attribute__((format(printf, 1, 2))) static inline void say(const char *format,
     length = (int)sizeof(text) - 1;
   if (length > 0 && write(1, text, (size_t)length) < 0)
     _exit(97);
+}
+
+/* The beginning of a file of /proc/PROCESS/task/THREAD; "" if it cannot be read. */
+static inline void task_read(pid_t process, pid_t thread, const char *file, char text[256])
+{
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)process, (int)thread, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t size = fd < 0 ? 0 : read(fd, text, 255);
+  if (fd >= 0)
+    close(fd);
+  text[size > 0 ? size : 0] = 0;
+}
+
+/* Waits until a thread is in a state, as proc(5) has its letter, and if that is S, in this system call; -1: any. Not
+ * for ever: then what is wrong shows in what the case prints. */
+static inline void await_task(pid_t process, pid_t thread, char state, long call)
+{
+  char text[256];
+  for (int i = 0; i < 60000; i++) {
+    task_read(process, thread, "stat", text);
+    const char *end = strrchr(text, ')'); /* of the name */
+    if (end && end[1] == ' ' && end[2] == state) {
+      task_read(process, thread, "syscall", text);
+      if (state != 'S' || call < 0 || !*text || strtol(text, NULL, 10) == call)
+        return;
+    }
+    usleep(1000);
+  }
 }
 
 static inline int case_list(const struct test_case *cases, size_t count)

@@ -283,11 +283,15 @@ static int new_session(void)
 
 static int stopped(void)
 {
-  int status = 0;
+  int status = 0, gate[2];
+  char byte;
+  if (pipe(gate))
+    return 1;
   pid_t child = fork();
   if (!child) {
     raise(SIGSTOP);
-    usleep(50000);
+    if (read(gate[0], &byte, 1) != 1) /* what the parent says comes first */
+      _exit(3);
     say("goes on\n");
     _exit(2);
   }
@@ -296,6 +300,8 @@ static int stopped(void)
   kill(child, SIGCONT);
   waitpid(child, &status, WCONTINUED);
   say("continued %d\n", WIFCONTINUED(status));
+  if (write(gate[1], "", 1) != 1)
+    return 1;
   return say_end(child);
 }
 
@@ -306,8 +312,10 @@ static int orphan(void)
   if (pipe(ends))
     return 1;
   if (!fork()) {
+    pid_t parent = getpid();
     if (!fork()) {
-      usleep(100000);
+      while (getppid() == parent) /* until it is one */
+        usleep(1000);
       _exit(write(ends[1], "orphan", 6) != 6);
     }
     _exit(0);

@@ -68,11 +68,15 @@ static void alarm_after(long microseconds)
   setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = microseconds}, NULL);
 }
 
+static int teller = -1; /* who hears there that the handler has run */
+
 static void on_signal(int signal)
 {
   int saved = errno;
   say("handler %d level %d\n", signal, ++level);
   level--;
+  if (teller >= 0 && write(teller, "", 1) != 1)
+    _exit(98);
   errno = saved;
 }
 
@@ -260,15 +264,29 @@ static int autodisarm(void)
 
 /* ---- system calls that a signal interrupts ---- */
 
-/* A child that writes after the signal came. */
+/* A child that sends a signal to its parent once that waits in a system call. */
+static pid_t signal_when(long call, int signal)
+{
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    await_task(parent, parent, 'S', call);
+    _exit(kill(parent, signal) != 0);
+  }
+  return child;
+}
+
+/* A child that sends the signal once its parent waits for what it writes, and writes when the handler has run. */
 static int late_pipe(void)
 {
-  int ends[2];
-  if (pipe(ends))
+  int ends[2], told[2];
+  char byte;
+  pid_t parent = getpid();
+  if (pipe(ends) || pipe(told))
     _exit(9);
+  teller = told[1];
   if (fork() == 0) {
-    usleep(400000);
-    _exit(write(ends[1], "late", 4) != 4);
+    await_task(parent, parent, 'S', SYS_read);
+    _exit(kill(parent, SIGALRM) != 0 || read(told[0], &byte, 1) != 1 || write(ends[1], "late", 4) != 4);
   }
   close(ends[1]);
   return ends[0];
@@ -279,7 +297,6 @@ static int restart_read(void)
   char bytes[8];
   handle(SIGALRM, on_signal, SA_RESTART);
   int input = late_pipe();
-  alarm_after(100000);
   ssize_t size = read(input, bytes, sizeof(bytes));
   say("read %zd\n", size);
   wait(NULL);
@@ -291,7 +308,6 @@ static int interrupted_read(void)
   char bytes[8];
   handle(SIGALRM, on_signal, 0);
   int input = late_pipe();
-  alarm_after(100000);
   ssize_t size = read(input, bytes, sizeof(bytes));
   say("read %zd errno %d\n", size, errno);
   say("read %zd\n", read(input, bytes, sizeof(bytes)));
@@ -303,12 +319,14 @@ static int interrupted_sleep(void)
 {
   struct timespec left = {0};
   handle(SIGALRM, on_signal, SA_RESTART);
-  alarm_after(50000);
-  int result = nanosleep(&(struct timespec){.tv_sec = 2}, &left);
-  say("nanosleep %d errno %d, %ld s left\n", result, errno, (long)left.tv_sec);
-  alarm_after(50000);
-  result = clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 2}, &left);
-  say("clock_nanosleep %d, %ld s left\n", result, (long)left.tv_sec);
+  pid_t child = signal_when(SYS_clock_nanosleep, SIGALRM); /* so does the C library */
+  int result = nanosleep(&(struct timespec){.tv_sec = 1000}, &left);
+  say("nanosleep %d errno %d, most is left: %d\n", result, errno, left.tv_sec > 500);
+  waitpid(child, NULL, 0);
+  child = signal_when(SYS_clock_nanosleep, SIGALRM);
+  result = clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 1000}, &left);
+  say("clock_nanosleep %d, most is left: %d\n", result, left.tv_sec > 500);
+  waitpid(child, NULL, 0);
   return 0;
 }
 
@@ -325,9 +343,9 @@ static int continued_sleep(void)
     say("slept %d, long enough: %d\n", result, passed >= 300);
     _exit(0);
   }
-  usleep(100000);
+  await_task(child, child, 'S', SYS_clock_nanosleep);
   kill(child, SIGSTOP);
-  usleep(50000);
+  waitpid(child, NULL, WUNTRACED);
   kill(child, SIGCONT);
   waitpid(child, NULL, 0);
   return 0;
@@ -347,9 +365,10 @@ static int suspend(void)
   say("ppoll %d errno %d\n", result, errno);
   say_mask("after");
   block(SIG_UNBLOCK, SIGALRM);
-  alarm_after(50000);
+  pid_t child = signal_when(SYS_pause, SIGALRM);
   result = pause();
   say("pause %d errno %d\n", result, errno);
+  waitpid(child, NULL, 0);
   return 0;
 }
 
@@ -491,9 +510,12 @@ static int to_thread(void)
   return 0;
 }
 
+static volatile pid_t masked;
+
 static void *thread_mask(void *argument)
 {
   say_mask("inherited");
+  masked = gettid();
   sigset_t set = set_of(SIGUSR2);
   int signal;
   sigwait(&set, &signal);
@@ -507,7 +529,9 @@ static int masked_thread(void)
   pthread_t thread;
   block(SIG_BLOCK, SIGUSR2);
   pthread_create(&thread, NULL, thread_mask, NULL);
-  usleep(50000);
+  while (!masked)
+    usleep(1000);
+  await_task(getpid(), masked, 'S', SYS_rt_sigtimedwait);
   kill(getpid(), SIGUSR2);
   pthread_join(thread, NULL);
   return 0;

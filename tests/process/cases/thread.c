@@ -198,13 +198,16 @@ static void on_cancel(void *argument)
   say("clean up %s\n", (const char *)argument);
 }
 
+static pid_t sleeper;
+
 static void *thread_sleep(void *argument)
 {
   pthread_cleanup_push(on_cancel, "outer");
   pthread_cleanup_push(on_cancel, "inner");
   if (argument)
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-  turn = 1;
+  __atomic_store_n(&sleeper, gettid(), __ATOMIC_SEQ_CST);
+  __atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
   while (argument)
     ;
   pause();
@@ -221,7 +224,8 @@ static void cancel_one(void *argument)
   pthread_create(&thread, NULL, thread_sleep, argument);
   while (!turn)
     usleep(1000);
-  usleep(20000);
+  if (!argument)
+    await_task(getpid(), sleeper, 'S', SYS_pause);
   pthread_cancel(thread);
   pthread_join(thread, &result);
   say("%s\n", result == PTHREAD_CANCELED ? "cancelled" : "ended by itself");
@@ -261,7 +265,7 @@ static void on_exit_say(void)
 
 static void *thread_exit(void *argument)
 {
-  usleep(50000);
+  await_task(getpid(), getpid(), 'S', SYS_pause);
   exit((int)(intptr_t)argument);
 }
 
@@ -278,13 +282,14 @@ static int exit_while_running(void)
   pthread_t thread;
   for (int i = 0; i < 4; i++)
     pthread_create(&thread, NULL, thread_sleep, "running");
-  usleep(20000);
+  while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) < 4)
+    usleep(1000);
   exit(5);
 }
 
 static void *thread_last(void *argument)
 {
-  usleep(50000);
+  await_task(getpid(), getpid(), 'Z', -1);
   say("the last thread\n");
   return argument;
 }
@@ -298,7 +303,7 @@ static int first_leaves(void)
 
 static void *thread_crash(void *argument)
 {
-  usleep(20000);
+  await_task(getpid(), getpid(), 'S', SYS_pause);
   *(volatile int *)argument = 1;
   return NULL;
 }
@@ -312,7 +317,7 @@ static int crash(void)
 
 static void *thread_execute(void *argument)
 {
-  usleep(20000);
+  await_task(getpid(), getpid(), 'S', SYS_pause);
   execlp("echo", "echo", "executed from a thread", NULL);
   return argument;
 }
