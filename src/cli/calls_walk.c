@@ -47,9 +47,7 @@ int calls_name(const struct calls_walk *walk, uint32_t function, struct text *te
 
 int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *wanted)
 {
-  const char *symbol, *module;
-  struct text name = {0};
-  bool is_it = false;
+  struct report_called called = {0};
 
   while (function >= walk->match_count) {
     uint8_t *matches = array_grow(walk->matches, sizeof(*matches), walk->match_count, &walk->match_capacity);
@@ -60,13 +58,8 @@ int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *w
     matches[walk->match_count++] = MATCH_NOT_ASKED;
   }
   if (walk->matches[function] == MATCH_NOT_ASKED) {
-    calls_names(walk, function, &symbol, &module);
-    if (symbol)
-      is_it = report_symbol_is(symbol, NULL, wanted);
-    else if (calls_name(walk, function, &name) >= 0)
-      is_it = !strcmp(text_string(&name), wanted);
-    walk->matches[function] = is_it ? MATCH_YES : MATCH_NO;
-    text_done(&name);
+    report_calls_function(walk->calls, function, &called);
+    walk->matches[function] = report_called_is(walk->calls, &called, wanted) ? MATCH_YES : MATCH_NO;
   }
   return walk->matches[function] == MATCH_YES;
 }

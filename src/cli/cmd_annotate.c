@@ -165,9 +165,9 @@ const struct argp annotate_argp = {
   .args_doc = "FILE FUNCTION",
   .doc =
     "Show a function of a recorded program, its source lines and its instructions: how often each one ran, which way its "
-    "branches went and how often, and arrows for the hot edges inside of it. FUNCTION is NAME, MODULE:NAME, 0xADDRESS or "
-    "MODULE:0xADDRESS; of several functions of one name all are shown. Every branch of the trace is counted: these are "
-    "exact numbers, not samples.\v"
+    "branches went and how often, and arrows for the hot edges inside of it. FUNCTION is NAME, MODULE:NAME, or a place "
+    "in it: 0xADDRESS, MODULE+0xADDRESS, NAME+0xOFFSET, FILE:LINE; of several functions of one name all are shown. "
+    "Every branch of the trace is counted: these are exact numbers, not samples.\v"
     "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or if no such "
     "function ran, 2 for a command line that makes no sense.",
   .children = children,

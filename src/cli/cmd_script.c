@@ -227,6 +227,8 @@ static int run_begin(struct script_run *run, struct script_arguments *arguments)
     report_names_keep_mangled(run->names);
   if (r >= 0 && run->names && wants_field(options, REPORT_FIELD_INSN))
     r = report_code_new(run->names, &run->code);
+  if (r >= 0 && run->names && report_filter_needs_starts(&arguments->filter.filter))
+    r = report_starts_read(run->names, run->input.reader);
   if (r >= 0 && !report_filter_is_empty(&arguments->filter.filter))
     r = report_filter_new(&arguments->filter.filter, run->names, &run->filter);
   run->is_search = run->filter || options->around;
@@ -283,7 +285,7 @@ enum { KEY_LIMIT = 0x100, KEY_AROUND, KEY_CONTEXT };
 
 static const struct argp_option options[] = {
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
-  {"around", KEY_AROUND, "PLACE", 0, "Only what comes before and after each time that FUNCTION or ADDRESS is entered",
+  {"around", KEY_AROUND, "PLACE", 0, "Only what comes before and after each time that PLACE (as for --from) is entered",
    2},
   {"context", KEY_CONTEXT, "N", 0, "With --around: N branches before and N after (16)", 2},
   {NULL, 0, NULL, 0, "How they are shown:", 3},

@@ -157,8 +157,8 @@ static int finder_take(void *data, const struct report_call *call)
     return 0;
   if (call->function != finder->function) {
     finder->function = call->function;
-    finder->is_wanted = report_calls_function(finder->calls, call->function, &called) && called.symbol &&
-                        report_symbol_is(called.symbol, NULL, finder->arguments->around);
+    finder->is_wanted = report_calls_function(finder->calls, call->function, &called) &&
+                        report_called_is(finder->calls, &called, finder->arguments->around);
   }
   if (!finder->is_wanted)
     return 0;

@@ -85,6 +85,14 @@ int diff_side_close(struct diff_side *side)
 
 /* ---- a stream ---- */
 
+/* Reads the trace for where functions begin, and begins with the stream once more. */
+static int starts_learn(struct diff_side *side)
+{
+  int r = report_starts_read(side->names, side->input.reader);
+
+  return r < 0 ? r : trace_stream_begin(&side->stream, &side->input, side->stream.number, side->stream.first);
+}
+
 /* Names are made anew for a trace in which things move: they are right in the order of the file only. */
 static int names_begin(struct diff_side *side, const struct diff_side *other, const struct diff_arguments *arguments)
 {
@@ -108,7 +116,9 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
     report_names_keep_mangled(side->names);
   side->has_symbols = arguments->has_symbols;
   side->is_region = report_filter_is_region(&arguments->filter.filter);
-  if (!report_filter_is_empty(&arguments->filter.filter))
+  if (report_filter_needs_starts(&arguments->filter.filter))
+    r = starts_learn(side);
+  if (r >= 0 && !report_filter_is_empty(&arguments->filter.filter))
     r = report_filter_new(&arguments->filter.filter, side->names, &side->filter);
   return r < 0 ? r : report_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);
 }

@@ -4,6 +4,7 @@
  */
 #include "cli/filter_options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -103,43 +104,15 @@ uint64_t filter_option_number(const char *name, const char *argument, uint64_t m
   return value;
 }
 
-/* A range of addresses, if it is one. */
-static bool range_parse(const char *argument, struct report_target *target)
-{
-  const char *dots = strstr(argument, "..");
-  char first[32];
-  size_t length = dots ? (size_t)(dots - argument) : 0;
-
-  if (!dots || length >= sizeof(first))
-    return false;
-  memcpy(first, argument, length);
-  first[length] = '\0';
-  return number_parse(first, &target->first) >= 0 && number_parse(dots + 2, &target->last) >= 0;
-}
-
 struct report_target filter_option_target(const char *name, char *argument, struct argp_state *state)
 {
-  struct report_target target = {.first = 0, .last = UINT64_MAX};
-  char *plus = strrchr(argument, '+'), *colon = strrchr(argument, ':');
+  struct report_target target = {0};
+  int r = report_target_parse(argument, &target);
 
-  if (!plus && colon && !strncmp(colon, ":0x", 3)) /* MODULE:0x1234 is MODULE+0x1234 */
-    plus = colon;
-  if (range_parse(argument, &target)) {
-    if (target.last < target.first)
-      argp_error(state, "%s: '%s' ends before it begins", name, argument);
-  } else if (number_parse(argument, &target.first) >= 0) {
-    target.last = target.first;
-  } else if (!*argument) {
-    argp_error(state, "%s wants an address, a range of them, or a function", name);
-  } else {
-    target.symbol = argument;
-    target.first = 0; /* as number_parse leaves it */
-    if (plus && plus != argument && number_parse(plus + 1, &target.first) >= 0) {
-      *plus = '\0';
-      target.last = target.first;
-      target.is_offset = true;
-    }
-  }
+  if (r == -ERANGE)
+    argp_error(state, "%s: '%s' ends before it begins", name, argument);
+  else if (r < 0)
+    argp_error(state, "%s wants an address, a range of them, a function or a line", name);
   return target;
 }
 
@@ -147,7 +120,7 @@ struct report_target filter_option_entry(const char *name, char *argument, struc
 {
   struct report_target target = filter_option_target(name, argument, state);
 
-  if (target.symbol && target.last == UINT64_MAX)
+  if (target.symbol && !target.source && target.last == UINT64_MAX)
     target.last = 0;
   return target;
 }
@@ -208,7 +181,7 @@ enum { KEY_KIND = 0x1000, KEY_MODULE, KEY_FUNCTION, KEY_FROM, KEY_TO };
    "Branches of these kinds: jcc,call,ret,... or calls, returns, jumps, indirect, events", 0}, \
   {"module", KEY_MODULE, "NAME", 0, "That begin or end in this file: its name, or its path", 0}, \
   {"function", KEY_FUNCTION, "NAME", 0, "That begin or end in this function", 0}, \
-  {"from", KEY_FROM, "PLACE", 0, "That begin there: ADDRESS, ADDRESS..ADDRESS, FUNCTION or FUNCTION+OFFSET", 0}
+  {"from", KEY_FROM, "PLACE", 0, "That begin there: ADDRESS, ADDRESS..ADDRESS, FUNCTION, FUNCTION+OFFSET, MODULE+ADDRESS or FILE:LINE", 0}
 /* clang-format on */
 
 static const struct argp_option options[] = {

@@ -40,10 +40,10 @@ uint32_t filter_option_kinds(char *list, struct argp_state *state);
 /* A number up to `max`; anything else is an error of argp's. */
 uint64_t filter_option_number(const char *name, const char *argument, uint64_t max, struct argp_state *state);
 
-/* ADDRESS, ADDRESS..ADDRESS, SYMBOL or SYMBOL+OFFSET, for option `name`. The strings are cut out of `argument`. */
+/* A place as report_target_parse reads it, for option `name`. The strings are cut out of `argument`. */
 struct report_target filter_option_target(const char *name, char *argument, struct argp_state *state);
 
-/* SYMBOL, SYMBOL+OFFSET or ADDRESS: a place that can be entered. Of a symbol alone its start. */
+/* The same for a place that can be entered: of a symbol alone its start. */
 struct report_target filter_option_entry(const char *name, char *argument, struct argp_state *state);
 
 #endif

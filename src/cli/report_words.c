@@ -157,7 +157,7 @@ int words_add_location(struct text *text, struct report_names *names, const stru
   if (!report_names_symbol(names, location, &name))
     r = text_addf(text, "0x%llx", address);
   else if (!name.symbol)
-    r = text_addf(text, "[%s]+0x%llx", name.module, address);
+    r = text_addf(text, "%s+0x%llx", name.module, address);
   else if (name.offset)
     r = text_addf(text, "%s+0x%llx", name.symbol, (unsigned long long)name.offset);
   else

@@ -304,7 +304,8 @@ static int job_record(struct export_job *job, struct lb_trace_reader *reader, co
 static int job_read(struct export_job *job, const struct export_input *input)
 {
   struct lb_trace_record record;
-  int r = job->calls ? report_starts_read(job->names, input->reader) : 0;
+  bool needs_starts = job->calls || (job->options.filter && report_filter_needs_starts(job->options.filter));
+  int r = needs_starts ? report_starts_read(job->names, input->reader) : 0;
 
   if (r < 0)
     return r;

@@ -9,6 +9,8 @@
 
 #include "base/base.h"
 #include "report/annotate.h"
+#include "report/filter.h"
+#include "report/hot_table.h"
 #include "report/names.h"
 
 #define SPACES_MAX 4096u
@@ -38,34 +40,6 @@ static int found_add(struct finder *finder, const struct report_hot_function *fu
   return 0;
 }
 
-/* ---- names ---- */
-
-/* The ':' between a module and a name: not one of the two in "a::b". NULL: there is none. */
-static const char *word_colon(const char *word)
-{
-  for (const char *at = strchr(word, ':'); at; at = strchr(at, ':')) {
-    if (at[1] != ':')
-      return at > word ? at : NULL;
-    at += 2;
-  }
-  return NULL;
-}
-
-static int names_find(struct finder *finder, const char *module, const char *name)
-{
-  size_t count;
-  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
-  int r = 0;
-
-  for (size_t i = 0; i < count && r >= 0; i++)
-    if (functions[i].symbol && report_symbol_is(functions[i].symbol, functions[i].mangled, name) &&
-        (!module || report_module_is(finder->names, functions[i].file, module)))
-      r = found_add(finder, &functions[i]);
-  return r;
-}
-
-/* ---- addresses ---- */
-
 /* Before the first place that a call led to, code without symbols has no beginning but where it ran first. */
 static struct report_hot_function code_cut(const struct finder *finder, const struct report_hot_function *function)
 {
@@ -82,6 +56,41 @@ static struct report_hot_function code_cut(const struct finder *finder, const st
     }
   return cut;
 }
+
+/* ---- names ---- */
+
+/* The ':' between a module and a name: not one of the two in "a::b". NULL: there is none. */
+static const char *word_colon(const char *word)
+{
+  for (const char *at = strchr(word, ':'); at; at = strchr(at, ':')) {
+    if (at[1] != ':')
+      return at > word ? at : NULL;
+    at += 2;
+  }
+  return NULL;
+}
+
+/* A guess is only as long as what ran of it: code_find looks for addresses in those. */
+static int names_find(struct finder *finder, const char *word)
+{
+  size_t count;
+  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++) {
+    struct report_extent extent = hot_function_extent(&functions[i]);
+    struct report_hot_function function = functions[i];
+
+    if ((report_extent_is_guess(&extent) && *word != '[') || !report_word_names(word, finder->names, &extent))
+      continue;
+    if (function.source == REPORT_BY_NOTHING)
+      function = code_cut(finder, &function);
+    r = found_add(finder, &function);
+  }
+  return r;
+}
+
+/* ---- addresses ---- */
 
 /* Code without a symbol, as far as it ran. */
 static int code_find(struct finder *finder, const struct report_location *at)
@@ -136,8 +145,8 @@ static int linear_find(struct finder *finder, uint64_t address)
   return r;
 }
 
-/* Where it is in a file of which something ran there. */
-static int linked_find(struct finder *finder, const char *module, uint64_t address)
+/* Where it is in a file of which something ran there; `target` NULL: in any. */
+static int linked_find(struct finder *finder, const struct report_target *target, uint64_t address)
 {
   size_t count;
   const struct report_block *blocks = report_counts_blocks(finder->counts, &count);
@@ -151,9 +160,9 @@ static int linked_find(struct finder *finder, const char *module, uint64_t addre
     if (at.file == REPORT_NO_FILE || at.file == last)
       continue;
     last = at.file;
-    if (module && !report_module_is(finder->names, at.file, module))
+    if (!report_names_symbol(finder->names, &at, &name) || (target && !report_target_is_module(target, name.module)))
       continue;
-    if (report_names_symbol(finder->names, &at, &name) && (name.symbol || module))
+    if (name.symbol || target)
       r = location_find(finder, &at);
     else
       r = code_find(finder, &at);
@@ -163,30 +172,34 @@ static int linked_find(struct finder *finder, const char *module, uint64_t addre
 
 /* ---- words ---- */
 
-static int word_find(struct finder *finder, const char *module, const char *word)
+/* Code without a symbol, or a function that never ran, by its address. */
+static int addresses_find(struct finder *finder, const char *word)
 {
-  uint64_t address;
-  int r;
+  struct report_target target;
+  char *copy = strdup(word);
+  int r = copy ? report_target_parse(copy, &target) : -ENOMEM;
 
-  if (strncmp(word, "0x", 2) || number_parse(word, &address) < 0)
-    return names_find(finder, module, word);
-  r = module ? 0 : linear_find(finder, address);
-  return r < 0 || finder->count ? r : linked_find(finder, module, address);
+  if (r < 0) {
+    r = r == -ENOMEM ? r : 0;
+  } else if (!target.symbol) {
+    r = linear_find(finder, target.first);
+    if (r >= 0 && !finder->count)
+      r = linked_find(finder, NULL, target.first);
+  } else if (target.is_offset) {
+    r = linked_find(finder, &target, target.first);
+  }
+  free(copy);
+  return r;
 }
 
 int report_functions_find(struct report_names *names, const struct report_counts *counts, const struct report_hot *hot,
                           const char *word, struct report_hot_function **ret_functions)
 {
   struct finder finder = {.names = names, .counts = counts, .hot = hot};
-  const char *colon = word_colon(word);
-  int r = word_find(&finder, NULL, word);
+  int r = names_find(&finder, word);
 
-  if (r >= 0 && !finder.count && colon) {
-    char *module = strndup(word, (size_t)(colon - word));
-
-    r = module ? word_find(&finder, module, colon + 1) : -ENOMEM;
-    free(module);
-  }
+  if (r >= 0 && !finder.count)
+    r = addresses_find(&finder, word);
   if (r < 0) {
     free(finder.found);
     return r;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "report/calls_stack.h"
+#include "report/filter.h"
 
 #define EDGES (1u << 16)    /* places of the hash */
 #define CALL_SHORTEST 2u    /* bytes of a call, */
@@ -465,6 +466,21 @@ bool report_calls_function(const struct report_calls *calls, uint32_t number, st
     return false;
   *ret_called = calls->called.functions[number].called;
   return true;
+}
+
+bool report_called_is(const struct report_calls *calls, const struct report_called *called, const char *word)
+{
+  struct report_extent extent = {
+    .symbol = called->symbol,
+    .module = called->module,
+    .file = called->location.file,
+    .space = called->location.space,
+    .start = called->source == REPORT_BY_NOTHING ? 0 : called->location.address,
+    .end = called->end,
+    .source = called->source,
+  };
+
+  return report_word_names(word, calls->names, &extent);
 }
 
 bool report_calls_has_unknown(const struct report_calls *calls)

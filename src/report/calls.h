@@ -39,6 +39,7 @@ typedef int report_call_function(void *data, const struct report_call *call); /*
 struct report_called {
   const char *symbol, *module;     /* NULL: not known */
   struct report_location location; /* where it begins; by nothing, where it was first entered */
+  uint64_t end;                    /* as in struct report_extent */
   uint8_t source;                  /* enum report_extent_source */
 };
 
@@ -64,6 +65,9 @@ void report_calls_position(const struct report_calls *calls, uint32_t stream, st
 
 /* The function with this number; they are given out from 0 on. Returns false past the last. */
 bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called);
+
+/* Is the function what a word names (filter.h: report_word_names)? */
+bool report_called_is(const struct report_calls *calls, const struct report_called *called, const char *word);
 
 /* A function that a stream is in. */
 struct report_open_call {

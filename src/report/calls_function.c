@@ -150,7 +150,11 @@ static void function_describe(struct called_list *list, const struct report_loca
 
   report_extent_find(list->names, location, &extent);
   *ret_function = (struct called){
-    .called = {.symbol = extent.symbol, .module = extent.module, .location = *location, .source = extent.source},
+    .called = {.symbol = extent.symbol,
+               .module = extent.module,
+               .location = *location,
+               .end = extent.end,
+               .source = extent.source},
     .start = extent.start,
     .flags = extent.symbol                         ? flags_of(extent.symbol)
              : extent_is_plt(list->names, &extent) ? TARGET_IS_EXACT | TARGET_IS_STUB

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/extent.h"
 #include "report/report.h"
 #include "report/streams.h"
 #include "symbol/symbol.h"
@@ -61,6 +62,14 @@ bool report_filter_needs_names(const struct report_filter_options *options)
 {
   return options->module_count || options->function_count || targets_have_symbols(options->from, options->from_count) ||
          targets_have_symbols(options->to, options->to_count);
+}
+
+bool report_filter_needs_starts(const struct report_filter_options *options)
+{
+  for (size_t i = 0; i < options->function_count; i++)
+    if (report_word_is_place(options->functions[i]))
+      return true;
+  return false;
 }
 
 int report_filter_new(const struct report_filter_options *options, struct report_names *names,
@@ -151,35 +160,61 @@ static bool function_fits(const char *pattern, const struct report_name *name)
          function_is_called(pattern, name->symbol);
 }
 
-static bool is_in_function(const struct report_filter *filter, const struct report_name *name)
+/* The function that a place is in, which need not have a symbol. */
+static bool is_in_place(const struct report_filter *filter, const char *word, const struct report_location *location)
+{
+  struct report_extent extent;
+
+  if (!report_word_is_place(word))
+    return false;
+  report_extent_find(filter->names, location, &extent);
+  return report_word_names(word, filter->names, &extent);
+}
+
+/* `name` NULL: nothing is known. */
+static bool is_in_function(const struct report_filter *filter, const struct report_name *name,
+                           const struct report_location *location)
 {
   for (size_t i = 0; i < filter->options.function_count; i++)
-    if (function_fits(filter->options.functions[i], name))
+    if ((name && function_fits(filter->options.functions[i], name)) ||
+        (filter->names && is_in_place(filter, filter->options.functions[i], location)))
       return true;
   return false;
 }
 
 /* ---- targets ---- */
 
-/* "lua5.4" and "[lua5.4]" are the same module; "[vdso]" has its brackets itself. */
-static bool module_is_called(const char *word, const char *module)
+static bool is_between(uint64_t value, uint64_t first, uint64_t last)
 {
-  size_t length = module ? strlen(module) : 0;
+  return value >= first && value <= last;
+}
 
-  return module && (!strcmp(word, module) ||
-                    (word[0] == '[' && !strncmp(word + 1, module, length) && !strcmp(word + 1 + length, "]")));
+/* MODULE:NAME */
+static bool inner_fits(const struct report_target *target, const struct report_name *name)
+{
+  size_t length = target->inner ? (size_t)(target->inner - 1 - target->symbol) : 0;
+
+  return length && name->module && strlen(name->module) == length && !memcmp(name->module, target->symbol, length) &&
+         function_fits(target->inner, name);
 }
 
 /* `name` NULL: nothing is known. */
-static bool target_has(const struct report_target *target, const struct report_name *name, uint64_t address)
+static bool target_has(const struct report_target *target, struct report_names *names, const struct report_name *name,
+                       uint64_t address)
 {
-  if (target->is_offset && name && module_is_called(target->symbol, name->module))
-    return name->in_file >= target->first && name->in_file <= target->last;
-  if (target->symbol && (!name || !name->symbol || !function_fits(target->symbol, name)))
+  if (!target->symbol)
+    return is_between(address, target->first, target->last);
+  if (!name)
     return false;
-  if (target->symbol)
-    address = name->offset;
-  return address >= target->first && address <= target->last;
+  if (target->source) {
+    struct report_location location = {.file = name->file, .address = name->linked};
+
+    return report_target_is_line(target, names, &location);
+  }
+  if (report_target_is_module(target, name->module) && is_between(name->linked, target->first, target->last))
+    return true;
+  return name->symbol && (function_fits(target->symbol, name) || inner_fits(target, name)) &&
+         is_between(name->offset, target->first, target->last);
 }
 
 bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space, uint64_t address)
@@ -187,7 +222,7 @@ bool report_target_has(const struct report_target *target, struct report_names *
   struct report_name name;
   bool has_name = target->symbol && names && report_names_find(names, space, address, &name);
 
-  return target_has(target, has_name ? &name : NULL, address);
+  return target_has(target, names, has_name ? &name : NULL, address);
 }
 
 bool report_target_is_entered(const struct report_target *target, struct report_names *names, uint32_t space,
@@ -209,11 +244,11 @@ bool report_target_is_entered(const struct report_target *target, struct report_
   return from.file != to.file || !from.symbol || from.start != to.start;
 }
 
-static bool is_in_targets(const struct report_target *targets, size_t count, const struct report_name *name,
-                          uint64_t address)
+static bool is_in_targets(const struct report_filter *filter, const struct report_target *targets, size_t count,
+                          const struct report_name *name, uint64_t address)
 {
   for (size_t i = 0; i < count; i++)
-    if (target_has(&targets[i], name, address))
+    if (target_has(&targets[i], filter->names, name, address))
       return true;
   return false;
 }
@@ -221,18 +256,19 @@ static bool is_in_targets(const struct report_target *targets, size_t count, con
 /* ---- addresses ---- */
 
 /* `name` NULL: nothing is known. */
-static uint32_t place_judge(const struct report_filter *filter, const struct report_name *name, uint64_t address)
+static uint32_t place_judge(const struct report_filter *filter, const struct report_name *name,
+                            const struct report_location *location, uint64_t address)
 {
   const struct report_filter_options *options = &filter->options;
   uint32_t bits = 0;
 
   if (name && is_in_module(filter, name))
     bits |= IN_MODULE;
-  if (name && is_in_function(filter, name))
+  if (options->function_count && is_in_function(filter, name, location))
     bits |= IN_FUNCTION;
-  if (is_in_targets(options->from, options->from_count, name, address))
+  if (is_in_targets(filter, options->from, options->from_count, name, address))
     bits |= IN_FROM;
-  if (is_in_targets(options->to, options->to_count, name, address))
+  if (is_in_targets(filter, options->to, options->to_count, name, address))
     bits |= IN_TO;
   return bits;
 }
@@ -240,9 +276,12 @@ static uint32_t place_judge(const struct report_filter *filter, const struct rep
 static uint32_t address_judge(struct report_filter *filter, uint32_t space, uint64_t address)
 {
   struct report_name name;
+  struct report_location location = {REPORT_NO_FILE, space, address};
   bool has_name = filter->names && report_names_find(filter->names, space, address, &name);
 
-  return place_judge(filter, has_name ? &name : NULL, address);
+  if (has_name)
+    location = (struct report_location){.file = name.file, .address = name.linked};
+  return place_judge(filter, has_name ? &name : NULL, &location, address);
 }
 
 static inline struct answer *answer_of(struct report_filter *filter, uint64_t address)
@@ -305,7 +344,7 @@ static uint32_t location_judge(struct report_filter *filter, const struct report
   struct report_name name;
   bool has_name = filter->names && report_names_symbol(filter->names, location, &name);
 
-  return place_judge(filter, has_name ? &name : NULL, location->address);
+  return place_judge(filter, has_name ? &name : NULL, location, location->address);
 }
 
 /* Answers are kept by the number of the file, in the place of the address space. */

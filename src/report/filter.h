@@ -17,12 +17,41 @@ struct report_jump;
 struct report_location;
 struct report_names;
 
-/* A piece of code: of a function, or of linear addresses. */
+/* A place as a user names it: of a function, of a module, of a line of source, or linear addresses. */
 struct report_target {
   const char *symbol;   /* NULL: addresses. Else as `functions` below */
+  const char *inner;    /* not NULL: `symbol` may be MODULE:NAME, and this is the name */
+  const char *source;   /* not NULL: a source file, the end of its path will do, */
+  unsigned line;        /* and a line of it */
   bool is_offset;       /* `symbol` has an offset behind it, and may be a module as well: MODULE or [MODULE] */
-  uint64_t first, last; /* both included: addresses, or offsets behind the start of the symbol */
+  uint64_t first, last; /* both included: addresses, offsets behind the start of the symbol, or addresses as the module
+                           is linked */
 };
+
+/* Reads one of these, which is cut apart: ADDRESS, ADDRESS..ADDRESS, NAME, NAME+OFFSET, MODULE:NAME, MODULE+ADDRESS,
+ * [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; REPORT_GUESS may stand behind it. Returns 0; LB_E_BAD_SYNTAX for an
+ * empty word; -ERANGE for a range that ends before it begins. */
+int report_target_parse(char *word, struct report_target *ret_target);
+
+struct report_extent;
+
+/* Is the target this function, or a place in it? Addresses are those of the run as things lie now; where nothing lies
+ * there, addresses of files as they are linked. A range counts by its first address. */
+bool report_target_names(const struct report_target *target, struct report_names *names,
+                         const struct report_extent *extent);
+
+/* The same for a word that was not read yet; one that cannot be read names nothing. */
+bool report_word_names(const char *word, struct report_names *names, const struct report_extent *extent);
+
+/* Is the word more than a name or a pattern of names? */
+bool report_word_is_place(const char *word);
+
+/* Is the target an address in this module? */
+bool report_target_is_module(const struct report_target *target, const char *module);
+
+/* Does the code at a location come from the line of the target, which has one? */
+bool report_target_is_line(const struct report_target *target, struct report_names *names,
+                           const struct report_location *location);
 
 /* Strings and arrays must stay good as long as the filter. Of what is listed for one thing, any will do; of several
  * things, all must be met. */
@@ -47,6 +76,10 @@ bool report_filter_needs_names(const struct report_filter_options *options);
 /* Does it ask for pieces of code and nothing else: for modules, or for functions? Then every branch passes that begins
  * or ends there. */
 bool report_filter_is_region(const struct report_filter_options *options);
+
+/* Does it ask for functions by places in them? Names are then to learn first where functions begin
+ * (report_starts_read). */
+bool report_filter_needs_starts(const struct report_filter_options *options);
 
 struct report_filter;
 

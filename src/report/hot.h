@@ -13,7 +13,7 @@ struct report_hot;
 
 /* What the tables are about; NULL: all. */
 struct report_hot_filter {
-  const char *function; /* as report_symbol_is. Edges that begin or end in it, else what is in it */
+  const char *function; /* as report_word_names. Edges that begin or end in it, else what is in it */
   const char *module;   /* as report_module_is; likewise */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "report/extent.h"
+#include "report/filter.h"
 #include "report/hot_table.h"
 #include "report/report.h"
 
@@ -62,13 +63,32 @@ static int places_grow(struct report_hot *hot)
   return 0;
 }
 
+struct report_extent hot_function_extent(const struct report_hot_function *function)
+{
+  return (struct report_extent){
+    .symbol = function->symbol,
+    .mangled = function->mangled,
+    .module = function->module,
+    .file = function->file,
+    .space = function->space,
+    .start = function->start,
+    .end = function->size ? function->start + function->size : 0,
+    .source = function->source,
+  };
+}
+
 static bool function_is_wanted(const struct report_hot *hot, const struct report_hot_function *function)
 {
   const struct report_hot_filter *filter = &hot->filter;
 
   if (filter->module && !report_module_is(hot->names, function->file, filter->module))
     return false;
-  return !filter->function || report_symbol_is(function->symbol, function->mangled, filter->function);
+  if (filter->function) {
+    struct report_extent extent = hot_function_extent(function);
+
+    return report_word_names(filter->function, hot->names, &extent);
+  }
+  return true;
 }
 
 static uint32_t function_add(struct report_hot *hot, const struct report_hot_function *function)

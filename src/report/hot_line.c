@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "report/filter.h"
 #include "report/hot_table.h"
 #include "report/report.h"
 #include "symbol/symbol.h"
@@ -152,6 +153,7 @@ static bool place_is_wanted(const struct report_hot *hot, const struct report_lo
                             const struct symbol_place *place)
 {
   const char *wanted = hot->filter.function;
+  struct report_extent extent;
 
   if (hot->filter.module && !report_module_is(hot->names, at->file, hot->filter.module))
     return false;
@@ -160,7 +162,10 @@ static bool place_is_wanted(const struct report_hot *hot, const struct report_lo
   for (size_t i = 0; i < place->frame_count; i++)
     if (place->frames[i].function && report_symbol_is(place->frames[i].function, NULL, wanted))
       return true;
-  return false;
+  if (!report_word_is_place(wanted))
+    return false;
+  report_extent_find(hot->names, at, &extent);
+  return report_word_names(wanted, hot->names, &extent);
 }
 
 static int location_order(const struct report_location *one, const struct report_location *other)

@@ -5,6 +5,7 @@
 #ifndef REPORT_HOT_TABLE_H
 #define REPORT_HOT_TABLE_H
 
+#include "report/extent.h"
 #include "report/hot.h"
 
 #define HOT_NONE UINT32_MAX
@@ -36,6 +37,9 @@ struct report_hot {
 
 /* The number of the function at a location, a new one if need be; HOT_NONE without memory. */
 uint32_t hot_function_at(struct report_hot *hot, const struct report_location *location);
+
+/* What it was made of. */
+struct report_extent hot_function_extent(const struct report_hot_function *function);
 
 /* Forgets functions that are not wanted, and the hash: numbers are not good any more. */
 void hot_functions_finish(struct report_hot *hot);

@@ -93,7 +93,8 @@ bool report_names_symbol(struct report_names *names, const struct report_locatio
 
   if (!file)
     return false;
-  name = (struct report_name){.module = file->base, .file = location->file, .offset = location->address};
+  name = (struct report_name){
+    .module = file->base, .file = location->file, .offset = location->address, .linked = location->address};
   if (names_file_has_symbols(file) && names_file_find(file, location->address, &name)) {
     name.start = location->address - name.offset;
     names_demangle(names, &name);

@@ -216,9 +216,11 @@ static void file_read(const struct report_names *names, struct names_file *file,
     r = symbol_layout_read(bytes, size, file->layout);
   if (r == LB_E_BAD_SYNTAX)
     file_complain(names, file, "not an ELF file: it has no symbols");
-  else if (r >= 0 && !file_is_same(names, file))
+  else if (r >= 0 && !file_is_same(names, file)) {
+    free(file->layout); /* where another file lies tells nothing */
+    file->layout = NULL;
     return;
-  else if (r >= 0)
+  } else if (r >= 0)
     r = symbol_table_read(bytes, size, &file->table);
   if (r >= 0 && is_changed && !file->build_id_size)
     names->files->warn(names->files->data, file->name,
@@ -309,15 +311,17 @@ bool report_names_find(struct report_names *names, uint32_t space, uint64_t addr
   struct report_name name = {0};
   const struct names_file *file;
   uint64_t linked;
+  bool is_loaded;
 
   if (!mapping)
     return false;
   file = &names->list[mapping->file];
   name.module = file->base;
   name.file = mapping->file;
-  name.offset = name.in_file = mapping->offset + (address - mapping->first);
-  if (names_file_has_symbols(file) && names_file_address(file, name.offset, &linked) &&
-      names_file_find(file, linked, &name)) {
+  linked = mapping->offset + (address - mapping->first);
+  is_loaded = file->layout && names_file_address(file, linked, &linked);
+  name.offset = name.linked = linked;
+  if (is_loaded && names_file_has_symbols(file) && names_file_find(file, linked, &name)) {
     name.start = linked - name.offset;
     names_demangle(names, &name);
   }

@@ -121,11 +121,11 @@ struct report_name {
   const char *symbol;  /* NULL: none is known */
   const char *mangled; /* the same as its file has it, if that is another name; else NULL */
   const char *module;  /* the last part of the file's name; fit to be printed, as is the symbol */
-  uint64_t offset;     /* behind the symbol; without one, in the file */
+  uint64_t offset;     /* behind the symbol; without one, `linked` */
   uint64_t start;      /* address of the symbol as its file has it, */
   uint64_t size;       /* and its bytes; 0: not known */
   uint32_t file;       /* for report_names_file */
-  uint64_t in_file;    /* offset in the file, with a symbol, too; of report_names_find only */
+  uint64_t linked;     /* the address as the file is linked, as that of a location */
 };
 
 /* What lies at a linear address. The file is opened when it is first asked for. A file whose build-id is not the
@@ -217,7 +217,7 @@ struct report_end {
   uint64_t address;
   const char *symbol, *module; /* as above */
   bool has_offset;             /* false, too, if the module went away */
-  uint64_t offset;             /* behind the symbol; without one, in the file */
+  uint64_t offset;             /* behind the symbol; without one, the address as the file is linked */
 };
 
 struct report_edge {

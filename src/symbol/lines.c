@@ -332,3 +332,72 @@ bool lines_line(struct symbol_lines *lines, uint64_t address, struct symbol_fram
   unit = unit_find(lines, address);
   return unit && table_is_usable(lines, unit) && frame_line(lines, unit, address, frame);
 }
+
+/* ---- from lines to addresses ---- */
+
+/* "sort.c" and "lib/sort.c" are "/home/me/lib/sort.c". */
+static bool path_is(const char *word, const char *path)
+{
+  size_t length = strlen(word), whole = strlen(path);
+
+  return whole >= length && !strcmp(path + whole - length, word) &&
+         (whole == length || path[whole - length - 1] == '/');
+}
+
+static int address_add(struct address_list *addresses, uint64_t address)
+{
+  uint64_t *list;
+
+  if (addresses->count >= LINES_QUERY_MAX)
+    return 0;
+  list = array_grow(addresses->list, sizeof(*list), addresses->count, &addresses->capacity);
+  if (!list)
+    return -ENOMEM;
+  addresses->list = list;
+  list[addresses->count++] = address;
+  return 0;
+}
+
+static int unit_addresses(struct symbol_lines *lines, struct unit *unit, const char *file, unsigned wanted,
+                          struct address_list *addresses)
+{
+  Dwarf_Lines *table;
+  size_t count;
+  int r = 0;
+
+  if (!table_is_usable(lines, unit) || dwarf_getsrclines(&unit->die, &table, &count) != 0)
+    return 0;
+  for (size_t i = 0; i < count && r >= 0; i++) {
+    Dwarf_Line *line = dwarf_onesrcline(table, i);
+    bool is_end = true;
+    int number = 0;
+    Dwarf_Addr address;
+    const char *path;
+
+    if (!line || dwarf_lineno(line, &number) != 0 || number < 0 || (unsigned)number != wanted ||
+        dwarf_lineendsequence(line, &is_end) != 0 || is_end || dwarf_lineaddr(line, &address) != 0)
+      continue;
+    path = path_join(lines, unit, dwarf_linesrc(line, NULL, NULL));
+    if (path && path_is(file, path))
+      r = address_add(addresses, address);
+  }
+  return r;
+}
+
+int lines_addresses(struct symbol_lines *lines, const char *file, unsigned line, struct address_list *addresses)
+{
+  int r = 0;
+
+  if (lines->is_broken)
+    return 0;
+  if (setjmp(memory_exit)) {
+    lines->is_broken = true;
+    return -ENOMEM;
+  }
+  for (size_t i = 0; i < lines->count; i++) {
+    r = unit_addresses(lines, &lines->units[i], file, line, addresses);
+    if (r < 0)
+      return r;
+  }
+  return 0;
+}

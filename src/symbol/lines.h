@@ -36,6 +36,14 @@ void range_list_finish(struct range_list *list);
 const struct range *range_list_find(const struct range_list *list, uint64_t address);
 void range_list_done(struct range_list *list);
 
+/* What was asked for last: addresses of a line. */
+struct address_list {
+  char *file; /* NULL: nothing was */
+  unsigned line;
+  uint64_t *list;
+  size_t count, capacity;
+};
+
 struct unit {
   Dwarf_Die die;
   bool is_asked, has_table; /* functions were read; the line table may be */
@@ -70,6 +78,9 @@ bool lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_plac
 
 /* Sets file, line and column of a frame to those of the code at an address. Returns false if they are not known. */
 bool lines_line(struct symbol_lines *lines, uint64_t address, struct symbol_frame *frame);
+
+/* Adds the addresses of code of a line. Returns 0, or -ENOMEM. */
+int lines_addresses(struct symbol_lines *lines, const char *file, unsigned line, struct address_list *addresses);
 
 /* ---- unit.c ---- */
 

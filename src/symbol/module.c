@@ -22,6 +22,7 @@ struct symbol_module {
   struct symbol_table *table;           /* NULL: none */
   struct symbol_lines *lines;           /* NULL: none */
   struct elf_file debug;                /* elf NULL: none */
+  struct address_list addresses;        /* of the line that was asked for last */
 };
 
 static struct symbol_module *module_new(void)
@@ -71,6 +72,8 @@ void symbol_module_close(struct symbol_module *module)
   if (!module)
     return;
   lines_close(module->lines);
+  free(module->addresses.file);
+  free(module->addresses.list);
   symbol_table_free(module->table);
   elf_close(&module->debug);
   elf_close(&module->file);
@@ -159,6 +162,24 @@ bool symbol_module_line(struct symbol_module *module, uint64_t address, const ch
   *ret_file = frame.file;
   *ret_line = frame.line;
   return true;
+}
+
+size_t symbol_module_addresses(struct symbol_module *module, const char *file, unsigned line,
+                               const uint64_t **ret_addresses)
+{
+  struct address_list *addresses = &module->addresses;
+
+  module_read_lines(module);
+  if (!addresses->file || strcmp(addresses->file, file) || addresses->line != line) {
+    free(addresses->file);
+    addresses->file = strdup(file);
+    addresses->line = line;
+    addresses->count = 0;
+    if (module->lines)
+      (void)lines_addresses(module->lines, file, line, addresses);
+  }
+  *ret_addresses = addresses->list;
+  return addresses->count;
 }
 
 const char *symbol_module_directory(const struct symbol_module *module, size_t index)

@@ -345,8 +345,10 @@ bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_
   if (!piece)
     return false;
   offset = piece->offset + (address - piece->first);
-  if (symbol_space_module(space, address, &module, &place.address) >= 0)
+  if (symbol_space_module(space, address, &module, &place.address) >= 0) {
+    offset = place.address;
     (void)symbol_module_find(module, place.address, wants_lines, &place);
+  }
   place.module = space->cache->list[piece->file].path;
   if (!place.symbol)
     place.offset = offset;

@@ -98,7 +98,7 @@ struct symbol_place {
   uint64_t address;    /* as the file is linked: what addr2line and objdump take */
   const char *symbol;  /* from the symbol table, or NAME@plt. NULL: none is known */
   const char *mangled; /* NULL; who demangles the symbol keeps here what it was */
-  uint64_t offset;     /* behind the symbol. Without one: in the file, or 0 if that is not known */
+  uint64_t offset;     /* behind the symbol. Without one: `address`, or in the file if that is not known */
   uint64_t size;       /* bytes of the symbol; 0: none is known */
   /* The innermost function first, with the line of the code itself; each one behind it was inlined into: with the line
    * of the call. The last one is the function that really exists, unless there are more than fit. */
@@ -128,6 +128,11 @@ bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wan
 /* Only the file and the line of the code there, without the functions: many times faster. Returns false, touching
  * nothing, if they are not known. The string is good as long as the module. */
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file, unsigned *ret_line);
+
+/* Addresses of code that comes from a line of a source file, as the line table has them; the end of the file's path
+ * will do. Good until the next question of this kind. Returns how many. */
+size_t symbol_module_addresses(struct symbol_module *module, const char *file, unsigned line,
+                               const uint64_t **ret_addresses);
 
 /* Folder number `index` of those in which the code was compiled that was asked about so far, an absolute path; NULL
  * past the end. Good as long as the module. */
@@ -229,8 +234,9 @@ int symbol_space_add_maps(struct symbol_space *space, const char *text, size_t s
 int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end);
 
 /* What is at an address. Returns false, touching nothing, if no mapping is there; else the place with at least its
- * module and, without a symbol, the offset in the file. A file that cannot be opened, or whose build-id is another than
- * the mapping's, gives no symbol, no line and no code. Strings are good as long as the cache. */
+ * module and, without a symbol, the address as it is linked or the offset in the file. A file that cannot be opened, or
+ * whose build-id is another than the mapping's, gives no symbol, no line and no code. Strings are good as long as the
+ * cache. */
 bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_lines, struct symbol_place *ret_place);
 
 /* The mapping at an address, without its build-id. Its path is good as long as the cache. Returns false, touching

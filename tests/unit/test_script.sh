@@ -138,7 +138,9 @@ run script --function add -F from,from_line lines.lbr
 done < <(grep -v '^0x7' out | sort -u) | cmp -s - /dev/null
 verdict 'script -F from_line: as addr2line has it' $?
 
-# A place in a file, in each spelling. The offset is that of nm and readelf; main calls add ten times, as the source says.
+# A place in a file, in each spelling. The address is that of nm; main calls add ten times, as the source says. Without
+# symbols no file is opened: places are then offsets, as readelf has them.
+address=0x$(nm lines | sed -n 's/^0*\([0-9a-f]*\) T add$/\1/p')
 offset=$(python3 - "$(nm lines | sed -n 's/ T add$//p')" <<'END'
 import re, subprocess, sys
 address = int(sys.argv[1], 16)
@@ -149,22 +151,22 @@ for line in subprocess.run(["readelf", "-lW", "lines"], capture_output=True, tex
 END
 )
 "$lbr" report --no-symbols --by edge --top all lines.lbr >places
-for place in "[lines]+$offset" "lines+$offset" "lines:$offset"; do
+for place in "[lines]+$address" "lines+$address" "lines:$address"; do
   run script --to "$place" lines.lbr
   [ $status -eq 0 ] && [ "$(wc -l <out)" -eq 10 ]
-  verdict "script --to ${place%%0x*}OFFSET" $?
+  verdict "script --to ${place%%0x*}ADDRESS" $?
   run script --around "$place" --context 1 lines.lbr
   [ $status -eq 0 ] && [ "$(grep -c ' call$' out)" -eq 10 ]
-  verdict "script --around ${place%%0x*}OFFSET" $?
+  verdict "script --around ${place%%0x*}ADDRESS" $?
   run replay --cpu haswell --at "$place:10" lines.lbr
   [ $status -eq 0 ]
   one=$?
   run replay --cpu haswell --at "$place:11" lines.lbr
   [ $one -eq 0 ] && [ $status -ne 0 ] && complained '10 times, not 11'
-  verdict "replay --at ${place%%0x*}OFFSET:NTH" $?
+  verdict "replay --at ${place%%0x*}ADDRESS:NTH" $?
 done
-grep -qF -- "[lines]+$offset" places
-verdict 'report prints such a place' $?
+grep -qF -- " lines+$offset" places
+verdict 'report --no-symbols prints such a place with the offset in the file' $?
 
 # ---- C++ ----
 
