@@ -321,15 +321,21 @@ uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned
 
 /* ---- forgetting ---- */
 
-void access_flush(struct cpu *cpu, bool with_global)
+void access_flush_data(struct cpu *cpu)
 {
-  (void)with_global; /* a processor may forget global pages too */
   for (unsigned which = 0; which < 2; which++)
     for (unsigned i = 0; i < TLB_ENTRIES; i++)
       cpu->tlbs[which][i] = (struct cpu_tlb_entry){.read = NO_TAG, .write = NO_TAG};
   cpu->tlb_shift = 0;
-  block_flush_fetches(cpu);
+  cpu->keys_cached[0] = cpu->keys_cached[1] = 0;
   lb_recorder_flush(&cpu->recorder);
+}
+
+void access_flush(struct cpu *cpu, bool with_global)
+{
+  (void)with_global; /* a processor may forget global pages too */
+  access_flush_data(cpu);
+  block_flush_fetches(cpu);
 }
 
 /* A large page has many entries, and all must go (SDM vol. 3, 4.10.4.1). The tables may say something else by now than

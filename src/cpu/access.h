@@ -116,6 +116,8 @@ uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned
 
 /* Forget translations: all, or those of one page, however large it was. */
 void access_flush(struct cpu *cpu, bool with_global);
+/* All, but not those of code, which stay right. */
+void access_flush_data(struct cpu *cpu);
 void access_flush_page(struct cpu *cpu, uint64_t linear);
 /* Code was found in this physical page: writes to it must go the long way. */
 void access_flush_writes(struct cpu *cpu, uint64_t physical);

@@ -103,6 +103,7 @@ uint32_t system_cr4_bits(const struct cpu *cpu)
     {CR4_PGE, FEATURE_PGE},           {CR4_OSFXSR, FEATURE_FXSR},       {CR4_OSXMMEXCPT, FEATURE_SSE},
     {CR4_UMIP, FEATURE_UMIP},         {CR4_FSGSBASE, FEATURE_FSGSBASE}, {CR4_OSXSAVE, FEATURE_XSAVE},
     {CR4_SMEP, FEATURE_SMEP},         {CR4_SMAP, FEATURE_SMAP},         {CR4_PCIDE, FEATURE_PCID},
+    {CR4_PKE, FEATURE_PKU},           {CR4_PKS, FEATURE_PKS},
   };
   uint32_t bits = cpu->model->pmu->kind == LB_PMU_NONE ? 0 : CR4_PCE;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -125,7 +126,7 @@ void system_set_cr4(struct cpu *cpu, uint64_t wanted)
       !paging_load_pdptes(cpu, cpu->cr3))
     fault_gp(cpu, 0);
   cpu->cr4 = value;
-  if (changed & (CR4_PAE | CR4_PGE | CR4_PSE | CR4_PCIDE | CR4_SMEP | CR4_SMAP))
+  if (changed & (CR4_PAE | CR4_PGE | CR4_PSE | CR4_PCIDE | CR4_SMEP | CR4_SMAP | CR4_PKE | CR4_PKS))
     forget_translations(cpu, true);
   if (changed & CR4_DE) /* it decides what R/W = 10B means */
     system_update_debug(cpu);

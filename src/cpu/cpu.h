@@ -122,6 +122,8 @@ enum {
   CR4_OSXSAVE = 1u << 18,
   CR4_SMEP = 1u << 20,
   CR4_SMAP = 1u << 21,
+  CR4_PKE = 1u << 22,
+  CR4_PKS = 1u << 24,
 };
 
 enum {
@@ -268,6 +270,7 @@ struct cpu {
   struct cpu_table gdtr, idtr;
   uint32_t cr0, cr4;
   uint64_t cr2, cr3, efer, xcr0, xss;
+  uint32_t pkru, pkrs; /* rights of protection keys, for pages of the user and of the supervisor */
   uint64_t pdpte[4];
   uint64_t dr[8]; /* 4 and 5 unused */
   struct fpu fpu;
@@ -342,6 +345,7 @@ struct cpu {
   struct block_cache *blocks;
   struct block_jump *jumps;      /* the block cache's */
   struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access goes the long way */
+  uint16_t keys_cached[2];       /* protection keys of pages of the supervisor and of the user in them */
   uint8_t tlb_shift;             /* of the largest page that they have a part of, 0 for none: see access_flush_page */
 
   /* time */

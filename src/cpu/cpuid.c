@@ -133,12 +133,13 @@ static void leaf_1(const struct cpu *cpu, uint32_t r[4])
 
 /* The catalogue tells of TSX and of #DB on bus locks, since they belong to formats of its registers: this processor has
  * neither. */
-static void leaf_7(uint32_t subleaf, uint32_t r[4])
+static void leaf_7(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 {
   if (subleaf)
     return;
   clear_bit(&r[EBX], 11, true);
   clear_bit(&r[ECX], 24, true);
+  r[ECX] |= cpu->cr4 & CR4_PKE ? UINT32_C(1) << 4 : 0; /* OSPKE */
 }
 
 /* AMD repeats most of leaf 1 and has six counters to tell of. Intel shows SYSCALL in 64-bit mode only. */
@@ -253,23 +254,21 @@ static void leaf_b(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
   r[EDX] = cpu->number;
 }
 
-#define XSAVE_LEGACY 576u /* with the header */
-
 static void leaf_d(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 {
-  bool has_avx = system_has(cpu, FEATURE_AVX);
+  uint64_t components = system_xcr0_bits(cpu);
   if (!system_has(cpu, FEATURE_XSAVE))
     return;
   if (subleaf == 0) {
-    r[EAX] = (uint32_t)system_xcr0_bits(cpu);
-    r[EBX] = XSAVE_LEGACY + (cpu->xcr0 & 4 ? 256 : 0);
-    r[ECX] = XSAVE_LEGACY + (has_avx ? 256 : 0);
+    r[EAX] = (uint32_t)components;
+    r[EBX] = xsave_size(cpu, cpu->xcr0);
+    r[ECX] = xsave_size(cpu, components);
   } else if (subleaf == 1 && system_has(cpu, FEATURE_XSAVES)) {
     r[EBX] = xsave_compact_size(cpu, cpu->xcr0 | cpu->xss);
     r[ECX] = (uint32_t)xsave_xss_bits(cpu);
   } else if (subleaf > 1 && subleaf < 64) {
     r[EAX] = xsave_component_size(cpu, subleaf);
-    r[EBX] = subleaf == 2 && has_avx ? XSAVE_LEGACY : 0;
+    r[EBX] = components >> subleaf & 1 ? xsave_place(cpu, subleaf) : 0;
     r[ECX] = xsave_xss_bits(cpu) >> subleaf & 1; /* the supervisor's */
   }
 }
@@ -337,7 +336,7 @@ static void leaf_basic(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, u
     leaf_6(cpu, r);
     break;
   case 0x7:
-    leaf_7(subleaf, r);
+    leaf_7(cpu, subleaf, r);
     break;
   case 0xB:
     if (!is_amd(cpu))

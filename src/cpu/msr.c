@@ -7,6 +7,7 @@
 #include "cpu/control.h"
 #include "cpu/generation.h"
 #include "cpu/instruction.h"
+#include "cpu/key.h"
 #include "cpu/run.h"
 #include "cpu/xsave.h"
 
@@ -17,9 +18,10 @@ enum {
   MSR_MISC_ENABLE = 0x1A0,
   MSR_PERF_METRICS = 0x329,
   MSR_TSC_DEADLINE = 0x6E0,
-  MSR_XSS = 0xDA0,
+  MSR_PKRS = 0x6E1,
   MSR_X2APIC = 0x800,
   MSR_X2APIC_LAST = 0x8FF,
+  MSR_XSS = 0xDA0,
 };
 #define MSR_EFER 0xC0000080u
 #define MSR_FS_BASE 0xC0000100u
@@ -180,6 +182,9 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
   case MSR_XSS:
     *ret_value = cpu->xss;
     return HAS(XSAVES);
+  case MSR_PKRS:
+    *ret_value = cpu->pkrs;
+    return HAS(PKS);
   default:
     return fixed_register(cpu, msr, ret_value, &write) || msr_model_read(cpu, msr, ret_value);
   }
@@ -227,6 +232,14 @@ static bool base_write(struct cpu *cpu, unsigned segment, uint64_t value)
   return true;
 }
 
+static bool pkrs_write(struct cpu *cpu, uint64_t value)
+{
+  if (!HAS(PKS) || value >> 32)
+    return false;
+  key_set_supervisor(cpu, (uint32_t)value);
+  return true;
+}
+
 static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
 {
   enum write_rule rule;
@@ -250,6 +263,8 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
   case MSR_FS_BASE:
   case MSR_GS_BASE:
     return base_write(cpu, msr == MSR_FS_BASE ? FS : GS, value);
+  case MSR_PKRS:
+    return pkrs_write(cpu, value);
   case MSR_XSS:
     if (!HAS(XSAVES) || value & ~xsave_xss_bits(cpu))
       return false;

@@ -8,6 +8,7 @@
 #include "cpu/access.h"
 #include "cpu/fault.h"
 #include "cpu/flags.h"
+#include "cpu/key.h"
 #include "cpu/system.h"
 
 enum {
@@ -21,7 +22,7 @@ enum {
 };
 #define ENTRY_NX (UINT64_C(1) << 63)
 
-enum { ERROR_P = 1u << 0, ERROR_RESERVED = 1u << 3 };
+enum { ERROR_P = 1u << 0, ERROR_RESERVED = 1u << 3, ERROR_KEY = 1u << 5 };
 
 /* How the tables of one paging mode are made. */
 struct format {
@@ -121,7 +122,12 @@ static int paging_walk(struct cpu *cpu, uint64_t linear, struct walk *walk)
   return 0;
 }
 
-/* SDM vol. 3, 4.6: may this access be made? */
+static bool is_denied_by_key(const struct cpu *cpu, const struct walk *walk, unsigned wants)
+{
+  return key_denies(cpu, walk->entries[walk->level], walk->is_user, wants);
+}
+
+/* SDM vol. 3, 4.6: may this access be made, but for protection keys? */
 static bool is_allowed(const struct cpu *cpu, const struct walk *walk, unsigned wants)
 {
   if (wants & PAGING_USER)
@@ -160,14 +166,18 @@ struct paging_page paging_translate(struct cpu *cpu, uint64_t linear, unsigned w
   int found = paging_walk(cpu, linear, &walk);
   if (found)
     page_fault(cpu, linear, wants, found < 0 ? 0 : (unsigned)found);
-  if (!is_allowed(cpu, &walk, wants))
-    page_fault(cpu, linear, wants, ERROR_P);
+  bool is_denied = is_denied_by_key(cpu, &walk, wants);
+  if (is_denied || !is_allowed(cpu, &walk, wants))
+    page_fault(cpu, linear, wants, ERROR_P | (is_denied ? ERROR_KEY : 0));
   const struct format *format = paging_format(cpu);
   set_bits(cpu, &walk, format->levels, format->entry, wants & PAGING_WRITE);
   bool is_dirty = (wants & PAGING_WRITE) || (walk.entries[walk.level] & ENTRY_D);
+  unsigned writes = wants | PAGING_WRITE;
+  if (!(wants & PAGING_FETCH))
+    key_note(cpu, walk.entries[walk.level], walk.is_user);
   return (struct paging_page){
     .physical = walk.physical & cpu->memory->a20_mask,
-    .is_writable = is_dirty && is_allowed(cpu, &walk, wants | PAGING_WRITE),
+    .is_writable = is_dirty && is_allowed(cpu, &walk, writes) && !is_denied_by_key(cpu, &walk, writes),
     .is_guarded = !(wants & PAGING_USER) && walk.is_user && (cpu->cr4 & CR4_SMAP),
     .shift = (uint8_t)(12 + format->bits * walk.level),
   };

@@ -124,7 +124,7 @@ const struct insn *control_wbinvd(struct cpu *cpu, const struct insn *insn)
 
 /* ---- XCR0 ---- */
 
-enum { XCR0_X87 = 1, XCR0_SSE = 2, XCR0_AVX = 4 };
+enum { XCR0_X87 = 1, XCR0_SSE = 2, XCR0_AVX = 4, XCR0_PKRU = 1 << 9 };
 
 static void check_xsave(struct cpu *cpu)
 {
@@ -134,7 +134,8 @@ static void check_xsave(struct cpu *cpu)
 
 uint64_t system_xcr0_bits(const struct cpu *cpu)
 {
-  return XCR0_X87 | XCR0_SSE | (system_has(cpu, FEATURE_AVX) ? XCR0_AVX : 0);
+  return XCR0_X87 | XCR0_SSE | (system_has(cpu, FEATURE_AVX) ? XCR0_AVX : 0) |
+         (system_has(cpu, FEATURE_PKU) ? XCR0_PKRU : 0);
 }
 
 const struct insn *control_xgetbv(struct cpu *cpu, const struct insn *insn)

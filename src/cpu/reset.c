@@ -83,6 +83,7 @@ void system_reset_registers(struct cpu *cpu, bool is_warm)
   cpu->cr0 = CR0_CD | CR0_NW | CR0_ET;
   cpu->xcr0 = 1;
   cpu->xss = 0;
+  cpu->pkru = cpu->pkrs = 0;
   cpu->smbase = 0x30000;
   cpu->io.what = 0;
   reset_msrs(cpu);

@@ -107,6 +107,8 @@ void registers_archive(struct archive *archive, struct cpu *cpu)
   archive_value(archive, &cpu->efer);
   archive_value(archive, &cpu->xcr0);
   archive_value(archive, &cpu->xss);
+  archive_value(archive, &cpu->pkru);
+  archive_value(archive, &cpu->pkrs);
   archive_array(archive, cpu->pdpte);
   archive_array(archive, cpu->dr);
   fpu_archive(archive, &cpu->fpu);
@@ -304,6 +306,7 @@ static void pages_archive(struct archive *archive, struct cpu *cpu)
     else
       tlb_write(archive, cpu, cpu->tlbs[which]);
   archive_most(archive, &cpu->tlb_shift, 30);
+  archive_array(archive, cpu->keys_cached);
   fetches_archive(archive, cpu);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of x87, SSE and AVX to and from memory: FXSAVE, XSAVE and their like, MXCSR, EMMS. SDM vol. 1, 10.5 and
- * chapter 13. Here is the standard format, with the AVX part where CPUID leaf 0DH puts it; the compacted one is in
+ * chapter 13. Here is the standard format, with AVX and PKRU where CPUID leaf 0DH puts them; the compacted one is in
  * xsaves.c.
  */
 #include "cpu/xsave.h"
+#include "cpu/key.h"
 #include "cpu/x87.h"
 
 /* ---- MXCSR, EMMS ---- */
@@ -161,6 +162,21 @@ const struct insn *vector_fxrstor64(struct cpu *cpu, const struct insn *insn)
 
 /* ---- XSAVE, XSAVEOPT, XRSTOR ---- */
 
+/* PKRU lies behind what AVX-512 has on CPUs with it, and on those without it too: 0DH/9 in the dumps of generation.def.
+ */
+unsigned xsave_place(const struct cpu *cpu, unsigned component)
+{
+  bool is_amd = cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
+  return component == COMPONENT_PKRU ? is_amd ? 0x980 : 0xA80 : IMAGE_AVX;
+}
+
+unsigned xsave_size(const struct cpu *cpu, uint64_t components)
+{
+  if (components & STATE_PKRU)
+    return xsave_place(cpu, COMPONENT_PKRU) + xsave_component_size(cpu, COMPONENT_PKRU);
+  return components & STATE_AVX ? IMAGE_BYTES : IMAGE_AVX;
+}
+
 void xsave_begin(struct cpu *cpu)
 {
   if (!(cpu->cr4 & CR4_OSXSAVE))
@@ -172,7 +188,7 @@ void xsave_begin(struct cpu *cpu)
 /* What the instruction asks for, EDX:EAX, out of what the system has switched on. */
 static unsigned requested(const struct cpu *cpu)
 {
-  return (unsigned)(cpu->r[RAX] & cpu->xcr0) & (STATE_X87 | STATE_SSE | STATE_AVX);
+  return (unsigned)(cpu->r[RAX] & cpu->xcr0) & (STATE_X87 | STATE_SSE | STATE_AVX | STATE_PKRU);
 }
 
 static bool is_half_used(const struct cpu *cpu, unsigned half)
@@ -195,7 +211,21 @@ static bool is_x87_used(const struct fpu *fpu)
 unsigned xsave_used(const struct cpu *cpu)
 {
   return (is_x87_used(&cpu->fpu) ? STATE_X87 : 0u) | (is_half_used(cpu, 0) ? STATE_SSE : 0u) |
-         (is_half_used(cpu, 1) ? STATE_AVX : 0u);
+         (is_half_used(cpu, 1) ? STATE_AVX : 0u) | (cpu->pkru ? STATE_PKRU : 0u);
+}
+
+static void pkru_write(struct cpu *cpu, const struct insn *insn, uint64_t offset)
+{
+  uint8_t bytes[8];
+  put(bytes, cpu->pkru, sizeof(bytes));
+  access_write(cpu, insn->segment, offset + xsave_place(cpu, COMPONENT_PKRU), bytes, sizeof(bytes));
+}
+
+static uint32_t pkru_read(struct cpu *cpu, const struct insn *insn, uint64_t offset)
+{
+  uint8_t bytes[8];
+  access_read(cpu, insn->segment, offset + xsave_place(cpu, COMPONENT_PKRU), bytes, sizeof(bytes));
+  return (uint32_t)access_fetch(bytes, 4);
 }
 
 /* The image is read, changed in the components that go out, and written back whole: nothing of it is written when a
@@ -204,9 +234,9 @@ static const struct insn *xsave(struct cpu *cpu, const struct insn *insn, bool i
 {
   xsave_begin(cpu);
   unsigned asked = requested(cpu), used = xsave_used(cpu);
-  unsigned size = asked & STATE_AVX ? IMAGE_BYTES : IMAGE_AVX;
-  uint64_t offset = xsave_address(cpu, insn, size, 64, ACCESS_WRITE);
-  access_check_write(cpu, insn->segment, offset, size);
+  unsigned size = asked & STATE_AVX ? IMAGE_BYTES : IMAGE_AVX, whole = xsave_size(cpu, asked);
+  uint64_t offset = xsave_address(cpu, insn, whole, 64, ACCESS_WRITE);
+  access_check_write(cpu, insn->segment, offset, whole);
   uint8_t image[IMAGE_BYTES];
   access_read(cpu, insn->segment, offset, image, size);
   unsigned saved = is_optimized ? asked & used : asked;
@@ -221,6 +251,8 @@ static const struct insn *xsave(struct cpu *cpu, const struct insn *insn, bool i
   uint64_t in_image = access_fetch(image + IMAGE_HEADER, 8);
   put(image + IMAGE_HEADER, (in_image & ~(uint64_t)asked) | (asked & used), 8);
   access_write(cpu, insn->segment, offset, image, size);
+  if (saved & STATE_PKRU)
+    pkru_write(cpu, insn, offset);
   return insn + 1;
 }
 
@@ -257,6 +289,7 @@ static const struct insn *xrstor(struct cpu *cpu, const struct insn *insn, bool 
   uint64_t components = checked_header(cpu, image);
   if (asked & components & STATE_AVX)
     access_read(cpu, insn->segment, offset, image, IMAGE_BYTES);
+  uint32_t pkru = asked & components & STATE_PKRU ? pkru_read(cpu, insn, offset) : 0;
   uint32_t mxcsr = (uint32_t)access_fetch(image + IMAGE_MXCSR, 4);
   if (asked & (STATE_SSE | STATE_AVX)) {
     if (mxcsr & ~MXCSR_VALID)
@@ -269,6 +302,8 @@ static const struct insn *xrstor(struct cpu *cpu, const struct insn *insn, bool 
     xsave_get_half(cpu, components & STATE_SSE ? image + IMAGE_XMM : NULL, 0);
   if (asked & STATE_AVX)
     xsave_get_half(cpu, components & STATE_AVX ? image + IMAGE_AVX : NULL, 1);
+  if (asked & STATE_PKRU)
+    key_set_user(cpu, pkru);
   return insn + 1;
 }
 

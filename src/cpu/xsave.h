@@ -14,12 +14,13 @@ enum {
   IMAGE_XMM = 160,
   IMAGE_XMM_END = 416,
   IMAGE_HEADER = 512,
-  IMAGE_AVX = 576, /* and of the compacted format: the first that is behind the header */
-  IMAGE_BYTES = 832,
+  IMAGE_AVX = 576,   /* and of the compacted format: the first that is behind the header */
+  IMAGE_BYTES = 832, /* of the standard format, without PKRU, which lies apart */
 };
 
 /* Components: bits of XCR0, of IA32_XSS and of the header's words. */
-enum { STATE_X87 = 1, STATE_SSE = 2, STATE_AVX = 4, STATE_LBR = 1 << 15 };
+enum { STATE_X87 = 1, STATE_SSE = 2, STATE_AVX = 4, STATE_PKRU = 1 << 9, STATE_LBR = 1 << 15 };
+enum { COMPONENT_AVX = 2, COMPONENT_PKRU = 9, COMPONENT_LBR = 15 };
 
 /* ---- xsave.c ---- */
 
@@ -38,6 +39,11 @@ void xsave_get_x87(struct cpu *cpu, const uint8_t *image, bool is_64);
 void xsave_put_mxcsr(const struct fpu *fpu, uint8_t *image);
 void xsave_put_half(const struct cpu *cpu, uint8_t *at, unsigned half);
 void xsave_get_half(struct cpu *cpu, const uint8_t *at, unsigned half);
+
+/* Where a component behind the header lies in the standard format, and how long an image with these ones is. SDM vol.
+ * 1, 13.4. */
+unsigned xsave_place(const struct cpu *cpu, unsigned component);
+unsigned xsave_size(const struct cpu *cpu, uint64_t components);
 
 /* ---- xsaves.c ---- */
 

@@ -6,18 +6,18 @@
  * layout of that one; Intel TDX module 1.5, tdh_vp_enter.c: XRSTORS and IA32_LBR_DEPTH.
  */
 #include "cpu/control.h"
+#include "cpu/key.h"
 #include "cpu/run.h"
 #include "cpu/x87.h"
 #include "cpu/xsave.h"
 
 enum {
-  COMPONENT_AVX = 2,
-  COMPONENT_LBR = 15,
   COMPONENTS = 63,
   AVX_BYTES = 256,
+  PKRU_BYTES = 8,
   LBR_HEAD = 40, /* CTL, DEPTH, LER */
   LBR_ENTRY = 24,
-  COMPACT_BYTES = IMAGE_AVX + AVX_BYTES + LBR_HEAD + LBR_ENTRY * LB_DEPTH_MAX,
+  COMPACT_BYTES = IMAGE_AVX + AVX_BYTES + PKRU_BYTES + LBR_HEAD + LBR_ENTRY * LB_DEPTH_MAX,
 };
 
 #define COMPACT (UINT64_C(1) << COMPONENTS) /* in the header's second word, XCOMP_BV */
@@ -49,6 +49,8 @@ unsigned xsave_component_size(const struct cpu *cpu, unsigned number)
 {
   if (number == COMPONENT_AVX && system_has(cpu, FEATURE_AVX))
     return AVX_BYTES;
+  if (number == COMPONENT_PKRU && system_has(cpu, FEATURE_PKU))
+    return PKRU_BYTES;
   return number == COMPONENT_LBR && has_lbr(cpu) ? LBR_HEAD + LBR_ENTRY * lb_cpu_depth(cpu->model) : 0;
 }
 
@@ -152,6 +154,8 @@ static void image_put(const struct cpu *cpu, uint8_t *image, uint64_t asked, uin
   }
   if (saved & STATE_AVX)
     xsave_put_half(cpu, image + component_place(cpu, asked, COMPONENT_AVX), 1);
+  if (saved & STATE_PKRU)
+    memcpy(image + component_place(cpu, asked, COMPONENT_PKRU), &(uint64_t){cpu->pkru}, PKRU_BYTES);
   if (saved & STATE_LBR)
     lbr_put(cpu, image + component_place(cpu, asked, COMPONENT_LBR));
   memcpy(image + IMAGE_HEADER, header, sizeof(header));
@@ -198,6 +202,7 @@ static void image_get(struct cpu *cpu, const uint8_t *image, uint64_t asked, uin
 {
   uint64_t compact = access_fetch(image + IMAGE_HEADER + 8, 8);
   const uint8_t *avx = image + component_place(cpu, compact, COMPONENT_AVX);
+  const uint8_t *pkru = image + component_place(cpu, compact, COMPONENT_PKRU);
   const uint8_t *lbr = image + component_place(cpu, compact, COMPONENT_LBR);
   if (asked & STATE_LBR)
     lbr_get(cpu, components & STATE_LBR ? lbr : NULL);
@@ -207,6 +212,8 @@ static void image_get(struct cpu *cpu, const uint8_t *image, uint64_t asked, uin
     restore_sse(cpu, components & STATE_SSE ? image : NULL);
   if (asked & STATE_AVX)
     xsave_get_half(cpu, components & STATE_AVX ? avx : NULL, 1);
+  if (asked & STATE_PKRU)
+    key_set_user(cpu, components & STATE_PKRU ? (uint32_t)access_fetch(pkru, 4) : 0);
 }
 
 const struct insn *xsave_restore(struct cpu *cpu, const struct insn *insn, uint64_t allowed, bool is_64)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * guest_run OUTPUT [ADDRESS SIZE]... -- kernel|floppy FILE: runs a guest in the machine until it ends itself (port
- * 0xF4), then writes these pieces of its physical memory, one behind the other, to OUTPUT. Exit status 1 and a sentence
- * when it ends in another way.
+ * guest_run OUTPUT [ADDRESS SIZE]... -- kernel|floppy FILE [CPU]: runs a guest in the machine until it ends itself
+ * (port 0xF4), then writes these pieces of its physical memory, one behind the other, to OUTPUT. Exit status 1 and a
+ * sentence when it ends in another way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,14 +32,15 @@ static int file_read(const char *path, struct machine_image *image)
   return 0;
 }
 
-static int machine_make(const char *kind, const struct machine_image *image, struct machine **ret_machine)
+static int machine_make(const char *kind, const struct machine_image *image, const char *cpu,
+                        struct machine **ret_machine)
 {
   static const struct machine_host host;
   struct machine_config config = {.ram = 64 << 20};
   bool is_kernel = !strcmp(kind, "kernel");
   if (!is_kernel)
     config.floppy = *image;
-  int r = lb_cpu_find("skylake", &config.model);
+  int r = lb_cpu_find(cpu, &config.model);
   if (r >= 0)
     r = machine_new(&config, &host, ret_machine);
   if (r >= 0 && is_kernel)
@@ -74,10 +75,10 @@ int main(int argc, char **argv)
   while (split < argc && strcmp(argv[split], "--"))
     split += 2;
   if (split + 2 >= argc)
-    return complain("usage", "guest_run OUTPUT [ADDRESS SIZE]... -- kernel|floppy FILE");
+    return complain("usage", "guest_run OUTPUT [ADDRESS SIZE]... -- kernel|floppy FILE [CPU]");
   int r = file_read(argv[split + 2], &image);
   if (r >= 0)
-    r = machine_make(argv[split + 1], &image, &machine);
+    r = machine_make(argv[split + 1], &image, split + 3 < argc ? argv[split + 3] : "skylake", &machine);
   if (r < 0)
     return complain(argv[split + 2], lb_strerror(r));
   enum machine_stop stop = machine_run(machine, &limit);

@@ -255,11 +255,43 @@ static void test_in_use(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+#define PKRU_STATE (1u << 9)
+
+/* PKRU lies behind SSE or AVX, whatever the standard format keeps free there, and before the registers of LBR. */
+static void test_pkru(void **state)
+{
+  struct rig *rig = *state;
+  rig->cpu->r[RAX] = 3 | PKRU_STATE;
+  rig->cpu->r[RCX] = rig->cpu->r[RDX] = 0;
+  assert_int_equal(EXECUTE(rig, 0x0F, 0x01, 0xD1), DONE); /* XSETBV */
+  assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
+  assert_int_equal(cpuid_of(rig, 1, RBX), 576 + 8 + 808);
+  lbr_fill(rig);
+  rig->cpu->pkru = 0x12345678;
+  put(rig, PART, UINT64_MAX, 8);
+  assert_int_equal(xsaves(rig, PKRU_STATE | LBR_STATE), DONE);
+  assert_int_equal(get(rig, HEADER, 8), PKRU_STATE | LBR_STATE);
+  assert_true(get(rig, HEADER + 8, 8) == (COMPACT | PKRU_STATE | LBR_STATE));
+  assert_int_equal(get(rig, PART, 8), 0x12345678);
+  assert_int_equal(get(rig, PART + 8, 8), msr_of(rig, LBR_CTL));
+  put(rig, PART, 0x55555554, 4);
+  assert_int_equal(xrstors(rig, LBR_STATE), DONE);
+  assert_int_equal(rig->cpu->pkru, 0x12345678);
+  assert_int_equal(xrstors(rig, PKRU_STATE), DONE);
+  assert_int_equal(rig->cpu->pkru, 0x55555554);
+  put(rig, HEADER, LBR_STATE, 8); /* as at reset */
+  assert_int_equal(xrstors(rig, PKRU_STATE), DONE);
+  assert_int_equal(rig->cpu->pkru, 0);
+  assert_int_equal(xsaves(rig, PKRU_STATE), DONE); /* and then it is not written */
+  assert_int_equal(get(rig, HEADER, 8), 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(test_cpuid),   TEST(test_xss),       TEST(test_layout),  TEST(test_restored), TEST(test_other_depth),
-    TEST(test_initial), TEST(test_recording), TEST(test_refused), TEST(test_absent),   TEST(test_in_use),
+    TEST(test_cpuid),       TEST(test_xss),     TEST(test_layout),    TEST(test_restored),
+    TEST(test_other_depth), TEST(test_initial), TEST(test_recording), TEST(test_refused),
+    TEST(test_absent),      TEST(test_in_use),  TEST(test_pkru),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@ folder=$(realpath "$3")
 here=$(realpath "$(dirname "$0")/../guest")
 
 log_size=$((0x8000))
+cpu=skylake
 screen_size=4000
 
 # difference ORACLE: where the two dumps part, in the words of the log.
@@ -33,7 +34,7 @@ compare()
 {
   oracle=$1 name=$2 kind=$3 image=$4
   shift 4
-  if ! "$guest_run" "$scratch/ours" "$@" -- "$kind" "$image"; then
+  if ! "$guest_run" "$scratch/ours" "$@" -- "$kind" "$image" "$cpu"; then
     verdict "$oracle: $name: our machine runs it" 1
     return
   fi
@@ -77,13 +78,15 @@ for image in "$folder"/*.elf "$folder"/*.img; do
   *.elf) log=0x200000 kind=kernel options="-kernel $image" ours="--kernel=$image" ;;
   *) log=0x20000 kind=floppy options="-drive if=floppy,format=raw,file=$image" ours="--fda=$image" ;;
   esac
+  cpu=skylake
+  [ "$name" != long-keys ] || cpu=sapphirerapids
   # shellcheck disable=SC2086 # several words
   if ! "$here/run-qemu" "$scratch/theirs" $log $log_size 0xB8000 $screen_size -- $options; then
     verdict "qemu: $name: QEMU runs it" 1
     continue
   fi
   compare qemu "$name" $kind "$image" $log $log_size 0xB8000 $screen_size
-  run machine --screen=final --serial=none "$ours"
+  run machine --cpu="$cpu" --screen=final --serial=none "$ours"
   screen "$scratch/theirs" >"$scratch/want"
   sed -e 's/ *$//' "$scratch/out" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' | diff "$scratch/want" - >"$scratch/difference"
   shows=$?

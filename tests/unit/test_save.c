@@ -368,7 +368,7 @@ static void test_processor_is_whole(void **state)
     EXEMPT(struct cpu, reason),
     /* save.c has its own ways for these: flags as one number, the recorder, cached pages */
     EXEMPT(struct cpu, lazy), EXEMPT(struct cpu, eflags), EXEMPT(struct cpu, recorder), EXEMPT(struct cpu, tlbs),
-    EXEMPT(struct cpu, tlb_shift),
+    EXEMPT(struct cpu, tlb_shift), EXEMPT(struct cpu, keys_cached),
     /* worked out: cpu_changed; linear_base, ease and bounded of segments are below */
     EXEMPT(struct cpu, r[ZERO]), EXEMPT(struct cpu, tlb), EXEMPT(struct cpu, generation), EXEMPT(struct cpu, mode),
     EXEMPT(struct cpu, code_limit), EXEMPT(struct cpu, stack_mask), EXEMPT(struct cpu, linear_mask),
