@@ -167,6 +167,21 @@ static void channel_load(struct pit_channel *channel, uint16_t word, uint64_t ti
   channel_start(channel, tick);
 }
 
+/* GATE has risen in a mode that it does not trigger: modes 2 and 3 begin a cycle, with the count that was written last,
+ * the others go on. */
+static void channel_resume(struct pit_channel *channel, uint64_t tick)
+{
+  channel->is_paused = false;
+  if (!is_periodic(channel)) {
+    channel->start = tick - clock_earlier(channel->paused, tick);
+    return;
+  }
+  channel->start = tick;
+  if (channel->next_count)
+    channel->count = channel->next_count;
+  channel->next_count = 0;
+}
+
 void pit_set_gate(struct board *board, bool is_high)
 {
   struct pit_channel *channel = &board->pit.channel[2];
@@ -181,8 +196,7 @@ void pit_set_gate(struct board *board, bool is_high)
     channel_start(channel, tick);
   } else if (!is_triggered(channel) && channel->is_started) {
     if (is_high) {
-      channel->start = is_periodic(channel) ? tick : tick - clock_earlier(channel->paused, tick);
-      channel->is_paused = false;
+      channel_resume(channel, tick);
     } else {
       channel->paused = channel_elapsed(channel, tick);
       channel->is_paused = true;

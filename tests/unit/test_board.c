@@ -326,6 +326,23 @@ static void pit_gate_stops_mode_0(void **state)
   assert_true(pit_out2(rig));
 }
 
+/* Data sheet, modes 2 and 3: a count that is written waits for the end of the cycle or for GATE to rise. */
+static void pit_gate_loads_a_new_count(void **state)
+{
+  struct rig *rig = *state;
+  out(rig, 0x61, 1);
+  pit_load(rig, 2, 0x34, 1000);
+  pass(rig, ticks(100));
+  out(rig, 0x42, 5000 & 0xFF);
+  out(rig, 0x42, 5000 >> 8);
+  assert_in_range(pit_count(rig, 2), 899, 900);
+  out(rig, 0x61, 0);
+  pass(rig, ticks(3000)); /* longer than the cycle would have been */
+  out(rig, 0x61, 1);
+  pass(rig, ticks(100));
+  assert_in_range(pit_count(rig, 2), 4899, 4900);
+}
+
 static void pit_gate_triggers_mode_1_and_5(void **state)
 {
   struct rig *rig = *state;
@@ -673,6 +690,7 @@ int main(void)
     TEST(pit_mode_3_is_a_square_wave),
     TEST(pit_mode_0_ends_once),
     TEST(pit_gate_stops_mode_0),
+    TEST(pit_gate_loads_a_new_count),
     TEST(pit_gate_triggers_mode_1_and_5),
     TEST(pit_mode_4_interrupts_once),
     TEST(pit_counts_in_bcd),
