@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/fetch.h"
 
 const char *argp_program_version = "lbr " LB_VERSION;
 
@@ -67,6 +68,7 @@ int main(int argc, char **argv)
   const struct command *command;
 
   limit_catch();
+  fetch_allow();
   argp_err_exit_status = CLI_USAGE;
   if (atexit(stdout_check) != 0)
     return CLI_FAILURE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The separate debug file of a stripped file, where Debian, Fedora and gdb put it: by build-id, or by the name and
- * checksum of .gnu_debuglink. GDB manual, "Debugging Information in Separate Files". Nothing is asked of the network.
+ * checksum of .gnu_debuglink. GDB manual, "Debugging Information in Separate Files". At last, where that is allowed, a
+ * server is asked (fetch.c).
  */
 #include <errno.h>
 #include <gelf.h>
@@ -139,12 +140,26 @@ static bool link_try(struct debug_search *search, const char *path, struct elf_f
          candidate_try(search, ret_file, "%s%s/%s", search->root, search->folder, search->name);
 }
 
+static bool fetch_try(const struct debug_search *search, const char *path, struct elf_file *ret_file)
+{
+  char *copy;
+  bool fits;
+
+  if (debug_fetch(search->layout, path, &copy) < 0)
+    return false;
+  fits = candidate_try(search, ret_file, "%s", copy);
+  free(copy);
+  return fits;
+}
+
 int debug_file_open(const struct elf_file *file, const struct symbol_layout *layout, const char *path,
                     const char *debug_root, struct elf_file *ret_file)
 {
   struct debug_search search = {.file = file, .layout = layout, .root = debug_root};
 
-  return build_id_try(&search, ret_file) || link_try(&search, path, ret_file) ? 0 : LB_E_NO_SYMBOLS;
+  return build_id_try(&search, ret_file) || link_try(&search, path, ret_file) || fetch_try(&search, path, ret_file)
+           ? 0
+           : LB_E_NO_SYMBOLS;
 }
 
 bool debug_alt_is_usable(const struct elf_file *file)

@@ -52,6 +52,10 @@ int plt_symbols(struct symbol_table *table, Elf *elf);
 int debug_file_open(const struct elf_file *file, const struct symbol_layout *layout, const char *path,
                     const char *debug_root, struct elf_file *ret_file);
 
+/* Fetches the debug file of a file that lies at `path` from a server: symbol_fetch_enable. Sets the path of the copy,
+ * which is to be freed. Returns 0, or -ENOENT: there is none, or none may be asked for. */
+int debug_fetch(const struct symbol_layout *layout, const char *path, char **ret_path);
+
 /* libdw opens the file that .gnu_debugaltlink names when it wants to: false if that would not be a regular file. */
 bool debug_alt_is_usable(const struct elf_file *file);
 

@@ -113,6 +113,18 @@ struct symbol_place {
  * -ESPIPE for what is no regular file. */
 int symbol_module_open(const char *path, const char *debug_root, struct symbol_module **ret_module);
 
+/* From here on, debug files that are not on this machine are fetched from the servers of the environment variable
+ * DEBUGINFOD_URLS, if it is set, and the library libdebuginfod.so.1 is there. A server that sends nothing for ten
+ * seconds, or another failure, ends that for good. NULL: not any more, as at first. */
+struct symbol_fetch {
+  void *data;                                            /* handed to the functions */
+  void (*begin)(void *data, const char *path);           /* the debug file of this file is being fetched */
+  void (*fail)(void *data, const char *path, int error); /* -errno: nothing more will be fetched; -ELIBACC: there is no
+                                                            library, -ETIMEDOUT: no answer */
+};
+
+void symbol_fetch_enable(const struct symbol_fetch *fetch);
+
 /* The same for a file in memory, of which it makes a copy. No debug file is looked for. Returns as above. */
 int symbol_module_open_bytes(const void *bytes, size_t size, struct symbol_module **ret_module);
 

@@ -7,7 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
 export TERM=xterm
-unset NO_COLOR
+unset NO_COLOR DEBUGINFOD_URLS
 
 # excerpt FILE: the beginning of an output, indented.
 excerpt()

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Debug files from debuginfod servers, by elfutils' own client, which keeps them in its cache (debuginfod(8),
+ * debuginfod_find_debuginfo(3)). The library is loaded when it is first needed: it brings an HTTP client and some
+ * twenty libraries with it, which no other work of ours needs. Nothing is asked of the network unless
+ * DEBUGINFOD_URLS is set and the program has allowed it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbol/elf.h"
+
+#define LIBRARY "libdebuginfod.so.1"
+#define URLS "DEBUGINFOD_URLS"
+#define STALL_SECONDS 10 /* without a byte: then the server is given up */
+
+/* What of the library is used, as its manual declares it. */
+struct library {
+  void *(*begin)(void);
+  void (*end)(void *client);
+  int (*find)(void *client, const unsigned char *build_id, int size, char **ret_path);
+  void (*watch)(void *client, int (*function)(void *client, long done, long all));
+};
+
+static struct {
+  struct symbol_fetch hooks;
+  bool is_enabled;
+  bool is_loaded; /* it was tried */
+  bool is_over;   /* nothing more is asked: a server does not answer, or there is no library */
+  struct library library;
+  /* of the file that is being fetched */
+  const char *path;
+  bool is_told;
+  long done;
+  time_t since; /* the last byte */
+  bool is_stalled;
+} fetcher;
+
+void symbol_fetch_enable(const struct symbol_fetch *hooks)
+{
+  fetcher.is_enabled = hooks != NULL;
+  if (hooks)
+    fetcher.hooks = *hooks;
+}
+
+/* ---- the library ---- */
+
+static bool function_load(void *handle, const char *name, void *ret_function)
+{
+  void *function = dlsym(handle, name);
+
+  memcpy(ret_function, &function, sizeof(function));
+  return function;
+}
+
+static bool library_load(void)
+{
+  struct library *library = &fetcher.library;
+  void *handle;
+
+  if (fetcher.is_loaded)
+    return library->find;
+  fetcher.is_loaded = true;
+  handle = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+  if (handle && function_load(handle, "debuginfod_begin", &library->begin) &&
+      function_load(handle, "debuginfod_end", &library->end) &&
+      function_load(handle, "debuginfod_set_progressfn", &library->watch) &&
+      function_load(handle, "debuginfod_find_debuginfo", &library->find))
+    return true;
+  library->find = NULL;
+  return false;
+}
+
+/* ---- one file ---- */
+
+static time_t now(void)
+{
+  struct timespec time;
+
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec;
+}
+
+/* Is called about once a second, and when bytes come. `all` is above 0 once a server has begun to send the file: before
+ * that, `done` counts nothing that matters. */
+static int fetch_watch(void *client, long done, long all)
+{
+  (void)client;
+  if (!fetcher.is_told) {
+    fetcher.is_told = true;
+    fetcher.hooks.begin(fetcher.hooks.data, fetcher.path);
+  }
+  if (all > 0 && done != fetcher.done) {
+    fetcher.done = done;
+    fetcher.since = now();
+  }
+  fetcher.is_stalled = now() - fetcher.since >= STALL_SECONDS;
+  return fetcher.is_stalled || (all > 0 && (uint64_t)all > ELF_FILE_MAX);
+}
+
+/* A server that has no such file has answered. The client says the same of a file that fetch_watch has given up. */
+static void fetch_failed(int error)
+{
+  if (!fetcher.is_stalled && (error == -ENOENT || error == -ENOSYS))
+    return;
+  fetcher.is_over = true;
+  fetcher.hooks.fail(fetcher.hooks.data, fetcher.path, fetcher.is_stalled ? -ETIMEDOUT : error);
+}
+
+int debug_fetch(const struct symbol_layout *layout, const char *path, char **ret_path)
+{
+  const char *urls = getenv(URLS);
+  void *client;
+  int r;
+
+  if (!fetcher.is_enabled || fetcher.is_over || !urls || !*urls || !layout->build_id_size)
+    return -ENOENT;
+  fetcher.path = path;
+  fetcher.is_told = fetcher.is_stalled = false;
+  fetcher.done = 0;
+  fetcher.since = now();
+  client = library_load() ? fetcher.library.begin() : NULL;
+  if (!client) {
+    fetch_failed(-ELIBACC);
+    return -ENOENT;
+  }
+  fetcher.library.watch(client, fetch_watch);
+  r = fetcher.library.find(client, layout->build_id, (int)layout->build_id_size, ret_path);
+  fetcher.library.end(client);
+  if (r < 0)
+    fetch_failed(r);
+  else
+    close(r);
+  return r < 0 ? -ENOENT : 0;
+}
