@@ -6,11 +6,16 @@
 
 #include <stdbool.h>
 
+static uint32_t line_tag(unsigned count, uint64_t line)
+{
+  return (uint32_t)(line / count) + 1;
+}
+
 /* Puts a line into its place. Returns whether it was there. */
 static bool line_take(uint32_t *lines, unsigned count, uint64_t line)
 {
   uint32_t *place = &lines[line % count];
-  uint32_t tag = (uint32_t)(line / count) + 1;
+  uint32_t tag = line_tag(count, line);
   bool is_there = *place == tag;
   *place = tag;
   return is_there;
@@ -25,4 +30,16 @@ void cache_access(struct cache *cache, uint64_t physical, unsigned size, struct 
     progress->cache_references++;
     progress->cache_misses += !line_take(cache->last, CACHE_LAST_LINES, line);
   }
+}
+
+static void line_drop(uint32_t *lines, unsigned count, uint64_t line)
+{
+  if (lines[line % count] == line_tag(count, line))
+    lines[line % count] = 0;
+}
+
+void cache_flush(struct cache *cache, uint64_t physical)
+{
+  line_drop(cache->first, CACHE_FIRST_LINES, physical / CACHE_LINE);
+  line_drop(cache->last, CACHE_LAST_LINES, physical / CACHE_LINE);
 }

@@ -25,4 +25,7 @@ struct cache {
 /* [physical, physical + size) is accessed. */
 void cache_access(struct cache *cache, uint64_t physical, unsigned size, struct lb_progress *progress);
 
+/* The line at this address leaves both. */
+void cache_flush(struct cache *cache, uint64_t physical);
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include "cpu/fault.h"
 #include "cpu/operand.h"
+#include "cpu/paging.h"
 #include "cpu/system.h"
 #include "cpu/variant.h"
 
@@ -79,10 +80,23 @@ const struct insn *flag_pause(struct cpu *cpu, const struct insn *insn)
   return insn_leave(cpu, insn);
 }
 
-/* CLFLUSH and its kin: no cache is modelled, but the address is checked as that of a load. */
+static void line_flush(struct cpu *cpu, const struct insn *insn)
+{
+  uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), 1, ACCESS_READ), physical;
+  if (paging_look(cpu, linear, &physical, NULL))
+    cache_flush(&cpu->cache, physical);
+}
+
+/* CLFLUSH and its kin: the address is checked as that of a load, but counts as no access to the caches. CLWB may keep
+ * the line; here it does not. */
 const struct insn *flag_clflush(struct cpu *cpu, const struct insn *insn)
 {
+  uint64_t references = cpu->progress.cache_references, misses = cpu->progress.cache_misses;
   insn_load(cpu, insn, 1);
+  cpu->progress.cache_references = references;
+  cpu->progress.cache_misses = misses;
+  if (cpu->counts_cache)
+    line_flush(cpu, insn);
   return insn_next(cpu, insn);
 }
 

@@ -461,6 +461,29 @@ static void test_cache(void **state)
   rig_free(&rig);
 }
 
+/* SDM vol. 2, CLFLUSH: the line leaves every level. The instruction itself asks for no data. */
+static void test_cache_flush(void **state)
+{
+  static const uint8_t flush[] = {
+    0x0F, 0xAE, 0x3D, 0, 0, 8, 0, /* clflush 0x80000, which no level has */
+    0xA0, 0,    0,    8, 0,       /* mov 0x80000, %al: new */
+    0xA0, 1,    0,    8, 0,       /* mov 0x80001, %al: there */
+    0x0F, 0xAE, 0x3D, 8, 0, 8, 0, /* clflush 0x80008 */
+    0xA0, 0,    0,    8, 0,       /* mov 0x80000, %al: new again */
+    0x0F, 0xAE, 0x3D, 0, 0, 8, 0, /* for the next run */
+    0x0F, 0x0B,                   /* ud2 */
+  };
+  static const uint32_t references = 0x4F2E, misses = 0x412E;
+  struct program program = {.size = 0};
+  struct rig rig;
+  (void)state;
+  rig_protected(&rig, "skylake");
+  emit(&program, flush, sizeof(flush));
+  assert_int_equal(counted(&rig, &program, references | USR | EN, false), 2);
+  assert_int_equal(counted(&rig, &program, misses | USR | EN, false), 2);
+  rig_free(&rig);
+}
+
 /* Records of the LBR stack: of the 98 near branches that are taken, and 19 INT n and 21 IRETs and 3 exceptions, with
  * LBR_SELECT for all, and for near returns of ring 3 only. */
 static void test_lbr_inserts(void **state)
@@ -510,8 +533,13 @@ static void test_unmodelled(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_codes), cmocka_unit_test(test_no_code_twice), cmocka_unit_test(test_every_event_of_every_cpu),
-    cmocka_unit_test(test_cache), cmocka_unit_test(test_lbr_inserts),   cmocka_unit_test(test_unmodelled),
+    cmocka_unit_test(test_codes),
+    cmocka_unit_test(test_no_code_twice),
+    cmocka_unit_test(test_every_event_of_every_cpu),
+    cmocka_unit_test(test_cache),
+    cmocka_unit_test(test_cache_flush),
+    cmocka_unit_test(test_lbr_inserts),
+    cmocka_unit_test(test_unmodelled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -515,6 +515,23 @@ run machine --serial none --trace /dev/full hello.bin
 [ $status -eq 1 ] && complained 'the trace could not be written: No space left'
 verdict 'a trace on a full disk' $?
 
+# 16 KiB, which the trace of branches without a pattern (a shift register with feedback) is beyond soon. What was there before stays.
+guest noise 0x7c00 <<'END'
+.code16
+  mov $1, %ax
+1: shr $1, %ax
+  jnc 1b
+  xor $0xb400, %ax
+  jmp 1b
+END
+echo before >limited.trace
+(ulimit -S -f 16 && exec "$lbr" machine --serial none --screen none --until insns=3000000 --trace limited.trace --flat noise.bin@0x7c00) \
+  >out 2>err <in
+status=$?
+[ $status -eq 1 ] && complained 'limited.trace: the trace could not be written: file size limit reached (ulimit -f); limited.trace.incomplete' &&
+  [ "$(cat limited.trace)" = before ] && [ "$(stat -c %s limited.trace.incomplete)" -le 16384 ]
+verdict 'a trace beyond the limit of file sizes' $?
+
 run machine --serial /dev/full hello.bin
 [ $status -eq 1 ] && complained '/dev/full: it could not be written'
 verdict 'the serial line to a full disk' $?
