@@ -28,7 +28,10 @@ void cache_access(struct cache *cache, uint64_t physical, unsigned size, struct 
     if (line_take(cache->first, CACHE_FIRST_LINES, line))
       continue;
     progress->cache_references++;
-    progress->cache_misses += !line_take(cache->last, CACHE_LAST_LINES, line);
+    if (line_take(cache->last, CACHE_LAST_LINES, line))
+      continue;
+    progress->cache_misses++;
+    line_take(cache->last, CACHE_LAST_LINES, line ^ 1);
   }
 }
 

@@ -2,8 +2,10 @@
  *
  * Data caches as a model, for the events that count references and misses of the last level: two direct-mapped caches
  * of 64-byte lines by physical address. A reference is a miss of the first level (32 KiB), a miss one of the last level
- * (512 KiB) too. Reads and writes are alike. Code, page tables and devices are not looked at, and no access takes
- * longer. While no counter counts such an event the model stands still: see cpu->counts_cache.
+ * (512 KiB) too. With a line that the last level misses it gets the other one of the 128 bytes, as by the spatial
+ * prefetcher of Intel's optimization manual; that is no miss. Reads and writes are alike. Code, page tables and devices
+ * are not looked at, and no access takes longer. While no counter counts such an event the model stands still: see
+ * cpu->counts_cache.
  */
 #ifndef CPU_CACHE_H
 #define CPU_CACHE_H
