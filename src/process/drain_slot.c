@@ -307,14 +307,15 @@ void slot_close(struct process_drain *drain, uint32_t number)
 {
   struct process_state *page = drain_page(drain, number);
   struct drain_slot *slot = &drain->slots[number];
-  uint32_t status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;
+  uint32_t status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE);
 
+  if (status < THREAD_GONE) /* else it has said so, even if the system was seen to have lost it before; or the program
+                               wrote it */
+    status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;
   drain_thread_ends(drain, slot, __atomic_load_n(&page->end, __ATOMIC_RELAXED));
   drain->waited += slot_waited(drain, number);
   if (slot->is_open)
     drain_space_leave(drain, slot->space);
-  if (__atomic_load_n(&page->status, __ATOMIC_RELAXED) > THREAD_GONE)
-    status = __atomic_load_n(&page->status, __ATOMIC_RELAXED); /* the program wrote it */
   *slot = (struct drain_slot){0};
   if (number >= WARM_SLOTS)
     madvise(drain->process->memory + slot_log(drain, number), (size_t)PROCESS_PARTS * drain->process->part_size,
