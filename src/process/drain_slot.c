@@ -204,6 +204,16 @@ static int slot_open(struct process_drain *drain, uint32_t number)
   return r;
 }
 
+/* The round's view of the thread is from before the notes, with which many parts may have been taken: it has nothing
+ * new then. */
+static void view_catch_up(struct drain_slot *slot)
+{
+  if ((int64_t)(slot->view.written - slot->read) >= 0)
+    return;
+  slot->view.written = slot->read;
+  slot->view.position = 0;
+}
+
 /* A part has been given: the thread may fill it again. */
 static void part_return(struct process_drain *drain, uint32_t number)
 {
@@ -212,6 +222,7 @@ static void part_return(struct process_drain *drain, uint32_t number)
 
   slot->read++;
   slot->taken = 0;
+  view_catch_up(slot);
   __atomic_store_n(&page->read, slot->read, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&page->is_waiting, __ATOMIC_SEQ_CST))
     drain_wake(&page->read);

@@ -647,6 +647,32 @@ static void test_unmap(void **state)
   }
 }
 
+/* While a round takes notes, what a thread logs is taken with them, many parts of it: the round's view of the thread is
+ * far behind then. */
+static void test_notes_take_long(void **state)
+{
+  (void)state;
+  struct player player = player_make(0, 12, 60 * PART_ENTRIES);
+  const uint64_t place = path_start(9, 0);
+  pthread_t thread;
+  drain_begin(0);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  note_put(NOTE_MAP, 1, path_start(0, 0), path_start(0, PATHS), "/bin/true");
+  for (unsigned i = 0; i < 4000; i++) {
+    note_put(NOTE_MAP, 1, place, place + 0x1000, "/bin/false");
+    note_put(NOTE_UNMAP, 1, place, place + 0x1000, "");
+  }
+  assert_int_equal(pthread_create(&thread, NULL, player_run, &player), 0);
+  while (__atomic_load_n(&page_of(0)->written, __ATOMIC_ACQUIRE) == 0)
+    ;
+  drain_until_joined(thread);
+  assert_int_equal(process_drain_finish(drain, true)->spoiled, 0);
+  drain_end(0);
+  struct found found = trace_compare(&player, 1);
+  assert_int_equal(found.branches, player.count);
+  assert_int_equal(found.gaps, 0);
+}
+
 /* A copy of a space has the modules of the original, and not those that it got later. */
 static void test_fork(void **state)
 {
@@ -1019,14 +1045,29 @@ static void test_punched(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(test_one_thread),      TEST(test_threads),       TEST(test_killed),
-    TEST(test_left_behind),     TEST(test_idle),          TEST(test_limit),
-    TEST(test_full_disk),       TEST(test_ring),          TEST(test_unknown_process),
-    TEST(test_unmap),           TEST(test_fork),          TEST(test_code),
-    TEST(test_build_id),        TEST(test_hostile_pages), TEST(test_hostile_notes),
-    TEST(test_hostile_entries), TEST(test_broken_note),   TEST(test_steps_given_back),
-    TEST(test_truncated),       TEST(test_punched),       TEST(test_order),
+    TEST(test_one_thread),
+    TEST(test_threads),
+    TEST(test_killed),
+    TEST(test_left_behind),
+    TEST(test_idle),
+    TEST(test_limit),
+    TEST(test_full_disk),
+    TEST(test_ring),
+    TEST(test_unknown_process),
+    TEST(test_unmap),
+    TEST(test_fork),
+    TEST(test_code),
+    TEST(test_build_id),
+    TEST(test_hostile_pages),
+    TEST(test_hostile_notes),
+    TEST(test_hostile_entries),
+    TEST(test_broken_note),
+    TEST(test_steps_given_back),
+    TEST(test_truncated),
+    TEST(test_punched),
+    TEST(test_order),
     TEST(test_exec_order),
+    TEST(test_notes_take_long),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
