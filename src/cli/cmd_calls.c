@@ -223,7 +223,7 @@ static int calls_run(struct calls_options *options)
   if (r >= 0)
     r = calls_walk_init(&run.walk, options, names, code);
   if (r >= 0)
-    r = report_starts_read(names, run.input.reader);
+    r = trace_input_read_starts(&run.input, names);
   if (r >= 0)
     status = calls_show(&run);
   else

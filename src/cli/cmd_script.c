@@ -228,7 +228,7 @@ static int run_begin(struct script_run *run, struct script_arguments *arguments)
   if (r >= 0 && run->names && wants_field(options, REPORT_FIELD_INSN))
     r = report_code_new(run->names, &run->code);
   if (r >= 0 && run->names && report_filter_needs_starts(&arguments->filter.filter))
-    r = report_starts_read(run->names, run->input.reader);
+    r = trace_input_read_starts(&run->input, run->names);
   if (r >= 0 && !report_filter_is_empty(&arguments->filter.filter))
     r = report_filter_new(&arguments->filter.filter, run->names, &run->filter);
   run->is_search = run->filter || options->around;

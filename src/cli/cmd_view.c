@@ -194,7 +194,7 @@ static int function_find(struct view_run *run, struct view_arguments *arguments,
   if (r >= 0)
     r = report_calls_new(names, NULL, finder_take, &finder, &finder.calls);
   if (r >= 0)
-    r = report_starts_read(names, run->input.reader);
+    r = trace_input_read_starts(&run->input, names);
   if (r >= 0)
     r = finder_read(run, &finder);
   report_calls_free(finder.calls);

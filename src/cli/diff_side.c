@@ -88,7 +88,7 @@ int diff_side_close(struct diff_side *side)
 /* Reads the trace for where functions begin, and begins with the stream once more. */
 static int starts_learn(struct diff_side *side)
 {
-  int r = report_starts_read(side->names, side->input.reader);
+  int r = trace_input_read_starts(&side->input, side->names);
 
   return r < 0 ? r : trace_stream_begin(&side->stream, &side->input, side->stream.number, side->stream.first);
 }

@@ -133,7 +133,7 @@ int report_reading_open(struct report_reading *reading, const char *file, uint32
   if (r >= 0)
     r = report_code_new(reading->names, &reading->code);
   if (r >= 0 && stream != LB_TRACE_ALL) /* what a function is does not depend on the thread */
-    r = report_starts_read(reading->names, reading->input.reader);
+    r = trace_input_read_starts(&reading->input, reading->names);
   if (r >= 0)
     r = reading_count(reading, stream);
   if (r < 0)

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "symbol/symbol.h"
 #include "trace/trace.h"
 
@@ -188,6 +189,22 @@ int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count)
   int r = lb_trace_reader_tail(input->reader, stream, count);
 
   return r < 0 && r != LB_E_NO_ENTRY ? input_fail(input, r) : r;
+}
+
+static void starts_tell(void *data, uint64_t branches)
+{
+  progress_show(data, branches);
+}
+
+int trace_input_read_starts(struct trace_input *input, struct report_names *names)
+{
+  struct progress progress;
+  int r;
+
+  progress_begin(&progress, input->reader);
+  r = report_starts_read(names, input->reader, starts_tell, &progress);
+  progress_end(&progress);
+  return r;
 }
 
 bool trace_input_is_whole(const struct trace_input *input)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lastbranch/trace.h"
+#include "report/extent.h"
 #include "report/report.h"
 
 struct trace_input {
@@ -41,6 +42,9 @@ int trace_input_map(const struct trace_input *input, int fd, const void **ret_by
 /* lb_trace_reader_next and _tail, which remember what was wrong. Errors are complained about. */
 int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record);
 int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);
+
+/* report_starts_read, with the progress on a terminal. */
+int trace_input_read_starts(struct trace_input *input, struct report_names *names);
 
 /* Did everything come out that was put in? Gaps that the producer made do not count. */
 bool trace_input_is_whole(const struct trace_input *input);

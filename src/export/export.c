@@ -305,7 +305,7 @@ static int job_read(struct export_job *job, const struct export_input *input)
 {
   struct lb_trace_record record;
   bool needs_starts = job->calls || (job->options.filter && report_filter_needs_starts(job->options.filter));
-  int r = needs_starts ? report_starts_read(job->names, input->reader) : 0;
+  int r = needs_starts ? report_starts_read(job->names, input->reader, input->progress, input->data) : 0;
 
   if (r < 0)
     return r;

@@ -8,6 +8,7 @@
 #define EXPORT_EXPORT_H
 
 #include "base/base.h"
+#include "report/extent.h"
 #include "report/report.h"
 
 enum export_need {
@@ -81,17 +82,14 @@ struct export_job {
 const struct export_format *export_format_get(size_t number);
 const struct export_format *export_format_find(const char *name);
 
-/* How far it is: is called now and then with the number of branches that were read. */
-typedef void export_progress(void *data, uint64_t branches);
-
 /* Gives the next record: as lb_trace_reader_next. */
 typedef int export_next(void *data, struct lb_trace_record *ret_record);
 
 struct export_input {
   struct lb_trace_reader *reader;
-  export_next *next; /* reads from the reader; NULL: lb_trace_reader_next */
-  export_progress *progress;
-  void *data; /* handed to both */
+  export_next *next;         /* reads from the reader; NULL: lb_trace_reader_next */
+  report_progress *progress; /* NULL: nobody wants to know how far it is */
+  void *data;                /* handed to both */
   struct report_names *names;
 };
 

@@ -71,8 +71,10 @@ int report_starts_jump(struct report_names *names, const struct report_location 
 
 /* Reads a whole trace for nothing but its modules, its code and such branches, and rewinds it. For whoever must know
  * where functions begin, or code that stands at the end of a trace, before the first branch. Errors of reading are left
- * to whoever reads the trace next. Returns 0, or -ENOMEM. */
-int report_starts_read(struct report_names *names, struct lb_trace_reader *reader);
+ * to whoever reads the trace next. `tell`, which may be NULL, hears now and then how many branches were read. Returns
+ * 0, or -ENOMEM. */
+typedef void report_progress(void *data, uint64_t branches);
+int report_starts_read(struct report_names *names, struct lb_trace_reader *reader, report_progress *tell, void *data);
 
 /* The last start at or before a location in the same file or space (0: none), and the first one behind it (UINT64_MAX:
  * none). */

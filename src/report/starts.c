@@ -173,7 +173,8 @@ struct seen {
 struct starts_reading {
   struct report_names *names;
   struct lb_trace_reader *reader;
-  bool has_counted; /* the reader has counts that were not fetched yet */
+  bool has_counted;  /* the reader has counts that were not fetched yet */
+  uint64_t branches; /* that were read */
   struct seen seen[SEEN];
 };
 
@@ -227,15 +228,20 @@ static int record_take(struct starts_reading *reading, const struct lb_trace_rec
 {
   int r = 0;
 
-  if (record->type == LB_TRACE_BRANCHES)
+  if (record->type == LB_TRACE_BRANCHES) {
+    reading->branches += record->branches.count;
     return branches_take(reading, &record->branches);
-  reading->has_counted |= record->type == LB_TRACE_COUNTED;
+  }
+  if (record->type == LB_TRACE_COUNTED) {
+    reading->branches += record->counted.count;
+    reading->has_counted = true;
+  }
   if (report_names_displaces(reading->names, record))
     r = counts_take(reading);
   return r < 0 ? r : report_names_record(reading->names, record);
 }
 
-int report_starts_read(struct report_names *names, struct lb_trace_reader *reader)
+int report_starts_read(struct report_names *names, struct lb_trace_reader *reader, report_progress *tell, void *data)
 {
   struct starts_reading *reading = calloc(1, sizeof(*reading));
   struct lb_trace_record record;
@@ -244,10 +250,14 @@ int report_starts_read(struct report_names *names, struct lb_trace_reader *reade
   if (reading) {
     reading->names = names;
     reading->reader = reader;
+    lb_trace_reader_rewind(reader);
     lb_trace_reader_count(reader, LB_TRACE_ALL);
   }
-  while (r >= 0 && lb_trace_reader_next(reader, &record) > 0)
+  while (r >= 0 && lb_trace_reader_next(reader, &record) > 0) {
     r = record_take(reading, &record);
+    if (tell)
+      tell(data, reading->branches);
+  }
   if (r >= 0)
     r = counts_take(reading);
   lb_trace_reader_rewind(reader);

@@ -43,7 +43,7 @@ END
   done
   # The recorder does not register restartable sequences: libc goes another way.
   for words in 'state-static cpu-number' 'thread-static in-order' \
-    'signal-static masked-thread'; do
+    'signal-static pending-thread'; do
     echo "--env GLIBC_TUNABLES=glibc.pthread.rseq=0 $folder/cases/$words"
   done
 } >"$scratch/runs"

@@ -537,6 +537,17 @@ static int masked_thread(void)
   return 0;
 }
 
+/* It may come before anybody waits: it stays pending. The same branches in every run. */
+static int pending_thread(void)
+{
+  pthread_t thread;
+  block(SIG_BLOCK, SIGUSR2);
+  pthread_create(&thread, NULL, thread_mask, NULL);
+  kill(getpid(), SIGUSR2);
+  pthread_join(thread, NULL);
+  return 0;
+}
+
 static void on_timer(int signal, siginfo_t *info, void *context)
 {
   (void)context;
@@ -588,6 +599,7 @@ static const struct test_case cases[] = {
   {"frame", frame},
   {"to-thread", to_thread},
   {"masked-thread", masked_thread},
+  {"pending-thread", pending_thread},
   {"timer", timer},
   {"across-exec", across_exec},
 };
