@@ -97,7 +97,7 @@ const struct insn *flag_clflush(struct cpu *cpu, const struct insn *insn)
   cpu->progress.cache_misses = misses;
   if (cpu->counts_cache)
     line_flush(cpu, insn);
-  return insn_next(cpu, insn);
+  return insn + 1; /* no jump: some compilers call, where a local has had its address taken */
 }
 
 const struct insn *flag_ud(struct cpu *cpu, const struct insn *insn)
