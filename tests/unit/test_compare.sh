@@ -33,7 +33,7 @@ code protect in-place two-mappings by-kernel ahead loop replaced moved taken-awa
 death abort jump-to-data in-handler reported bad-return
 fault memory string bus registers illegal breakpoint privileged jump noncanonical float trap-flag
 process fork deep-forks
-signal nested resethand pending frame-mask realtime onstack restart-read suspend wait leave
+signal nested resethand pending frame-mask realtime onstack restart-alarm suspend-blocked wait leave
 state frame flags alignment
 END
   # A cache that is full every few paths.
