@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "lastbranch/trace.h"
-#include "report/extent.h"
 #include "report/report.h"
 
 struct trace_input {

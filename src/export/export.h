@@ -8,7 +8,6 @@
 #define EXPORT_EXPORT_H
 
 #include "base/base.h"
-#include "report/extent.h"
 #include "report/report.h"
 
 enum export_need {
