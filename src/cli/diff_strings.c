@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The string functions of the C library, which take other branches for strings that are aligned otherwise: two runs of
- * a program that differ in nothing but their addresses part there. Such a difference is passed over if both runs return
- * to the same place; what a function returned shows in what its caller does.
+ * The string functions of the C library. Their branches depend on how strings are aligned, so two runs at different
+ * addresses take different paths in them. lbr diff ignores such a difference if both runs return to the same place. If
+ * the function returned different values, the caller's branches show it.
  */
 #include <string.h>
 

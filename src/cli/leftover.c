@@ -28,7 +28,7 @@ static void signal_handler(int number)
   errno = error;
 }
 
-/* What is ignored, as by nohup(1), or handled by a command, stays so. */
+/* Leaves alone the signals that nohup(1) has set to be ignored and those that a command handles itself. */
 static void signals_catch(void)
 {
   static bool is_caught;

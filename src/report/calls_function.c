@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions by number, and the way from addresses to them. What was found for an address is kept until something else
- * may lie there.
+ * Numbers the functions and finds the function of an address. The answer for an address is cached until a mapping or
+ * the list of function starts changes.
  */
 #include "report/calls_function.h"
 

@@ -44,8 +44,8 @@ struct called_list {
 int called_list_init(struct called_list *list, struct report_names *names);
 void called_list_done(struct called_list *list);
 
-/* What is at a linear address. `is_call`: it was called, so that a function begins there, if nobody has said so before
- * (report_starts_read). Returns 0, or -ENOMEM. */
+/* Finds the function at a linear address. `is_call`: the address was called; if no function is known there yet, one
+ * begins at it. Returns 0, or -ENOMEM. */
 int called_list_find(struct called_list *list, uint32_t space, uint64_t address, bool is_call,
                      struct target *ret_target);
 

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "report/extent.h"
 #include "report/hot_table.h"
+#include "report/replay.h"
 #include "report/report.h"
 
 /* ---- modules ---- */
@@ -105,20 +106,6 @@ static bool kind_jumps(unsigned kind)
          kind == LB_BRANCH_FAR_JMP;
 }
 
-/* Interrupts and exceptions, for a program signals. */
-static bool kind_is_event(unsigned kind)
-{
-  switch (kind) {
-#define LB_BRANCH_KIND(name, word, class, is_event)                                                                    \
-  case LB_BRANCH_##name:                                                                                               \
-    return is_event;
-#include "lastbranch/branch_kind.def"
-#undef LB_BRANCH_KIND
-  default:
-    return false;
-  }
-}
-
 /* A call of nothing but the next instruction, by which code learns where it is, is no call of its own function. */
 static bool jump_enters(const struct report_jump *jump, const struct report_hot_function *from,
                         const struct report_hot_function *to)
@@ -127,7 +114,7 @@ static bool jump_enters(const struct report_jump *jump, const struct report_hot_
 
   if (kind_calls(jump->kind))
     return is_start || from != to;
-  if (kind_is_event(jump->kind))
+  if (report_kind_is_event(jump->kind))
     return true;
   return from != to && is_start && kind_jumps(jump->kind); /* a tail call, or a stub of the PLT */
 }

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "report/names.h"
+#include "report/replay.h"
 
 #define CALL_SHORT 8u  /* bytes: a call of the next instruction, by which code learns where it is */
 #define TAIL_MAX 1024u /* starts that wait to be sorted, at least */
@@ -115,23 +116,10 @@ int report_starts_add(struct report_names *names, const struct report_location *
 
 /* ---- branches ---- */
 
-static bool kind_is_event(unsigned kind)
-{
-  switch (kind) {
-#define LB_BRANCH_KIND(name, word, class, is_event)                                                                    \
-  case LB_BRANCH_##name:                                                                                               \
-    return is_event;
-#include "lastbranch/branch_kind.def"
-#undef LB_BRANCH_KIND
-  default:
-    return false;
-  }
-}
-
 static bool kind_enters(unsigned kind)
 {
   return kind == LB_BRANCH_NEAR_REL_CALL || kind == LB_BRANCH_NEAR_IND_CALL || kind == LB_BRANCH_FAR_CALL ||
-         kind == LB_BRANCH_NEAR_IND_JMP || kind_is_event(kind);
+         kind == LB_BRANCH_NEAR_IND_JMP || report_kind_is_event(kind);
 }
 
 /* Is there a call right before a location? Then longjmp led there, which setjmp returned to before. */

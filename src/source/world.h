@@ -121,7 +121,7 @@ int world_flush(struct world *world);
 /* Reads what a process is called now. Returns false, touching nothing, if there is no such process. */
 typedef bool world_title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE_MOST]);
 
-/* Who is asked for titles (world_title.c); without it they are not read. */
+/* Sets the function that reads titles. Without one, the trace has none. */
 void world_titles(struct world *world, world_title_read *read, void *data);
 
 /* Reads the title of a process, or of all that are known. What was read last goes into the trace at the end of a
