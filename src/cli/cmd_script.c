@@ -253,7 +253,7 @@ static bool is_in_vain(const struct script_run *run, const struct script_argumen
 {
   if (!run->is_search || !arguments->options.limit || !arguments->shared.tail || report_script_count(run->script))
     return false;
-  cli_error("%s: no branch is such a one", run->input.name);
+  cli_error("%s: no branch matches", run->input.name);
   return true;
 }
 

@@ -205,9 +205,9 @@ refuses()
   verdict "script $*: $words" $?
 }
 trace=scan.lbr
-refuses 1 'no branch is such a one' --function nosuch $trace
-refuses 1 'no branch is such a one' --around nosuch $trace
-refuses 1 'no branch is such a one' --kind iret --tail 5 $trace
+refuses 1 'no branch matches' --function nosuch $trace
+refuses 1 'no branch matches' --around nosuch $trace
+refuses 1 'no branch matches' --kind iret --tail 5 $trace
 refuses 2 "no kind 'goto'" --kind jcc,goto $trace
 refuses 2 "no field 'colour'; there are: thread" -F colour $trace
 refuses 2 "the field 'to' is there twice" -F to,from,to $trace
