@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every folder may use and what knows nothing of x86: numbers as people write them, strings and arrays that grow,
- * UTF-8, numbers in little-endian bytes, state to and from bytes, checksums, and the distance between two words for
- * "did you mean". lb_strerror and the names of branch kinds are implemented here too; their contracts stand in
- * lastbranch/error.h and lastbranch/branch.h.
+ * UTF-8, numbers in little-endian bytes, state to and from bytes, checksums, messages for people, a clock, and the
+ * distance between two words for "did you mean". lb_strerror and the names of branch kinds are implemented here too;
+ * their contracts stand in lastbranch/error.h and lastbranch/branch.h.
  *
  * LB_VERSION, a string such as "0.1.0", comes from the build.
  */
@@ -56,6 +56,21 @@ static inline const char *text_string(const struct text *text)
  * capacity of 0. Returns the array, which may have moved and which the caller frees; NULL without memory: the array and
  * its capacity are then as before. */
 void *array_grow(void *data, size_t size, size_t count, size_t *capacity);
+
+/* ---- messages ---- */
+
+/* A sentence for the person in front of the program, without full stop and newline: an error, or a note. The library
+ * does not print it: it goes to the one function that the program has named with message_listen, before anything else
+ * runs. Without such a function it is dropped. */
+void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+typedef void message_function(const char *sentence);
+void message_listen(message_function *function);
+
+/* ---- time ---- */
+
+/* Of a clock that only goes forward, in seconds. */
+double clock_seconds(void);
 
 /* ---- words ---- */
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -99,6 +98,12 @@ const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE])
   return buffer;
 }
 
+/* What the folders below say. */
+static void message_print(const char *sentence)
+{
+  cli_error("%s", sentence);
+}
+
 void cli_error(const char *format, ...)
 {
   va_list arguments;
@@ -109,6 +114,11 @@ void cli_error(const char *format, ...)
   vfprintf(stderr, format, arguments);
   va_end(arguments);
   fputc('\n', stderr);
+}
+
+void cli_hear_messages(void)
+{
+  message_listen(message_print);
 }
 
 void cli_error_trace(const char *name, int error)
@@ -220,11 +230,4 @@ const struct lb_cpu *cli_option_cpu(const char *name)
   if (cli_find_cpu(name, &cpu) < 0)
     exit(CLI_USAGE);
   return cpu;
-}
-
-double cli_seconds(void)
-{
-  struct timespec now;
-
-  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -57,6 +57,9 @@ const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE]);
 /* Prints "lbr: ...\n" to stderr; the format ends without full stop and newline. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Messages of the folders below (base.h) come out as those of cli_error from now on. */
+void cli_hear_messages(void);
+
 /* Says why lb_trace_writer_open could not make the trace. */
 void cli_error_trace(const char *name, int error);
 
@@ -66,8 +69,5 @@ int cli_find_cpu(const char *name, const struct lb_cpu **ret_cpu);
 
 /* The CPU of --cpu; one that there is not ends the program as argp's usage errors do. */
 const struct lb_cpu *cli_option_cpu(const char *name);
-
-/* Of a clock that only goes forward, in seconds. */
-double cli_seconds(void);
 
 #endif

@@ -41,7 +41,7 @@ static bool room_wait(struct machine_gdb *gdb, double end)
   if (poll(&look, 1, IDLE_MILLISECONDS) > 0)
     return true;
   gdb->is_over |= gdb->front->wait(gdb->front->data, -1, 0);
-  if (!gdb->is_over && end > 0 && cli_seconds() >= end) {
+  if (!gdb->is_over && end > 0 && clock_seconds() >= end) {
     gdb->session->end = END_SECONDS;
     gdb->is_over = true;
   }
@@ -52,7 +52,7 @@ static int way_write(void *data, const void *bytes, size_t size)
 {
   struct machine_gdb *gdb = data;
   double limit = gdb->session->arguments->until_seconds;
-  double end = limit > 0 ? cli_seconds() + limit - gdb->session->seconds : 0;
+  double end = limit > 0 ? clock_seconds() + limit - gdb->session->seconds : 0;
   const char *at = bytes;
 
   while (size) {

@@ -231,13 +231,13 @@ static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
                                 .nanoseconds = SLICE_NANOSECONDS,
                                 .until_idle = session->arguments->until_idle,
                                 .until_halt = session->arguments->until_halt,
-                                .deadline = session_deadline(cli_seconds() + SLICE_SECONDS),
+                                .deadline = session_deadline(clock_seconds() + SLICE_SECONDS),
                                 .is_step = is_step};
   double now;
   int wait;
 
   *ret_stop = machine_run(session->machine, &limit);
-  now = cli_seconds();
+  now = clock_seconds();
   session->seconds = now - live->start;
   frame_put(live, now);
   if (session_slice_ends(session, *ret_stop, session->seconds))
@@ -254,7 +254,7 @@ static bool live_wait(void *data, int fd, int milliseconds)
   struct live *live = data;
   struct pollfd ready[2] = {{.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
 
-  frame_put(live, cli_seconds());
+  frame_put(live, clock_seconds());
   poll(ready, 2, milliseconds);
   if (!session_signal && keys_take(live, 0))
     return false;
@@ -267,7 +267,7 @@ static void live_loop(struct live *live)
   struct machine_front front = {live, live_slice, live_wait};
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
-  live->start = live->origin = cli_seconds();
+  live->start = live->origin = clock_seconds();
   while (!machine_gdb_serve(live->session, &front, stop == MACHINE_STOP_IDLE) && !live_slice(live, false, &stop))
     ;
 }

@@ -192,7 +192,7 @@ static struct machine_limit slice_limit(const struct plain *plain)
   if (arguments->until_seconds > 0)
     limit.deadline = session_deadline(plain->start + arguments->until_seconds);
   if (machine_gdb_is_attached(session)) {
-    double soon = cli_seconds() + SLICE_SECONDS_GDB, end = plain->start + arguments->until_seconds;
+    double soon = clock_seconds() + SLICE_SECONDS_GDB, end = plain->start + arguments->until_seconds;
 
     limit.instructions = SLICE_INSTRUCTIONS_GDB;
     limit.deadline = session_deadline(arguments->until_seconds > 0 && end < soon ? end : soon);
@@ -258,7 +258,7 @@ static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
 
   limit.is_step = is_step;
   *ret_stop = machine_run(session->machine, &limit);
-  now = cli_seconds();
+  now = clock_seconds();
   session->seconds = now - plain->start;
   if (session->serial == stdout)
     fflush(stdout);
@@ -286,7 +286,7 @@ static bool plain_wait(void *data, int fd, int milliseconds)
 
 void session_run(struct machine_session *session)
 {
-  double start = cli_seconds();
+  double start = clock_seconds();
   struct plain plain = {session, start, progress_begin(session, start), {.count = 0}};
   struct machine_front front = {&plain, plain_slice, plain_wait};
   enum machine_stop stop = MACHINE_STOP_REQUESTED;

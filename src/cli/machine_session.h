@@ -159,7 +159,7 @@ void session_look_for_text(struct machine_session *session);
 enum session_end session_end_of(enum machine_stop stop);
 const char *session_end_name(enum session_end end);
 
-/* cli_seconds() as machine_limit wants a deadline. */
+/* clock_seconds() as machine_limit wants a deadline. */
 uint64_t session_deadline(double seconds);
 
 /* Is the run over after a slice? */

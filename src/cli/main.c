@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 {
   const struct command *command;
 
+  cli_hear_messages();
   limit_catch();
   fetch_allow();
   argp_err_exit_status = CLI_USAGE;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 
 #define PROGRESS_FIRST 0.5 /* seconds before it is shown, and between two of them */
@@ -46,14 +47,14 @@ uint64_t progress_branches(struct lb_trace_reader *reader, uint32_t stream)
 void progress_begin(struct progress *progress, struct lb_trace_reader *reader)
 {
   *progress =
-    (struct progress){.is_on = !cli_is_quiet() && isatty(STDERR_FILENO), .next = cli_seconds() + PROGRESS_FIRST};
+    (struct progress){.is_on = !cli_is_quiet() && isatty(STDERR_FILENO), .next = clock_seconds() + PROGRESS_FIRST};
   if (progress->is_on)
     progress->total = progress_branches(reader, LB_TRACE_ALL);
 }
 
 void progress_show(struct progress *progress, uint64_t branches)
 {
-  double now = progress->is_on ? cli_seconds() : 0;
+  double now = progress->is_on ? clock_seconds() : 0;
 
   if (!progress->is_on || now < progress->next)
     return;

@@ -214,8 +214,8 @@ static void session_ring(const void *process)
 void record_session_run(struct record_session *session)
 {
   struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
-                              .next = cli_seconds() + PROGRESS_FIRST};
-  struct aftermath after = {cli_seconds(), relay_count()};
+                              .next = clock_seconds() + PROGRESS_FIRST};
+  struct aftermath after = {clock_seconds(), relay_count()};
   double now;
 
   relay_to(session->process.pid, false);
@@ -226,7 +226,7 @@ void record_session_run(struct record_session *session)
       session_stop(session, &progress);
     relay_follow();
     session_reap(session);
-    now = cli_seconds();
+    now = clock_seconds();
     progress_show(&progress, session, now);
   } while (session_goes_on(session, &after, now));
   relay_bell(NULL, NULL);

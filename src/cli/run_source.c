@@ -166,7 +166,7 @@ static void death_report(struct run_session *session, const struct source_death 
 static void deaths_report(struct run_session *session, bool is_all)
 {
   struct run_source *source = session->source;
-  double now = cli_seconds();
+  double now = clock_seconds();
 
   while (source->count < DEATHS_MAX && source_death_next(source->source, &source->deaths[source->count]))
     source->seen[source->count++] = now;

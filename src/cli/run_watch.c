@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/relay.h"
 #include "cli/run_session.h"
@@ -25,17 +26,17 @@ struct clock {
 
 static void clock_look(struct clock *clock, struct run_session *session)
 {
-  if (!clock->deadline || cli_seconds() < clock->deadline)
+  if (!clock->deadline || clock_seconds() < clock->deadline)
     return;
   session->is_timed_out = true;
   kill(session->process.pid, clock->is_asked ? SIGKILL : SIGTERM);
-  clock->deadline = clock->is_asked ? 0 : cli_seconds() + GRACE_SECONDS;
+  clock->deadline = clock->is_asked ? 0 : clock_seconds() + GRACE_SECONDS;
   clock->is_asked = true;
 }
 
 static struct timespec wait_time(const struct clock *clock)
 {
-  double seconds = LOOK_SECONDS, left = clock->deadline ? clock->deadline - cli_seconds() : seconds;
+  double seconds = LOOK_SECONDS, left = clock->deadline ? clock->deadline - clock_seconds() : seconds;
 
   if (left < seconds)
     seconds = left > 0 ? left : 0;
@@ -46,7 +47,8 @@ static struct timespec wait_time(const struct clock *clock)
 
 int run_watch(struct run_session *session)
 {
-  struct clock clock = {.deadline = session->arguments->timeout > 0 ? cli_seconds() + session->arguments->timeout : 0};
+  struct clock clock = {.deadline =
+                          session->arguments->timeout > 0 ? clock_seconds() + session->arguments->timeout : 0};
   int status;
 
   relay_to(session->process.pid, session->source != NULL);
