@@ -78,6 +78,10 @@ double clock_seconds(void);
  * forms, no surrogates). */
 size_t utf8_size(const char *string);
 
+/* A copy of at most `max` bytes of a string from a stranger, fit to be printed: a question mark stands for each byte
+ * that is no UTF-8 and each control character. NULL without memory. */
+char *printable_copy(const char *string, size_t max);
+
 /* How many letters must be put in, taken out, changed or swapped with their neighbour to make one word the other,
  * whatever their case. SIZE_MAX for words of more than 64 letters. */
 size_t word_distance(const char *one, const char *other);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "report/report.h"
 
 struct calls_options {
   const char *file;

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "cli/trace_stream.h"
+#include "report/report.h"
 
 #define CONTEXT_DEFAULT 16
 #define TAIL_FIRST 65536u /* branches that are looked at for the last ones that a filter lets pass; then */

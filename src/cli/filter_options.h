@@ -8,7 +8,7 @@
 
 #include <argp.h>
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 struct filter_options {
   struct report_filter_options filter;

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "isa/isa.h"
-#include "report/report.h"
 
 #define INSTRUCTIONS_MAX 65536u /* that are looked at between two branches: a stranger may have put them far apart */
 

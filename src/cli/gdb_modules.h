@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "report/report.h"
 
 /* A file that lies in the address space. */
 struct gdb_module {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 #define SOURCE_PREFIXES_MAX 16
 

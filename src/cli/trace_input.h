@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/analysis.h"
 #include "lastbranch/trace.h"
-#include "report/report.h"
 
 struct trace_input {
   char *name; /* of the file that was opened */

@@ -5,7 +5,7 @@
 #ifndef EXPORT_CALLS_FILTER_H
 #define EXPORT_CALLS_FILTER_H
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 struct calls_filter;
 

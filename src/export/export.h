@@ -7,8 +7,8 @@
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "report/report.h"
 
 enum export_need {
   EXPORT_BRANCHES = 1u << 0, /* `branches` is called, with what passes the filter */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/calls.h"
+#include "analysis/analysis.h"
 
 #define PIECES_MAX 4096u
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "isa/isa.h"
-#include "report/printable.h"
 
 #define FLUSHED 65536u
 

@@ -12,22 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
-#include "report/annotate.h" /* IWYU pragma: export */
-#include "report/callers.h"  /* IWYU pragma: export */
-#include "report/calls.h"    /* IWYU pragma: export */
-#include "report/code.h"     /* IWYU pragma: export */
-#include "report/counts.h"   /* IWYU pragma: export */
-#include "report/diff.h"     /* IWYU pragma: export */
-#include "report/hot.h"      /* IWYU pragma: export */
-#include "report/location.h" /* IWYU pragma: export */
-#include "report/predict.h"  /* IWYU pragma: export */
-#include "report/replay.h"   /* IWYU pragma: export */
-#include "report/script.h"   /* IWYU pragma: export */
-#include "report/stacks.h"   /* IWYU pragma: export */
-#include "report/view.h"     /* IWYU pragma: export */
+#include "report/script.h" /* IWYU pragma: export */
+#include "report/view.h"   /* IWYU pragma: export */
 
 enum report_format {
   REPORT_TABLE,
@@ -79,156 +69,6 @@ struct report_options {
  */
 int report_print(struct text *text, const struct lb_recorder *recorder, enum report_format format,
                  const struct report_options *options);
-
-/* ---- names for the addresses of a trace ---- */
-
-struct symbol_module;
-
-/* How the files that a trace names are reached. */
-struct report_files {
-  void *data; /* handed to the functions */
-  /* The whole file. Returns 0 with bytes that stay good until `close`; 1 if it was changed since the trace was begun;
-   * or negative. */
-  int (*open)(void *data, const char *name, const void **ret_bytes, size_t *ret_size);
-  void (*close)(void *data, const void *bytes, size_t size);
-  /* The symbols of this file cannot be used; once for each file. Both strings are fit to be printed. */
-  void (*warn)(void *data, const char *name, const char *why);
-  /* The same file with its debug file, if it has one: more names than the file itself has. Returns 0, or negative. May
-   * be NULL. */
-  int (*module)(void *data, const char *name, struct symbol_module **ret_module);
-};
-
-struct report_names;
-
-/* `files` and what it points to must stay good; NULL: no file is opened. Returns 0, or -ENOMEM. */
-int report_names_new(const struct report_files *files, struct report_names **ret_names);
-void report_names_free(struct report_names *names); /* takes NULL */
-
-/* Names of C++ are shown as the source has them; after this, as the files have them. Before the first name is asked
- * for. */
-void report_names_keep_mangled(struct report_names *names);
-
-/* Calls `visit` with the folders in which the code was compiled whose lines were asked for, until it returns true.
- * Returns what it returned last, or false. */
-bool report_names_directories(const struct report_names *names, bool (*visit)(void *data, const char *directory),
-                              void *data);
-
-/* From here on the module lies there, over whatever lay there before, or is gone. Beyond a limit, modules are not taken
- * any more (`warn` says so). Returns 0, or -ENOMEM. */
-int report_names_module(struct report_names *names, const struct lb_trace_module *module);
-
-struct report_name {
-  const char *symbol;  /* NULL: none is known */
-  const char *mangled; /* the same as its file has it, if that is another name; else NULL */
-  const char *module;  /* the last part of the file's name; fit to be printed, as is the symbol */
-  uint64_t offset;     /* behind the symbol; without one, `linked` */
-  uint64_t start;      /* address of the symbol as its file has it, */
-  uint64_t size;       /* and its bytes; 0: not known */
-  uint32_t file;       /* for report_names_file */
-  uint64_t linked;     /* the address as the file is linked, as that of a location */
-};
-
-/* What lies at a linear address. The file is opened when it is first asked for. A file whose build-id is not the
- * module's gives no symbols. Strings are good as long as `names`. Returns false, touching nothing, if no module lies
- * there. */
-bool report_names_find(struct report_names *names, uint32_t space, uint64_t address, struct report_name *ret_name);
-
-struct report_file {
-  const char *name; /* whole, fit to be printed */
-  const uint8_t *build_id;
-  size_t build_id_size;
-  uint64_t address;    /* of the module that came first */
-  size_t pieces;       /* modules that are pieces of it */
-  size_t symbols;      /* 0: none, or nobody asked */
-  const char *problem; /* why its symbols cannot be used; NULL: they can, or nobody asked */
-};
-
-/* The files that modules named, from 0 on. Returns false past the last. */
-bool report_names_file(const struct report_names *names, size_t number, struct report_file *ret_file);
-
-/* The linear address of either end of a branch: outside 64-bit mode there is a base, and 32 bits. */
-static inline uint64_t report_from(const struct lb_branch *branch)
-{
-  return branch->flags & LB_BRANCH_FROM_32 ? (uint32_t)(branch->from + branch->from_base) : branch->from;
-}
-
-static inline uint64_t report_to(const struct lb_branch *branch)
-{
-  return branch->flags & LB_BRANCH_TO_32 ? (uint32_t)(branch->to + branch->to_base) : branch->to;
-}
-
-/* ---- the numbers of a trace ---- */
-
-struct report_summary;
-
-/* `names` as above. Returns 0, or -ENOMEM. */
-int report_summary_new(struct report_names *names, struct report_summary **ret_summary);
-void report_summary_free(struct report_summary *summary); /* takes NULL */
-
-/* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
-int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record);
-
-/* The records will come from this reader, which counts (lb_trace_reader_count): much faster than branches one by one.
- * Before the first record. */
-void report_summary_count(struct report_summary *summary, struct lb_trace_reader *reader);
-
-/* Behind the last record, before anything is asked. Returns 0, or -ENOMEM. */
-int report_summary_end(struct report_summary *summary);
-
-struct report_totals {
-  uint64_t branches, mispredicted;
-  uint64_t cpl_changes; /* branches that change the CPL */
-  uint64_t kinds[LB_BRANCH_KINDS];
-  uint64_t gaps[LB_TRACE_GAP_REASONS];
-  uint64_t lost[LB_TRACE_GAP_REASONS]; /* branches, as far as their number is known */
-  bool has_unknown_loss;               /* a gap did not say how many */
-  uint64_t code_bytes;                 /* in the trace */
-  bool has_forgotten; /* there were too many edges: counts of edges may be too low, and rare ones left out */
-};
-
-const struct report_totals *report_summary_totals(const struct report_summary *summary);
-
-/* The value that a meta record gave, fit to be printed, or NULL: the keys of lastbranch/trace.h only. */
-const char *report_summary_meta(const struct report_summary *summary, const char *key);
-
-struct report_stream {
-  bool is_described; /* the trace says what it is */
-  uint32_t space, process, thread;
-  const char *name;    /* fit to be printed, */
-  const char *command; /* too: the command line of its process or the title that this has set; NULL: not known */
-  uint64_t branches;
-  uint64_t lost; /* as far as known */
-};
-
-/* The streams, from 0 on. Returns false past the last. */
-bool report_summary_stream(const struct report_summary *summary, size_t number, struct report_stream *ret_stream);
-
-/* A function as extent.h has it. */
-struct report_function {
-  const char *symbol, *module; /* NULL: none */
-  uint64_t start;              /* as its file is linked; 0 by nothing */
-  uint8_t source;              /* enum report_extent_source */
-  uint64_t branches;           /* that lead into it, from anywhere */
-  uint64_t entries;            /* of these, from outside of it */
-};
-
-/* One end of an edge. */
-struct report_end {
-  uint64_t address;
-  const char *symbol, *module; /* as above */
-  bool has_offset;             /* false, too, if the module went away */
-  uint64_t offset;             /* behind the symbol; without one, the address as the file is linked */
-};
-
-struct report_edge {
-  struct report_end from, to;
-  uint8_t kind;
-  uint64_t count;
-};
-
-/* The first `count` of them, most branches first. Return how many there are, at most `count`; or -ENOMEM. */
-int report_summary_functions(struct report_summary *summary, struct report_function *ret_functions, unsigned count);
-int report_summary_edges(struct report_summary *summary, struct report_edge *ret_edges, unsigned count);
 
 /* ---- the end of a program, and its last branches ---- */
 

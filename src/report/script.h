@@ -6,8 +6,7 @@
 #ifndef REPORT_SCRIPT_H
 #define REPORT_SCRIPT_H
 
-#include "report/code.h"
-#include "report/filter.h"
+#include "analysis/analysis.h"
 
 struct text;
 

@@ -7,8 +7,8 @@
 #ifndef REPORT_SCRIPT_LINES_H
 #define REPORT_SCRIPT_LINES_H
 
+#include "analysis/analysis.h"
 #include "report/report.h"
-#include "report/streams.h"
 #include "report/writer.h"
 
 #define PLACES (1u << 14)

@@ -7,8 +7,7 @@
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 
-#include "report/calls.h"
-#include "report/counts.h"
+#include "analysis/analysis.h"
 
 #define REPORT_VIEW_SIZE (UINT64_C(20) << 20)     /* bytes of a page, if nothing else is said, */
 #define REPORT_VIEW_SIZE_MIN (UINT64_C(1) << 20)  /* at least, */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/annotate.h"
+#include "analysis/analysis.h"
 #include "report/report.h"
 #include "symbol/symbol.h"
 

@@ -5,9 +5,8 @@
 #ifndef REPORT_VIEW_PAGE_H
 #define REPORT_VIEW_PAGE_H
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "report/stacks.h"
-#include "report/streams.h"
 #include "report/view.h"
 #include "report/view_store.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/stacks.h"
+#include "analysis/analysis.h"
 #include "report/view_page.h"
 
 #define STACKS_LISTED 20000u

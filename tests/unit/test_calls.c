@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 /* ---- functions whose addresses are used; they are never run ---- */
 

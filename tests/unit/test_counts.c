@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "analysis/analysis.h"
 #include "lastbranch/trace.h"
-#include "report/report.h"
 
 static char folder[] = "/tmp/test-counts-XXXXXX";
 static char path[64];

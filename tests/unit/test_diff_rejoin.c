@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 #define MOST 60
 #define RUN 4

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "analysis/analysis.h"
 #include "lastbranch/trace.h"
-#include "report/report.h"
 
 #define BASE UINT64_C(0x1000)
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is computed from a trace: names for its addresses, counts, calls, hot places, differences, a replay through a
+ * recorder. Each takes the records of a trace one after the other; the caller reads them and opens the files. Results
+ * are structs: src/report makes text of them, src/export files for other tools.
+ */
+#ifndef ANALYSIS_ANALYSIS_H
+#define ANALYSIS_ANALYSIS_H
+
+#include "analysis/annotate.h" /* IWYU pragma: export */
+#include "analysis/callers.h"  /* IWYU pragma: export */
+#include "analysis/calls.h"    /* IWYU pragma: export */
+#include "analysis/code.h"     /* IWYU pragma: export */
+#include "analysis/counts.h"   /* IWYU pragma: export */
+#include "analysis/diff.h"     /* IWYU pragma: export */
+#include "analysis/extent.h"   /* IWYU pragma: export */
+#include "analysis/filter.h"   /* IWYU pragma: export */
+#include "analysis/hot.h"      /* IWYU pragma: export */
+#include "analysis/location.h" /* IWYU pragma: export */
+#include "analysis/names.h"    /* IWYU pragma: export */
+#include "analysis/predict.h"  /* IWYU pragma: export */
+#include "analysis/replay.h"   /* IWYU pragma: export */
+#include "analysis/stacks.h"   /* IWYU pragma: export */
+#include "analysis/streams.h"  /* IWYU pragma: export */
+#include "analysis/summary.h"  /* IWYU pragma: export */
+
+#endif

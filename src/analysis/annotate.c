@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of a function. Its bytes are read from its start on; where something ran that this does not meet (data
+ * between code, a jump into the middle of an instruction), reading goes on there: what ran is always shown.
+ */
+#include "analysis/annotate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/annotate_arrows.h"
+#include "base/base.h"
+#include "symbol/symbol.h"
+
+#define ROWS_MAX (1u << 17)
+#define BLOCK_REACH (UINT64_C(15) * REPORT_INSTRUCTIONS_MAX) /* a block is no longer than this */
+#define BYTES_MAX (UINT64_C(1) << 22)
+
+struct annotator {
+  struct report_names *names;
+  struct report_code *code;
+  bool wants_lines;
+  struct report_location start;
+  uint64_t end; /* behind the last byte of the function */
+  struct report_ran *rans;
+  size_t ran_count, ran_capacity, ran; /* of these, so many are behind us */
+  const struct report_jump *jumps;
+  size_t jump_count, jump;
+  struct report_annotation *annotation;
+  size_t capacity;
+};
+
+/* ---- what ran ---- */
+
+static bool location_is_near(const struct report_location *one, const struct report_location *other)
+{
+  return one->file == other->file && one->space == other->space;
+}
+
+static bool address_is_inside(const struct annotator *annotator, uint64_t address)
+{
+  return address >= annotator->start.address && address < annotator->end;
+}
+
+static int ran_keep(void *data, const struct report_ran *ran)
+{
+  struct annotator *annotator = data;
+  struct report_ran *rans;
+
+  if (!address_is_inside(annotator, ran->at.address))
+    return 0;
+  rans = array_grow(annotator->rans, sizeof(*rans), annotator->ran_count, &annotator->ran_capacity);
+  if (!rans)
+    return -ENOMEM;
+  annotator->rans = rans;
+  rans[annotator->ran_count++] = *ran;
+  return 0;
+}
+
+/* The first of the blocks that begins at this address of the function's file or behind it. */
+static size_t block_find(const struct annotator *annotator, const struct report_block *blocks, size_t count,
+                         uint64_t address)
+{
+  struct report_location wanted = annotator->start;
+  size_t low = 0;
+
+  wanted.address = address;
+  for (size_t high = count; low < high;) {
+    size_t middle = low + (high - low) / 2;
+
+    if (report_location_compare(&blocks[middle].first, &wanted) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Blocks may begin before the function and run into it. */
+static int rans_read(struct annotator *annotator, const struct report_counts *counts)
+{
+  uint64_t start = annotator->start.address;
+  size_t count, first, last, kept = 0;
+  const struct report_block *blocks = report_counts_blocks(counts, &count);
+  struct report_block *inside;
+  int r;
+
+  first = block_find(annotator, blocks, count, start > BLOCK_REACH ? start - BLOCK_REACH : 0);
+  last = block_find(annotator, blocks, count, annotator->end);
+  inside = calloc(last - first + 1, sizeof(*inside));
+  if (!inside)
+    return -ENOMEM;
+  for (size_t i = first; i < last; i++)
+    if (blocks[i].last >= start)
+      inside[kept++] = blocks[i];
+  r = report_blocks_walk(annotator->code, inside, kept, ran_keep, annotator);
+  free(inside);
+  return r;
+}
+
+static void jumps_find(struct annotator *annotator, const struct report_counts *counts)
+{
+  size_t count, low = 0;
+  const struct report_jump *jumps = report_counts_jumps(counts, &count);
+
+  for (size_t high = count; low < high;) {
+    size_t middle = low + (high - low) / 2;
+
+    if (report_location_compare(&jumps[middle].from, &annotator->start) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  annotator->jumps = jumps + low;
+  for (; low < count && location_is_near(&jumps[low].from, &annotator->start) &&
+         address_is_inside(annotator, jumps[low].from.address);
+       low++)
+    annotator->jump_count++;
+}
+
+/* ---- rows ---- */
+
+/* The next address from `address` on where something ran; the end if there is none. */
+static uint64_t anchor_find(struct annotator *annotator, uint64_t address)
+{
+  uint64_t found = annotator->end;
+
+  while (annotator->ran < annotator->ran_count && annotator->rans[annotator->ran].at.address < address)
+    annotator->ran++;
+  while (annotator->jump < annotator->jump_count && annotator->jumps[annotator->jump].from.address < address)
+    annotator->jump++;
+  if (annotator->ran < annotator->ran_count)
+    found = annotator->rans[annotator->ran].at.address;
+  if (annotator->jump < annotator->jump_count && annotator->jumps[annotator->jump].from.address < found)
+    found = annotator->jumps[annotator->jump].from.address;
+  return found;
+}
+
+/* Made by the instruction itself, whatever it is about; events are not. */
+static bool kind_is_plain(unsigned kind)
+{
+  return lb_branch_kind_class(kind) != LB_CLASS_FAR;
+}
+
+static void row_set_jumps(struct annotator *annotator, struct report_annotated *row)
+{
+  const struct report_jump *jumps = annotator->jumps + annotator->jump;
+  size_t left = annotator->jump_count - annotator->jump;
+
+  for (; left && jumps->from.address == row->at.address; jumps++, left--) {
+    row->jumps = row->jumps ? row->jumps : jumps;
+    row->jump_count++;
+    annotator->annotation->is_changed |= row->length && row->kind != (int8_t)jumps->kind && kind_is_plain(jumps->kind);
+    row->kind = (int8_t)jumps->kind;
+    if (jumps->is_passed)
+      row->passed += jumps->count;
+    else
+      row->taken += jumps->count;
+  }
+}
+
+static void row_set_source(struct annotator *annotator, struct report_annotated *row)
+{
+  struct symbol_place place;
+
+  if (!annotator->wants_lines || !report_names_place(annotator->names, &row->at, &place) || !place.frame_count)
+    return;
+  row->file = place.frames[0].file;
+  row->line = place.frames[0].line;
+  row->function = place.frames[0].function;
+  row->is_inlined = place.frame_count > 1;
+  for (size_t i = 1; i < place.frame_count; i++)
+    row->chain = row->chain * 1000003 + place.frames[i].line * 131 + place.frames[i].column;
+}
+
+static int row_add(struct annotator *annotator, uint64_t address, const struct report_instruction *instruction)
+{
+  struct report_annotation *annotation = annotator->annotation;
+  struct report_annotated *rows =
+    array_grow(annotation->rows, sizeof(*rows), annotation->row_count, &annotator->capacity);
+  struct report_annotated *row;
+
+  if (!rows)
+    return -ENOMEM;
+  annotation->rows = rows;
+  row = &rows[annotation->row_count++];
+  *row = (struct report_annotated){.at = annotator->start, .length = instruction->length, .kind = instruction->kind};
+  row->at.address = address;
+  if (annotator->ran < annotator->ran_count && annotator->rans[annotator->ran].at.address == address)
+    row->executed = annotator->rans[annotator->ran].executed;
+  row_set_jumps(annotator, row);
+  if (!row->executed && row->jump_count) { /* nothing is known of what led to it, but it ran */
+    row->executed = row->taken + row->passed;
+    annotation->is_uncounted = true;
+  }
+  row_set_source(annotator, row);
+  return 0;
+}
+
+/* What ran without being counted ran in another mode, or is other code than what is there: the bytes say nothing. */
+static bool code_is_known(const struct annotator *annotator)
+{
+  return annotator->ran_count || !annotator->jump_count;
+}
+
+static int rows_read(struct annotator *annotator)
+{
+  struct report_annotation *annotation = annotator->annotation;
+  uint64_t address = annotator->start.address;
+  int r = 0;
+
+  while (r >= 0 && address < annotator->end && annotation->row_count < ROWS_MAX) {
+    uint64_t anchor = anchor_find(annotator, address), next;
+    struct report_instruction instruction = {.kind = -1};
+    struct report_location at = annotator->start;
+
+    at.address = address;
+    if (!code_is_known(annotator) || !report_code_instruction(annotator->code, &at, &instruction) ||
+        !instruction.length)
+      annotation->has_unknown = true;
+    if (instruction.length || anchor == address)
+      r = row_add(annotator, address, &instruction);
+    next = anchor_find(annotator, address + 1);
+    address = instruction.length && address + instruction.length < next ? address + instruction.length : next;
+  }
+  annotation->end = address < annotator->end ? address : annotator->end;
+  annotation->is_cut |= address < annotator->end;
+  return r;
+}
+
+/* ---- all of it ---- */
+
+int report_annotate(struct report_names *names, struct report_code *code, const struct report_counts *counts,
+                    const struct report_hot_function *function, bool wants_lines,
+                    struct report_annotation *ret_annotation)
+{
+  struct report_annotation annotation = {.function = *function};
+  struct annotator annotator = {
+    .names = names,
+    .code = code,
+    .wants_lines = wants_lines,
+    .start = {.file = function->file, .space = function->space, .address = function->start},
+    .end = function->start + function->size,
+    .annotation = &annotation,
+  };
+  int r;
+
+  if (function->size > BYTES_MAX || annotator.end < function->start) {
+    annotator.end = function->start + BYTES_MAX < function->start ? UINT64_MAX : function->start + BYTES_MAX;
+    annotation.is_cut = true;
+  }
+  r = rans_read(&annotator, counts);
+  if (r >= 0) {
+    jumps_find(&annotator, counts);
+    r = rows_read(&annotator);
+  }
+  if (r >= 0)
+    r = annotation_draw(&annotation);
+  free(annotator.rans);
+  if (r < 0)
+    report_annotation_done(&annotation);
+  else
+    *ret_annotation = annotation;
+  return r;
+}
+
+void report_annotation_done(struct report_annotation *annotation)
+{
+  free(annotation->rows);
+  free(annotation->arrows);
+  *annotation = (struct report_annotation){0};
+}
+
+const struct report_jump *report_annotated_target(const struct report_annotated *row, const struct report_jump *after)
+{
+  const struct report_jump *best = NULL;
+
+  for (size_t i = 0; i < row->jump_count; i++) {
+    const struct report_jump *jump = &row->jumps[i];
+
+    if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
+      continue;
+    best = !best || jump->count > best->count ? jump : best;
+  }
+  return best;
+}

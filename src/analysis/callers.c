@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Turns a tree of stacks upside down. A caller has a lower number than the stacks that it called.
+ */
+#include "analysis/callers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A stack with all that it called. */
+struct whole {
+  struct report_cost cost;   /* with all that it called */
+  bool is_wanted, is_within; /* the function itself; a call of it is among the callers */
+};
+
+static void wholes_add_up(const struct report_stacks *stacks, struct whole *wholes)
+{
+  for (size_t i = report_stacks_count(stacks); i-- > 0;) {
+    const struct report_stack *stack = report_stacks_get(stacks, i);
+
+    wholes[i].cost.instructions += stack->instructions;
+    wholes[i].cost.branches += stack->branches;
+    wholes[i].cost.unknown += stack->unknown;
+    if (stack->caller == REPORT_STACK_NONE)
+      continue;
+    wholes[stack->caller].cost.instructions += wholes[i].cost.instructions;
+    wholes[stack->caller].cost.branches += wholes[i].cost.branches;
+    wholes[stack->caller].cost.unknown += wholes[i].cost.unknown;
+  }
+}
+
+static int wholes_mark(const struct report_stacks *stacks, struct whole *wholes, report_callers_function *is_wanted,
+                       void *data)
+{
+  const struct report_stack *stack;
+
+  for (size_t i = 0; (stack = report_stacks_get(stacks, i)); i++) {
+    const struct whole *caller = stack->caller == REPORT_STACK_NONE ? NULL : &wholes[stack->caller];
+    int r = is_wanted(data, stack->function);
+
+    if (r < 0)
+      return r;
+    wholes[i].is_wanted = r > 0;
+    wholes[i].is_within = caller && (caller->is_wanted || caller->is_within);
+  }
+  return 0;
+}
+
+/* Adds a stack of a wanted function, from the inside out. */
+static int stack_turn(struct report_stacks *callers, const struct report_stacks *stacks, uint32_t number,
+                      const struct whole *whole, uint32_t levels)
+{
+  uint64_t calls = report_stacks_get(stacks, number)->calls;
+  uint32_t entry = REPORT_STACK_NONE;
+
+  for (uint32_t level = 0; number != REPORT_STACK_NONE && level <= levels; level++) {
+    const struct report_stack *stack = report_stacks_get(stacks, number);
+    uint32_t before = entry;
+
+    if (report_stacks_enter(callers, before, stack->function, &entry) < 0)
+      return -ENOMEM;
+    if (entry == before) /* there is no room for more */
+      break;
+    report_stacks_called(callers, entry, calls);
+    if (!whole->is_within)
+      report_stacks_add(callers, entry, &whole->cost);
+    number = stack->caller;
+  }
+  return 0;
+}
+
+int report_callers_new(const struct report_stacks *stacks, report_callers_function *is_wanted, void *data,
+                       uint32_t levels, struct report_stacks **ret_callers)
+{
+  size_t count = report_stacks_count(stacks);
+  struct whole *wholes = calloc(count + 1, sizeof(*wholes));
+  struct report_stacks *callers = NULL;
+  int r = wholes ? report_stacks_new(&callers) : -ENOMEM;
+
+  if (r >= 0) {
+    wholes_add_up(stacks, wholes);
+    r = wholes_mark(stacks, wholes, is_wanted, data);
+  }
+  for (size_t i = 0; i < count && r >= 0; i++)
+    if (wholes[i].is_wanted)
+      r = stack_turn(callers, stacks, (uint32_t)i, &wholes[i], levels);
+  free(wholes);
+  if (r < 0) {
+    report_stacks_free(callers);
+    return r;
+  }
+  *ret_callers = callers;
+  return 0;
+}

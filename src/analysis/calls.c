@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From branches to calls. Nearly all branches stay in their function: what a branch means, and how many instructions
+ * ran before it, is kept in a hash by where it was come from, where the branch is and where it leads, so that such a
+ * branch costs one look. All that changes the stack is in calls_stack.c.
+ */
+#include "analysis/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/calls_stack.h"
+#include "analysis/filter.h"
+
+#define EDGES (1u << 16)    /* places of the hash */
+#define CALL_SHORTEST 2u    /* bytes of a call, */
+#define INSTRUCTION_MAX 15u /* and of any instruction */
+
+enum edge_action {
+  EDGE_STAY, /* in its function */
+  EDGE_CALL,
+  EDGE_RETURN,
+  EDGE_JUMP,
+  EDGE_JUMP_INDIRECT,
+  EDGE_EVENT,      /* a signal or interrupt */
+  EDGE_FAR_CALL,   /* into the system, or another segment */
+  EDGE_FAR_RETURN, /* out of it, or from a signal */
+};
+
+struct edge_known {
+  uint64_t start, from, to;
+  uint32_t space, generation; /* 0: the place is empty */
+  uint32_t instructions;      /* from `start` on, the branch included */
+  uint32_t function;          /* of `to` */
+  uint8_t kind;
+  uint8_t action;  /* enum edge_action */
+  uint8_t flags;   /* enum target_flag, of `to` */
+  uint8_t length;  /* of a call; 0: not known */
+  bool is_unknown; /* `instructions` is, but for the branch */
+  bool is_falling; /* a function begins between `start` and `from` */
+};
+
+struct report_calls {
+  struct report_names *names;
+  struct report_code *code;
+  struct called_list called;
+  struct call_stacks stacks;
+  struct call_stack *streams;
+  size_t count, capacity;
+  struct edge_known *edges;
+  uint32_t generation; /* of the edges, */
+  uint32_t of_names;   /* and what it was made from */
+  bool has_unknown;
+};
+
+int report_calls_new(struct report_names *names, struct report_code *code, report_call_function *function, void *data,
+                     struct report_calls **ret_calls)
+{
+  struct report_calls *calls = calloc(1, sizeof(*calls));
+
+  if (!calls)
+    return -ENOMEM;
+  *calls = (struct report_calls){
+    .names = names,
+    .code = code,
+    .stacks = {.called = &calls->called, .function = function, .data = data},
+    .edges = calloc(EDGES, sizeof(*calls->edges)),
+    .generation = 1,
+  };
+  if (called_list_init(&calls->called, names) < 0 || !calls->edges) {
+    report_calls_free(calls);
+    return -ENOMEM;
+  }
+  *ret_calls = calls;
+  return 0;
+}
+
+void report_calls_free(struct report_calls *calls)
+{
+  if (!calls)
+    return;
+  for (size_t i = 0; i < calls->count; i++)
+    call_stack_done(&calls->streams[i]);
+  free(calls->streams);
+  free(calls->edges);
+  called_list_done(&calls->called);
+  free(calls);
+}
+
+/* ---- what a branch means ---- */
+
+static enum edge_action action_of(unsigned kind)
+{
+  switch (kind) {
+  case LB_BRANCH_NEAR_REL_CALL:
+  case LB_BRANCH_NEAR_IND_CALL:
+    return EDGE_CALL;
+  case LB_BRANCH_NEAR_RET:
+    return EDGE_RETURN;
+  case LB_BRANCH_JCC:
+  case LB_BRANCH_NEAR_REL_JMP:
+    return EDGE_JUMP;
+  case LB_BRANCH_FAR_CALL:
+  case LB_BRANCH_SYSCALL:
+  case LB_BRANCH_SYSENTER:
+  case LB_BRANCH_EENTER:
+    return EDGE_FAR_CALL;
+  case LB_BRANCH_FAR_RET:
+  case LB_BRANCH_IRET:
+  case LB_BRANCH_SYSRET:
+  case LB_BRANCH_SYSEXIT:
+  case LB_BRANCH_EEXIT:
+  case LB_BRANCH_RSM:
+    return EDGE_FAR_RETURN;
+  case LB_BRANCH_INT:
+  case LB_BRANCH_INT3:
+  case LB_BRANCH_INTO:
+  case LB_BRANCH_FAULT:
+  case LB_BRANCH_TRAP:
+  case LB_BRANCH_INTERRUPT:
+  case LB_BRANCH_NMI:
+  case LB_BRANCH_MACHINE_CHECK:
+    return EDGE_EVENT;
+  default:
+    return EDGE_JUMP_INDIRECT;
+  }
+}
+
+/* Was the instruction run at which a signal or interrupt came? Only those that ask for one are. */
+static bool is_run(unsigned kind)
+{
+  return kind != LB_BRANCH_FAULT && kind != LB_BRANCH_TRAP && kind != LB_BRANCH_INTERRUPT && kind != LB_BRANCH_NMI &&
+         kind != LB_BRANCH_MACHINE_CHECK;
+}
+
+static uint32_t piece_count(struct report_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
+{
+  bool is_64 = !(branch->flags & LB_BRANCH_FROM_32);
+  unsigned count;
+
+  if (!calls->code || !edge->start)
+    return 0;
+  count = is_64 || edge->start == edge->from ? report_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
+  edge->is_unknown = !count;
+  calls->has_unknown |= edge->is_unknown;
+  if (!count) /* but the branch did run */
+    count = 1;
+  return is_run(edge->kind) ? count : count - 1;
+}
+
+static uint8_t call_length(const struct report_calls *calls, const struct edge_known *edge)
+{
+  struct report_instruction instruction;
+  struct report_location location;
+
+  if (!calls->code)
+    return 0;
+  location = report_names_locate(calls->names, edge->space, edge->from);
+  return report_code_instruction(calls->code, &location, &instruction) && instruction.kind == (int8_t)edge->kind
+           ? instruction.length
+           : 0;
+}
+
+/* A jump stays if it leads into the function it comes from, and is not a jump out of a PLT. */
+static bool jump_stays(const struct target *from, const struct target *to)
+{
+  return !((from->flags | to->flags) & (TARGET_IS_STUB | TARGET_IS_COLD)) && from->function == to->function;
+}
+
+static uint8_t edge_judge(const struct lb_branch *branch, const struct edge_known *edge, const struct target *from,
+                          const struct target *to)
+{
+  enum edge_action action = action_of(edge->kind);
+  bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* right behind it */
+
+  if (action == EDGE_CALL && (branch->flags & LB_BRANCH_TO_NEXT || edge->to - edge->from == 5) && is_next &&
+      !(to->flags & TARGET_IS_START && to->flags & TARGET_IS_EXACT))
+    return EDGE_STAY; /* it only wants to know where it is */
+  if ((action == EDGE_JUMP || action == EDGE_JUMP_INDIRECT) && jump_stays(from, to))
+    return EDGE_STAY;
+  if (edge->kind == LB_BRANCH_SYSCALL && branch->from_cpl == branch->to_cpl)
+    return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* of a program: the system came back, or it was a sigreturn */
+  return (uint8_t)action;
+}
+
+/* What lies where, or where functions begin, may have changed. */
+static void names_check(struct report_calls *calls)
+{
+  if (calls->of_names != report_names_generation(calls->names)) {
+    calls->of_names = report_names_generation(calls->names);
+    calls->generation++;
+  }
+}
+
+static int edge_learn(struct report_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
+{
+  bool is_call = action_of(edge->kind) == EDGE_CALL && !(branch->flags & LB_BRANCH_TO_NEXT);
+  struct target start, from, to;
+
+  if (called_list_find(&calls->called, edge->space, edge->from, false, &from) < 0 ||
+      called_list_find(&calls->called, edge->space, edge->start ? edge->start : edge->from, false, &start) < 0 ||
+      called_list_find(&calls->called, edge->space, edge->to, is_call, &to) < 0)
+    return -ENOMEM;
+  edge->instructions = piece_count(calls, branch, edge);
+  edge->function = to.function;
+  edge->flags = to.flags;
+  edge->action = edge_judge(branch, edge, &from, &to);
+  edge->length = edge->action == EDGE_CALL ? call_length(calls, edge) : 0;
+  edge->is_falling =
+    start.function != from.function && calls->called.functions[from.function].called.source != REPORT_BY_NOTHING;
+  names_check(calls);
+  edge->generation = calls->generation;
+  return 0;
+}
+
+/* ---- what it does ---- */
+
+/* The instructions of a piece that lie before `first`; where they are not known, none: the branch, which is what is
+ * counted then, lies behind it. */
+static uint32_t fall_count(struct report_calls *calls, const struct edge_known *edge, uint64_t first)
+{
+  unsigned count = calls->code ? report_code_count(calls->code, edge->space, edge->start, first) : 0;
+
+  return count && count <= edge->instructions ? count - 1 : 0;
+}
+
+/* What runs has come into another function without a branch, before the branch. */
+static int edge_fall(struct report_calls *calls, struct call_stack *stack, const struct edge_known *edge)
+{
+  struct call_stack before = *stack;
+  const struct called *function;
+  struct report_location at;
+  struct target target;
+  uint64_t first;
+  int r = called_list_find(&calls->called, edge->space, edge->from, false, &target);
+
+  if (r < 0)
+    return r;
+  function = &calls->called.functions[target.function];
+  at = report_names_locate(calls->names, edge->space, edge->from);
+  first = edge->from - (at.address - function->start);
+  if (first <= edge->start || first > edge->from)
+    return 0;
+  stack->from = stack->to = 0;
+  stack->instructions -= edge->instructions - fall_count(calls, edge, first);
+  r = call_stack_fall(&calls->stacks, stack, &target);
+  stack->from = before.from;
+  stack->to = before.to;
+  stack->instructions = before.instructions;
+  stack->unknown += edge->is_unknown; /* the piece is a part of both functions */
+  return r;
+}
+
+static int edge_call(struct report_calls *calls, struct call_stack *stack, const struct edge_known *edge,
+                     const struct target *target)
+{
+  struct frame frame = {.back = edge->from + CALL_SHORTEST, .slack = INSTRUCTION_MAX - CALL_SHORTEST};
+
+  frame.how = edge->action == EDGE_EVENT ? REPORT_CALL_SIGNAL : REPORT_CALL_CALL;
+  frame.is_far = edge->action != EDGE_CALL;
+  if (edge->length) {
+    frame.back = edge->from + edge->length;
+    frame.slack = 0;
+  } else if (edge->action == EDGE_EVENT) { /* it may be done again, or passed over */
+    frame.back = edge->from;
+    frame.slack = INSTRUCTION_MAX;
+  }
+  return call_stack_call(&calls->stacks, stack, target, &frame);
+}
+
+static int edge_act(struct report_calls *calls, struct call_stack *stack, const struct edge_known *edge)
+{
+  struct target target = {edge->to, edge->space, edge->generation, edge->function, edge->flags};
+  int r = edge->is_falling ? edge_fall(calls, stack, edge) : 0;
+
+  if (r < 0)
+    return r;
+  switch ((enum edge_action)edge->action) {
+  case EDGE_STAY:
+    return 0;
+  case EDGE_CALL:
+  case EDGE_EVENT:
+  case EDGE_FAR_CALL:
+    return edge_call(calls, stack, edge, &target);
+  case EDGE_RETURN:
+    if (stack->count > 1 && call_stack_is_expected(stack))
+      return call_stack_leave(&calls->stacks, stack, stack->count - 1, SIZE_MAX);
+    return call_stack_return(&calls->stacks, stack, &target, false);
+  case EDGE_FAR_RETURN:
+    return call_stack_return(&calls->stacks, stack, &target, true);
+  case EDGE_JUMP:
+    return call_stack_jump(&calls->stacks, stack, &target, false);
+  case EDGE_JUMP_INDIRECT:
+    return call_stack_jump(&calls->stacks, stack, &target, true);
+  }
+  return 0;
+}
+
+/* ---- branches ---- */
+
+static struct edge_known *edge_place(const struct report_calls *calls, uint64_t start, uint64_t from, uint64_t to)
+{
+  uint64_t hash = (from + 3 * start) * UINT64_C(0x9E3779B97F4A7C15) ^ to * UINT64_C(0xC2B2AE3D27D4EB4F);
+
+  return &calls->edges[(hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 48];
+}
+
+static int branches_take(struct report_calls *calls, struct call_stack *stack, const struct lb_trace_branches *batch)
+{
+  for (size_t i = 0; i < batch->count; i++) {
+    const struct lb_branch *branch = &batch->branches[i];
+    uint64_t from = report_from(branch), to = report_to(branch), start = stack->at;
+    struct edge_known *edge = edge_place(calls, start, from, to);
+    int r;
+
+    if (edge->start != start || edge->from != from || edge->to != to || edge->space != stack->space ||
+        edge->kind != branch->kind || edge->generation != calls->generation) {
+      *edge = (struct edge_known){.start = start, .from = from, .to = to, .space = stack->space, .kind = branch->kind};
+      r = edge_learn(calls, branch, edge);
+      if (r < 0)
+        return r;
+    }
+    stack->instructions += edge->instructions;
+    stack->unknown += edge->is_unknown;
+    stack->at = to;
+    if (edge->action == EDGE_STAY && !edge->is_falling)
+      continue;
+    stack->branch = batch->first + i;
+    stack->from = from;
+    stack->to = to;
+    r = edge_act(calls, stack, edge);
+    if (r < 0)
+      return r;
+    names_check(calls);
+  }
+  stack->branch = batch->first + batch->count;
+  return 0;
+}
+
+/* The stack of a stream. NULL without memory. */
+static struct call_stack *stream_stack(struct report_calls *calls, uint32_t stream)
+{
+  while (stream >= calls->count) {
+    struct call_stack *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
+
+    if (!streams)
+      return NULL;
+    calls->streams = streams;
+    streams[calls->count] = (struct call_stack){.stream = (uint32_t)calls->count, .space = UINT32_MAX};
+    calls->count++;
+  }
+  return &calls->streams[stream];
+}
+
+static int calls_branches(struct report_calls *calls, const struct lb_trace_branches *batch)
+{
+  struct call_stack *stack = stream_stack(calls, batch->stream);
+  struct target target;
+  int r = 0;
+
+  if (!stack)
+    return -ENOMEM;
+  if (!batch->count)
+    return 0;
+  stack->space = report_names_space(calls->names, batch->stream);
+  if (!stack->at)
+    stack->at = batch->start;
+  names_check(calls);
+  if (!stack->count) {
+    stack->branch = batch->first;
+    r = called_list_find(&calls->called, stack->space, report_from(batch->branches), false, &target);
+    if (r >= 0)
+      r = call_stack_begin(&calls->stacks, stack, &target);
+  }
+  return r < 0 ? r : branches_take(calls, stack, batch);
+}
+
+/* ---- other records ---- */
+
+static int calls_gap(struct report_calls *calls, const struct lb_trace_gap *gap)
+{
+  int r = 0;
+
+  for (size_t i = 0; i < calls->count && r >= 0; i++)
+    if (gap->stream == LB_TRACE_ALL || gap->stream == i)
+      r = call_stack_leave_all(&calls->stacks, &calls->streams[i], REPORT_CALL_LOST);
+  return r;
+}
+
+/* What ran from the last branch up to where the stream stopped. */
+static int calls_stop(struct report_calls *calls, const struct lb_trace_stop *stop)
+{
+  struct call_stack *stack = stop->stream < calls->count ? &calls->streams[stop->stream] : NULL;
+  unsigned count;
+
+  if (!stack || !stack->at || stack->at >= stop->at || !calls->code)
+    return 0;
+  count = report_code_count(calls->code, stack->space, stack->at, stop->at);
+  calls->has_unknown |= !count;
+  stack->unknown += !count;
+  stack->instructions += count ? count - 1 : 0;
+  stack->at = 0;
+  return 0;
+}
+
+/* A stream that is said to be something else begins anew. */
+static int calls_stream(struct report_calls *calls, const struct lb_trace_stream *stream)
+{
+  if (stream->number >= calls->count)
+    return 0;
+  return call_stack_leave_all(&calls->stacks, &calls->streams[stream->number], REPORT_CALL_END);
+}
+
+int report_calls_record(struct report_calls *calls, const struct lb_trace_record *record)
+{
+  int r;
+
+  if (record->type == LB_TRACE_BRANCHES)
+    return calls_branches(calls, &record->branches);
+  if (record->type == LB_TRACE_STOP)
+    return calls_stop(calls, &record->stop);
+  r = report_names_record(calls->names, record);
+  if (r >= 0 && record->type == LB_TRACE_GAP)
+    r = calls_gap(calls, &record->gap);
+  if (r >= 0 && record->type == LB_TRACE_STREAM)
+    r = calls_stream(calls, &record->stream);
+  return r;
+}
+
+int report_calls_end(struct report_calls *calls)
+{
+  int r = 0;
+
+  for (size_t i = 0; i < calls->count && r >= 0; i++)
+    r = call_stack_leave_all(&calls->stacks, &calls->streams[i], REPORT_CALL_END);
+  return r;
+}
+
+/* ---- answers ---- */
+
+void report_calls_position(const struct report_calls *calls, uint32_t stream, struct report_call *call)
+{
+  const struct call_stack *stack = stream < calls->count ? &calls->streams[stream] : NULL;
+
+  call->branch = stack ? stack->branch : 0;
+  call->instructions = stack ? stack->instructions : 0;
+  call->unknown = stack ? stack->unknown : 0;
+}
+
+bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t number,
+                       struct report_open_call *ret_call)
+{
+  const struct call_stack *stack = stream < calls->count ? &calls->streams[stream] : NULL;
+  const struct frame *frame;
+
+  if (!stack || number >= stack->count)
+    return false;
+  frame = &stack->frames[stack->count - 1 - number];
+  *ret_call = (struct report_open_call){.how = frame->how, .branch = frame->branch};
+  return true;
+}
+
+bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called)
+{
+  if (number >= calls->called.count)
+    return false;
+  *ret_called = calls->called.functions[number].called;
+  return true;
+}
+
+bool report_called_is(const struct report_calls *calls, const struct report_called *called, const char *word)
+{
+  struct report_extent extent = {
+    .symbol = called->symbol,
+    .module = called->module,
+    .file = called->location.file,
+    .space = called->location.space,
+    .start = called->source == REPORT_BY_NOTHING ? 0 : called->location.address,
+    .end = called->end,
+    .source = called->source,
+  };
+
+  return report_word_names(word, calls->names, &extent);
+}
+
+bool report_calls_has_unknown(const struct report_calls *calls)
+{
+  return calls->has_unknown;
+}

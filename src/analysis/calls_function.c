@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers the functions and finds the function of an address. The answer for an address is cached until a mapping or
+ * the list of function starts changes.
+ */
+#include "analysis/calls_function.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names_inside.h"
+
+#define TARGETS (1u << 16) /* places of the hash */
+#define STARTS_LATE 4096u  /* starts of functions that are found on the way, at most */
+#define PLT_ENTRY 16u      /* bytes */
+#define PLACES_LEAST 4096u
+#define COLD ".cold"
+
+int called_list_init(struct called_list *list, struct report_names *names)
+{
+  *list = (struct called_list){.names = names, .targets = calloc(TARGETS, sizeof(*list->targets))};
+  return list->targets ? 0 : -ENOMEM;
+}
+
+void called_list_done(struct called_list *list)
+{
+  free(list->functions);
+  free(list->places);
+  free(list->targets);
+  *list = (struct called_list){0};
+}
+
+/* ---- functions ---- */
+
+static uint32_t *place_of(const struct called_list *list, uint32_t file, uint32_t space, uint64_t start)
+{
+  uint64_t hash = (start ^ (uint64_t)file << 40 ^ (uint64_t)space << 20) * UINT64_C(0x9E3779B97F4A7C15);
+  size_t i = (size_t)(hash >> 32) & (list->place_count - 1);
+
+  for (;; i = (i + 1) & (list->place_count - 1)) {
+    const struct called *function = list->places[i] ? &list->functions[list->places[i] - 1] : NULL;
+
+    if (!function || (function->start == start && function->called.location.file == file &&
+                      function->called.location.space == space))
+      return &list->places[i];
+  }
+}
+
+static int places_grow(struct called_list *list)
+{
+  struct called_list next = *list;
+
+  next.place_count = list->place_count ? 2 * list->place_count : PLACES_LEAST;
+  next.places = calloc(next.place_count, sizeof(*next.places));
+  if (!next.places)
+    return -ENOMEM;
+  for (size_t i = 0; i < list->count; i++) {
+    const struct report_location *location = &list->functions[i].called.location;
+
+    *place_of(&next, location->file, location->space, list->functions[i].start) = (uint32_t)i + 1;
+  }
+  free(list->places);
+  list->places = next.places;
+  list->place_count = next.place_count;
+  return 0;
+}
+
+/* The number of a function that is in the list from now on. Returns 0, or -ENOMEM. */
+static int function_add(struct called_list *list, const struct called *function, uint32_t *ret_number)
+{
+  const struct report_location *location = &function->called.location;
+  struct called *functions;
+
+  functions = array_grow(list->functions, sizeof(*functions), list->count, &list->capacity);
+  if (!functions)
+    return -ENOMEM;
+  list->functions = functions;
+  functions[list->count] = *function;
+  *place_of(list, location->file, location->space, function->start) = (uint32_t)list->count + 1;
+  *ret_number = (uint32_t)list->count++;
+  return 0;
+}
+
+/* ---- what names say ---- */
+
+static bool name_is_one_of(const char *name, const char *const *words)
+{
+  for (; *words; words++)
+    if (!strcmp(name, *words))
+      return true;
+  return false;
+}
+
+static uint8_t flags_of(const char *symbol)
+{
+  static const char *const points[] = {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", NULL};
+  size_t length = strlen(symbol);
+  uint8_t flags = TARGET_IS_EXACT;
+
+  if (length > 4 && !strcmp(symbol + length - 4, "@plt"))
+    flags |= TARGET_IS_STUB;
+  else if (!strncmp(symbol, "_dl_runtime_", strlen("_dl_runtime_"))) /* resolve, profile; one for each processor */
+    flags |= TARGET_IS_RESOLVER;
+  else if (name_is_one_of(symbol, points))
+    flags |= TARGET_IS_SETJMP;
+  else if (strstr(symbol, COLD))
+    flags |= TARGET_IS_COLD;
+  return flags;
+}
+
+/* "f.cold", and as C++ names are shown "f(int) [clone .cold]". */
+bool called_is_part(const struct called *part, const struct called *whole)
+{
+  const char *cold = part->flags & TARGET_IS_COLD ? strstr(part->called.symbol, COLD) : NULL;
+  size_t length;
+
+  if (!cold || !whole->called.symbol || part->called.location.file != whole->called.location.file)
+    return false;
+  length = (size_t)(cold - part->called.symbol);
+  if (length >= 7 && !strncmp(cold - 7, " [clone", 7))
+    length -= 7;
+  else if (length >= 8 && !strncmp(cold - 8, " [clone ", 8))
+    length -= 8;
+  return !strncmp(part->called.symbol, whole->called.symbol, length) && !whole->called.symbol[length];
+}
+
+/* ---- from addresses to functions ---- */
+
+/* The code before the first entry of a PLT, to which all of them jump, has no symbol. */
+static bool extent_is_plt(struct report_names *names, const struct report_extent *extent)
+{
+  struct report_location at = {.file = extent->file, .address = extent->start};
+  struct report_name name;
+  size_t length;
+
+  if (extent->source != REPORT_BY_UNWIND || extent->end - extent->start <= PLT_ENTRY)
+    return false;
+  at.address += PLT_ENTRY;
+  if (!report_names_symbol(names, &at, &name) || !name.symbol)
+    return false;
+  length = strlen(name.symbol);
+  return length > 4 && !strcmp(name.symbol + length - 4, "@plt");
+}
+
+static void function_describe(struct called_list *list, const struct report_location *location,
+                              struct called *ret_function)
+{
+  struct report_extent extent;
+
+  report_extent_find(list->names, location, &extent);
+  *ret_function = (struct called){
+    .called = {.symbol = extent.symbol,
+               .module = extent.module,
+               .location = *location,
+               .end = extent.end,
+               .source = extent.source},
+    .start = extent.start,
+    .flags = extent.symbol                         ? flags_of(extent.symbol)
+             : extent_is_plt(list->names, &extent) ? TARGET_IS_EXACT | TARGET_IS_STUB
+             : report_extent_is_guess(&extent)     ? 0
+                                                   : TARGET_IS_EXACT,
+  };
+  if (extent.source != REPORT_BY_NOTHING)
+    ret_function->called.location.address = extent.start;
+}
+
+/* A call leads to code of which nothing is known yet. */
+static int target_begin(struct called_list *list, const struct report_location *location)
+{
+  int r = list->names->starts.count < STARTS_LATE ? report_starts_add(list->names, location) : 0;
+
+  if (r > 0)
+    names_change(list->names);
+  return r;
+}
+
+/* Too many functions: the last number is for all that come behind. */
+static int function_number(struct called_list *list, const struct called *function, uint32_t *ret_number)
+{
+  const struct report_location *location = &function->called.location;
+  uint32_t place = *place_of(list, location->file, location->space, function->start);
+
+  if (!place && list->count >= CALLED_MAX + (CALLED_MAX >> 2))
+    place = (uint32_t)list->count;
+  if (place) {
+    *ret_number = place - 1;
+    return 0;
+  }
+  return function_add(list, function, ret_number);
+}
+
+static int target_find(struct called_list *list, bool is_call, struct target *target)
+{
+  struct report_location location = report_names_locate(list->names, target->space, target->address);
+  struct called function;
+  int r;
+
+  if (2 * (list->count + 1) > list->place_count && places_grow(list) < 0)
+    return -ENOMEM;
+  if (is_call && target_begin(list, &location) < 0)
+    return -ENOMEM;
+  function_describe(list, &location, &function);
+  r = function_number(list, &function, &target->function);
+  target->flags = function.flags;
+  if (function.start == location.address && function.called.source != REPORT_BY_NOTHING)
+    target->flags |= TARGET_IS_START;
+  return r;
+}
+
+int called_list_find(struct called_list *list, uint32_t space, uint64_t address, bool is_call,
+                     struct target *ret_target)
+{
+  uint64_t hash = (address ^ (uint64_t)space << 48) * UINT64_C(0x9E3779B97F4A7C15);
+  struct target *target = &list->targets[hash >> 48];
+  int r = 0;
+
+  if (target->address != address || target->space != space ||
+      target->generation != report_names_generation(list->names) ||
+      (is_call && !(target->flags & (TARGET_IS_START | TARGET_IS_EXACT)))) {
+    *target = (struct target){.address = address, .space = space};
+    r = target_find(list, is_call, target);
+    if (r >= 0)
+      target->generation = report_names_generation(list->names);
+  }
+  *ret_target = *target;
+  return r;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions that calls.c knows, by number, and what lies at an address. What a function is, extent.h says.
+ */
+#ifndef ANALYSIS_CALLS_FUNCTION_H
+#define ANALYSIS_CALLS_FUNCTION_H
+
+#include "analysis/analysis.h"
+
+#define CALLED_MAX (1u << 19) /* functions; more are not told apart */
+
+enum target_flag {
+  TARGET_IS_START = 1u << 0,    /* a function begins at the address */
+  TARGET_IS_EXACT = 1u << 1,    /* the function is a symbol, or out of unwind tables: no guess */
+  TARGET_IS_STUB = 1u << 2,     /* an entry of the PLT */
+  TARGET_IS_RESOLVER = 1u << 3, /* the dynamic linker's way to what such an entry stands for */
+  TARGET_IS_SETJMP = 1u << 4,
+  TARGET_IS_COLD = 1u << 5, /* a part that the compiler put elsewhere */
+};
+
+struct called {
+  struct report_called called;
+  uint64_t start; /* as in struct report_extent */
+  uint8_t flags;  /* enum target_flag, without TARGET_IS_START */
+};
+
+struct target {
+  uint64_t address;
+  uint32_t space, generation; /* 0: the place is empty */
+  uint32_t function;
+  uint8_t flags;
+};
+
+struct called_list {
+  struct report_names *names;
+  struct called *functions;
+  size_t count, capacity;
+  uint32_t *places; /* hash of numbers plus 1 */
+  size_t place_count;
+  struct target *targets; /* hash of fixed size: a newer one takes the place of an older one */
+};
+
+/* Returns 0, or -ENOMEM. */
+int called_list_init(struct called_list *list, struct report_names *names);
+void called_list_done(struct called_list *list);
+
+/* Finds the function at a linear address. `is_call`: the address was called; if no function is known there yet, one
+ * begins at it. Returns 0, or -ENOMEM. */
+int called_list_find(struct called_list *list, uint32_t space, uint64_t address, bool is_call,
+                     struct target *ret_target);
+
+/* Is one a part of the other that the compiler put elsewhere? ("f.cold" of "f") */
+bool called_is_part(const struct called *part, const struct called *whole);
+
+#endif

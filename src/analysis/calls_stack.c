@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames that come and go, and what is told about it. Which frames a branch concerns is found in calls_flow.c.
+ */
+#include "analysis/calls_stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FRAMES_LEAST 16u
+#define TAILS_MAX 16u /* frames that one return ends; one more takes the place of the newest */
+
+void call_stack_done(struct call_stack *stack)
+{
+  free(stack->frames);
+  free(stack->points);
+}
+
+/* ---- one frame ---- */
+
+static int stack_tell(struct call_stacks *stacks, const struct call_stack *stack, const struct frame *frame,
+                      bool is_enter, enum report_call_how how)
+{
+  bool is_branch = how != REPORT_CALL_START && how != REPORT_CALL_END && how != REPORT_CALL_LOST;
+  struct report_call call = {
+    .stream = stack->stream,
+    .depth = stack->depth,
+    .is_enter = is_enter,
+    .how = (uint8_t)how,
+    .function = frame->function,
+    .from = is_branch ? stack->from : 0,
+    .to = is_branch ? stack->to : 0,
+    .branch = stack->branch,
+    .instructions = stack->instructions,
+    .unknown = stack->unknown,
+  };
+
+  return stack->depth < REPORT_CALLS_DEPTH_MAX ? stacks->function(stacks->data, &call) : 0;
+}
+
+static int frame_enter(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame,
+                       enum report_call_how how)
+{
+  int r = stack_tell(stacks, stack, frame, true, how);
+
+  stack->depth++;
+  return r;
+}
+
+static int frame_leave(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame,
+                       enum report_call_how how)
+{
+  stack->depth--;
+  return stack_tell(stacks, stack, frame, false, how);
+}
+
+static int frame_add(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame)
+{
+  if (stack->count == stack->capacity) {
+    size_t capacity = stack->capacity ? 2 * stack->capacity : FRAMES_LEAST;
+    struct frame *frames = realloc(stack->frames, capacity * sizeof(*frames));
+
+    if (!frames)
+      return -ENOMEM;
+    stacks->frames += capacity - stack->capacity;
+    stack->frames = frames;
+    stack->capacity = capacity;
+  }
+  stack->frames[stack->count++] = *frame;
+  stack->patience += stack->patience < PATIENCE ? PATIENCE_LEAST : 0;
+  return frame->is_hidden ? 0 : frame_enter(stacks, stack, frame, frame->how);
+}
+
+/* Takes frames off, the newest first: those from number `returned` on are left by an unwinding, the others by a return,
+ * or all as `how` says. */
+static int frames_take(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned,
+                       enum report_call_how how)
+{
+  int r = 0;
+
+  while (stack->count > count && r >= 0) {
+    const struct frame *frame = &stack->frames[--stack->count];
+
+    if (!frame->is_hidden)
+      r = frame_leave(stacks, stack, frame, stack->count >= returned ? REPORT_CALL_UNWIND : how);
+  }
+  while (stack->point_count && stack->points[stack->point_count - 1].frame >= stack->count)
+    stack->point_count--;
+  return r;
+}
+
+int call_stack_leave(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned)
+{
+  return frames_take(stacks, stack, count, returned, REPORT_CALL_RETURN);
+}
+
+int call_stack_leave_all(struct call_stacks *stacks, struct call_stack *stack, enum report_call_how how)
+{
+  int r = frames_take(stacks, stack, 0, SIZE_MAX, how);
+
+  stack->at = 0;
+  stack->switches = 0;
+  return r;
+}
+
+/* ---- places to longjmp to ---- */
+
+size_t call_stack_chain(const struct call_stack *stack)
+{
+  size_t i = stack->count - 1;
+
+  while (i && stack->frames[i].how == REPORT_CALL_TAIL)
+    i--;
+  return i;
+}
+
+/* The newest frame is setjmp: it will return once more. */
+static int point_add(struct call_stack *stack)
+{
+  size_t begin = call_stack_chain(stack);
+  struct jump_point *points = stack->points;
+
+  if (!begin)
+    return 0;
+  if (stack->point_count == POINTS_MAX) {
+    stack->point_count--;
+    for (size_t i = 0; i < stack->point_count; i++)
+      points[i] = points[i + 1];
+  }
+  points = array_grow(points, sizeof(*points), stack->point_count, &stack->point_capacity);
+  if (!points)
+    return -ENOMEM;
+  stack->points = points;
+  points[stack->point_count++] =
+    (struct jump_point){stack->frames[begin].back, stack->frames[begin].slack, (uint32_t)begin - 1};
+  return 0;
+}
+
+size_t call_stack_point(const struct call_stack *stack)
+{
+  for (size_t i = stack->point_count; i-- > 0;)
+    if (stack->to - stack->points[i].back <= stack->points[i].slack)
+      return stack->points[i].frame;
+  return FRAME_NONE;
+}
+
+/* ---- into a function ---- */
+
+int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
+{
+  struct frame frame = {.how = REPORT_CALL_START, .function = target->function, .branch = stack->branch};
+
+  if (!stack->patience)
+    stack->patience = PATIENCE;
+  return frame_add(stacks, stack, &frame);
+}
+
+int call_stack_begin_anew(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
+{
+  int r;
+
+  stack->branch++;
+  r = call_stack_begin(stacks, stack, target);
+  stack->branch--;
+  return r;
+}
+
+int call_stack_lose(struct call_stacks *stacks, struct call_stack *stack)
+{
+  int r;
+
+  stack->branch++;
+  r = call_stack_leave_all(stacks, stack, REPORT_CALL_LOST);
+  stack->branch--;
+  return r;
+}
+
+/* The stack cannot grow any more: what is below is forgotten. */
+static int stack_give_up(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
+{
+  uint64_t at = stack->at;
+  int r = call_stack_lose(stacks, stack);
+
+  stacks->frames -= stack->capacity;
+  free(stack->frames);
+  stack->frames = NULL;
+  stack->count = stack->capacity = 0;
+  stack->at = at;
+  return r < 0 ? r : call_stack_begin_anew(stacks, stack, target);
+}
+
+int call_stack_call(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
+                    const struct frame *frame)
+{
+  struct frame mine = *frame;
+  int r;
+
+  if (stack->count == stack->capacity && stacks->frames + stack->capacity > FRAMES_MAX)
+    return stack_give_up(stacks, stack, target);
+  mine.function = target->function;
+  mine.branch = stack->from ? stack->branch : NO_BRANCH;
+  mine.is_hidden = (target->flags & TARGET_IS_STUB) != 0;
+  r = frame_add(stacks, stack, &mine);
+  return r >= 0 && target->flags & TARGET_IS_SETJMP ? point_add(stack) : r;
+}
+
+int call_stack_replace(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
+                       enum report_call_how how)
+{
+  struct frame *frame = call_stack_top(stack);
+  int r = frame->is_hidden ? 0 : frame_leave(stacks, stack, frame, REPORT_CALL_RETURN);
+
+  frame->function = target->function;
+  frame->is_hidden = (target->flags & TARGET_IS_STUB) != 0;
+  if (r >= 0 && !frame->is_hidden)
+    r = frame_enter(stacks, stack, frame, how);
+  return r >= 0 && target->flags & TARGET_IS_SETJMP ? point_add(stack) : r;
+}
+
+int call_stack_tail(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
+{
+  struct frame frame = {.how = REPORT_CALL_TAIL};
+  size_t begin = call_stack_chain(stack);
+  int r = 0;
+
+  for (size_t i = stack->count; i-- > begin && r >= 0;)
+    if (stack->frames[i].function == target->function) {
+      r = call_stack_leave(stacks, stack, i + 1, SIZE_MAX);
+      return r < 0 ? r : call_stack_replace(stacks, stack, target, REPORT_CALL_TAIL);
+    }
+  if (stack->count - begin > TAILS_MAX)
+    return call_stack_replace(stacks, stack, target, REPORT_CALL_TAIL);
+  return call_stack_call(stacks, stack, target, &frame);
+}

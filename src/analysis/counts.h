@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exact counts of a whole trace, by location: how often each block ran and each branch was taken or passed. Everything
+ * that is about numbers and not about order is made from these: report, annotate, profiles for other tools.
+ *
+ * A block is a straight piece of code that ends with a branch, taken or not; blocks may overlap (who jumps into the
+ * middle of one runs the rest of it as another). How often an instruction ran is the sum over the blocks that have it.
+ */
+#ifndef ANALYSIS_COUNTS_H
+#define ANALYSIS_COUNTS_H
+
+#include "analysis/code.h"
+
+struct report_counts;
+
+/* `names` and `code` must stay good; `names` learns of modules from here. Returns 0, or -ENOMEM. */
+int report_counts_new(struct report_names *names, struct report_code *code, struct report_counts **ret_counts);
+void report_counts_free(struct report_counts *counts); /* takes NULL */
+
+/* Only this stream; LB_TRACE_ALL (as at first): all. Before the first record. */
+void report_counts_stream(struct report_counts *counts, uint32_t stream);
+
+/* Takes a record of a reader that counts (lb_trace_reader_count). `reader` is asked for its counts when things are
+ * about to lie elsewhere. Memory stays below about 400 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+int report_counts_record(struct report_counts *counts, struct lb_trace_reader *reader,
+                         const struct lb_trace_record *record);
+
+/* Once, behind the last record. Returns 0, or -ENOMEM. */
+int report_counts_end(struct report_counts *counts, struct lb_trace_reader *reader);
+
+/* ---- then ---- */
+
+struct report_block {
+  struct report_location first;
+  uint64_t last; /* address, as first.address is one, of its last instruction, */
+  uint64_t end;  /* and of the byte behind that; 0: not known */
+  uint64_t executed;
+  uint32_t instructions; /* 0: not known */
+  int8_t kind;           /* enum lb_branch_kind of the last instruction; -1: it is not a branch, or not known */
+};
+
+struct report_jump {
+  struct report_location from, to;
+  uint8_t kind;   /* enum lb_branch_kind */
+  bool is_passed; /* a conditional branch that was not taken; `to` is behind it */
+  uint64_t count;
+};
+
+struct report_filter;
+
+/* Leaves out of the lists below what does not pass; `filter` NULL: nothing. Once, behind report_counts_end. Returns 0,
+ * or -ENOMEM. */
+int report_counts_filter(struct report_counts *counts, struct report_filter *filter);
+
+/* Those that are not left out, sorted by file, space and address. Good until report_counts_free. */
+const struct report_block *report_counts_blocks(const struct report_counts *counts, size_t *ret_count);
+const struct report_jump *report_counts_jumps(const struct report_counts *counts, size_t *ret_count);
+
+/* The same with what is left out: for who asks what code there is, and not how often it ran. */
+const struct report_block *report_counts_all_blocks(const struct report_counts *counts, size_t *ret_count);
+const struct report_jump *report_counts_all_jumps(const struct report_counts *counts, size_t *ret_count);
+
+struct report_count_totals {
+  uint64_t taken, passed; /* branches; conditional ones not taken */
+  uint64_t instructions;  /* as far as known */
+  bool has_unknown_code;  /* blocks of which it is not known what they are: instructions and passed are too low */
+  bool has_forgotten;     /* there were too many different ones: what came once they were too many is left out */
+  uint64_t gaps;          /* records of them */
+};
+
+const struct report_count_totals *report_counts_totals(const struct report_counts *counts);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When branches of two runs are the same, and where two runs come together again.
+ */
+#include "analysis/diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+
+#define ANSWERS (1u << 14)
+#define PAGE UINT64_C(4096)
+#define NO_FILE_ID 1u
+
+struct answer {
+  uint64_t address;
+  uint32_t space, generation; /* 0: there is none */
+  struct report_diff_key key;
+};
+
+struct report_diff_keys {
+  struct report_names *names;
+  const struct report_diff_files *other;
+  bool is_process;
+  const char *by_symbol;
+  struct answer answers[ANSWERS];
+};
+
+/* ---- files ---- */
+
+static uint64_t hash_add(uint64_t hash, const void *bytes, size_t size)
+{
+  const uint8_t *byte = bytes;
+
+  for (size_t i = 0; i < size; i++)
+    hash = (hash ^ byte[i]) * UINT64_C(0x100000001B3);
+  return hash ^ hash >> 29;
+}
+
+/* Never one of the small numbers that stand for something else. */
+static uint64_t file_id(const uint8_t *build_id, size_t build_id_size, const char *path)
+{
+  uint64_t hash = UINT64_C(0xCBF29CE484222325);
+
+  hash = build_id_size ? hash_add(hash + 1, build_id, build_id_size) : hash_add(hash, path, strlen(path));
+  return hash | UINT64_C(1) << 63;
+}
+
+static bool files_have(const struct report_diff_files *files, uint64_t id)
+{
+  for (size_t i = 0; i < files->count; i++)
+    if (files->ids[i] == id)
+      return true;
+  return false;
+}
+
+int report_diff_files_record(struct report_diff_files *files, const struct lb_trace_record *record)
+{
+  uint64_t *ids, id;
+
+  if (record->type != LB_TRACE_MODULE || record->module.is_gone)
+    return 0;
+  id = file_id(record->module.build_id, record->module.build_id_size, record->module.name);
+  if (files_have(files, id) || files->count >= REPORT_DIFF_FILES_MAX)
+    return 0;
+  ids = array_grow(files->ids, sizeof(*ids), files->count, &files->capacity);
+  if (!ids)
+    return -ENOMEM;
+  files->ids = ids;
+  ids[files->count++] = id;
+  return 0;
+}
+
+void report_diff_files_done(struct report_diff_files *files)
+{
+  free(files->ids);
+  *files = (struct report_diff_files){0};
+}
+
+/* ---- keys ---- */
+
+int report_diff_keys_new(struct report_names *names, const struct report_diff_files *other, bool is_process,
+                         struct report_diff_keys **ret_keys)
+{
+  struct report_diff_keys *keys = calloc(1, sizeof(*keys));
+
+  if (!keys)
+    return -ENOMEM;
+  keys->names = names;
+  keys->other = other;
+  keys->is_process = is_process;
+  *ret_keys = keys;
+  return 0;
+}
+
+void report_diff_keys_free(struct report_diff_keys *keys)
+{
+  free(keys);
+}
+
+const char *report_diff_keys_by_symbol(const struct report_diff_keys *keys)
+{
+  return keys->by_symbol;
+}
+
+static struct report_diff_key key_by_symbol(struct report_diff_keys *keys, const struct report_location *location,
+                                            const struct report_file *file)
+{
+  const uint64_t start = UINT64_C(0x84222325CBF29CE4);
+  struct report_name name;
+  const char *word;
+
+  keys->by_symbol = file->name;
+  if (!report_names_symbol(keys->names, location, &name))
+    return (struct report_diff_key){NO_FILE_ID, location->address};
+  word = name.mangled ? name.mangled : name.symbol ? name.symbol : name.module;
+  return (struct report_diff_key){hash_add(start, word, strlen(word)) | UINT64_C(1) << 63, name.offset};
+}
+
+/* A path that is not fit to be printed is not found again here: without a build-id, such a file goes by symbols. */
+static struct report_diff_key key_make(struct report_diff_keys *keys, uint32_t space, uint64_t address)
+{
+  struct report_location location = report_names_locate(keys->names, space, address);
+  struct report_file file;
+  uint64_t id;
+
+  if (location.file == REPORT_NO_FILE || !report_names_file(keys->names, location.file, &file))
+    return (struct report_diff_key){NO_FILE_ID, keys->is_process ? address % PAGE : address};
+  id = file_id(file.build_id, file.build_id_size, file.name);
+  if (files_have(keys->other, id))
+    return (struct report_diff_key){id, location.address};
+  return key_by_symbol(keys, &location, &file);
+}
+
+struct report_diff_key report_diff_key(struct report_diff_keys *keys, uint32_t space, uint64_t address)
+{
+  struct answer *answer = &keys->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
+  uint32_t generation = report_names_generation(keys->names);
+
+  if (answer->address != address || answer->space != space || answer->generation != generation)
+    *answer = (struct answer){address, space, generation, key_make(keys, space, address)};
+  return answer->key;
+}
+
+/* ---- coming together ---- */
+
+static uint64_t branch_hash(const struct report_diff_branch *branch)
+{
+  uint64_t hash = branch->from.id * 3 ^ branch->to.id * 5 ^ branch->branch.kind;
+
+  hash = (hash ^ branch->from.address) * UINT64_C(0x9E3779B97F4A7C15);
+  hash = (hash ^ hash >> 32 ^ branch->to.address) * UINT64_C(0xD6E8FEB86659FD93);
+  return hash ^ hash >> 32;
+}
+
+/* For each branch one hash of it and those that follow, for as many as have enough behind them. NULL without memory. */
+static uint64_t *hashes_of_runs(const struct report_diff_branch *branches, size_t count, size_t run)
+{
+  uint64_t *hashes = calloc(count + 1, sizeof(*hashes));
+
+  for (size_t i = 0; hashes && i < count; i++)
+    hashes[i] = branch_hash(&branches[i]);
+  for (size_t i = 0; hashes && i + run <= count; i++) {
+    uint64_t hash = 0;
+
+    for (size_t k = 0; k < run; k++)
+      hash = (hash ^ hashes[i + k]) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 47);
+    hashes[i] = hash;
+  }
+  return hashes;
+}
+
+/* A table of hashes: the first place of each. */
+struct places {
+  uint32_t *at; /* place + 1 */
+  size_t size;
+};
+
+static uint32_t *places_find(const struct places *places, const uint64_t *hashes, uint64_t hash)
+{
+  size_t i = (size_t)(hash >> 20) & (places->size - 1);
+
+  while (places->at[i] && hashes[places->at[i] - 1] != hash)
+    i = (i + 1) & (places->size - 1);
+  return &places->at[i];
+}
+
+static int places_make(struct places *places, const uint64_t *hashes, size_t count)
+{
+  for (places->size = 64; places->size < 2 * count; places->size *= 2)
+    ;
+  places->at = calloc(places->size, sizeof(*places->at));
+  if (!places->at)
+    return -ENOMEM;
+  for (size_t i = 0; i < count; i++) {
+    uint32_t *at = places_find(places, hashes, hashes[i]);
+
+    if (!*at)
+      *at = (uint32_t)i + 1;
+  }
+  return 0;
+}
+
+static bool runs_are_same(const struct report_diff_branch *one, const struct report_diff_branch *other, size_t run)
+{
+  for (size_t i = 0; i < run; i++)
+    if (!report_diff_is_same(&one[i], &other[i]))
+      return false;
+  return true;
+}
+
+int report_diff_rejoin(const struct report_diff_branch *one, size_t one_count, const struct report_diff_branch *other,
+                       size_t other_count, size_t run, size_t *ret_one, size_t *ret_other)
+{
+  size_t one_runs = one_count >= run ? one_count - run + 1 : 0, best = SIZE_MAX;
+  size_t other_runs = other_count >= run ? other_count - run + 1 : 0;
+  uint64_t *one_hashes = hashes_of_runs(one, one_count, run), *other_hashes = hashes_of_runs(other, other_count, run);
+  struct places places = {0};
+  int r = one_hashes && other_hashes ? places_make(&places, one_hashes, one_runs) : -ENOMEM;
+
+  for (size_t j = 0; r >= 0 && j < other_runs && j < best; j++) {
+    uint32_t at = *places_find(&places, one_hashes, other_hashes[j]);
+
+    if (at && at - 1 + j < best && runs_are_same(&one[at - 1], &other[j], run)) {
+      best = at - 1 + j;
+      *ret_one = at - 1;
+      *ret_other = j;
+    }
+  }
+  free(places.at);
+  free(one_hashes);
+  free(other_hashes);
+  return r < 0 ? r : best != SIZE_MAX;
+}

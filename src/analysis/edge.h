@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How often each edge of a trace was taken: a hash in bounded memory.
+ */
+#ifndef ANALYSIS_EDGE_H
+#define ANALYSIS_EDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EDGES_MAX (1u << 20) /* places; three quarters of them are filled */
+
+struct edge {
+  uint64_t from, to; /* linear addresses */
+  uint64_t count;    /* 0: the place is empty */
+  uint64_t counted;  /* of these, how many its functions know of */
+  uint32_t space;
+  uint32_t from_function, to_function; /* numbers of summary.c */
+  uint32_t generation : 24;            /* of the modules, when the functions were looked up */
+  uint32_t kind : 8;
+};
+
+struct edge_table {
+  struct edge *edges;
+  size_t count, capacity; /* a power of two, or 0 */
+  bool has_forgotten;     /* edges were taken out */
+};
+
+/* Called with each edge before it goes. */
+typedef void edge_function(void *data, struct edge *edge);
+
+/* Takes edges out until at most half of the greatest table is filled, those first that were taken least, and makes
+ * room by growing before that. To be called when edge_table_is_full. Returns 0, or -ENOMEM. */
+int edge_table_make_room(struct edge_table *table, edge_function *before, void *data);
+
+static inline bool edge_table_is_full(const struct edge_table *table)
+{
+  return table->count >= table->capacity / 4 * 3;
+}
+
+/* The place of an edge: its own, or an empty one. The table must not be full. */
+static inline struct edge *edge_table_place(const struct edge_table *table, uint64_t from, uint64_t to, uint32_t space,
+                                            unsigned kind)
+{
+  uint64_t hash = (from * UINT64_C(0x9E3779B97F4A7C15)) ^ ((to + kind) * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ space;
+  size_t i = (size_t)((hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (table->capacity - 1);
+
+  for (;; i = (i + 1) & (table->capacity - 1)) {
+    struct edge *edge = &table->edges[i];
+
+    if (!edge->count || (edge->from == from && edge->to == to && edge->space == space && edge->kind == kind))
+      return edge;
+  }
+}
+
+void edge_table_done(struct edge_table *table);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which branches are wanted. A program takes few branches again and again, so what is known of an address is kept.
+ */
+#include "analysis/filter.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/extent.h"
+#include "analysis/streams.h"
+#include "symbol/symbol.h"
+
+#define ANSWERS (1u << 13)
+#define INSTRUCTION_MAX 15u /* bytes */
+
+/* What is known of an address. */
+enum { IN_MODULE = 1 << 0, IN_FUNCTION = 1 << 1, IN_FROM = 1 << 2, IN_TO = 1 << 3 };
+
+struct answer {
+  uint64_t address;
+  uint32_t space;
+  uint32_t generation; /* of the modules; 0: there is no answer */
+  uint32_t bits;
+};
+
+struct report_filter {
+  struct report_filter_options options;
+  struct report_names *names;
+  struct stream_list streams;
+  uint32_t either;      /* bits of which one end or the other must have each */
+  uint32_t kinds;       /* never 0 */
+  bool wants_addresses; /* more than kinds is asked for */
+  uint32_t generation;
+  struct answer answers[ANSWERS];
+};
+
+bool report_filter_is_empty(const struct report_filter_options *options)
+{
+  return !options->kinds && !options->module_count && !options->function_count && !options->from_count &&
+         !options->to_count;
+}
+
+static bool targets_have_symbols(const struct report_target *targets, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (targets[i].symbol)
+      return true;
+  return false;
+}
+
+bool report_filter_is_region(const struct report_filter_options *options)
+{
+  return !options->kinds && !options->from_count && !options->to_count &&
+         !options->module_count != !options->function_count;
+}
+
+bool report_filter_needs_names(const struct report_filter_options *options)
+{
+  return options->module_count || options->function_count || targets_have_symbols(options->from, options->from_count) ||
+         targets_have_symbols(options->to, options->to_count);
+}
+
+bool report_filter_needs_starts(const struct report_filter_options *options)
+{
+  for (size_t i = 0; i < options->function_count; i++)
+    if (report_word_is_place(options->functions[i]))
+      return true;
+  return false;
+}
+
+int report_filter_new(const struct report_filter_options *options, struct report_names *names,
+                      struct report_filter **ret_filter)
+{
+  struct report_filter *filter = calloc(1, sizeof(*filter));
+
+  if (!filter)
+    return -ENOMEM;
+  filter->options = *options;
+  filter->names = names;
+  filter->generation = 1;
+  filter->either = (options->module_count ? IN_MODULE : 0) | (options->function_count ? IN_FUNCTION : 0);
+  filter->kinds = options->kinds ? options->kinds : UINT32_MAX;
+  filter->wants_addresses = filter->either || options->from_count || options->to_count;
+  *ret_filter = filter;
+  return 0;
+}
+
+void report_filter_free(struct report_filter *filter)
+{
+  if (!filter)
+    return;
+  stream_list_done(&filter->streams);
+  free(filter);
+}
+
+/* What is kept is not true any more. */
+static void answers_forget(struct report_filter *filter)
+{
+  if (++filter->generation)
+    return;
+  memset(filter->answers, 0, sizeof(filter->answers));
+  filter->generation = 1;
+}
+
+int report_filter_record(struct report_filter *filter, const struct lb_trace_record *record)
+{
+  if (record->type == LB_TRACE_MODULE)
+    answers_forget(filter);
+  return record->type == LB_TRACE_STREAM ? stream_list_describe(&filter->streams, &record->stream) : 0;
+}
+
+/* ---- names ---- */
+
+/* A name that is written as it is always fits, also where it would not as a pattern: "[vdso]". */
+static bool name_fits(const char *pattern, const char *name)
+{
+  return name && (!strcmp(pattern, name) || !fnmatch(pattern, name, 0));
+}
+
+static bool is_in_module(const struct report_filter *filter, const struct report_name *name)
+{
+  struct report_file file;
+
+  for (size_t i = 0; i < filter->options.module_count; i++) {
+    const char *pattern = filter->options.modules[i];
+
+    if (name_fits(pattern, name->module) ||
+        (strchr(pattern, '/') && report_names_file(filter->names, name->file, &file) && name_fits(pattern, file.name)))
+      return true;
+  }
+  return false;
+}
+
+/* "A::f<int>" and "A::f" of "int A::f<int>(char) const". */
+static bool function_is_called(const char *pattern, const char *symbol)
+{
+  struct report_spelling spelling;
+  char name[SYMBOL_NAME_MAX + 1];
+
+  if (!symbol)
+    return false;
+  spelling = report_symbol_spell(symbol);
+  if (!spelling.length || spelling.length >= sizeof(name) || spelling.name[spelling.length] == '.')
+    return false; /* a copy is entered by itself */
+  memcpy(name, spelling.name, spelling.length);
+  name[spelling.length] = '\0';
+  if (name_fits(pattern, name))
+    return true;
+  name[spelling.bare] = '\0';
+  return spelling.bare && name_fits(pattern, name);
+}
+
+static bool function_fits(const char *pattern, const struct report_name *name)
+{
+  return name_fits(pattern, name->symbol) || name_fits(pattern, name->mangled) ||
+         function_is_called(pattern, name->symbol);
+}
+
+/* The function that a place is in, which need not have a symbol. */
+static bool is_in_place(const struct report_filter *filter, const char *word, const struct report_location *location)
+{
+  struct report_extent extent;
+
+  if (!report_word_is_place(word))
+    return false;
+  report_extent_find(filter->names, location, &extent);
+  return report_word_names(word, filter->names, &extent);
+}
+
+/* `name` NULL: nothing is known. */
+static bool is_in_function(const struct report_filter *filter, const struct report_name *name,
+                           const struct report_location *location)
+{
+  for (size_t i = 0; i < filter->options.function_count; i++)
+    if ((name && function_fits(filter->options.functions[i], name)) ||
+        (filter->names && is_in_place(filter, filter->options.functions[i], location)))
+      return true;
+  return false;
+}
+
+/* ---- targets ---- */
+
+static bool is_between(uint64_t value, uint64_t first, uint64_t last)
+{
+  return value >= first && value <= last;
+}
+
+/* MODULE:NAME */
+static bool inner_fits(const struct report_target *target, const struct report_name *name)
+{
+  size_t length = target->inner ? (size_t)(target->inner - 1 - target->symbol) : 0;
+
+  return length && name->module && strlen(name->module) == length && !memcmp(name->module, target->symbol, length) &&
+         function_fits(target->inner, name);
+}
+
+/* `name` NULL: nothing is known. */
+static bool target_has(const struct report_target *target, struct report_names *names, const struct report_name *name,
+                       uint64_t address)
+{
+  if (!target->symbol)
+    return is_between(address, target->first, target->last);
+  if (!name)
+    return false;
+  if (target->source) {
+    struct report_location location = {.file = name->file, .address = name->linked};
+
+    return report_target_is_line(target, names, &location);
+  }
+  if (report_target_is_module(target, name->module) && is_between(name->linked, target->first, target->last))
+    return true;
+  return name->symbol && (function_fits(target->symbol, name) || inner_fits(target, name)) &&
+         is_between(name->offset, target->first, target->last);
+}
+
+bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space, uint64_t address)
+{
+  struct report_name name;
+  bool has_name = target->symbol && names && report_names_find(names, space, address, &name);
+
+  return target_has(target, names, has_name ? &name : NULL, address);
+}
+
+bool report_target_is_entered(const struct report_target *target, struct report_names *names, uint32_t space,
+                              const struct lb_branch *branch)
+{
+  enum lb_branch_class class = lb_branch_kind_class(branch->kind);
+  struct report_name from, to;
+
+  if (!report_target_has(target, names, space, report_to(branch)))
+    return false;
+  if (class == LB_CLASS_FAR && report_to(branch) - report_from(branch) <= INSTRUCTION_MAX)
+    return false; /* a system call, as programs see it: to the instruction behind it, whosever that is */
+  if (!target->symbol || target->first || target->last || class == LB_CLASS_NEAR_REL_CALL ||
+      class == LB_CLASS_NEAR_IND_CALL || class == LB_CLASS_FAR)
+    return true;
+  if (!report_names_find(names, space, report_from(branch), &from) ||
+      !report_names_find(names, space, report_to(branch), &to))
+    return true;
+  return from.file != to.file || !from.symbol || from.start != to.start;
+}
+
+static bool is_in_targets(const struct report_filter *filter, const struct report_target *targets, size_t count,
+                          const struct report_name *name, uint64_t address)
+{
+  for (size_t i = 0; i < count; i++)
+    if (target_has(&targets[i], filter->names, name, address))
+      return true;
+  return false;
+}
+
+/* ---- addresses ---- */
+
+/* `name` NULL: nothing is known. */
+static uint32_t place_judge(const struct report_filter *filter, const struct report_name *name,
+                            const struct report_location *location, uint64_t address)
+{
+  const struct report_filter_options *options = &filter->options;
+  uint32_t bits = 0;
+
+  if (name && is_in_module(filter, name))
+    bits |= IN_MODULE;
+  if (options->function_count && is_in_function(filter, name, location))
+    bits |= IN_FUNCTION;
+  if (is_in_targets(filter, options->from, options->from_count, name, address))
+    bits |= IN_FROM;
+  if (is_in_targets(filter, options->to, options->to_count, name, address))
+    bits |= IN_TO;
+  return bits;
+}
+
+static uint32_t address_judge(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  struct report_name name;
+  struct report_location location = {REPORT_NO_FILE, space, address};
+  bool has_name = filter->names && report_names_find(filter->names, space, address, &name);
+
+  if (has_name)
+    location = (struct report_location){.file = name.file, .address = name.linked};
+  return place_judge(filter, has_name ? &name : NULL, &location, address);
+}
+
+static inline struct answer *answer_of(struct report_filter *filter, uint64_t address)
+{
+  return &filter->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
+}
+
+static inline uint32_t address_bits(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  struct answer *answer = answer_of(filter, address);
+
+  if (answer->address != address || answer->space != space || answer->generation != filter->generation)
+    *answer = (struct answer){address, space, filter->generation, address_judge(filter, space, address)};
+  return answer->bits;
+}
+
+static inline bool ends_are_wanted(const struct report_filter *filter, uint32_t from, uint32_t to)
+{
+  return (!filter->options.from_count || (from & IN_FROM)) && (!filter->options.to_count || (to & IN_TO)) &&
+         ((from | to) & filter->either) == filter->either;
+}
+
+static inline bool branch_is_wanted(struct report_filter *filter, uint32_t space, const struct lb_branch *branch)
+{
+  uint32_t from;
+
+  if (!(filter->kinds >> branch->kind & 1))
+    return false;
+  if (!filter->wants_addresses)
+    return true;
+  from = address_bits(filter, space, report_from(branch));
+  if (filter->options.from_count && !(from & IN_FROM))
+    return false;
+  return ends_are_wanted(filter, from, address_bits(filter, space, report_to(branch)));
+}
+
+size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
+                              uint16_t places[LB_TRACE_BATCH_MAX])
+{
+  uint32_t number = branches->stream;
+  uint32_t space = number < filter->streams.count ? filter->streams.streams[number].space : STREAM_NO_SPACE;
+  size_t count = 0;
+
+  for (size_t i = 0; i < branches->count && i < LB_TRACE_BATCH_MAX; i++) {
+    places[count] = (uint16_t)i;
+    count += branch_is_wanted(filter, space, &branches->branches[i]);
+  }
+  return count;
+}
+
+bool report_filter_address(struct report_filter *filter, uint32_t space, uint64_t address)
+{
+  return !filter->either || (address_bits(filter, space, address) & filter->either) == filter->either;
+}
+
+/* ---- locations ---- */
+
+static uint32_t location_judge(struct report_filter *filter, const struct report_location *location)
+{
+  struct report_name name;
+  bool has_name = filter->names && report_names_symbol(filter->names, location, &name);
+
+  return place_judge(filter, has_name ? &name : NULL, location, location->address);
+}
+
+/* Answers are kept by the number of the file, in the place of the address space. */
+static uint32_t location_bits(struct report_filter *filter, const struct report_location *location)
+{
+  struct answer *answer = answer_of(filter, location->address);
+
+  if (location->file == REPORT_NO_FILE)
+    return location_judge(filter, location);
+  if (answer->address != location->address || answer->space != location->file ||
+      answer->generation != filter->generation)
+    *answer = (struct answer){location->address, location->file, filter->generation, location_judge(filter, location)};
+  return answer->bits;
+}
+
+bool report_filter_file(const struct report_filter *filter, uint32_t file)
+{
+  struct report_file named;
+  struct report_name name = {.file = file};
+  const char *slash;
+
+  if (!filter->options.module_count)
+    return true;
+  if (!filter->names || !report_names_file(filter->names, file, &named))
+    return false;
+  slash = strrchr(named.name, '/');
+  name.module = slash ? slash + 1 : named.name;
+  return is_in_module(filter, &name);
+}
+
+bool report_filter_function(struct report_filter *filter, const struct report_location *location)
+{
+  return !filter->options.function_count || location_bits(filter, location) & IN_FUNCTION;
+}
+
+bool report_filter_location(struct report_filter *filter, const struct report_location *location)
+{
+  return !filter->either || (location_bits(filter, location) & filter->either) == filter->either;
+}
+
+bool report_filter_block(struct report_filter *filter, const struct report_block *block)
+{
+  return report_filter_location(filter, &block->first);
+}
+
+bool report_filter_jump(struct report_filter *filter, const struct report_jump *jump)
+{
+  if (!(filter->kinds >> jump->kind & 1))
+    return false;
+  return !filter->wants_addresses ||
+         ends_are_wanted(filter, location_bits(filter, &jump->from), location_bits(filter, &jump->to));
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes the tables of functions, modules, edges, conditional and indirect branches out of blocks and jumps.
+ */
+#include "analysis/hot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/extent.h"
+#include "analysis/hot_table.h"
+#include "analysis/replay.h"
+#include "base/base.h"
+
+/* ---- modules ---- */
+
+static struct report_hot_module *module_get(struct report_hot *hot, const struct report_hot_function *function)
+{
+  struct report_hot_module *modules;
+
+  for (size_t i = 0; i < hot->module_count; i++)
+    if (hot->modules[i].file == function->file)
+      return &hot->modules[i];
+  modules = array_grow(hot->modules, sizeof(*modules), hot->module_count, &hot->module_capacity);
+  if (!modules)
+    return NULL;
+  hot->modules = modules;
+  modules[hot->module_count] = (struct report_hot_module){.module = function->module, .file = function->file};
+  return &modules[hot->module_count++];
+}
+
+/* The sums of functions; branches into a module were counted on the way. */
+static int modules_fill(struct report_hot *hot)
+{
+  for (size_t i = 0; i < hot->function_count; i++) {
+    const struct report_hot_function *function = &hot->functions[i];
+    struct report_hot_module *module = hot->is_wanted[i] ? module_get(hot, function) : NULL;
+
+    if (!module && hot->is_wanted[i])
+      return -ENOMEM;
+    if (!module)
+      continue;
+    module->instructions += function->instructions;
+    module->taken += function->taken;
+    module->passed += function->passed;
+  }
+  return 0;
+}
+
+/* ---- instructions ---- */
+
+/* A function whose end is not known is as long as what ran of it. */
+static void function_reach(struct report_hot_function *function, uint64_t end)
+{
+  if (function->source >= REPORT_BY_CALL && end - function->start > function->size)
+    function->size = end - function->start;
+}
+
+/* A block that reaches over the end of its function: each instruction goes where it belongs. */
+static int ran_count(void *data, const struct report_ran *ran)
+{
+  struct report_hot *hot = data;
+  uint32_t number = hot_function_at(hot, &ran->at);
+
+  if (number == HOT_NONE)
+    return -ENOMEM;
+  hot->functions[number].instructions += ran->executed;
+  function_reach(&hot->functions[number], ran->at.address + ran->length);
+  return 0;
+}
+
+static int block_count(struct report_hot *hot, const struct report_block *block)
+{
+  struct report_location last = block->first;
+  uint32_t one, other;
+
+  last.address = block->last;
+  one = hot_function_at(hot, &block->first);
+  other = hot_function_at(hot, &last);
+  if (one == HOT_NONE || other == HOT_NONE)
+    return -ENOMEM;
+  function_reach(&hot->functions[other], block->end ? block->end : block->last + 1);
+  if (one != other) {
+    function_reach(&hot->functions[one], block->first.address + 1);
+    hot->functions[one].has_unknown |= !block->instructions;
+    hot->functions[other].has_unknown |= !block->instructions;
+    return report_blocks_walk(hot->code, block, 1, ran_count, hot);
+  }
+  hot->functions[one].instructions += block->executed * block->instructions;
+  hot->functions[one].has_unknown |= !block->instructions;
+  return 0;
+}
+
+/* ---- branches ---- */
+
+static bool kind_calls(unsigned kind)
+{
+  return kind == LB_BRANCH_NEAR_REL_CALL || kind == LB_BRANCH_NEAR_IND_CALL || kind == LB_BRANCH_FAR_CALL;
+}
+
+static bool kind_jumps(unsigned kind)
+{
+  return kind == LB_BRANCH_JCC || kind == LB_BRANCH_NEAR_REL_JMP || kind == LB_BRANCH_NEAR_IND_JMP ||
+         kind == LB_BRANCH_FAR_JMP;
+}
+
+/* A call of nothing but the next instruction, by which code learns where it is, is no call of its own function. */
+static bool jump_enters(const struct report_jump *jump, const struct report_hot_function *from,
+                        const struct report_hot_function *to)
+{
+  bool is_start = to->start == jump->to.address && to->start;
+
+  if (kind_calls(jump->kind))
+    return is_start || from != to;
+  if (report_kind_is_event(jump->kind))
+    return true;
+  return from != to && is_start && kind_jumps(jump->kind); /* a tail call, or a stub of the PLT */
+}
+
+static int branch_count(struct report_hot *hot, const struct report_jump *jump)
+{
+  struct report_hot_branch *branches = hot->branches, *last = NULL;
+
+  if (hot->branch_count)
+    last = &branches[hot->branch_count - 1];
+  if (!last || !report_location_is(&last->from, &jump->from)) {
+    branches = array_grow(branches, sizeof(*branches), hot->branch_count, &hot->branch_capacity);
+    if (!branches)
+      return -ENOMEM;
+    hot->branches = branches;
+    last = &branches[hot->branch_count++];
+    *last = (struct report_hot_branch){.from = jump->from};
+  }
+  if (jump->is_passed) {
+    last->passed += jump->count;
+  } else {
+    last->taken += jump->count;
+    last->to = jump->to;
+  }
+  return 0;
+}
+
+static bool kind_is_indirect(unsigned kind)
+{
+  return kind == LB_BRANCH_NEAR_IND_CALL || kind == LB_BRANCH_NEAR_IND_JMP;
+}
+
+/* Targets of one branch come one behind the other: so they are sorted. */
+static int indirect_count(struct report_hot *hot, const struct report_jump *jump, size_t target)
+{
+  struct report_hot_indirect *indirects = hot->indirects, *last = NULL;
+
+  if (hot->indirect_count)
+    last = &indirects[hot->indirect_count - 1];
+  if (!last || !report_location_is(&last->from, &jump->from) || last->kind != jump->kind) {
+    indirects = array_grow(indirects, sizeof(*indirects), hot->indirect_count, &hot->indirect_capacity);
+    if (!indirects)
+      return -ENOMEM;
+    hot->indirects = indirects;
+    last = &indirects[hot->indirect_count++];
+    *last = (struct report_hot_indirect){.from = jump->from, .kind = jump->kind, .targets = &hot->targets[target]};
+  }
+  hot->targets[target] = jump;
+  last->count += jump->count;
+  last->target_count++;
+  return 0;
+}
+
+static int target_compare(const void *one, const void *other)
+{
+  const struct report_jump *a = *(const struct report_jump *const *)one, *b = *(const struct report_jump *const *)other;
+
+  if (a->count != b->count)
+    return a->count < b->count ? 1 : -1;
+  return a->to.address < b->to.address ? -1 : a->to.address > b->to.address;
+}
+
+static void targets_sort(struct report_hot *hot)
+{
+  for (size_t i = 0; i < hot->indirect_count; i++) {
+    const struct report_hot_indirect *indirect = &hot->indirects[i];
+
+    qsort(&hot->targets[indirect->targets - hot->targets], indirect->target_count, sizeof(*hot->targets),
+          target_compare);
+  }
+}
+
+/* ---- jumps ---- */
+
+static int entry_count(struct report_hot *hot, uint32_t from, uint32_t to, const struct report_jump *jump)
+{
+  struct report_hot_module *module;
+
+  if (jump_enters(jump, &hot->functions[from], &hot->functions[to]))
+    hot->functions[to].calls += jump->count;
+  if (!hot->is_wanted[to] || hot->functions[from].file == hot->functions[to].file)
+    return 0;
+  module = module_get(hot, &hot->functions[to]);
+  if (!module)
+    return -ENOMEM;
+  module->entries += jump->count;
+  return 0;
+}
+
+/* Returns 1 if the jump is a target of an indirect branch that is kept, 0, or -ENOMEM. */
+static int jump_keep(struct report_hot *hot, const struct report_jump *jump, bool is_from, size_t target)
+{
+  int r;
+
+  if (!is_from)
+    return 0;
+  if (jump->kind == LB_BRANCH_JCC)
+    return branch_count(hot, jump);
+  if (!kind_is_indirect(jump->kind))
+    return 0;
+  r = indirect_count(hot, jump, target);
+  return r < 0 ? r : 1;
+}
+
+static int jump_count(struct report_hot *hot, const struct report_jump *jump, size_t target)
+{
+  uint32_t from = hot_function_at(hot, &jump->from), to = from;
+  int r = 0;
+
+  if (!jump->is_passed)
+    to = hot_function_at(hot, &jump->to);
+  if (from == HOT_NONE || to == HOT_NONE)
+    return -ENOMEM;
+  if (jump->is_passed) {
+    hot->functions[from].passed += jump->count;
+  } else {
+    hot->functions[from].taken += jump->count;
+    function_reach(&hot->functions[from], jump->from.address + 1);
+    r = entry_count(hot, from, to, jump);
+    if (hot->is_wanted[from] || hot->is_wanted[to])
+      hot->edges[hot->edge_count++] = jump;
+  }
+  return r < 0 ? r : jump_keep(hot, jump, hot->is_wanted[from], target);
+}
+
+static int jumps_count(struct report_hot *hot)
+{
+  size_t count, targets = 0;
+  const struct report_jump *jumps = report_counts_jumps(hot->counts, &count);
+
+  for (size_t i = 0; i < count; i++)
+    targets += kind_is_indirect(jumps[i].kind);
+  hot->targets = calloc(targets + 1, sizeof(*hot->targets));
+  hot->edges = calloc(count + 1, sizeof(*hot->edges));
+  if (!hot->targets || !hot->edges)
+    return -ENOMEM;
+  targets = 0;
+  for (size_t i = 0; i < count; i++) {
+    int r = jump_count(hot, &jumps[i], targets);
+
+    if (r < 0)
+      return r;
+    targets += (size_t)r;
+  }
+  targets_sort(hot);
+  return 0;
+}
+
+/* What has branches and no instructions has no block that is known: code that is not 64-bit code. */
+static int unknown_mark(struct report_hot *hot)
+{
+  if (!report_counts_totals(hot->counts)->has_unknown_code)
+    return 0;
+  for (size_t i = 0; i < hot->function_count; i++)
+    hot->functions[i].has_unknown |= !hot->functions[i].instructions;
+  for (size_t i = 0; i < hot->branch_count; i++) {
+    uint32_t function = hot_function_at(hot, &hot->branches[i].from);
+
+    if (function == HOT_NONE)
+      return -ENOMEM;
+    hot->branches[i].has_unknown = hot->functions[function].has_unknown && !hot->branches[i].passed;
+  }
+  return 0;
+}
+
+/* ---- all of it ---- */
+
+static int hot_fill(struct report_hot *hot)
+{
+  size_t count;
+  const struct report_block *blocks = report_counts_blocks(hot->counts, &count);
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++)
+    r = block_count(hot, &blocks[i]);
+  if (r >= 0)
+    r = jumps_count(hot);
+  if (r >= 0)
+    r = unknown_mark(hot);
+  if (r >= 0)
+    r = modules_fill(hot);
+  return r;
+}
+
+int report_hot_new(struct report_names *names, struct report_code *code, const struct report_counts *counts,
+                   const struct report_hot_filter *filter, struct report_hot **ret_hot)
+{
+  struct report_hot *hot = calloc(1, sizeof(*hot));
+  int r;
+
+  if (!hot)
+    return -ENOMEM;
+  *hot = (struct report_hot){.names = names, .code = code, .counts = counts};
+  if (filter)
+    hot->filter = *filter;
+  r = hot_fill(hot);
+  if (r < 0) {
+    report_hot_free(hot);
+    return r;
+  }
+  hot_functions_finish(hot);
+  report_hot_sort(hot, REPORT_HOT_FUNCTION, REPORT_HOT_BY_INSTRUCTIONS);
+  report_hot_sort(hot, REPORT_HOT_EDGE, REPORT_HOT_BY_COUNT);
+  report_hot_sort(hot, REPORT_HOT_BRANCH, REPORT_HOT_BY_COUNT);
+  report_hot_sort(hot, REPORT_HOT_INDIRECT, REPORT_HOT_BY_COUNT);
+  report_hot_sort(hot, REPORT_HOT_MODULE, REPORT_HOT_BY_INSTRUCTIONS);
+  *ret_hot = hot;
+  return 0;
+}
+
+void report_hot_free(struct report_hot *hot)
+{
+  if (!hot)
+    return;
+  free(hot->functions);
+  free(hot->is_wanted);
+  free(hot->function_places);
+  free(hot->modules);
+  free(hot->edges);
+  free(hot->branches);
+  free(hot->indirects);
+  free(hot->targets);
+  free(hot->lines);
+  free(hot);
+}
+
+const struct report_hot_function *report_hot_functions(const struct report_hot *hot, size_t *ret_count)
+{
+  *ret_count = hot->function_count;
+  return hot->functions;
+}
+
+const struct report_hot_module *report_hot_modules(const struct report_hot *hot, size_t *ret_count)
+{
+  *ret_count = hot->module_count;
+  return hot->modules;
+}
+
+const struct report_jump *const *report_hot_edges(const struct report_hot *hot, size_t *ret_count)
+{
+  *ret_count = hot->edge_count;
+  return hot->edges;
+}
+
+const struct report_hot_branch *report_hot_branches(const struct report_hot *hot, size_t *ret_count)
+{
+  *ret_count = hot->branch_count;
+  return hot->branches;
+}
+
+const struct report_hot_indirect *report_hot_indirects(const struct report_hot *hot, size_t *ret_count)
+{
+  *ret_count = hot->indirect_count;
+  return hot->indirects;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From blocks to instructions. Blocks overlap, and what overlaps need not be the same instructions (who jumps behind a
+ * LOCK prefix runs another one); so chains of instructions are followed side by side, the one that is behind first, and
+ * become one where they meet. Chains are at most 15 bytes apart, so there are at most 16.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/hot.h"
+#include "base/base.h"
+
+#define CHAINS 17
+
+struct chain {
+  uint64_t at, executed;
+};
+
+/* Where a block ends. */
+struct end {
+  uint64_t last, executed;
+};
+
+struct walk {
+  struct report_code *code;
+  report_ran_function *function;
+  void *data;
+  struct chain chains[CHAINS]; /* by address, all different */
+  size_t chain_count;
+  struct end *ends; /* a heap: the lowest address on top */
+  size_t end_count, end_capacity;
+};
+
+/* ---- where blocks end ---- */
+
+static void end_swap(struct end *one, struct end *other)
+{
+  struct end kept = *one;
+
+  *one = *other;
+  *other = kept;
+}
+
+static int end_push(struct walk *walk, const struct end *end)
+{
+  struct end *ends = array_grow(walk->ends, sizeof(*ends), walk->end_count, &walk->end_capacity);
+
+  if (!ends)
+    return -ENOMEM;
+  walk->ends = ends;
+  ends[walk->end_count] = *end;
+  for (size_t i = walk->end_count++; i && ends[i].last < ends[(i - 1) / 2].last; i = (i - 1) / 2)
+    end_swap(&ends[i], &ends[(i - 1) / 2]);
+  return 0;
+}
+
+static void end_pop(struct walk *walk)
+{
+  struct end *ends = walk->ends;
+
+  ends[0] = ends[--walk->end_count];
+  for (size_t i = 0, low; (low = 2 * i + 1) < walk->end_count; i = low) {
+    if (low + 1 < walk->end_count && ends[low + 1].last < ends[low].last)
+      low++;
+    if (ends[i].last <= ends[low].last)
+      return;
+    end_swap(&ends[i], &ends[low]);
+  }
+}
+
+/* ---- chains ---- */
+
+/* From here on a chain goes on at an address, or joins the one that is there. */
+static void chain_add(struct walk *walk, uint64_t at, uint64_t executed)
+{
+  size_t i = 0;
+
+  while (i < walk->chain_count && walk->chains[i].at < at)
+    i++;
+  if (i < walk->chain_count && walk->chains[i].at == at) {
+    walk->chains[i].executed += executed;
+    return;
+  }
+  if (walk->chain_count == CHAINS) /* cannot be: they are too near to each other */
+    return;
+  memmove(&walk->chains[i + 1], &walk->chains[i], (walk->chain_count - i) * sizeof(*walk->chains));
+  walk->chains[i] = (struct chain){at, executed};
+  walk->chain_count++;
+}
+
+static struct chain chain_take(struct walk *walk)
+{
+  struct chain chain = walk->chains[0];
+
+  memmove(&walk->chains[0], &walk->chains[1], --walk->chain_count * sizeof(*walk->chains));
+  return chain;
+}
+
+static void walk_forget(struct walk *walk)
+{
+  walk->chain_count = 0;
+  walk->end_count = 0;
+}
+
+/* Gives the instruction that is behind all others, and takes its chain on. */
+static int walk_step(struct walk *walk, const struct report_location *where)
+{
+  struct chain chain = chain_take(walk);
+  struct report_ran ran = {.at = *where, .executed = chain.executed};
+  struct report_instruction instruction;
+  int r;
+
+  ran.at.address = chain.at;
+  if ((walk->end_count && walk->ends[0].last < chain.at) ||
+      !report_code_instruction(walk->code, &ran.at, &instruction) || !instruction.length) {
+    walk_forget(walk); /* not the code that was counted: nobody knows whose end was passed */
+    return 0;
+  }
+  ran.length = instruction.length;
+  r = walk->function(walk->data, &ran);
+  for (; walk->end_count && walk->ends[0].last == chain.at; end_pop(walk))
+    chain.executed -= walk->ends[0].executed < chain.executed ? walk->ends[0].executed : chain.executed;
+  if (chain.executed)
+    chain_add(walk, chain.at + instruction.length, chain.executed);
+  return r;
+}
+
+/* Goes on until all chains are at or behind an address. */
+static int walk_until(struct walk *walk, const struct report_location *where, uint64_t address)
+{
+  int r = 0;
+
+  while (r >= 0 && walk->chain_count && walk->chains[0].at < address)
+    r = walk_step(walk, where);
+  return r;
+}
+
+static int walk_block(struct walk *walk, const struct report_block *block)
+{
+  int r = walk_until(walk, &block->first, block->first.address);
+
+  if (r >= 0)
+    r = end_push(walk, &(struct end){block->last, block->executed});
+  if (r >= 0)
+    chain_add(walk, block->first.address, block->executed);
+  return r;
+}
+
+int report_blocks_walk(struct report_code *code, const struct report_block *blocks, size_t count,
+                       report_ran_function *function, void *data)
+{
+  struct walk walk = {.code = code, .function = function, .data = data};
+  const struct report_block *before = NULL;
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++) {
+    const struct report_block *block = &blocks[i];
+
+    if (!block->instructions || !block->executed || block->last < block->first.address)
+      continue;
+    if (before && (before->first.file != block->first.file || before->first.space != block->first.space)) {
+      r = walk_until(&walk, &before->first, UINT64_MAX);
+      walk_forget(&walk);
+    }
+    if (r >= 0)
+      r = walk_block(&walk, block);
+    before = block;
+  }
+  if (before && r >= 0)
+    r = walk_until(&walk, &before->first, UINT64_MAX);
+  free(walk.ends);
+  return r;
+}

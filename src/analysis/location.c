@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From linear addresses to locations, and what is known about these.
+ */
+#include "analysis/location.h"
+
+#include <errno.h>
+
+#include "analysis/names_inside.h"
+
+/* ---- what a trace says ---- */
+
+/* Code that the trace has is code at a location: most often in no file, or in what only looks like one ("[vdso]"). */
+static int names_code(struct report_names *names, const struct lb_trace_code *code)
+{
+  const uint8_t *bytes = code->bytes;
+  uint64_t address = code->address;
+  size_t left = code->size;
+
+  names_change(names);
+  while (left) {
+    const struct mapping *mapping = mapping_list_find(&names->map, code->space, address);
+    struct report_location location = report_names_locate(names, code->space, address);
+    uint64_t part = mapping ? mapping->last - address + 1 : GRANULE - address % GRANULE;
+    int r;
+
+    part = part && part < left ? part : left;
+    r = code_store_add(&names->code, &location, bytes, (size_t)part);
+    if (r < 0)
+      return r;
+    bytes += part;
+    address += part;
+    left -= (size_t)part;
+  }
+  return 0;
+}
+
+int report_names_record(struct report_names *names, const struct lb_trace_record *record)
+{
+  if (record->type == LB_TRACE_MODULE)
+    return report_names_module(names, &record->module);
+  if (record->type == LB_TRACE_CODE)
+    return names_code(names, &record->code);
+  if (record->type == LB_TRACE_STREAM)
+    return stream_list_describe(&names->streams, &record->stream);
+  if (record->type == LB_TRACE_META)
+    return stream_list_meta(&names->streams, &record->meta);
+  return 0;
+}
+
+uint32_t report_names_generation(const struct report_names *names)
+{
+  return names->generation;
+}
+
+uint32_t report_names_space(const struct report_names *names, uint32_t stream)
+{
+  return stream < names->streams.count && names->streams.streams[stream].is_described
+           ? names->streams.streams[stream].space
+           : STREAM_NO_SPACE;
+}
+
+/* ---- locations ---- */
+
+struct report_location report_names_locate(struct report_names *names, uint32_t space, uint64_t address)
+{
+  const struct mapping *mapping = names_mapping(names, space, address);
+  struct report_location location = {.file = REPORT_NO_FILE, .space = space, .address = address};
+  const struct names_file *file;
+  uint64_t linked;
+
+  if (!mapping)
+    return location;
+  file = &names->list[mapping->file];
+  location.file = mapping->file;
+  location.space = 0;
+  location.address = mapping->offset + (address - mapping->first);
+  if (file->layout && names_file_address(file, location.address, &linked))
+    location.address = linked;
+  return location;
+}
+
+static const struct names_file *location_file(const struct report_names *names, const struct report_location *location)
+{
+  return location->file < names->count ? &names->list[location->file] : NULL;
+}
+
+bool report_names_symbol(struct report_names *names, const struct report_location *location,
+                         struct report_name *ret_name)
+{
+  const struct names_file *file = location_file(names, location);
+  struct report_name name;
+
+  if (!file)
+    return false;
+  name = (struct report_name){
+    .module = file->base, .file = location->file, .offset = location->address, .linked = location->address};
+  if (names_file_has_symbols(file) && names_file_find(file, location->address, &name)) {
+    name.start = location->address - name.offset;
+    names_demangle(names, &name);
+  }
+  *ret_name = name;
+  return true;
+}
+
+bool report_names_place(struct report_names *names, const struct report_location *location,
+                        struct symbol_place *ret_place)
+{
+  const struct names_file *file = location_file(names, location);
+  struct symbol_place place = {0};
+  struct report_name name;
+
+  if (!file || !report_names_symbol(names, location, &name))
+    return false;
+  if (!file->module || !symbol_module_find(file->module, location->address, true, &place))
+    place = (struct symbol_place){.address = location->address};
+  place.module = file->name;
+  place.symbol = name.symbol;
+  place.mangled = name.mangled;
+  place.offset = name.offset;
+  *ret_place = place;
+  return true;
+}
+
+bool report_names_line(struct report_names *names, const struct report_location *location, const char **ret_file,
+                       unsigned *ret_line)
+{
+  const struct names_file *file = location_file(names, location);
+
+  return file && file->module && symbol_module_line(file->module, location->address, ret_file, ret_line);
+}
+
+size_t report_names_code(struct report_names *names, const struct report_location *location, uint8_t *bytes,
+                         size_t size)
+{
+  const struct names_file *file = location_file(names, location);
+  size_t done = code_store_get(&names->code, location, bytes, size);
+
+  if (done || !file || !file->module || (file->layout && file->layout->is_32)) /* 64-bit code only */
+    return done;
+  return symbol_module_code(file->module, location->address, bytes, size);
+}
+
+const struct symbol_layout *report_names_layout(const struct report_names *names, uint32_t file)
+{
+  return file < names->count ? names->list[file].layout : NULL;
+}
+
+/* ---- what would lie elsewhere ---- */
+
+bool report_names_displaces(const struct report_names *names, const struct lb_trace_record *record)
+{
+  const struct lb_trace_module *module = &record->module;
+  uint64_t last;
+
+  if (record->type == LB_TRACE_CODE) {
+    uint8_t byte;
+    struct report_location location = {REPORT_NO_FILE, record->code.space, record->code.address};
+
+    return code_store_get(&names->code, &location, &byte, 1) > 0; /* code that changes: a compiler at run time */
+  }
+  if (record->type != LB_TRACE_MODULE || !module->size)
+    return false;
+  last = module->address + module->size - 1;
+  last = last < module->address ? UINT64_MAX : last;
+  return mapping_list_overlaps(&names->map, module->space, module->address, last);
+}

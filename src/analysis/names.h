@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names for the addresses of a trace: which module lies where, and which symbol. The caller opens the files.
+ */
+#ifndef ANALYSIS_NAMES_H
+#define ANALYSIS_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lastbranch/branch.h"
+#include "lastbranch/trace.h"
+
+struct symbol_module;
+
+/* How the files that a trace names are reached. */
+struct report_files {
+  void *data; /* handed to the functions */
+  /* The whole file. Returns 0 with bytes that stay good until `close`; 1 if it was changed since the trace was begun;
+   * or negative. */
+  int (*open)(void *data, const char *name, const void **ret_bytes, size_t *ret_size);
+  void (*close)(void *data, const void *bytes, size_t size);
+  /* The symbols of this file cannot be used; once for each file. Both strings are fit to be printed. */
+  void (*warn)(void *data, const char *name, const char *why);
+  /* The same file with its debug file, if it has one: more names than the file itself has. Returns 0, or negative. May
+   * be NULL. */
+  int (*module)(void *data, const char *name, struct symbol_module **ret_module);
+};
+
+struct report_names;
+
+/* `files` and what it points to must stay good; NULL: no file is opened. Returns 0, or -ENOMEM. */
+int report_names_new(const struct report_files *files, struct report_names **ret_names);
+void report_names_free(struct report_names *names); /* takes NULL */
+
+/* Names of C++ are shown as the source has them; after this, as the files have them. Before the first name is asked
+ * for. */
+void report_names_keep_mangled(struct report_names *names);
+
+/* Calls `visit` with the folders in which the code was compiled whose lines were asked for, until it returns true.
+ * Returns what it returned last, or false. */
+bool report_names_directories(const struct report_names *names, bool (*visit)(void *data, const char *directory),
+                              void *data);
+
+/* From here on the module lies there, over whatever lay there before, or is gone. Beyond a limit, modules are not taken
+ * any more (`warn` says so). Returns 0, or -ENOMEM. */
+int report_names_module(struct report_names *names, const struct lb_trace_module *module);
+
+struct report_name {
+  const char *symbol;  /* NULL: none is known */
+  const char *mangled; /* the same as its file has it, if that is another name; else NULL */
+  const char *module;  /* the last part of the file's name; fit to be printed, as is the symbol */
+  uint64_t offset;     /* behind the symbol; without one, `linked` */
+  uint64_t start;      /* address of the symbol as its file has it, */
+  uint64_t size;       /* and its bytes; 0: not known */
+  uint32_t file;       /* for report_names_file */
+  uint64_t linked;     /* the address as the file is linked, as that of a location */
+};
+
+/* What lies at a linear address. The file is opened when it is first asked for. A file whose build-id is not the
+ * module's gives no symbols. Strings are good as long as `names`. Returns false, touching nothing, if no module lies
+ * there. */
+bool report_names_find(struct report_names *names, uint32_t space, uint64_t address, struct report_name *ret_name);
+
+struct report_file {
+  const char *name; /* whole, fit to be printed */
+  const uint8_t *build_id;
+  size_t build_id_size;
+  uint64_t address;    /* of the module that came first */
+  size_t pieces;       /* modules that are pieces of it */
+  size_t symbols;      /* 0: none, or nobody asked */
+  const char *problem; /* why its symbols cannot be used; NULL: they can, or nobody asked */
+};
+
+/* The files that modules named, from 0 on. Returns false past the last. */
+bool report_names_file(const struct report_names *names, size_t number, struct report_file *ret_file);
+
+/* The linear address of either end of a branch: outside 64-bit mode there is a base, and 32 bits. */
+static inline uint64_t report_from(const struct lb_branch *branch)
+{
+  return branch->flags & LB_BRANCH_FROM_32 ? (uint32_t)(branch->from + branch->from_base) : branch->from;
+}
+
+static inline uint64_t report_to(const struct lb_branch *branch)
+{
+  return branch->flags & LB_BRANCH_TO_32 ? (uint32_t)(branch->to + branch->to_base) : branch->to;
+}
+
+#endif

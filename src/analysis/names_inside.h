@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of report_names: files that modules named, what lies where (names.c), and code that the trace has itself
+ * (code_store.c). location.c is the way by file and address.
+ */
+#ifndef ANALYSIS_NAMES_INSIDE_H
+#define ANALYSIS_NAMES_INSIDE_H
+
+#include "analysis/analysis.h"
+#include "analysis/eh_frame.h"
+#include "analysis/extent.h"
+#include "analysis/mapping.h"
+#include "analysis/streams.h"
+#include "symbol/symbol.h"
+
+/* ---- code in the trace (code_store.c) ---- */
+
+#define GRANULE 64u             /* bytes: as many as a mask has bits */
+#define GRANULES_MAX (1u << 20) /* beyond that, code is not kept */
+
+/* `known` has a bit for each byte. */
+struct granule {
+  uint64_t place, known; /* address / GRANULE */
+  uint32_t file, space;
+  uint8_t bytes[GRANULE];
+};
+
+struct code_store {
+  struct granule *granules;
+  size_t count, capacity;
+  uint32_t *slots; /* a hash: number of a granule plus 1 */
+  size_t slot_count;
+};
+
+/* Keeps bytes, over what was there. Returns 0, or -ENOMEM. */
+int code_store_add(struct code_store *store, const struct report_location *location, const uint8_t *bytes, size_t size);
+
+/* Copies bytes that are there, as far as they follow one another. Returns how many. */
+size_t code_store_get(const struct code_store *store, const struct report_location *location, uint8_t *bytes,
+                      size_t size);
+
+void code_store_done(struct code_store *store);
+
+/* ---- files ---- */
+
+struct names_file {
+  char *path; /* as the trace has it */
+  char *name; /* the same, and its last part, to be printed */
+  char *base;
+  uint8_t build_id[LB_TRACE_BUILD_ID_MAX];
+  size_t build_id_size;
+  uint64_t address;
+  size_t pieces;
+  bool is_asked;
+  struct symbol_table *table;
+  struct symbol_module *module; /* NULL: none */
+  struct symbol_layout *layout;
+  struct eh_table unwind;
+  char problem[200];
+};
+
+struct report_names {
+  const struct report_files *files;
+  struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
+  struct names_file *list;
+  size_t count, capacity;
+  struct mapping_list map;
+  uint64_t bytes; /* that were opened */
+  bool is_full;   /* so it was said */
+  uint32_t generation;
+  struct stream_list streams;
+  struct code_store code;
+  struct start_list starts;
+};
+
+/* What lies where is about to change. */
+void names_change(struct report_names *names);
+
+/* The piece of a file at a linear address, and the file has been opened if it can be; or NULL. */
+const struct mapping *names_mapping(struct report_names *names, uint32_t space, uint64_t address);
+
+static inline bool names_file_has_symbols(const struct names_file *file)
+{
+  return file->table || file->module;
+}
+
+/* Where the file itself, which must have a layout, wants a byte of it to lie. Returns false if nowhere. */
+bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address);
+
+/* The symbol at an address as the file is linked: sets symbol and offset. Returns false if there is none. */
+bool names_file_find(const struct names_file *file, uint64_t linked, struct report_name *name);
+
+/* The symbol of C++ that was found as the source has it, unless that is not wanted. */
+void names_demangle(const struct report_names *names, struct report_name *name);
+
+#endif

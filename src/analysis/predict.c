@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Goes through the outcomes of conditional branches in their order. Between two taken branches of a thread lies a span,
+ * a straight piece of code: its conditional branches were not taken. Which ones a span has is looked up once and kept.
+ */
+#include "analysis/predict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+
+#define BRANCHES_MAX (1u << 20)         /* conditional branches that are kept, */
+#define STATE_MAX (UINT64_C(192) << 20) /* bytes of what the threads know of them, */
+#define POOL_MAX (4u << 20)             /* and members of spans */
+#define SPANS (1u << 18)
+#define NO_BRANCH UINT32_MAX
+
+enum outcome { OUTCOME_NONE, OUTCOME_PASSED, OUTCOME_TAKEN };
+
+struct span {
+  uint64_t start, from;
+  uint32_t space, generation; /* 0: it is empty */
+  uint32_t at, count;         /* in the pool: branches that were passed */
+  uint32_t end;               /* the conditional branch that ends it, or NO_BRANCH */
+};
+
+struct thread {
+  uint64_t at;   /* where it goes on; 0: not known */
+  uint8_t *last; /* enum outcome of each branch */
+  size_t last_size;
+  void *state; /* of the predictor */
+};
+
+struct report_predict {
+  struct report_names *names;
+  struct report_code *code;
+  const struct report_predictor *predictor;
+  struct report_prediction *list;
+  size_t count, capacity;
+  uint32_t *slots; /* a hash of locations: numbers in the list plus 1 */
+  struct span *spans;
+  uint32_t *pool;
+  size_t pool_count, pool_capacity;
+  struct thread *threads;
+  size_t thread_count, thread_capacity;
+  uint64_t bytes; /* of all threads */
+  bool has_forgotten;
+};
+
+#define SLOTS (4u * BRANCHES_MAX)
+
+int report_predict_new(struct report_names *names, struct report_code *code, const struct report_predictor *predictor,
+                       struct report_predict **ret_predict)
+{
+  struct report_predict *predict = calloc(1, sizeof(*predict));
+
+  if (!predict)
+    return -ENOMEM;
+  predict->names = names;
+  predict->code = code;
+  predict->predictor = predictor;
+  predict->slots = calloc(SLOTS, sizeof(*predict->slots));
+  predict->spans = calloc(SPANS, sizeof(*predict->spans));
+  if (!predict->slots || !predict->spans) {
+    report_predict_free(predict);
+    return -ENOMEM;
+  }
+  *ret_predict = predict;
+  return 0;
+}
+
+void report_predict_free(struct report_predict *predict)
+{
+  if (!predict)
+    return;
+  for (size_t i = 0; i < predict->thread_count; i++) {
+    free(predict->threads[i].last);
+    free(predict->threads[i].state);
+  }
+  free(predict->threads);
+  free(predict->pool);
+  free(predict->spans);
+  free(predict->slots);
+  free(predict->list);
+  free(predict);
+}
+
+bool report_predict_has_forgotten(const struct report_predict *predict)
+{
+  return predict->has_forgotten;
+}
+
+/* ---- branches ---- */
+
+static uint32_t *slot_find(const struct report_predict *predict, const struct report_location *from)
+{
+  uint64_t hash = (from->address + 1) * UINT64_C(0x9E3779B97F4A7C15) ^
+                  ((uint64_t)from->file << 32 | from->space) * UINT64_C(0xC2B2AE3D27D4EB4F);
+  size_t at = (hash ^ hash >> 29) & (SLOTS - 1);
+
+  for (;; at = (at + 1) & (SLOTS - 1)) { /* at most a quarter is filled */
+    const struct report_location *known = predict->slots[at] ? &predict->list[predict->slots[at] - 1].from : NULL;
+
+    if (!known || (known->address == from->address && known->file == from->file && known->space == from->space))
+      return &predict->slots[at];
+  }
+}
+
+const struct report_prediction *report_predict_find(const struct report_predict *predict,
+                                                    const struct report_location *from)
+{
+  uint32_t slot = *slot_find(predict, from);
+
+  return slot ? &predict->list[slot - 1] : NULL;
+}
+
+/* Returns 0 with the branch's number, NO_BRANCH if there are too many; or -ENOMEM. */
+static int branch_number(struct report_predict *predict, const struct report_location *from, uint32_t *ret_number)
+{
+  uint32_t *slot = slot_find(predict, from);
+  struct report_prediction *list;
+
+  if (!*slot && predict->count >= BRANCHES_MAX) {
+    predict->has_forgotten = true;
+    *ret_number = NO_BRANCH;
+    return 0;
+  }
+  if (!*slot) {
+    list = array_grow(predict->list, sizeof(*list), predict->count, &predict->capacity);
+    if (!list)
+      return -ENOMEM;
+    predict->list = list;
+    list[predict->count++] = (struct report_prediction){.from = *from};
+    *slot = (uint32_t)predict->count;
+  }
+  *ret_number = *slot - 1;
+  return 0;
+}
+
+/* ---- spans ---- */
+
+static int pool_add(struct report_predict *predict, uint32_t number)
+{
+  uint32_t *pool = array_grow(predict->pool, sizeof(*pool), predict->pool_count, &predict->pool_capacity);
+
+  if (!pool)
+    return -ENOMEM;
+  predict->pool = pool;
+  pool[predict->pool_count++] = number;
+  return 0;
+}
+
+/* Adds the conditional branches before `from`. Where the code is not known, those that come before that. */
+static int span_walk(struct report_predict *predict, struct span *span)
+{
+  struct report_location location = report_names_locate(predict->names, span->space, span->start);
+  uint64_t at = span->start;
+  int r = 0;
+
+  for (unsigned i = 0; i < REPORT_INSTRUCTIONS_MAX && at < span->from && r >= 0; i++) {
+    struct report_instruction instruction;
+    uint32_t number;
+
+    if (!report_code_instruction(predict->code, &location, &instruction) || !instruction.length)
+      break;
+    if (instruction.kind == LB_BRANCH_JCC) {
+      r = branch_number(predict, &location, &number);
+      if (r >= 0 && number != NO_BRANCH)
+        r = pool_add(predict, number);
+    }
+    at += instruction.length;
+    location.address += instruction.length;
+  }
+  return r;
+}
+
+static int span_make(struct report_predict *predict, struct span *span, unsigned kind)
+{
+  struct report_location from;
+  int r = 0;
+
+  if (predict->pool_count > POOL_MAX) { /* begin anew: what is needed is looked up again */
+    struct span made = *span;
+
+    memset(predict->spans, 0, SPANS * sizeof(*predict->spans));
+    predict->pool_count = 0;
+    *span = made;
+  }
+  span->at = (uint32_t)predict->pool_count;
+  span->end = NO_BRANCH;
+  if (span->start && span->start < span->from)
+    r = span_walk(predict, span);
+  span->count = (uint32_t)(predict->pool_count - span->at);
+  if (r >= 0 && kind == LB_BRANCH_JCC) {
+    from = report_names_locate(predict->names, span->space, span->from);
+    r = branch_number(predict, &from, &span->end);
+  }
+  if (r < 0)
+    *span = (struct span){0};
+  return r;
+}
+
+static int span_get(struct report_predict *predict, const struct span *wanted, unsigned kind, struct span **ret_span)
+{
+  uint64_t hash =
+    (wanted->start * UINT64_C(0x9E3779B97F4A7C15)) ^ (wanted->from * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ wanted->space;
+  struct span *span = &predict->spans[(hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 46];
+
+  *ret_span = span;
+  if (span->start == wanted->start && span->from == wanted->from && span->space == wanted->space &&
+      span->generation == wanted->generation && (kind == LB_BRANCH_JCC) == (span->end != NO_BRANCH))
+    return 0;
+  *span = *wanted;
+  return span_make(predict, span, kind);
+}
+
+/* ---- outcomes ---- */
+
+static struct thread *thread_get(struct report_predict *predict, uint32_t number)
+{
+  struct thread *threads;
+
+  while (predict->thread_count <= number) {
+    threads = array_grow(predict->threads, sizeof(*threads), predict->thread_count, &predict->thread_capacity);
+    if (!threads)
+      return NULL;
+    predict->threads = threads;
+    threads[predict->thread_count++] = (struct thread){0};
+  }
+  return &predict->threads[number];
+}
+
+/* Room for what a thread knows of the branches so far. Returns false if there is none. */
+static bool thread_grow(struct report_predict *predict, struct thread *thread)
+{
+  size_t size = predict->capacity;
+  uint8_t *last;
+
+  if (predict->bytes + size - thread->last_size > STATE_MAX || !(last = realloc(thread->last, size))) {
+    predict->has_forgotten = true;
+    return false;
+  }
+  memset(last + thread->last_size, OUTCOME_NONE, size - thread->last_size);
+  predict->bytes += size - thread->last_size;
+  thread->last = last;
+  thread->last_size = size;
+  return true;
+}
+
+/* The same for the state of the predictor. */
+static bool thread_predicts(struct report_predict *predict, struct thread *thread)
+{
+  const struct report_predictor *predictor = predict->predictor;
+
+  if (!predictor || thread->state)
+    return predictor;
+  if (predict->bytes + predictor->size > STATE_MAX || !(thread->state = malloc(predictor->size))) {
+    predict->has_forgotten = true;
+    return false;
+  }
+  predict->bytes += predictor->size;
+  predictor->init(thread->state);
+  return true;
+}
+
+static void outcome_take(struct report_predict *predict, struct thread *thread, uint32_t number, bool is_taken)
+{
+  struct report_prediction *branch = &predict->list[number];
+  uint8_t outcome = is_taken ? OUTCOME_TAKEN : OUTCOME_PASSED;
+
+  branch->taken += is_taken;
+  branch->passed += !is_taken;
+  if (number < thread->last_size || thread_grow(predict, thread)) {
+    branch->flips += thread->last[number] != OUTCOME_NONE && thread->last[number] != outcome;
+    thread->last[number] = outcome;
+  }
+  if (thread_predicts(predict, thread))
+    branch->mispredicted += predict->predictor->conditional(thread->state, branch->from.address, is_taken);
+}
+
+static int branches_take(struct report_predict *predict, const struct lb_trace_branches *batch)
+{
+  struct thread *thread = thread_get(predict, batch->stream);
+  struct span wanted = {.space = report_names_space(predict->names, batch->stream),
+                        .generation = report_names_generation(predict->names)};
+  struct span *span;
+  int r = thread ? 0 : -ENOMEM;
+
+  for (size_t i = 0; i < batch->count && r >= 0; i++) {
+    const struct lb_branch *branch = &batch->branches[i];
+
+    wanted.start = thread->at;
+    wanted.from = report_from(branch);
+    r = span_get(predict, &wanted, branch->kind, &span);
+    if (r < 0)
+      break;
+    for (uint32_t k = 0; k < span->count; k++)
+      outcome_take(predict, thread, predict->pool[span->at + k], false);
+    if (span->end != NO_BRANCH) {
+      outcome_take(predict, thread, span->end, true);
+      predict->list[span->end].flagged += !!(branch->flags & LB_BRANCH_MISPREDICTED);
+    }
+    thread->at = report_to(branch);
+  }
+  return r;
+}
+
+/* What ran in a gap is not known: the next branch begins a new piece. */
+static void gap_take(struct report_predict *predict, const struct lb_trace_gap *gap)
+{
+  for (size_t i = 0; i < predict->thread_count; i++)
+    if (gap->stream == LB_TRACE_ALL || gap->stream == i)
+      predict->threads[i].at = 0;
+}
+
+int report_predict_record(struct report_predict *predict, const struct lb_trace_record *record)
+{
+  int r = report_names_record(predict->names, record);
+
+  if (r < 0)
+    return r;
+  if (record->type == LB_TRACE_GAP)
+    gap_take(predict, &record->gap);
+  return record->type == LB_TRACE_BRANCHES ? branches_take(predict, &record->branches) : 0;
+}

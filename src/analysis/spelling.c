@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a person calls a function: of "int A::f<char>(long) const [clone .cold]" that is "A::f<char>", or "A::f".
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "analysis/hot.h"
+
+#define NOBODY "(anonymous namespace)"
+#define OPERATOR "operator"
+
+static bool is_letter(char c)
+{
+  return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* The letters of "operator+", "operator()", "operator new" and their like that stand at `at`; 0: none do. */
+static size_t operator_length(const char *symbol, size_t at)
+{
+  const char *sign = symbol + at + strlen(OPERATOR);
+
+  if (strncmp(symbol + at, OPERATOR, strlen(OPERATOR)) != 0 || (at && is_letter(symbol[at - 1])) || is_letter(*sign))
+    return 0;
+  if (!strncmp(sign, "()", 2))
+    return strlen(OPERATOR) + 2;
+  return strlen(OPERATOR) + (*sign == ' ' ? strcspn(sign, "(") : strspn(sign, "<>=!+-*/%^&|~[],"));
+}
+
+/* Does the name end here: do its parameters begin, or the mark of a copy? */
+static bool is_end(const char *symbol, size_t at)
+{
+  return symbol[at] == '(' || (symbol[at] == '.' && at) || !strncmp(symbol + at, " [clone", strlen(" [clone"));
+}
+
+/* Without the arguments of a template at its end. */
+static size_t bare_end(const char *symbol, size_t start, size_t end)
+{
+  unsigned depth = 0;
+
+  for (size_t i = end; i > start && symbol[end - 1] == '>'; i--) {
+    depth += symbol[i - 1] == '>';
+    depth -= symbol[i - 1] == '<';
+    if (!depth)
+      return i - 1;
+  }
+  return end;
+}
+
+struct report_spelling report_symbol_spell(const char *symbol)
+{
+  struct report_spelling spelling = {.name = symbol};
+  size_t start = 0, sign = 0, i = 0;
+  int depth = 0;
+
+  while (symbol[i]) {
+    size_t length = depth ? 0 : operator_length(symbol, i);
+
+    if (length) {
+      i = sign = i + length;
+      continue;
+    }
+    if (!depth && !strncmp(symbol + i, NOBODY, strlen(NOBODY))) {
+      i += strlen(NOBODY);
+      continue;
+    }
+    if (!depth && is_end(symbol, i))
+      break;
+    if (!depth && !sign && symbol[i] == ' ') /* behind the type that it returns */
+      start = i + 1;
+    depth += strchr("<({", symbol[i]) != NULL;
+    depth -= strchr(">)}", symbol[i]) != NULL;
+    i++;
+  }
+  spelling.name += start;
+  spelling.length = i - start;
+  spelling.bare = bare_end(symbol, sign > start ? sign : start, i) - start;
+  while (spelling.bare && spelling.name[spelling.bare - 1] == ' ') /* "operator< <int>" */
+    spelling.bare--;
+  return spelling;
+}
+
+/* What may stand behind a name and leave it the same function: parameters, or the mark of a copy. */
+static bool name_begins(const char *symbol, const char *name)
+{
+  size_t length = strlen(name);
+
+  return !strncmp(symbol, name, length) && (!symbol[length] || symbol[length] == '(' || symbol[length] == '.');
+}
+
+bool report_symbol_is(const char *symbol, const char *mangled, const char *name)
+{
+  struct report_spelling spelling = {0};
+  size_t length = strlen(name);
+
+  if (!length)
+    return false;
+  if (symbol)
+    spelling = report_symbol_spell(symbol);
+  return (symbol && name_begins(symbol, name)) || (mangled && !strcmp(mangled, name)) ||
+         (length == spelling.length && !strncmp(spelling.name, name, length)) ||
+         (length == spelling.bare && !strncmp(spelling.name, name, length));
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where functions begin of which there is neither a symbol nor an unwind table: where calls, signals and interrupts
+ * led, and jumps from other files.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names_inside.h"
+#include "analysis/replay.h"
+#include "base/base.h"
+
+#define CALL_SHORT 8u  /* bytes: a call of the next instruction, by which code learns where it is */
+#define TAIL_MAX 1024u /* starts that wait to be sorted, at least */
+#define ALIGNMENT 16u  /* of nearly all functions */
+
+void start_list_done(struct start_list *starts)
+{
+  free(starts->list);
+  *starts = (struct start_list){0};
+}
+
+/* ---- the list ---- */
+
+static int start_compare(const void *one, const void *other)
+{
+  return report_location_compare(one, other);
+}
+
+static void starts_sort(struct start_list *starts)
+{
+  size_t kept = 0;
+
+  if (starts->sorted == starts->count)
+    return;
+  qsort(starts->list, starts->count, sizeof(*starts->list), start_compare);
+  for (size_t i = 0; i < starts->count; i++)
+    if (!kept || !report_location_is(&starts->list[kept - 1], &starts->list[i]))
+      starts->list[kept++] = starts->list[i];
+  starts->count = starts->sorted = kept;
+}
+
+/* How many of the sorted ones lie at or before a location. */
+static size_t starts_up_to(const struct start_list *starts, const struct report_location *location)
+{
+  size_t low = 0, high = starts->sorted;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (report_location_compare(&starts->list[middle], location) <= 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool starts_have(const struct start_list *starts, const struct report_location *location)
+{
+  size_t i = starts_up_to(starts, location);
+
+  return (i && report_location_is(&starts->list[i - 1], location)) ||
+         (starts->count > starts->sorted && report_location_is(&starts->list[starts->count - 1], location));
+}
+
+static bool is_same_code(const struct report_location *one, const struct report_location *other)
+{
+  return one->file == other->file && one->space == other->space;
+}
+
+void starts_around(struct report_names *names, const struct report_location *location, uint64_t *ret_before,
+                   uint64_t *ret_after)
+{
+  struct start_list *starts = &names->starts;
+  size_t i;
+
+  starts_sort(starts);
+  i = starts_up_to(starts, location);
+  *ret_before = i && is_same_code(&starts->list[i - 1], location) ? starts->list[i - 1].address : 0;
+  *ret_after = i < starts->count && is_same_code(&starts->list[i], location) ? starts->list[i].address : UINT64_MAX;
+}
+
+/* Is it known better what is there? The name itself does not matter. */
+static bool location_is_known(struct report_names *names, const struct report_location *location)
+{
+  struct report_name name;
+  struct eh_range range;
+
+  if (location->file >= names->count)
+    return false;
+  return (names_file_has_symbols(&names->list[location->file]) &&
+          names_file_find(&names->list[location->file], location->address, &name)) ||
+         eh_range_find(names, location->file, location->address, &range);
+}
+
+int report_starts_add(struct report_names *names, const struct report_location *location)
+{
+  struct start_list *starts = &names->starts;
+  struct report_location *list;
+
+  if (starts_have(starts, location) || location_is_known(names, location))
+    return 0;
+  if (starts->count - starts->sorted > starts->sorted + TAIL_MAX)
+    starts_sort(starts);
+  if (starts->count >= REPORT_STARTS_MAX)
+    return 0;
+  list = array_grow(starts->list, sizeof(*list), starts->count, &starts->capacity);
+  if (!list)
+    return -ENOMEM;
+  starts->list = list;
+  list[starts->count++] = *location;
+  return 1;
+}
+
+/* ---- branches ---- */
+
+static bool kind_enters(unsigned kind)
+{
+  return kind == LB_BRANCH_NEAR_REL_CALL || kind == LB_BRANCH_NEAR_IND_CALL || kind == LB_BRANCH_FAR_CALL ||
+         kind == LB_BRANCH_NEAR_IND_JMP || report_kind_is_event(kind);
+}
+
+/* Is there a call right before a location? Then longjmp led there, which setjmp returned to before. */
+static bool is_behind_call(struct report_names *names, const struct report_location *location)
+{
+  struct report_location at = *location;
+  uint8_t bytes[7];
+
+  at.address -= sizeof(bytes);
+  if (!(location->address % ALIGNMENT) || report_names_code(names, &at, bytes, sizeof(bytes)) < sizeof(bytes))
+    return false;
+  return bytes[2] == 0xE8 || (bytes[5] == 0xFF && (bytes[6] & 0x38) == 0x10) ||
+         (bytes[4] == 0xFF && (bytes[5] & 0x38) == 0x10) || (bytes[1] == 0xFF && (bytes[2] & 0x38) == 0x10);
+}
+
+int report_starts_jump(struct report_names *names, const struct report_location *from, const struct report_location *to,
+                       unsigned kind)
+{
+  if (!kind_enters(kind))
+    return 0;
+  if (kind == LB_BRANCH_NEAR_IND_JMP) { /* the loader's to the program, and those of stubs of the PLT */
+    if (from->file == to->file || is_behind_call(names, to))
+      return 0;
+  } else if (is_same_code(from, to) && to->address - from->address < CALL_SHORT) {
+    return 0;
+  }
+  return report_starts_add(names, to);
+}
+
+/* ---- a whole trace ---- */
+
+#define SEEN (1u << 12) /* branches that are not looked at again: a hash */
+
+struct seen {
+  uint64_t from, to;
+  uint32_t space, generation;
+};
+
+struct starts_reading {
+  struct report_names *names;
+  struct lb_trace_reader *reader;
+  bool has_counted;  /* the reader has counts that were not fetched yet */
+  uint64_t branches; /* that were read */
+  struct seen seen[SEEN];
+};
+
+static int branch_take(struct starts_reading *reading, uint32_t space, uint64_t from, uint64_t to, unsigned kind)
+{
+  uint64_t hash = (from ^ to << 1 ^ (uint64_t)space << 40) * UINT64_C(0x9E3779B97F4A7C15);
+  struct seen *seen = &reading->seen[hash >> 52];
+  uint32_t generation = report_names_generation(reading->names);
+  struct report_location one, other;
+
+  if (seen->from == from && seen->to == to && seen->space == space && seen->generation == generation)
+    return 0;
+  *seen = (struct seen){from, to, space, generation};
+  one = report_names_locate(reading->names, space, from);
+  other = report_names_locate(reading->names, space, to);
+  return report_starts_jump(reading->names, &one, &other, kind);
+}
+
+static int count_take(void *context, const struct lb_trace_count *count)
+{
+  int r = count->taken && kind_enters(count->kind)
+            ? branch_take(context, count->space, count->from, count->to, count->kind)
+            : 0;
+
+  return r < 0 ? r : 0;
+}
+
+static int branches_take(struct starts_reading *reading, const struct lb_trace_branches *batch)
+{
+  uint32_t space = report_names_space(reading->names, batch->stream);
+
+  for (size_t i = 0; i < batch->count; i++) {
+    const struct lb_branch *branch = &batch->branches[i];
+
+    if (kind_enters(branch->kind) &&
+        branch_take(reading, space, report_from(branch), report_to(branch), branch->kind) < 0)
+      return -ENOMEM;
+  }
+  return 0;
+}
+
+static int counts_take(struct starts_reading *reading)
+{
+  bool has_any = reading->has_counted;
+
+  reading->has_counted = false;
+  return has_any ? lb_trace_reader_counts(reading->reader, count_take, reading) : 0;
+}
+
+static int record_take(struct starts_reading *reading, const struct lb_trace_record *record)
+{
+  int r = 0;
+
+  if (record->type == LB_TRACE_BRANCHES) {
+    reading->branches += record->branches.count;
+    return branches_take(reading, &record->branches);
+  }
+  if (record->type == LB_TRACE_COUNTED) {
+    reading->branches += record->counted.count;
+    reading->has_counted = true;
+  }
+  if (report_names_displaces(reading->names, record))
+    r = counts_take(reading);
+  return r < 0 ? r : report_names_record(reading->names, record);
+}
+
+int report_starts_read(struct report_names *names, struct lb_trace_reader *reader, report_progress *tell, void *data)
+{
+  struct starts_reading *reading = calloc(1, sizeof(*reading));
+  struct lb_trace_record record;
+  int r = reading ? 0 : -ENOMEM;
+
+  if (reading) {
+    reading->names = names;
+    reading->reader = reader;
+    lb_trace_reader_rewind(reader);
+    lb_trace_reader_count(reader, LB_TRACE_ALL);
+  }
+  while (r >= 0 && lb_trace_reader_next(reader, &record) > 0) {
+    r = record_take(reading, &record);
+    if (tell)
+      tell(data, reading->branches);
+  }
+  if (r >= 0)
+    r = counts_take(reading);
+  lb_trace_reader_rewind(reader);
+  free(reading);
+  return r < 0 ? r : 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers of a trace: how many branches of which kind, streams, functions, edges.
+ */
+#ifndef ANALYSIS_SUMMARY_H
+#define ANALYSIS_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/names.h"
+#include "analysis/streams.h"
+#include "lastbranch/branch.h"
+#include "lastbranch/trace.h"
+
+struct report_summary;
+
+/* `names` as above. Returns 0, or -ENOMEM. */
+int report_summary_new(struct report_names *names, struct report_summary **ret_summary);
+void report_summary_free(struct report_summary *summary); /* takes NULL */
+
+/* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record);
+
+/* The records will come from this reader, which counts (lb_trace_reader_count): much faster than branches one by one.
+ * Before the first record. */
+void report_summary_count(struct report_summary *summary, struct lb_trace_reader *reader);
+
+/* Behind the last record, before anything is asked. Returns 0, or -ENOMEM. */
+int report_summary_end(struct report_summary *summary);
+
+struct report_totals {
+  uint64_t branches, mispredicted;
+  uint64_t cpl_changes; /* branches that change the CPL */
+  uint64_t kinds[LB_BRANCH_KINDS];
+  uint64_t gaps[LB_TRACE_GAP_REASONS];
+  uint64_t lost[LB_TRACE_GAP_REASONS]; /* branches, as far as their number is known */
+  bool has_unknown_loss;               /* a gap did not say how many */
+  uint64_t code_bytes;                 /* in the trace */
+  bool has_forgotten; /* there were too many edges: counts of edges may be too low, and rare ones left out */
+};
+
+const struct report_totals *report_summary_totals(const struct report_summary *summary);
+
+/* The value that a meta record gave, fit to be printed, or NULL: the keys of lastbranch/trace.h only. */
+const char *report_summary_meta(const struct report_summary *summary, const char *key);
+
+/* The streams, from 0 on. Returns false past the last. */
+bool report_summary_stream(const struct report_summary *summary, size_t number, struct report_stream *ret_stream);
+
+/* A function as extent.h has it. */
+struct report_function {
+  const char *symbol, *module; /* NULL: none */
+  uint64_t start;              /* as its file is linked; 0 by nothing */
+  uint8_t source;              /* enum report_extent_source */
+  uint64_t branches;           /* that lead into it, from anywhere */
+  uint64_t entries;            /* of these, from outside of it */
+};
+
+/* One end of an edge. */
+struct report_end {
+  uint64_t address;
+  const char *symbol, *module; /* as above */
+  bool has_offset;             /* false, too, if the module went away */
+  uint64_t offset;             /* behind the symbol; without one, the address as the file is linked */
+};
+
+struct report_edge {
+  struct report_end from, to;
+  uint8_t kind;
+  uint64_t count;
+};
+
+/* The first `count` of them, most branches first. Return how many there are, at most `count`; or -ENOMEM. */
+int report_summary_functions(struct report_summary *summary, struct report_function *ret_functions, unsigned count);
+int report_summary_edges(struct report_summary *summary, struct report_edge *ret_edges, unsigned count);
+
+#endif

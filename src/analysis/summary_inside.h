@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers of a trace while they are counted (summary.c) and when they are asked for (top.c).
+ */
+#ifndef ANALYSIS_SUMMARY_INSIDE_H
+#define ANALYSIS_SUMMARY_INSIDE_H
+
+#include "analysis/analysis.h"
+#include "analysis/edge.h"
+#include "analysis/streams.h"
+
+#define FUNCTIONS_MAX (1u << 18)
+#define METAS 10
+
+/* A function as extent.h has it. While the trace is read it is not known yet where functions begin that are guesses:
+ * each address of such code that a branch leads to or from stands for itself (`is_place`), and they are put together
+ * when the functions are asked for. */
+#define NO_FILE UINT32_MAX
+
+struct function {
+  uint64_t start;
+  uint32_t file, space;
+  const char *symbol, *module;
+  uint64_t branches, entries;
+  uint8_t source; /* enum report_extent_source */
+  bool is_place;
+};
+
+struct function_list {
+  struct function *functions; /* the first is what there was no room for */
+  size_t count, capacity;
+  uint32_t *places; /* a hash: numbers + 1 */
+  size_t place_count;
+};
+
+struct report_summary {
+  struct report_names *names;
+  struct report_totals totals;
+  struct stream_list streams;
+  struct edge_table edges;
+  struct function_list functions;
+  uint32_t generation;            /* of the modules; 24 bits */
+  struct lb_trace_reader *reader; /* that counts, or NULL */
+  bool has_counted;               /* it has counts that were not fetched yet */
+  char *metas[METAS];
+};
+
+/* The number of the function that an address belongs to now. Returns >= 0, or -ENOMEM. */
+int function_list_find(struct report_summary *summary, uint32_t space, uint64_t address);
+void function_list_done(struct function_list *list);
+
+/* Are two numbers of one function, as far as it is known now where functions begin? */
+bool function_list_is_same(struct report_summary *summary, uint32_t one, uint32_t other);
+
+/* Puts the places together to functions. Returns 0, or -ENOMEM. */
+int function_list_join(struct report_summary *summary);
+
+/* Gives an edge's functions what they do not know of yet. */
+void edge_fold(void *summary, struct edge *edge);
+
+#endif
