@@ -5,7 +5,7 @@
  * distance between two words for "did you mean". lb_strerror and the names of branch kinds are implemented here too;
  * their contracts stand in lastbranch/error.h and lastbranch/branch.h.
  *
- * LB_VERSION, a string such as "0.1.0", comes from the build.
+ * LB_VERSION, a string such as "0.2.0", comes from the build.
  */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
