@@ -143,8 +143,9 @@ static void unit_make(const char *name, const struct lb_host *host)
 static void msr_write(const char *name, uint64_t value)
 {
   unsigned number;
-  int id = lb_cpu_register_find(recorder.cpu, name, &number);
-  if (id < 0 || lb_recorder_wrmsr(&recorder, lb_cpu_register(recorder.cpu, (enum lb_register)id).first, value)) {
+  int id = lb_cpu_register_find(lb_recorder_cpu(&recorder), name, &number);
+  if (id < 0 ||
+      lb_recorder_wrmsr(&recorder, lb_cpu_register(lb_recorder_cpu(&recorder), (enum lb_register)id).first, value)) {
     fprintf(stderr, "bench_recorder: cannot write %s\n", name);
     exit(1);
   }
@@ -186,11 +187,11 @@ int main(void)
   for (unsigned i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
     char name[64];
     unit_make(cpus[i], NULL);
-    if (recorder.cpu->vendor == LB_VENDOR_AMD)
+    if (lb_recorder_cpu(&recorder)->vendor == LB_VENDOR_AMD)
       msr_write("DBG_EXTN_CFG", 0x40);
     else
       msr_write("DEBUGCTL", 1);
-    snprintf(name, sizeof(name), "LBR, %s", recorder.cpu->title);
+    snprintf(name, sizeof(name), "LBR, %s", lb_recorder_cpu(&recorder)->title);
     compare(name, loop_ring, 3);
   }
   unit_make("sapphirerapids", NULL);

@@ -82,7 +82,7 @@ static void recorder_print(const struct lb_recorder *recorder)
 
   for (unsigned format = 0; format < REPORT_FORMATS; format++)
     check(report_print(&text, recorder, (enum report_format)format, &options) == 0, "it can be printed");
-  check(lb_recorder_used(recorder) <= lb_cpu_depth(recorder->cpu), "no more records than entries");
+  check(lb_recorder_used(recorder) <= lb_cpu_depth(lb_recorder_cpu(recorder)), "no more records than entries");
   text_done(&text);
 }
 

@@ -314,11 +314,25 @@ struct lb_progress {
  * lb_recorder_pebs_assist at the next instruction boundary. */
 bool lb_recorder_progress(struct lb_recorder *recorder, const struct lb_progress *progress);
 
+/* True while a counter is enabled, even if a freeze stops it for now: only then must the host report progress. */
+bool lb_recorder_is_counting(const struct lb_recorder *recorder);
+
+/* The host may gather progress and report it later while nothing in it exceeds this number: no counter overflows by it,
+ * and the counters need only the sums. 0: report each instruction by itself. */
+uint64_t lb_recorder_progress_room(const struct lb_recorder *recorder);
+
 /* True while an enabled general counter counts this sum: a host may leave out what nobody counts. */
 bool lb_recorder_counts(const struct lb_recorder *recorder, enum lb_sum sum);
 
 /* True while PERF_METRICS counts the slots of this category. */
 bool lb_recorder_counts_metric(const struct lb_recorder *recorder, enum lb_metric metric);
+
+/* True when a counter may count slots by category: lb_progress.metrics is then needed. */
+bool lb_recorder_counts_slots(const struct lb_recorder *recorder);
+
+/* General counter `index`: its event select register (Pentium 4: CCCR) and its count. Returns 0, or LB_E_NO_FIELD past
+ * the last one. */
+int lb_recorder_counter(const struct lb_recorder *recorder, unsigned index, uint64_t *ret_select, uint64_t *ret_count);
 
 /* True when the LBR stack takes a branch of this kind that ends at this privilege level. */
 bool lb_recorder_takes(const struct lb_recorder *recorder, unsigned kind, unsigned to_cpl);
@@ -360,6 +374,18 @@ void lb_recorder_hold_pmi(struct lb_recorder *recorder);
 void lb_recorder_release_pmi(struct lb_recorder *recorder);
 
 /* ---- looking ---- */
+
+/* The CPU that the recorder was made for. */
+static inline const struct lb_cpu *lb_recorder_cpu(const struct lb_recorder *recorder)
+{
+  return recorder->cpu;
+}
+
+/* As lb_recorder_long_mode set it. */
+static inline bool lb_recorder_is_long_mode(const struct lb_recorder *recorder)
+{
+  return recorder->is_long_mode;
+}
 
 /* True while EFLAGS.TF means "step on branches": the host must then not trap after other instructions. */
 static inline bool lb_recorder_steps_branches(const struct lb_recorder *recorder)

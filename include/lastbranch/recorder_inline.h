@@ -91,12 +91,56 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
     lb_recorder_stamp(r, entry, r->cycles);
 }
 
+/* True while somebody wants to hear of taken branches: a host may leave out lb_recorder_branch otherwise. */
+static inline bool lb_recorder_is_armed(const struct lb_recorder *recorder)
+{
+  return recorder->armed != 0;
+}
+
+/* True where records hold cycles: lb_recorder_clock does nothing otherwise. */
+static inline bool lb_recorder_wants_cycles(const struct lb_recorder *recorder)
+{
+  return (recorder->info_cycles | recorder->to_cycles) != 0;
+}
+
 /* Saturates as the field of a record does. */
 static inline void lb_recorder_clock(struct lb_recorder *recorder, uint64_t cycles)
 {
   uint64_t room = 0xFFFF - recorder->cycles;
-  if (recorder->info_cycles | recorder->to_cycles)
+  if (lb_recorder_wants_cycles(recorder))
     recorder->cycles += cycles < room ? cycles : room;
+}
+
+/* ---- for hosts that know the kind of a branch when they translate it ---- */
+
+/* A near branch within one segment: what lb_recorder_branch needs of it, without a struct lb_branch. */
+struct lb_plain_branch {
+  uint64_t from, to;
+  enum lb_branch_kind kind;
+  unsigned cpl;
+  unsigned outside; /* bit 0: LB_BRANCH_FROM_32, bit 1: LB_BRANCH_TO_32 */
+  bool is_mispredicted;
+};
+
+/* True when only the LBR stack takes near branches of this kind, in a code segment of this base: then
+ * lb_recorder_plain_branch does all that lb_recorder_branch would. Never so in a transaction, or for a call of the next
+ * instruction: the host looks for these two. */
+static inline bool lb_recorder_is_plain(const struct lb_recorder *recorder, enum lb_branch_kind kind, unsigned cpl,
+                                        uint64_t base)
+{
+  if (__builtin_expect(recorder->linear & base, 0)) /* records hold linear addresses */
+    return false;
+  return __builtin_expect(recorder->fast[cpl][kind] != LB_LONG_WAY, 1);
+}
+
+/* Records such a branch. `cycles` passed since lb_recorder_clock was called last. */
+static inline void lb_recorder_plain_branch(struct lb_recorder *recorder, struct lb_plain_branch branch,
+                                            uint64_t cycles)
+{
+  cycles += recorder->cycles;
+  struct lb_slot *entry = lb_recorder_push(recorder, branch.from, branch.to, branch.outside, branch.is_mispredicted,
+                                           recorder->fast[branch.cpl][branch.kind]);
+  lb_recorder_stamp(recorder, entry, cycles < 0xFFFF ? cycles : 0xFFFF);
 }
 
 #ifdef __cplusplus

@@ -156,7 +156,7 @@ int lbr_setup_filter(const struct lbr_setup *setup, enum lbr_rings rings, uint64
 /* Returns 0 or negative. */
 static int register_write(struct lb_recorder *recorder, enum lb_register id, uint64_t value)
 {
-  struct lb_register_range range = lb_cpu_register(recorder->cpu, id);
+  struct lb_register_range range = lb_cpu_register(lb_recorder_cpu(recorder), id);
 
   return range.count && lb_recorder_wrmsr(recorder, range.first, value) == LB_MSR_OK ? 0 : LB_E_NO_REGISTER;
 }

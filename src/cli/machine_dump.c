@@ -276,12 +276,12 @@ static bool bts_has_gone_round(struct machine_session *session, const struct lb_
                                const struct bts_order *order)
 {
   struct lb_recorder *recorder = recorder_of(session);
-  uint64_t debugctl = 0, interrupts = lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_BTINT);
+  uint64_t debugctl = 0, interrupts = lb_cpu_debugctl(lb_recorder_cpu(recorder), LB_DEBUGCTL_BTINT);
   unsigned char bytes[24];
   struct lb_bts_record record;
   size_t size = cpu_peek(machine_cpu(session->machine), ds->bts_index, bytes, order->size);
 
-  lb_recorder_rdmsr(recorder, lb_cpu_register(recorder->cpu, LB_REG_DEBUGCTL).first, &debugctl);
+  lb_recorder_rdmsr(recorder, lb_cpu_register(lb_recorder_cpu(recorder), LB_REG_DEBUGCTL).first, &debugctl);
   return order->count < order->capacity && !(debugctl & interrupts) &&
          lb_recorder_messages(recorder).stored > order->count && lb_bts_decode(ds->is_64, bytes, size, &record) >= 0 &&
          (record.from || record.to);

@@ -87,25 +87,26 @@ void session_put_events(struct machine_session *session, struct page *page)
 
 static int counter_text(const struct lb_recorder *recorder, unsigned i, struct text *output)
 {
-  uint64_t select = recorder->pmu.select[i];
-  const struct lb_pmu_event *event = lb_cpu_event_find(recorder->cpu, select);
+  uint64_t select = 0, count = 0;
 
-  if (!(select & 0xFF))
+  if (lb_recorder_counter(recorder, i, &select, &count) < 0 || !(select & 0xFF))
     return 0;
+  const struct lb_pmu_event *event = lb_cpu_event_find(lb_recorder_cpu(recorder), select);
   text_addf(output, "counter %u: ", i);
-  event_text(recorder->cpu, select, output);
+  event_text(lb_recorder_cpu(recorder), select, output);
   return text_addf(output, " %s%s, %" PRIu64 "\n", event ? event->name : "is not modelled",
-                   select & UINT64_C(1) << 22 ? "" : " (disabled)", recorder->pmu.counter[i]);
+                   select & UINT64_C(1) << 22 ? "" : " (disabled)", count);
 }
 
 int session_events_text(struct machine_session *session, struct text *output)
 {
   const struct lb_recorder *recorder = &machine_cpu(session->machine)->recorder;
+  const struct lb_pmu *pmu = lb_recorder_cpu(recorder)->pmu;
   size_t before = output->length;
   struct text text = {0};
   int r = 0;
 
-  for (unsigned i = 0; r >= 0 && i < recorder->cpu->pmu->counters && recorder->cpu->pmu->kind != LB_PMU_P4; i++)
+  for (unsigned i = 0; r >= 0 && i < pmu->counters && pmu->kind != LB_PMU_P4; i++)
     r = counter_text(recorder, i, output);
   if (unmodelled_text(session, &text))
     r = text_addf(output, "counter events programmed but not modelled: %s\n", text_string(&text));

@@ -59,12 +59,12 @@ void system_update_debug(struct cpu *cpu)
       cpu->dr_access |= (uint8_t)(1u << i);
   }
   bool was_on = cpu->progress_is_on;
-  cpu->progress_is_on = counter_runs(&cpu->recorder);
+  cpu->progress_is_on = lb_recorder_is_counting(&cpu->recorder);
   cpu->counts_cache = lb_recorder_counts(&cpu->recorder, LB_SUM_CACHE_REFERENCES) ||
                       lb_recorder_counts(&cpu->recorder, LB_SUM_CACHE_MISSES) ||
                       lb_recorder_counts_metric(&cpu->recorder, LB_METRIC_MEMORY);
   cpu->counts_inserts = lb_recorder_counts(&cpu->recorder, LB_SUM_LBR_INSERTS);
-  cpu->counts_metrics = counter_wants_metrics(&cpu->recorder);
+  cpu->counts_metrics = lb_recorder_counts_slots(&cpu->recorder);
   if (cpu->progress_is_on && !was_on)
     counting_begins(cpu);
   transfer_watch(cpu);

@@ -247,7 +247,7 @@ static void limit_budget(struct cpu *cpu, uint64_t instructions)
 /* While counters are far from their overflow it is enough to tell them of whole blocks. */
 static bool choose_counting(struct cpu *cpu)
 {
-  uint64_t room = counter_room(&cpu->recorder) / COUNTS_MAX;
+  uint64_t room = lb_recorder_progress_room(&cpu->recorder) / COUNTS_MAX;
   if (room < 2 * BLOCK_MAX)
     return false;
   if (room < INT64_MAX)

@@ -322,7 +322,7 @@ static bool control_is_possible(const struct cpu *cpu)
   is_bad |= (cpu->cr0 & CR0_NW) && !(cpu->cr0 & CR0_CD);
   is_bad |= is_long && !(cpu->cr4 & CR4_PAE);
   is_bad |= (cpu->eflags & FLAG_VM) && (is_long || !(cpu->cr0 & CR0_PE));
-  is_bad |= is_long != cpu->recorder.is_long_mode;
+  is_bad |= is_long != lb_recorder_is_long_mode(&cpu->recorder);
   return !is_bad;
 }
 

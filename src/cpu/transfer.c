@@ -11,7 +11,7 @@
 
 void transfer_watch(struct cpu *cpu)
 {
-  cpu->watch = (cpu->recorder.armed ? WATCH_RECORDER : 0) | (cpu->listener ? WATCH_LISTENER : 0) |
+  cpu->watch = (lb_recorder_is_armed(&cpu->recorder) ? WATCH_RECORDER : 0) | (cpu->listener ? WATCH_LISTENER : 0) |
                (cpu->follower ? WATCH_FOLLOWER : 0) | (cpu->progress_is_on ? WATCH_COUNTERS : 0);
 }
 
@@ -99,7 +99,7 @@ static void clock_recorder(struct cpu *cpu)
 
 static void clock_tell(struct cpu *cpu)
 {
-  if (!(cpu->recorder.info_cycles | cpu->recorder.to_cycles))
+  if (!lb_recorder_wants_cycles(&cpu->recorder))
     return;
   if (cpu->watch & WATCH_COUNTERS)
     run_sync(cpu);
@@ -209,13 +209,10 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
 static inline __attribute__((always_inline)) bool is_plain(const struct cpu *cpu, const struct insn *insn,
                                                            uint64_t target, enum lb_branch_kind kind)
 {
-  const struct lb_recorder *recorder = &cpu->recorder;
   bool is_call_of_next = kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn);
   if (__builtin_expect(is_call_of_next, 0))
     return false;
-  if (__builtin_expect(recorder->linear & cpu->segment[CS].linear_base, 0)) /* records hold linear addresses */
-    return false;
-  return __builtin_expect(recorder->fast[cpu->cpl][kind] != LB_LONG_WAY, 1);
+  return lb_recorder_is_plain(&cpu->recorder, kind, cpu->cpl, cpu->segment[CS].linear_base);
 }
 
 /* Does only the recorder listen, and nobody count or foresee? */
@@ -228,11 +225,8 @@ static inline __attribute__((always_inline)) void record_after(struct cpu *cpu, 
                                                                uint64_t target, enum lb_branch_kind kind, bool is_wrong,
                                                                uint64_t cycles)
 {
-  struct lb_recorder *recorder = &cpu->recorder;
-  cycles += recorder->cycles;
-  struct lb_slot *entry =
-    lb_recorder_push(recorder, insn->rip, target, cpu->outside & 3, is_wrong, recorder->fast[cpu->cpl][kind]);
-  lb_recorder_stamp(recorder, entry, cycles < 0xFFFF ? cycles : 0xFFFF);
+  const struct lb_plain_branch branch = {insn->rip, target, kind, cpu->cpl, cpu->outside & 3, is_wrong};
+  lb_recorder_plain_branch(&cpu->recorder, branch, cycles);
 }
 
 /* Cycles that no counter has heard of, up to this instruction. */

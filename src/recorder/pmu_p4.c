@@ -6,7 +6,6 @@
  */
 #include "recorder/unit.h"
 
-#define CCCR_ENABLE (UINT64_C(1) << 12)
 #define CCCR_FORCE_OVF (UINT64_C(1) << 25)
 #define CCCR_OVF_PMI (UINT64_C(1) << 26)
 #define CCCR_OVF (UINT64_C(1) << 31)

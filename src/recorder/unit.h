@@ -71,6 +71,8 @@ enum pmi_cause { PMI_COUNTER = 1 << 0, PMI_PEBS = 1 << 1, PMI_BTS = 1 << 2, PMI_
 #define EVTSEL_EQ (UINT64_C(1) << 36)
 #define EVTSEL_UMASK2 (UINT64_C(0xFF) << 40)
 
+#define CCCR_ENABLE (UINT64_C(1) << 12) /* Pentium 4 */
+
 /* PEBS_ENABLE, where PERF_CAPABILITIES[16] is 1 */
 #define PEBS_PMI_EACH (UINT64_C(1) << 60)
 #define PEBS_OUTPUT_PT (UINT64_C(1) << 61)

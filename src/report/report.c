@@ -36,7 +36,7 @@ int report_format_find(const char *word)
 int report_print(struct text *text, const struct lb_recorder *recorder, enum report_format format,
                  const struct report_options *options)
 {
-  struct printer printer = {.text = text, .recorder = recorder, .cpu = recorder->cpu};
+  struct printer printer = {.text = text, .recorder = recorder, .cpu = lb_recorder_cpu(recorder)};
   size_t before = text->length;
 
   if (options)

@@ -69,7 +69,7 @@ static void test_smm_64(void **state)
   assert_int_equal(rig.cpu->r[RBX], UINT64_C(0x1122334455667789));
   assert_int_equal(rig.cpu->r[R15], UINT64_C(0x8877665544332211));
   assert_int_equal(rig.cpu->efer, EFER_LME | EFER_LMA);
-  assert_true(rig.cpu->recorder.is_long_mode);
+  assert_true(lb_recorder_is_long_mode(&rig.cpu->recorder));
   assert_int_equal(rig.cpu->mode & MODE_BITS, MODE_64);
   /* SDM vol. 3, table 34-3 */
   assert_int_equal(get(&rig, SMBASE + 0xFFD8, 8), CODE);
@@ -173,7 +173,7 @@ static void test_init(void **state)
   assert_int_equal(rig.cpu->cr0 & (CR0_PE | CR0_PG), 0);
   assert_int_equal(rig.cpu->efer, 0);
   assert_int_equal(rig.cpu->pat, 0x606060606060606);
-  assert_false(rig.cpu->recorder.is_long_mode);
+  assert_false(lb_recorder_is_long_mode(&rig.cpu->recorder));
   rig_free(&rig);
 }
 

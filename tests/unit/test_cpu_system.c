@@ -49,12 +49,12 @@ static void test_long_mode_activation(void **state)
   rig.cpu->idtr = (struct cpu_table){IDT_64, 0xFFF};
   assert_int_equal(mov_cr(&rig, 0, rig.cpu->cr0 | CR0_PG), DONE);
   assert_int_equal(rig.cpu->efer, EFER_LME | EFER_LMA);
-  assert_true(rig.cpu->recorder.is_long_mode);
+  assert_true(lb_recorder_is_long_mode(&rig.cpu->recorder));
   assert_int_equal(msr_of(&rig, 0xC0000080), EFER_LME | EFER_LMA);
   /* now in compatibility mode: PAE must stay, LME must not change, PG may go */
   assert_int_equal(mov_cr(&rig, 0, rig.cpu->cr0 & ~CR0_PG), DONE);
   assert_int_equal(rig.cpu->efer, EFER_LME);
-  assert_false(rig.cpu->recorder.is_long_mode);
+  assert_false(lb_recorder_is_long_mode(&rig.cpu->recorder));
   rig_free(&rig);
 }
 

@@ -329,6 +329,74 @@ static void test_pebs_counter_group_is_measured(void **state)
   assert_int_equal(lb_pebs_decode(LB_PEBS_6, words, sizeof(words), &registers, &status), LB_E_NO_FIELD);
 }
 
+/* ---- what a host asks before it reports ---- */
+
+static void progress_instructions(struct lb_recorder *unit, uint64_t count)
+{
+  struct lb_progress progress = {.instructions = count, .cycles = count};
+  lb_recorder_progress(unit, &progress);
+}
+
+static void test_progress_room_ends_at_the_overflow(void **state)
+{
+  struct lb_recorder unit;
+  uint64_t select, count;
+
+  (void)state;
+  assert_int_equal(lb_recorder_init(&unit, cpu_named("skylake"), NULL, 0), 0);
+  assert_false(lb_recorder_is_counting(&unit));
+  assert_true(lb_recorder_progress_room(&unit) == UINT64_MAX);
+  msr_write(&unit, 0xC1, 0xFFFFFF00); /* IA32_PMC0, sign-extended from bit 31: 48 bits */
+  msr_write(&unit, 0x186, 0x4300C0);  /* instructions, USR, OS, EN */
+  msr_write(&unit, 0x38F, 1);
+  assert_true(lb_recorder_is_counting(&unit));
+  assert_int_equal(lb_recorder_progress_room(&unit), 0xFF);
+  progress_instructions(&unit, 0xFF);
+  assert_int_equal(msr_read(&unit, 0x38E), 0);
+  assert_int_equal(lb_recorder_counter(&unit, 0, &select, &count), 0);
+  assert_int_equal(select, 0x4300C0);
+  assert_true(count == UINT64_C(0xFFFFFFFFFFFF));
+  assert_int_equal(lb_recorder_progress_room(&unit), 0);
+  progress_instructions(&unit, 1);
+  assert_int_equal(msr_read(&unit, 0x38E), 1); /* one more than the room overflows */
+  assert_int_equal(lb_recorder_counter(&unit, 8, &select, &count), LB_E_NO_FIELD);
+
+  msr_write(&unit, 0x186, 0x14300C0); /* CMASK 1: cycles are looked at one by one */
+  assert_int_equal(lb_recorder_progress_room(&unit), 0);
+  msr_write(&unit, 0x38F, 0);
+  assert_false(lb_recorder_is_counting(&unit));
+}
+
+/* lb_recorder_plain_branch leaves what lb_recorder_branch leaves, on every CPU that takes the branch as a plain one. */
+static void test_plain_branches_are_branches(void **state)
+{
+  const struct lb_cpu *cpu;
+  unsigned plain = 0;
+
+  (void)state;
+  for (size_t i = 0; (cpu = lb_cpu_at(i)); i++) {
+    struct lb_recorder one, other;
+    struct lb_record a, b;
+    if (lb_recorder_init(&one, cpu, NULL, 0) < 0 || lb_recorder_wrmsr(&one, DEBUGCTL, 1) != LB_MSR_OK)
+      continue;
+    other = one;
+    if (!lb_recorder_is_plain(&one, LB_BRANCH_JCC, 0, 0))
+      continue;
+    assert_true(lb_recorder_is_armed(&one));
+    const struct lb_branch branch = {.from = 0x1000, .to = 0x2000, .kind = LB_BRANCH_JCC};
+    lb_recorder_clock(&one, 5);
+    lb_recorder_branch(&one, &branch);
+    lb_recorder_plain_branch(&other, (struct lb_plain_branch){.from = 0x1000, .to = 0x2000, .kind = LB_BRANCH_JCC}, 5);
+    assert_int_equal(lb_recorder_entry(&one, 0, &a), 0);
+    assert_int_equal(lb_recorder_entry(&other, 0, &b), 0);
+    assert_memory_equal(&a.raw, &b.raw, sizeof(a.raw));
+    assert_int_equal(a.to, 0x2000);
+    assert_int_equal(a.cycles, lb_recorder_wants_cycles(&one) && a.has_cycles ? 5 : 0);
+    plain++;
+  }
+  assert_true(plain > 20);
+}
+
 static void test_every_option_has_a_name(void **state)
 {
   (void)state;
@@ -375,6 +443,8 @@ int main(void)
     cmocka_unit_test(test_pebs_sizes),
     cmocka_unit_test(test_adaptive_pebs_is_taken_apart),
     cmocka_unit_test(test_pebs_counter_group_is_measured),
+    cmocka_unit_test(test_progress_room_ends_at_the_overflow),
+    cmocka_unit_test(test_plain_branches_are_branches),
     cmocka_unit_test(test_every_option_has_a_name),
     cmocka_unit_test(test_threads_share_select_only_where_the_core_does),
   };

@@ -54,7 +54,7 @@ static void branch_take(struct lb_recorder *recorder, unsigned kind, uint64_t fr
 {
   struct lb_branch branch = {.from = from, .to = to, .kind = (uint8_t)kind, .flags = (uint8_t)flags};
 
-  if (!lb_cpu_has(recorder->cpu, LB_FEATURE_LONG_MODE))
+  if (!lb_cpu_has(lb_recorder_cpu(recorder), LB_FEATURE_LONG_MODE))
     branch.flags |= LB_BRANCH_FROM_32 | LB_BRANCH_TO_32;
   lb_recorder_branch(recorder, &branch);
 }

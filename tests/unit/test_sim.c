@@ -526,7 +526,7 @@ static void see_end(void *data, unsigned thread, const struct lb_recorder *recor
   uint64_t offset;
 
   assert_int_equal(thread, seen->ends++);
-  assert_string_equal(recorder->cpu->name, "westmere");
+  assert_string_equal(lb_recorder_cpu(recorder)->name, "westmere");
   assert_true(options->symbols->find(options->symbols->data, 0x1001, &name, &offset));
   assert_string_equal(name, "main");
   assert_int_equal(offset, 1);
