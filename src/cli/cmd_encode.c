@@ -78,12 +78,12 @@ static int fields_list(struct text *text, const struct register_choice *choice)
 /* Says which fields there are, and which CPUs have the one that was meant. */
 static void field_complain(const struct register_choice *choice, const char *register_name, const char *name)
 {
-  const struct field_question question = {.id = choice->id, .name = name, .bit = -1};
+  const struct cpudb_field_question question = {.id = choice->id, .name = name, .bit = -1};
   struct text fields = {0}, others = {0};
   int count;
 
   fields_list(&fields, choice);
-  count = cpus_list(&others, cpu_has_field, &question);
+  count = cpus_list(&others, cpudb_has_field, &question);
   if (count > 0)
     cli_error("%s has no field '%s' on %s, but on %s; here are: %s", register_name, name, choice->cpu->title,
               text_string(&others), text_string(&fields));
@@ -115,7 +115,7 @@ static int field_value(const struct lb_field *field, const char *value_text, uin
   }
   if (width < 64 && value >> width) {
     cli_error("%s=%s is too big: the field has %u bit%s, so at most 0x%llx", field->name, value_text, width,
-              width == 1 ? "" : "s", (unsigned long long)(field_mask(field) >> field->low));
+              width == 1 ? "" : "s", (unsigned long long)(cpudb_field_mask(field) >> field->low));
     return LB_E_TOO_BIG;
   }
   *ret_value = value;
@@ -126,7 +126,7 @@ static int field_value(const struct lb_field *field, const char *value_text, uin
 static int field_add(const struct register_choice *choice, const char *register_name, char *word, uint64_t *seen,
                      uint64_t *value)
 {
-  struct field_question question = {.id = choice->id, .name = word, .bit = -1};
+  struct cpudb_field_question question = {.id = choice->id, .name = word, .bit = -1};
   char *equals = strchr(word, '=');
   struct lb_field field;
   uint64_t part;
@@ -134,19 +134,19 @@ static int field_add(const struct register_choice *choice, const char *register_
 
   if (equals)
     *equals = '\0';
-  r = field_find(choice->cpu, &question, &field);
+  r = cpudb_field_find(choice->cpu, &question, &field);
   if (r < 0) {
     field_complain(choice, register_name, word);
     return r;
   }
-  if (*seen & field_mask(&field)) {
+  if (*seen & cpudb_field_mask(&field)) {
     cli_error("%s is named twice", field.name);
     return LB_E_BAD_SYNTAX;
   }
   r = field_value(&field, equals ? equals + 1 : NULL, &part);
   if (r < 0)
     return r;
-  *seen |= field_mask(&field);
+  *seen |= cpudb_field_mask(&field);
   *value |= part << field.low;
   return 0;
 }

@@ -116,7 +116,7 @@ void cpu_page_fields(struct page *page, const struct lb_cpu *cpu, enum lb_regist
     cpu_page_bits(page, "bits", field.high, field.low);
     page_put(page, "name", field.name);
     if (value)
-      page_put_hex(page, "value", (*value & field_mask(&field)) >> field.low);
+      page_put_hex(page, "value", (*value & cpudb_field_mask(&field)) >> field.low);
     page_put(page, "meaning", field.meaning);
     page_row_end(page);
   }

@@ -50,7 +50,7 @@ static void put_set(struct page *page, bool is_set)
 static void put_field(struct page *page, const struct register_choice *choice, const struct lb_field *field,
                       uint64_t value)
 {
-  uint64_t part = (value & field_mask(field)) >> field->low;
+  uint64_t part = (value & cpudb_field_mask(field)) >> field->low;
   const char *explained = value_explain(choice, field, part);
 
   page_row(page, part != 0);
@@ -89,7 +89,7 @@ static uint64_t put_fields(struct page *page, const struct register_choice *choi
   page_table(page, "fields", columns[has_wide_field(choice)]);
   for (unsigned i = 0; lb_cpu_field(choice->cpu, choice->id, i, &field) >= 0; i++) {
     put_field(page, choice, &field, value);
-    rest &= ~field_mask(&field);
+    rest &= ~cpudb_field_mask(&field);
   }
   page_table_end(page);
   return rest;
@@ -98,10 +98,10 @@ static uint64_t put_fields(struct page *page, const struct register_choice *choi
 /* ---- reserved bits ---- */
 
 /* Has an earlier CPU a field of this name at this bit? */
-static bool field_is_known(const struct field_question *question, size_t before)
+static bool field_is_known(const struct cpudb_field_question *question, size_t before)
 {
   for (size_t i = 0; i < before; i++)
-    if (cpu_has_field(lb_cpu_at(i), question))
+    if (cpudb_has_field(lb_cpu_at(i), question))
       return true;
   return false;
 }
@@ -109,21 +109,21 @@ static bool field_is_known(const struct field_question *question, size_t before)
 /* On which CPUs the bit is a field, and which: it can have one name here and another there. */
 static int elsewhere_describe(struct text *text, const struct register_choice *choice, unsigned bit)
 {
-  struct field_question question = {.id = choice->id, .bit = (int)bit};
+  struct cpudb_field_question question = {.id = choice->id, .bit = (int)bit};
   const struct lb_cpu *cpu;
   struct lb_field field;
   int r = 0;
 
   for (size_t i = 0; r >= 0 && (cpu = lb_cpu_at(i)); i++) {
     question.name = NULL;
-    if (!cpu_has_field(cpu, &question) || field_find(cpu, &question, &field) < 0)
+    if (!cpudb_has_field(cpu, &question) || cpudb_field_find(cpu, &question, &field) < 0)
       continue;
     question.name = field.name;
     if (field_is_known(&question, i))
       continue;
     r = text_addf(text, "%s%s on ", text->length ? "; " : "", field.name);
     if (r >= 0)
-      r = cpus_list(text, cpu_has_field, &question);
+      r = cpus_list(text, cpudb_has_field, &question);
   }
   return r >= 0 && !text->length ? text_add(text, "not used on any CPU of the catalogue") : r;
 }

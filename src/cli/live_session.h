@@ -6,7 +6,6 @@
 #ifndef CLI_LIVE_SESSION_H
 #define CLI_LIVE_SESSION_H
 
-#include "cli/lbr_setup.h"
 #include "hardware/hardware.h"
 #include "report/report.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "cli/page.h"
-#include "lastbranch/cpudb.h"
+#include "cpudb/cpudb.h"
 
 /* A register that the user named, on the CPU that was named or chosen. */
 struct register_choice {
@@ -36,25 +36,6 @@ void register_put_cpu(struct page *page, const struct register_choice *choice);
 /* Appends the first few names of the CPUs for which `has` is true, and how many more there are: "a, b, c and 7 more".
  * Appends nothing if there is none. Returns how many there are, or -ENOMEM. */
 int cpus_list(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data);
-
-/* Which field of a register is asked for: by name, by a bit that it holds, or both. */
-struct field_question {
-  enum lb_register id;
-  const char *name; /* any case; NULL: any */
-  int bit;          /* negative: any */
-};
-
-/* Returns 0, or LB_E_NO_FIELD. */
-int field_find(const struct lb_cpu *cpu, const struct field_question *question, struct lb_field *ret_field);
-
-/* As a test for cpus_list; data is a struct field_question. */
-bool cpu_has_field(const struct lb_cpu *cpu, const void *data);
-
-/* Mask of a field, in place. */
-static inline uint64_t field_mask(const struct lb_field *field)
-{
-  return UINT64_MAX >> (63 - (field->high - field->low)) << field->low;
-}
 
 /* ---- writing ---- */
 

@@ -6,8 +6,8 @@
 #ifndef CLI_REPLAY_FEED_H
 #define CLI_REPLAY_FEED_H
 
-#include "cli/lbr_setup.h"
 #include "cli/trace_input.h"
+#include "hardware/hardware.h"
 #include "report/report.h"
 
 struct replay_arguments {

@@ -2,8 +2,8 @@
  *
  * What the LBR stack of a processor would hold of a program's branches: the part of `lbr run --cpu`.
  */
-#include "cli/lbr_setup.h"
 #include "cli/run_session.h"
+#include "hardware/hardware.h"
 
 int run_lbr_new(const struct run_arguments *arguments, struct lb_recorder **ret_recorder)
 {

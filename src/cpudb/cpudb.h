@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The catalogue, as other folders see it: all of it is public. The data are the .def files beside this header, the
- * contract is lastbranch/cpudb.h.
+ * The catalogue, as other folders see it. The data are the .def files beside this header, the contract is
+ * lastbranch/cpudb.h; here are a few questions that are asked inside this program only.
  */
 #ifndef CPUDB_CPUDB_H
 #define CPUDB_CPUDB_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lastbranch/cpudb.h"
+
+/* Which field of a register is asked for: by name, by a bit that it holds, or both. */
+struct cpudb_field_question {
+  enum lb_register id;
+  const char *name; /* any case; NULL: any */
+  int bit;          /* negative: any */
+};
+
+/* Returns 0, or LB_E_NO_FIELD. */
+int cpudb_field_find(const struct lb_cpu *cpu, const struct cpudb_field_question *question, struct lb_field *ret_field);
+
+/* The same as a test; data is a struct cpudb_field_question. */
+bool cpudb_has_field(const struct lb_cpu *cpu, const void *data);
+
+/* Mask of a field, in place. */
+static inline uint64_t cpudb_field_mask(const struct lb_field *field)
+{
+  return UINT64_MAX >> (63 - (field->high - field->low)) << field->low;
+}
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "hardware/device.h"    /* IWYU pragma: export */
+#include "hardware/lbr_setup.h" /* IWYU pragma: export */
 #include "hardware/live.h"      /* IWYU pragma: export */
 #include "hardware/registers.h" /* IWYU pragma: export */
 #include "lastbranch/cpudb.h"

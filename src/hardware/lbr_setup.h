@@ -3,8 +3,8 @@
  * A recorder of a processor that is switched on as an operating system would switch it on, to be given the branches of
  * a program: for `lbr run --cpu` and `lbr replay`.
  */
-#ifndef CLI_LBR_SETUP_H
-#define CLI_LBR_SETUP_H
+#ifndef HARDWARE_LBR_SETUP_H
+#define HARDWARE_LBR_SETUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

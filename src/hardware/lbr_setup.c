@@ -3,14 +3,13 @@
  * A recorder of a processor, switched on as an operating system would, with the fields of its filter register that the
  * user names, or with a BTS buffer.
  */
-#include "cli/lbr_setup.h"
+#include "hardware/lbr_setup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/register.h"
+#include "cpudb/cpudb.h"
 
 /* Where the DS area and its BTS buffer lie, for the recorder only: 32-bit processors can reach it, too. */
 #define AREA_ADDRESS UINT64_C(0x10000000)
@@ -25,10 +24,10 @@ static bool filter_register(const struct lb_cpu *cpu, enum lb_register *ret_id)
 
 static uint64_t field_bits(const struct lb_cpu *cpu, enum lb_register id, const char *name)
 {
-  const struct field_question question = {.id = id, .name = name, .bit = -1};
+  const struct cpudb_field_question question = {.id = id, .name = name, .bit = -1};
   struct lb_field field;
 
-  return field_find(cpu, &question, &field) < 0 ? 0 : field_mask(&field);
+  return cpudb_field_find(cpu, &question, &field) < 0 ? 0 : cpudb_field_mask(&field);
 }
 
 static uint64_t fields_bits(const struct lb_cpu *cpu, enum lb_register id, const char *const *names)
@@ -49,7 +48,7 @@ static void filter_complain(const struct lb_cpu *cpu, enum lb_register id, const
 
   for (unsigned i = 0; lb_cpu_field(cpu, id, i, &field) >= 0; i++)
     text_addf(&fields, "%s%s", i ? ", " : "", field.name);
-  cli_error("no filter '%s' on %s; it has: %s", word, cpu->title, text_string(&fields));
+  message("no filter '%s' on %s; it has: %s", word, cpu->title, text_string(&fields));
   text_done(&fields);
 }
 
@@ -102,7 +101,7 @@ static int filter_value(const struct lbr_setup *setup, enum lb_register id, uint
   if (setup->has_call_stack) {
     *ret_value = filter_of_call_stack(setup->cpu, id);
     if (!*ret_value)
-      cli_error("%s has no call-stack mode", setup->cpu->title);
+      message("%s has no call-stack mode", setup->cpu->title);
     return *ret_value ? 0 : LB_E_NO_FIELD;
   }
   if (!setup->filter)
@@ -123,7 +122,7 @@ static int filter_add_rings(const struct lb_cpu *cpu, enum lb_register id, enum 
   bool wants_user = rings != LBR_RINGS_KERNEL, wants_kernel = rings != LBR_RINGS_USER;
 
   if (rings != LBR_RINGS_ALL && (!kernel || !user)) {
-    cli_error("%s cannot tell kernel and user branches apart", cpu->title);
+    message("%s cannot tell kernel and user branches apart", cpu->title);
     return LB_E_NO_FIELD;
   }
   if (!(*value & (kernel | user)))
@@ -139,7 +138,7 @@ int lbr_setup_filter(const struct lbr_setup *setup, enum lbr_rings rings, uint64
   int r = 0;
 
   if (!has_filter && (setup->filter || setup->has_call_stack)) {
-    cli_error("%s has no filter for its branch records", setup->cpu->title);
+    message("%s has no filter for its branch records", setup->cpu->title);
     return LB_E_NO_REGISTER;
   }
   if (has_filter)
@@ -163,7 +162,7 @@ static int register_write(struct lb_recorder *recorder, enum lb_register id, uin
 
 static int enable_complain(const struct lb_cpu *cpu)
 {
-  cli_error("the branch records of %s cannot be switched on", cpu->title);
+  message("the branch records of %s cannot be switched on", cpu->title);
   return LB_E_NO_REGISTER;
 }
 
@@ -180,7 +179,7 @@ static int filter_write(struct lb_recorder *recorder, const struct lbr_setup *se
     return 0;
   if (!setup->filter)
     return enable_complain(setup->cpu);
-  cli_error("%s does not take 0x%llx as its filter", setup->cpu->title, (unsigned long long)value);
+  message("%s does not take 0x%llx as its filter", setup->cpu->title, (unsigned long long)value);
   return LB_E_NO_REGISTER;
 }
 
@@ -193,7 +192,7 @@ static int lbr_enable(struct lb_recorder *recorder, const struct lbr_setup *setu
   int r;
 
   if (wants_filter && !has_filter) {
-    cli_error("%s has no filter for its branch records", cpu->title);
+    message("%s has no filter for its branch records", cpu->title);
     return LB_E_NO_REGISTER;
   }
   r = filter_value(setup, id, &value);
@@ -216,9 +215,9 @@ static int recorder_new(const struct lbr_setup *setup, const struct lb_host *hos
 
   if (r < 0) {
     if (recorder)
-      cli_error("%s has no branch-recording unit; 'lbr cpu --list' shows those that have one", setup->cpu->title);
+      message("%s has no branch-recording unit; 'lbr cpu --list' shows those that have one", setup->cpu->title);
     else
-      cli_error("no memory");
+      message("no memory");
     free(recorder);
     return r;
   }
@@ -236,8 +235,7 @@ int lbr_setup_new(const struct lbr_setup *setup, struct lb_recorder **ret_record
     return r;
   r = lbr_enable(recorder, setup);
   if (r >= 0 && !lb_recorder_is_recording(recorder)) {
-    cli_error("%s records branches only when a counter overflows, or not at all: choose another CPU",
-              setup->cpu->title);
+    message("%s records branches only when a counter overflows, or not at all: choose another CPU", setup->cpu->title);
     r = LB_E_NO_UNIT;
   }
   if (r < 0) {
@@ -299,19 +297,19 @@ static int bts_enable(struct lb_recorder *recorder, const struct lbr_setup *setu
   bool is_64 = lb_recorder_ds_is_64(recorder);
 
   if (!lb_cpu_register(setup->cpu, LB_REG_DS_AREA).count || !lb_cpu_debugctl(setup->cpu, LB_DEBUGCTL_BTS)) {
-    cli_error("%s has no branch trace store", setup->cpu->title);
+    message("%s has no branch trace store", setup->cpu->title);
     return LB_E_NO_REGISTER;
   }
   bts->record_size = is_64 ? 24 : 12;
   bts->bytes = calloc(bts->size, bts->record_size);
   if (!bts->bytes) {
-    cli_error("no memory for the BTS buffer");
+    message("no memory for the BTS buffer");
     return -1;
   }
   bts_lay_out(bts, is_64);
   if (register_write(recorder, LB_REG_DS_AREA, AREA_ADDRESS) < 0 ||
       register_write(recorder, LB_REG_DEBUGCTL, bits) < 0) {
-    cli_error("the branch trace store of %s cannot be switched on", setup->cpu->title);
+    message("the branch trace store of %s cannot be switched on", setup->cpu->title);
     return LB_E_NO_REGISTER;
   }
   return 0;
