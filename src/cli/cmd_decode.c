@@ -110,7 +110,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 const struct argp decode_argp = {
   .options = options,
   .parser = option_parse,
-  .args_doc = "REGISTER VALUE\nds FILE\nbts FILE\npebs FILE",
+  .args_doc = "REGISTER VALUE\nds|bts|pebs FILE",
   .doc =
     "Take a register value apart, or a debug-store management area, BTS buffer or PEBS buffer in a file. REGISTER is "
     "a name in the manual's spelling, with or without IA32_ or MSR_, or an address (0x1d9). Before a negative VALUE "

@@ -323,7 +323,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 const struct argp record_argp = {
   .options = options,
   .parser = option_parse,
-  .args_doc = "PROGRAM [ARGUMENT]...",
+  .args_doc = "[--] PROGRAM [ARGUMENT...]",
   .doc = "Run a program and write every branch that it takes to a trace: of all its threads, and of all processes that "
          "it starts. 'lbr script' and 'lbr stat' read the trace.\v"
          "Exit status: the program's; if a signal killed it, so it does lbr. 125 if lbr itself fails, 126 if the "
