@@ -256,10 +256,7 @@ enum { KEY_NO_FOLLOW = 0x100, KEY_NO_ASLR, KEY_RING, KEY_SOURCE, KEY_PERIOD, KEY
 static const struct argp_option options[] = {
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Record the program only: its children run as they are", 0},
   {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
-  {"source", KEY_SOURCE, "SOURCE", 0,
-   "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
-   "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)",
-   0},
+  {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
   {"period", KEY_PERIOD, "N", 0, "With --source lbr: a sample every N branches (default 1000003)", 0},
   {"kind", KEY_KIND, "LIST", 0, "With --source lbr: only branches of these kinds, as for 'lbr script'", 0},
   {"ring", KEY_RING, "SIZE", 0,

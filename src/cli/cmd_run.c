@@ -174,10 +174,7 @@ static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "What is run:", 3},
   {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Run what the program starts as it is, not recorded", 0},
   {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
-  {"source", KEY_SOURCE, "SOURCE", 0,
-   "Where branches come from: software (default), auto (Intel PT if it can be used, else software), lbr (samples of the "
-   "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)",
-   0},
+  {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
   {0},
 };
 

@@ -12,12 +12,22 @@
 #include "cli/cli.h"
 #include "cli/program.h"
 
+static void source_complain(const char *argument, struct argp_state *state)
+{
+  struct text words = {0};
+
+  for (unsigned kind = 0; source_word(kind); kind++)
+    text_addf(&words, "%s%s", kind ? ", " : "", source_word(kind));
+  argp_error(state, "no source '%s'; the sources are %s", argument, text_string(&words));
+  text_done(&words);
+}
+
 enum source_kind source_option(const char *argument, struct argp_state *state)
 {
   int kind = source_find(argument);
 
   if (kind < 0)
-    argp_error(state, "no source '%s': it is one of auto, software, lbr, bts, pt, block-step", argument);
+    source_complain(argument, state);
   return (enum source_kind)kind;
 }
 

@@ -9,7 +9,9 @@
 
 #include "source/source.h"
 
-#define SOURCE_OPTION_WORDS "auto|software|lbr|bts|pt|block-step"
+#define SOURCE_OPTION_HELP                                                                                             \
+  "Source of the branches: software (default), auto (Intel PT if it is usable, else software), lbr (samples of the "   \
+  "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)"
 
 /* A word of source.def; anything else is an error of argp's. */
 enum source_kind source_option(const char *argument, struct argp_state *state);

@@ -108,7 +108,7 @@ _lbr()
   *:report:--by:*) words='function line edge branch indirect module thread' ;;
   *:report:--sort:*) words='instructions taken passed calls count rate targets flips mispredicted name' ;;
   *:report:--predictor:*) words='bimodal gshare help' ;;
-  *:run:--source:* | *:record:--source:*) words='auto software lbr bts pt block-step' ;;
+  *:run:--source:* | *:record:--source:*) words=$(lbr record --source= - 2>&1 | sed -n 's/.*the sources are //p' | tr -d ,) ;;
   *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
   *:machine:--serial:*) words='stdio none' files=yes ;;
   *:*:*:-*) words=$(_lbr_options "$command") ;;
