@@ -6,7 +6,6 @@
 #define CLI_ANNOTATE_PAGE_H
 
 #include "cli/annotate_source.h"
-#include "cli/page.h"
 #include "cli/report_read.h"
 #include "report/report.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "report/report.h"
 
 #define COLUMNS_USUAL 120 /* of a terminal that does not say */
 #define GUESSES 3
@@ -78,24 +79,29 @@ void cli_set_whole_rows(void)
   has_whole_rows = true;
 }
 
-bool cli_has_whole_rows(void)
+struct report_output cli_output(void)
 {
-  return has_whole_rows;
+  return (struct report_output){
+    .file = stdout,
+    .columns = cli_columns(),
+    .wants_color = cli_wants_color(),
+    .has_whole_rows = has_whole_rows,
+  };
 }
 
 const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE])
 {
-  char digits[CLI_NUMBER_SIZE];
-  size_t length = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value), at = 0;
-  bool is_grouped = isatty(STDOUT_FILENO);
+  struct report_output output = cli_output();
 
-  for (size_t i = 0; i < length; i++) {
-    if (is_grouped && i && (length - i) % 3 == 0)
-      buffer[at++] = ',';
-    buffer[at++] = digits[i];
-  }
-  buffer[at] = '\0';
-  return buffer;
+  return report_number(&output, value, buffer);
+}
+
+void cli_page_open(struct page *page, bool is_json, bool wants_color)
+{
+  struct report_output output = cli_output();
+
+  output.wants_color = wants_color;
+  page_open(page, &output, is_json);
 }
 
 /* What the folders below say. */

@@ -45,14 +45,21 @@ int cli_columns(void);
 /* Columns that names are to be shortened to fit in; 0: they are not to be shortened. */
 int cli_name_columns(void);
 
-/* Is a row of a table a line, whatever its length? So it is where rows hold names, which are shortened on a terminal
- * (fit.h) and whole elsewhere. */
+/* A row of a table is a line, whatever its length: so it is where rows hold names, which are shortened on a terminal
+ * (fit_stdout.h) and whole elsewhere. */
 void cli_set_whole_rows(void);
-bool cli_has_whole_rows(void);
 
-/* A count as digits; for people, on a terminal, in groups of three: 1,234,567. Returns the buffer. */
+/* A count as standard output shows it (report_number). */
 #define CLI_NUMBER_SIZE 32
 const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE]);
+
+/* Standard output, for reports. */
+struct report_output;
+struct report_output cli_output(void);
+
+/* A page on standard output. `wants_color` is cli_wants_color(), or false. */
+struct page;
+void cli_page_open(struct page *page, bool is_json, bool wants_color);
 
 /* Prints "lbr: ...\n" to stderr; the format ends without full stop and newline. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -60,7 +60,7 @@ static int functions_print(const struct annotate_page *page, bool is_json, const
   struct page json;
   int r = 0;
 
-  page_open(&json, is_json, false);
+  cli_page_open(&json, is_json, false);
   if (is_json)
     head_put_json(page, &json);
   else

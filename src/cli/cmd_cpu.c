@@ -68,7 +68,7 @@ static void names_print(bool wants_json)
   const struct lb_cpu *cpu;
   struct page page;
 
-  page_open(&page, wants_json, false);
+  cli_page_open(&page, wants_json, false);
   if (wants_json)
     page_list(&page, "names");
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
@@ -105,7 +105,7 @@ static void list_print(bool wants_json)
   const struct lb_cpu *cpu;
   struct page page;
 
-  page_open(&page, wants_json, cli_wants_color());
+  cli_page_open(&page, wants_json, cli_wants_color());
   page.width = INT_MAX; /* a CPU a line, for grep */
   page_table(&page, "cpus", columns);
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
@@ -120,7 +120,7 @@ static void host_print(bool wants_json)
   struct page page;
 
   hardware_probe(hardware_system_real(), &host);
-  page_open(&page, wants_json, cli_wants_color());
+  cli_page_open(&page, wants_json, cli_wants_color());
   cpu_page_host(&page, &host);
   page_close(&page);
 }
@@ -129,7 +129,7 @@ static void profile_print(const struct lb_cpu *cpu, bool wants_json)
 {
   struct page page;
 
-  page_open(&page, wants_json, cli_wants_color());
+  cli_page_open(&page, wants_json, cli_wants_color());
   cpu_page_profile(&page, cpu);
   page_close(&page);
 }

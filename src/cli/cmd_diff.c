@@ -221,7 +221,7 @@ static int sides_compare(struct diff_side sides[2], const struct diff_arguments 
   struct page page;
   int result, r = 0;
 
-  page_open(&page, arguments->is_json, cli_wants_color());
+  cli_page_open(&page, arguments->is_json, cli_wants_color());
   page_hold(&page);
   page_put(&page, "A", arguments->files[0]);
   page_put(&page, "B", arguments->files[1]);

@@ -12,8 +12,8 @@
 #include "cli/cli.h"
 #include "cli/machine_session.h"
 #include "cli/options.h"
-#include "cli/page.h"
 #include "machine/machine.h"
+#include "report/report.h"
 
 #define LAB(file, name, cpu, other, text) extern const uint8_t lab_##file[], lab_##file##_end[];
 #include "cli/lab.def"
@@ -99,7 +99,7 @@ static void print_list(void)
 static void print_list_json(void)
 {
   struct page page;
-  page_open(&page, true, false);
+  cli_page_open(&page, true, false);
   page_array(&page, "labs");
   for (size_t i = 0; i < LAB_COUNT; i++) {
     page_section(&page, NULL, NULL);
@@ -116,7 +116,7 @@ static void print_list_json(void)
 static void print_result_json(const struct lab *lab, const struct lb_cpu *cpu, int verdict, const struct text *text)
 {
   struct page page;
-  page_open(&page, true, false);
+  cli_page_open(&page, true, false);
   page_put(&page, "lab", lab->name);
   page_put(&page, "cpu", cpu->name);
   page_put(&page, "verdict", verdict < 0 ? "did not end" : verdict_words[verdict]);

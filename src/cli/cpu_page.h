@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-#include "cli/page.h"
 #include "hardware/hardware.h"
 #include "lastbranch/cpudb.h"
+#include "report/report.h"
 
 /* Everything that the catalogue has about a CPU. */
 void cpu_page_profile(struct page *page, const struct lb_cpu *cpu);

@@ -79,7 +79,7 @@ static void file_close(struct decode_area *area)
 
 void decode_area_begin(struct decode_area *area)
 {
-  page_open(&area->page, area->arguments->wants_json, cli_wants_color());
+  cli_page_open(&area->page, area->arguments->wants_json, cli_wants_color());
   area->is_open = true;
   register_put_cpu(&area->page, &area->choice);
   page_put(&area->page, "layout", area->is_64 ? "64-bit" : "32-bit");

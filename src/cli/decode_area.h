@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "cli/decode.h"
-#include "cli/page.h"
 #include "cli/register.h"
+#include "report/report.h"
 
 struct decode_area {
   const struct decode_arguments *arguments;

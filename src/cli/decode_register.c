@@ -349,7 +349,7 @@ int decode_register(const struct decode_arguments *arguments)
   }
   if (register_choose(arguments->cpu, arguments->name, &choice) < 0)
     return CLI_FAILURE;
-  page_open(&page, arguments->wants_json, cli_wants_color());
+  cli_page_open(&page, arguments->wants_json, cli_wants_color());
   r = put_register(&page, &choice, value);
   page_close(&page);
   if (r < 0) {

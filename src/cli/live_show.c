@@ -126,7 +126,7 @@ static int page_make(struct live_session *session, struct text *text)
 }
 
 /* On a terminal over the last page: each line to its end, then nothing below. */
-static void page_put(const struct text *text, bool is_in_place)
+static void screen_put(const struct text *text, bool is_in_place)
 {
   const char *line = text_string(text);
 
@@ -190,7 +190,7 @@ int live_show(struct live_session *session)
     if (r >= 0 && i && !is_in_place && arguments->format != REPORT_JSON)
       puts("");
     if (r >= 0)
-      page_put(&text, is_in_place);
+      screen_put(&text, is_in_place);
     text_done(&text);
     if (ferror(stdout))
       r = -EIO;

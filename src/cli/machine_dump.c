@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/machine_session.h"
-#include "cli/page.h"
+#include "report/report.h"
 
 #define RECORDS_MAX 10000u /* that are shown: the newest */
 #define PEBS_SIZE_MAX 1024u
@@ -112,7 +112,7 @@ void dump_regs(struct machine_session *session, struct page *page)
   }
   page_title(page, "Registers");
   registers_text(cpu, &text);
-  fputs(text_string(&text), stdout);
+  fputs(text_string(&text), page->file);
   text_done(&text);
 }
 

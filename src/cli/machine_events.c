@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/machine_session.h"
-#include "cli/page.h"
+#include "report/report.h"
 
 #define EVENTS_MAX (MACHINE_CPUS * LB_UNMODELLED_MAX)
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/machine_gdb.h"
-#include "cli/page.h"
+#include "report/report.h"
 
 #define PHYSICAL_MAX 4096u /* bytes that are shown */
 
@@ -26,25 +26,21 @@ static int monitor_lbr(struct machine_gdb *gdb, const char *rest, struct text *o
   return format < 0 ? -EINVAL : session_records_text(gdb->session, (enum report_format)format, false, output);
 }
 
-/* A piece of --dump, which goes to stdout: the C library lets us change where that is. */
+/* A piece of --dump. */
 static int dump_text(struct machine_gdb *gdb, void (*put)(struct machine_session *, struct page *), struct text *output)
 {
-  FILE *before = stdout;
   char *bytes = NULL;
   size_t size = 0;
+  struct report_output memory = {.file = open_memstream(&bytes, &size)};
   struct page page;
   int r;
 
-  stdout = open_memstream(&bytes, &size);
-  if (!stdout) {
-    stdout = before;
+  if (!memory.file)
     return -ENOMEM;
-  }
-  page_open(&page, false, false);
+  page_open(&page, &memory, false);
   put(gdb->session, &page);
   page_close(&page);
-  r = fclose(stdout) ? -ENOMEM : 0;
-  stdout = before;
+  r = fclose(memory.file) ? -ENOMEM : 0;
   if (r >= 0)
     r = text_add_bytes(output, bytes, size);
   free(bytes);

@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/machine_session.h"
-#include "cli/page.h"
+#include "report/report.h"
 
 int session_records_text(struct machine_session *session, enum report_format format, bool wants_color,
                          struct text *text)
@@ -56,7 +56,7 @@ static void processor_print(struct machine_session *session)
       if (!is_first && !is_json)
         putchar('\n');
       is_first = false;
-      page_open(&page, is_json, cli_wants_color());
+      cli_page_open(&page, is_json, cli_wants_color());
       dumps[i].put(session, &page);
       page_close(&page);
     }
@@ -162,7 +162,7 @@ void session_print_json(struct machine_session *session)
   struct page page;
 
   machine_show(session->machine, 0);
-  page_open(&page, true, false);
+  cli_page_open(&page, true, false);
   page_put(&page, "cpu", arguments->cpu->name);
   page_put(&page, "end", session_end_name(session->end));
   page_put(&page, "reason", *machine_stop_reason(session->machine) ? machine_stop_reason(session->machine) : NULL);

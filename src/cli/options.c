@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/fit.h"
+#include "cli/fit_stdout.h"
 #include "cli/redirect.h"
 #include "lastbranch/trace.h"
 

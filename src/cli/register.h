@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "cli/page.h"
 #include "cpudb/cpudb.h"
+#include "report/report.h"
 
 /* A register that the user named, on the CPU that was named or chosen. */
 struct register_choice {

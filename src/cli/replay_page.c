@@ -10,8 +10,8 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/new_file.h"
-#include "cli/page.h"
 #include "cli/replay_feed.h"
+#include "report/report.h"
 
 /* ---- names ---- */
 
@@ -93,7 +93,7 @@ static int bts_print(struct replay_run *run)
 
   if (arguments->bts_file && bts_write(run, count) < 0)
     return -1;
-  page_open(&page, arguments->format == REPORT_JSON, cli_wants_color());
+  cli_page_open(&page, arguments->format == REPORT_JSON, cli_wants_color());
   page_put(&page, "cpu", arguments->setup.cpu->name);
   page_put_number(&page, "thread", arguments->stream);
   page_put_number(&page, "position", run->position);

@@ -144,7 +144,7 @@ void report_page_print(const struct report_page *report, bool is_json)
 {
   struct page page;
 
-  page_open(&page, is_json, cli_wants_color());
+  cli_page_open(&page, is_json, cli_wants_color());
   put_head(report, &page);
   put_table(report, &page);
   page_close(&page);

@@ -6,7 +6,6 @@
 #define CLI_REPORT_WORDS_H
 
 #include "base/base.h"
-#include "cli/page.h"
 #include "report/report.h"
 
 #define WORDS_NUMBER_SIZE 32

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/page.h"
+#include "report/report.h"
 
 #define ROWS_MAX 50u /* threads and modules that the text shows; JSON has all */
 
@@ -365,7 +365,7 @@ int stat_page_print(const struct stat_page *stat, bool is_json)
   struct page page;
   int functions, edges;
 
-  page_open(&page, is_json, cli_wants_color());
+  cli_page_open(&page, is_json, cli_wants_color());
   page_title(&page, stat->input->name);
   page_put_json(&page, "edges_are_exact", report_summary_totals(stat->summary)->has_forgotten ? "false" : "true");
   put_head(stat, &page);

@@ -16,6 +16,9 @@
 #include "base/base.h"
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
+#include "report/fit.h"    /* IWYU pragma: export */
+#include "report/output.h" /* IWYU pragma: export */
+#include "report/page.h"   /* IWYU pragma: export */
 #include "report/script.h" /* IWYU pragma: export */
 #include "report/view.h"   /* IWYU pragma: export */
 

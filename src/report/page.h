@@ -5,12 +5,14 @@
  * underscores in it become blanks. Hexadecimal values are strings in JSON, since its readers keep only 53 bits of a
  * number. As text, a section or table without contents is left out; JSON has it all the same.
  */
-#ifndef CLI_PAGE_H
-#define CLI_PAGE_H
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "report/output.h"
 
 struct page_column {
   const char *title; /* NULL ends the columns */
@@ -18,12 +20,12 @@ struct page_column {
 };
 
 struct page {
+  struct report_output output;
   bool is_json;
-  bool wants_color;
   int width;     /* text: longer lines are broken */
   int row_width; /* the same for rows of tables; INT_MAX for never */
   /* The rest is the page's own. */
-  FILE *file; /* where it goes: stdout, or memory while text is held back */
+  FILE *file; /* where it goes: that of the output, or memory while text is held back */
   char *held;
   size_t held_size;
   unsigned depth;                    /* of JSON brackets */
@@ -37,7 +39,7 @@ struct page {
   bool is_bold;
 };
 
-void page_open(struct page *page, bool is_json, bool wants_color);
+void page_open(struct page *page, const struct report_output *output, bool is_json);
 void page_close(struct page *page);
 
 /* Text that follows is held back until page_release, which prints a named value in front of it. JSON, and text for

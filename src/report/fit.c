@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes lines fit in the terminal. Standard output becomes a stream that looks at each line before it is written, so
- * that every table of a command fits, whoever prints it.
+ * Makes lines fit in so many columns: names lose their arguments and their middle, prose is broken at its blanks.
  */
-#include "cli/fit.h"
+#include "report/fit.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
 
 #define DOTS "..."
 #define DOTS_SIZE 3u
@@ -22,8 +16,7 @@
 #define ARROW_INDENT "        " /* before the second one, where it gets a line of its own */
 #define WORD_READABLE 24u       /* columns of a word with which a line is better than two */
 #define WORD_LEAST 16u          /* columns that are left of a word */
-#define LINE_MOST (1u << 20)    /* bytes: a longer line is written as it is */
-#define NAMES_MOST 4096u        /* bytes: of a longer line the end is cut off */
+#define NAMES_MOST 4096u        /* bytes: of a longer line the end is cut off, and it stays one line */
 #define ANONYMOUS "anonymous namespace"
 
 /* ---- columns ---- */
@@ -196,7 +189,7 @@ static void prose_break(char *line, size_t columns)
   }
 }
 
-void fit_line(char *line, size_t columns, enum fit_how how)
+static void line_fit(char *line, size_t columns, enum fit_how how)
 {
   if (columns_of(line, SIZE_MAX) <= columns)
     return;
@@ -211,110 +204,37 @@ void fit_line(char *line, size_t columns, enum fit_how how)
   end_cut(line, columns);
 }
 
-/* ---- standard output ---- */
-
-static struct {
-  struct text line; /* what was not written yet: less than a line */
-  enum fit_how how;
-} fitting;
-
-static bool bytes_write(const char *bytes, size_t size)
+static int line_put(struct text *text, char *line, size_t columns, enum fit_how how)
 {
-  while (size) {
-    ssize_t done = write(STDOUT_FILENO, bytes, size);
-
-    if (done < 0 && errno == EINTR)
-      continue;
-    if (done < 0)
-      return false;
-    bytes += done;
-    size -= (size_t)done;
-  }
-  return true;
-}
-
-static bool fitted_write(char *line, size_t columns, bool has_end)
-{
-  fit_line(line, columns, fitting.how);
-  return bytes_write(line, strlen(line)) && (!has_end || bytes_write("\n", 1));
+  line_fit(line, columns, how);
+  return text_add(text, line);
 }
 
 /* A branch whose ends do not fit in a line side by side, without being hard to read, gets two lines. */
-static bool ends_write(char *line, char *arrow, size_t columns, bool has_end)
+static int ends_put(struct text *text, char *line, char *arrow, size_t columns)
 {
+  int r;
+
   *arrow = '\0';
-  return fitted_write(line, columns, true) && bytes_write(ARROW_INDENT, sizeof(ARROW_INDENT) - 1) &&
-         fitted_write(arrow + 1, columns > sizeof(ARROW_INDENT) ? columns - sizeof(ARROW_INDENT) + 1 : 1, has_end);
+  r = line_put(text, line, columns, FIT_NAMES);
+  if (r >= 0)
+    r = text_add(text, "\n" ARROW_INDENT);
+  return r < 0 ? r
+               : line_put(text, arrow + 1, columns > sizeof(ARROW_INDENT) ? columns - sizeof(ARROW_INDENT) + 1 : 1,
+                          FIT_NAMES);
 }
 
-/* Writes a line that ends with a terminator, and a newline behind it. */
-static bool string_write(char *line, size_t columns, bool has_end)
+int fit_line(struct text *text, char *line, size_t columns, enum fit_how how)
 {
-  char copy[NAMES_MOST], *arrow = fitting.how == FIT_NAMES ? strstr(line, ARROW) : NULL;
+  char copy[NAMES_MOST], *arrow = how == FIT_NAMES ? strstr(line, ARROW) : NULL;
   size_t size = strlen(line);
 
   if (!arrow || size >= sizeof(copy) || columns_of(line, size) <= columns)
-    return fitted_write(line, columns, has_end);
+    return line_put(text, line, columns, how);
   memcpy(copy, line, size + 1);
   groups_shorten(copy, columns);
   words_shorten(copy, columns, WORD_READABLE);
   if (columns_of(copy, SIZE_MAX) > columns)
-    return ends_write(line, arrow, columns, has_end);
-  return fitted_write(copy, columns, has_end);
-}
-
-/* Writes what was put together: a line, or what is left of one. */
-static bool line_write(void)
-{
-  struct text *line = &fitting.line;
-  int columns = cli_columns();
-  bool has_end = line->length && line->data[line->length - 1] == '\n', is_written;
-
-  if (columns && line->length && line->length < LINE_MOST && !memchr(line->data, '\0', line->length)) {
-    line->data[line->length - has_end] = '\0';
-    is_written = string_write(line->data, (size_t)columns, has_end);
-  } else {
-    is_written = bytes_write(text_string(line), line->length);
-  }
-  line->length = 0;
-  return is_written;
-}
-
-static ssize_t cookie_write(void *cookie, const char *bytes, size_t size)
-{
-  size_t at = 0;
-
-  (void)cookie;
-  while (at < size) {
-    const char *end = memchr(bytes + at, '\n', size - at);
-    size_t part = end ? (size_t)(end - bytes) + 1 - at : size - at;
-
-    if (text_add_bytes(&fitting.line, bytes + at, part) < 0)
-      return 0;
-    if ((end || fitting.line.length >= LINE_MOST) && !line_write())
-      return 0;
-    at += part;
-  }
-  return (ssize_t)size;
-}
-
-/* Runs before main's check of standard output, which was registered first. */
-static void fit_finish(void)
-{
-  if (fflush(stdout) == 0)
-    (void)line_write();
-  text_done(&fitting.line);
-}
-
-void fit_stdout(enum fit_how how)
-{
-  FILE *stream;
-
-  fflush(stdout);
-  fitting.how = how;
-  stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = cookie_write});
-  if (!stream || atexit(fit_finish) != 0)
-    return;
-  setvbuf(stream, NULL, _IOLBF, 0);
-  stdout = stream;
+    return ends_put(text, line, arrow, columns);
+  return line_put(text, copy, columns, how);
 }

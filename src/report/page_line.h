@@ -2,10 +2,10 @@
  *
  * The text half of page.c.
  */
-#ifndef CLI_LINE_H
-#define CLI_LINE_H
+#ifndef REPORT_PAGE_LINE_H
+#define REPORT_PAGE_LINE_H
 
-#include "cli/page.h"
+#include "report/page.h"
 
 #define LINE_BOLD "\033[1m"
 #define LINE_PLAIN "\033[0m"

@@ -2,14 +2,12 @@
  *
  * The lines of a page that is text, not JSON: labels, cells, words that are broken at the edge of the page.
  */
-#include "cli/line.h"
+#include "report/page_line.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "cli/cli.h"
 
 #define LABEL_WIDTH 22
 #define ROOM_MIN 20 /* columns that words must have: with less, they go on near the left edge of a terminal */
@@ -49,7 +47,7 @@ void line_wrap(struct page *page, const char *string, int indent)
 {
   int width = page->columns ? page->row_width : page->width;
 
-  if (width - indent < ROOM_MIN && !cli_columns())
+  if (width - indent < ROOM_MIN && !page->output.columns)
     width = INT_MAX;
   else if (width - indent < ROOM_MIN)
     indent = 2 * LINE_MARGIN;
@@ -70,7 +68,8 @@ void line_wrap(struct page *page, const char *string, int indent)
 
 void line_bold(const struct page *page, const char *string)
 {
-  fprintf(page->file, "%s%s%s", page->wants_color ? LINE_BOLD : "", string, page->wants_color ? LINE_PLAIN : "");
+  fprintf(page->file, "%s%s%s", page->output.wants_color ? LINE_BOLD : "", string,
+          page->output.wants_color ? LINE_PLAIN : "");
 }
 
 int line_indent(const struct page *page)
@@ -127,10 +126,10 @@ void line_cell(struct page *page, const char *string)
 
 void line_columns(struct page *page)
 {
-  fputs(page->wants_color ? LINE_BOLD : "", page->file);
+  fputs(page->output.wants_color ? LINE_BOLD : "", page->file);
   for (page->column = 0; page->columns[page->column].title; page->column++)
     line_cell(page, page->columns[page->column].title);
-  fputs(page->wants_color ? LINE_PLAIN : "", page->file);
+  fputs(page->output.wants_color ? LINE_PLAIN : "", page->file);
   line_end(page);
   page->is_headed = true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of output, as text or as JSON (RFC 8259). Goes to stdout, whose errors main looks at.
+ * A page of output, as text or as JSON (RFC 8259). The owner of the file looks at its errors.
  */
-#include "cli/page.h"
+#include "report/page.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/line.h"
+#include "report/page_line.h"
 
 #define WIDTH_MAX 120
 
@@ -114,12 +113,12 @@ void page_put_number(struct page *page, const char *key, uint64_t value)
 
 void page_put_count(struct page *page, const char *key, uint64_t value)
 {
-  char buffer[CLI_NUMBER_SIZE];
+  char buffer[REPORT_NUMBER_SIZE];
 
   if (page->is_json)
     page_put_number(page, key, value);
   else
-    value_put(page, key, cli_number(value, buffer), NULL);
+    value_put(page, key, report_number(&page->output, value, buffer), NULL);
 }
 
 void page_put_signed(struct page *page, const char *key, int64_t value)
@@ -167,19 +166,17 @@ void page_put_note(struct page *page, const char *key, const char *value)
 
 /* ---- structure ---- */
 
-void page_open(struct page *page, bool is_json, bool wants_color)
+void page_open(struct page *page, const struct report_output *output, bool is_json)
 {
-  int columns = cli_columns();
+  int width = output->columns && output->columns < WIDTH_MAX ? output->columns : WIDTH_MAX;
 
   *page = (struct page){
+    .output = *output,
     .is_json = is_json,
-    .file = stdout,
-    .wants_color = wants_color,
+    .file = output->file,
     .is_blank = true,
-    .width = columns && columns < WIDTH_MAX ? columns : WIDTH_MAX,
-    .row_width = cli_has_whole_rows()             ? INT_MAX
-                 : columns && columns < WIDTH_MAX ? columns
-                                                  : WIDTH_MAX,
+    .width = width,
+    .row_width = output->has_whole_rows ? INT_MAX : width,
   };
   if (is_json)
     json_begin(page, NULL, '{');
@@ -206,14 +203,14 @@ void page_hold(struct page *page)
 
 void page_release(struct page *page, const char *key, const char *value)
 {
-  bool is_held = page->file != stdout;
+  bool is_held = page->file != page->output.file;
 
   if (is_held && fclose(page->file))
     page->held_size = 0;
-  page->file = stdout;
+  page->file = page->output.file;
   page_put(page, key, value);
   if (is_held)
-    fwrite(page->held, 1, page->held_size, stdout);
+    fwrite(page->held, 1, page->held_size, page->output.file);
   free(page->held);
   page->held = NULL;
 }
@@ -337,7 +334,7 @@ void page_row(struct page *page, bool is_bold)
   if (!page->is_headed)
     line_columns(page);
   page->column = 0;
-  page->is_bold = is_bold && page->wants_color;
+  page->is_bold = is_bold && page->output.wants_color;
   fputs(page->is_bold ? LINE_BOLD : "", page->file);
 }
 
