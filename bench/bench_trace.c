@@ -234,7 +234,7 @@ static struct function {
   uint32_t end; /* a return */
 } functions[FUNCTIONS_MAX];
 
-static struct lb_trace_step path_steps[FUNCTIONS_MAX * FUNCTION_STEPS + 4];
+static struct lb_step path_steps[FUNCTIONS_MAX * FUNCTION_STEPS + 4];
 static uint32_t path_number, function_count, top; /* top: a head, behind it an indirect call */
 static uint32_t *entry_window;
 static size_t entry_count;
@@ -250,35 +250,34 @@ static uint32_t path_make(unsigned count)
 {
   uint32_t head = path_number;
 
-  path_steps[head] = (struct lb_trace_step){
-    .from = 0x400000 + head * 16, .head = head, .flags = LB_TRACE_STEP_HEAD, .count = (uint8_t)count, .space = 1};
+  path_steps[head] = (struct lb_step){
+    .from = 0x400000 + head * 16, .head = head, .flags = LB_STEP_HEAD, .count = (uint8_t)count, .space = 1};
   for (uint32_t i = 1; i <= count; i++)
-    path_steps[head + i] =
-      (struct lb_trace_step){.from = 0x400000 + (head + i) * 16, .head = head, .length = 5, .space = 1};
+    path_steps[head + i] = (struct lb_step){.from = 0x400000 + (head + i) * 16, .head = head, .length = 5, .space = 1};
   path_number += 1 + count;
   return head;
 }
 
 static void step_set(uint32_t number, unsigned kind, unsigned flags, uint32_t next)
 {
-  struct lb_trace_step *step = &path_steps[number];
+  struct lb_step *step = &path_steps[number];
 
   step->kind = (uint8_t)kind;
   step->flags = (uint8_t)flags;
   step->to = path_steps[next].from;
-  step->next = flags & LB_TRACE_STEP_FOLLOW ? 0 : next;
+  step->next = flags & LB_STEP_FOLLOW ? 0 : next;
 }
 
 static void loop_tie(const struct loop *loop, uint32_t callee, uint32_t next)
 {
   step_set(loop->body + 1, LB_BRANCH_JCC, 0, loop->other);
   step_set(loop->body + 2, LB_BRANCH_JCC, 0, loop->body);
-  step_set(loop->body + 3, LB_BRANCH_JCC, LB_TRACE_STEP_NONE, loop->call);
-  step_set(loop->other + 1, LB_BRANCH_NEAR_REL_JMP, LB_TRACE_STEP_FOLLOW, loop->body);
+  step_set(loop->body + 3, LB_BRANCH_JCC, LB_STEP_NONE, loop->call);
+  step_set(loop->other + 1, LB_BRANCH_NEAR_REL_JMP, LB_STEP_FOLLOW, loop->body);
   step_set(loop->other + 2, LB_BRANCH_JCC, 0, loop->body);
-  step_set(loop->other + 3, LB_BRANCH_JCC, LB_TRACE_STEP_NONE, loop->call);
+  step_set(loop->other + 3, LB_BRANCH_JCC, LB_STEP_NONE, loop->call);
   step_set(loop->call + 1, LB_BRANCH_JCC, 0, loop->after);
-  step_set(loop->call + 2, LB_BRANCH_NEAR_REL_CALL, LB_TRACE_STEP_FOLLOW, callee);
+  step_set(loop->call + 2, LB_BRANCH_NEAR_REL_CALL, LB_STEP_FOLLOW, callee);
   step_set(loop->call + 3, LB_BRANCH_NEAR_REL_JMP, 0, callee);
   step_set(loop->after + 1, LB_BRANCH_NEAR_REL_JMP, 0, next);
 }
@@ -297,14 +296,14 @@ static void functions_make(uint32_t count)
     for (unsigned j = 0; j < LOOPS; j++)
       functions[i].loops[j] = (struct loop){path_make(3), path_make(3), path_make(3), path_make(1), 1, 0};
     functions[i].end = path_make(1);
-    step_set(functions[i].end + 1, LB_BRANCH_NEAR_RET, LB_TRACE_STEP_SILENT, 0);
+    step_set(functions[i].end + 1, LB_BRANCH_NEAR_RET, LB_STEP_SILENT, 0);
   }
   for (uint32_t i = 0; i < count; i++)
     for (unsigned j = 0; j < LOOPS; j++)
       loop_tie(&functions[i].loops[j], functions[callee_of(i, j)].loops[0].body,
                j + 1 < LOOPS ? functions[i].loops[j + 1].body : functions[i].end);
   top = path_make(1);
-  step_set(top + 1, LB_BRANCH_NEAR_IND_CALL, LB_TRACE_STEP_SILENT, 0);
+  step_set(top + 1, LB_BRANCH_NEAR_IND_CALL, LB_STEP_SILENT, 0);
 }
 
 static void entry_log(uint32_t entry)
@@ -354,7 +353,7 @@ static void function_run(uint32_t number, unsigned depth)
 static void entries_make(void)
 {
   entry_count = 0;
-  entry_log(LB_TRACE_ENTER | top);
+  entry_log(LB_ENTRY_ENTER | top);
   while (entry_count < ENTRY_WINDOW) {
     uint32_t function = random_below(1 + random_below(function_count));
 
@@ -364,7 +363,7 @@ static void entries_make(void)
   }
 }
 
-static bool path_lookup_step(void *context, uint32_t number, struct lb_trace_step *ret_step)
+static bool path_lookup_step(void *context, uint32_t number, struct lb_step *ret_step)
 {
   (void)context;
   if (!number || number >= path_number)

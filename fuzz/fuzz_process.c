@@ -64,7 +64,7 @@ static void memory_fill(const uint8_t *data, size_t size)
   for (uint32_t slot = 0; slot < THREADS; slot++)
     area_fill(&input, process_thread_offset(slot), sizeof(struct process_state));
   area_fill(&input, process_notes_offset(), NOTES);
-  area_fill(&input, process_steps_offset(NOTES), (size_t)STEPS * sizeof(struct path_step));
+  area_fill(&input, process_steps_offset(NOTES), (size_t)STEPS * sizeof(struct lb_step));
   for (uint32_t slot = 0; slot < THREADS; slot++)
     for (uint64_t part = 0; part < PROCESS_PARTS; part++)
       area_fill(&input, process_logs_offset(NOTES, STEPS) + (slot * PROCESS_PARTS + part) * PART, LOG_BYTES);

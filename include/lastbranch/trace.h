@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "lastbranch/branch.h"
+#include "lastbranch/step.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -159,37 +160,10 @@ int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_ga
 
 /* ---- writing entries: branches of a producer that knows its paths ---- */
 
-/* A path is a straight piece of code, entered at its head only and left at one of its steps, which are the branches in
- * it. The producer numbers heads and steps: a head, then the steps of its path in their order; numbers begin with 1. */
-enum lb_trace_step_flag {
-  LB_TRACE_STEP_HEAD = 1u << 0,   /* a head: `from` is where its path begins, `count` how many steps it has */
-  LB_TRACE_STEP_FOLLOW = 1u << 1, /* who stays in the path here has taken the branch, to `to`; without: has not */
-  LB_TRACE_STEP_SILENT = 1u << 2, /* the last step, indirect: left without an entry, by the head that comes next */
-  LB_TRACE_STEP_OPEN = 1u << 3,   /* who leaves here takes the branch to wherever the next entry begins */
-  LB_TRACE_STEP_NONE = 1u << 4,   /* leaving here is no branch: the path was cut, or the branch was not taken */
-};
-
-/* The layout is the one that the process recorder shares with the programs it runs: 32 bytes. */
-struct lb_trace_step {
-  uint64_t from;  /* address of the branch instruction */
-  uint64_t to;    /* its target; with LB_TRACE_STEP_NONE where execution goes on */
-  uint32_t head;  /* number of the head; of a head its own */
-  uint32_t next;  /* head of the path that follows when left here, 0: none is tied to it (yet) */
-  uint8_t kind;   /* enum lb_branch_kind */
-  uint8_t flags;  /* enum lb_trace_step_flag */
-  uint8_t count;  /* of a head: steps behind it */
-  uint8_t length; /* of the branch instruction */
-  uint32_t space; /* whose addresses these are */
-};
-
-/* What an entry can be: the number of a step: the path was run from its head up to there and left; the number of a
- * head: the path before ran to its end, an indirect branch, and went to this head; or one of these. 0 is nothing. */
-#define LB_TRACE_ENTER 0x80000000u    /* plus a head: its path is running now, however it came to it */
-#define LB_TRACE_EVENT 0xFFFFFFFFu    /* and five words: kind | steps passed << 8, from (low, high), to (low, high) */
-#define LB_TRACE_STEP_MAX 0x7FFFFFFEu /* greatest number */
+/* Steps and entries: lastbranch/step.h. The producer numbers heads and steps. */
 
 /* Gives the step with this number as it is now. Returns false if there is none. */
-typedef bool lb_trace_step_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step);
+typedef bool lb_trace_step_lookup(void *context, uint32_t number, struct lb_step *ret_step);
 
 /* Whom the writer asks for steps, from inside lb_trace_writer_entries only: for the head and all steps of a path when
  * an entry names it for the first time; and for a step once more when it matters what `next` is, because a head or an

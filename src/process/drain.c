@@ -150,16 +150,10 @@ static void drain_idle(struct process_drain *drain)
 
 /* ---- from outside ---- */
 
-static bool step_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step)
+static bool step_lookup(void *context, uint32_t number, struct lb_step *ret_step)
 {
   struct process_drain *drain = context;
-  struct path_step step;
-
-  _Static_assert(sizeof(step) == sizeof(*ret_step), "");
-  if (!process_step_known(drain->process, number, drain->step_pages, &step))
-    return false;
-  memcpy(ret_step, &step, sizeof(step));
-  return true;
+  return process_step_known(drain->process, number, drain->step_pages, ret_step);
 }
 
 int process_drain_new(struct process *process, struct lb_trace_writer *writer, uint64_t limit,

@@ -232,9 +232,9 @@ static void part_return(struct process_drain *drain, uint32_t number)
 static uint32_t entries_before(const uint32_t *entries, uint32_t count, uint32_t step)
 {
   for (uint32_t i = 0; i < count; i++) {
-    if (entries[i] == PATH_EVENT)
-      i += PATH_EVENT_WORDS;
-    else if ((entries[i] & ~PATH_ENTER) >= step)
+    if (entries[i] == LB_ENTRY_EVENT)
+      i += LB_ENTRY_EVENT_WORDS;
+    else if ((entries[i] & ~LB_ENTRY_ENTER) >= step)
       return i;
   }
   return count;

@@ -20,9 +20,9 @@ enum {
   NUMBERS_MOST = PROCESS_STEPS_MOST / PROCESS_STEPS_UNIT, /* pieces of numbers that there can be */
 };
 
-enum { PAGE_STEPS = PROCESS_PAGE / sizeof(struct path_step) };
+enum { PAGE_STEPS = PROCESS_PAGE / sizeof(struct lb_step) };
 
-_Static_assert(PROCESS_STEPS_UNIT * sizeof(struct path_step) % PROCESS_PAGE == 0, "whole pages");
+_Static_assert(PROCESS_STEPS_UNIT * sizeof(struct lb_step) % PROCESS_PAGE == 0, "whole pages");
 
 struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number)
 {
@@ -142,8 +142,8 @@ static void space_end(struct process_drain *drain, uint32_t number)
   for (size_t i = 0; i < space->number_count; i++) {
     const struct drain_numbers *numbers = &space->numbers[i];
     trace_writer_forget(drain->writer, number, numbers->first, numbers->end);
-    madvise(steps + numbers->first * sizeof(struct path_step),
-            (numbers->end - numbers->first) * sizeof(struct path_step), MADV_REMOVE);
+    madvise(steps + numbers->first * sizeof(struct lb_step), (numbers->end - numbers->first) * sizeof(struct lb_step),
+            MADV_REMOVE);
     for (size_t page = numbers->first / PAGE_STEPS; page < numbers->end / PAGE_STEPS; page++)
       drain->step_pages[page / 8] &= (uint8_t) ~(1 << page % 8);
   }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct lb_branch;
-struct path_step;
+struct lb_step;
 struct process_note;
 
 /* How an instruction of 64-bit mode ends a block, or that it does not. */
@@ -179,11 +179,11 @@ int process_entries_last(const struct process *process, const struct process_thr
 bool process_has(const struct process *process, uint64_t offset, uint64_t size);
 
 /* The step with this number. Returns false: there is none, or it makes no sense. */
-bool process_step(const struct process *process, uint32_t number, struct path_step *ret_step);
+bool process_step(const struct process *process, uint32_t number, struct lb_step *ret_step);
 
 /* The same, for numbers that a program may have made up: takes no memory for steps that nobody wrote. `pages`, so many
  * bytes and all zero at first, remembers what was found to be there. */
-bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct path_step *ret_step);
+bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct lb_step *ret_step);
 size_t process_step_pages(const struct process *process);
 
 /* The note at `*offset`, which starts as 0 and is moved behind it; `ret_bytes` are the note's `length` bytes, in shared

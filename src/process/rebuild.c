@@ -17,14 +17,14 @@ enum { ENTRIES_PER_BRANCH = 2, ENTRIES_AT_LEAST = 4096 };
 struct walk {
   const struct process *process;
   struct path_walker walker;
-  struct path_step step; /* the last that was looked up */
-  uint8_t *pages;        /* of steps, that were found to be there */
-  uint32_t mark;         /* number of a step of the path that the branches are in */
+  struct lb_step step; /* the last that was looked up */
+  uint8_t *pages;      /* of steps, that were found to be there */
+  uint32_t mark;       /* number of a step of the path that the branches are in */
   struct process_branches list;
   size_t most; /* branches that are wanted: the last */
 };
 
-static const struct path_step *walk_lookup(void *context, uint32_t number)
+static const struct lb_step *walk_lookup(void *context, uint32_t number)
 {
   struct walk *walk = context;
 
@@ -82,10 +82,10 @@ void process_branches_done(struct process_branches *branches)
  * belongs to the entry before. */
 static uint32_t entry_mark(const struct walk *walk, uint32_t entry)
 {
-  bool is_number = entry && entry <= PATH_STEPS_MAX && !walk->walker.event_size;
-  struct path_step step;
+  bool is_number = entry && entry <= LB_STEP_MAX && !walk->walker.event_size;
+  struct lb_step step;
 
-  if (is_number && process_step_known(walk->process, entry, walk->pages, &step) && !(step.flags & PATH_HEAD))
+  if (is_number && process_step_known(walk->process, entry, walk->pages, &step) && !(step.flags & LB_STEP_HEAD))
     return entry;
   return walk->walker.running ? walk->walker.running : walk->mark;
 }
@@ -135,10 +135,10 @@ static int walk_entries(struct walk *walk, const uint32_t *entries, size_t count
  * beginning. */
 static size_t entries_start(const uint32_t *entries, size_t count)
 {
-  for (size_t at = 0; at < PATH_EVENT_WORDS && at < count; at++)
-    if (entries[at] == PATH_EVENT)
+  for (size_t at = 0; at < LB_ENTRY_EVENT_WORDS && at < count; at++)
+    if (entries[at] == LB_ENTRY_EVENT)
       return at;
-  return count < PATH_EVENT_WORDS ? count : PATH_EVENT_WORDS;
+  return count < LB_ENTRY_EVENT_WORDS ? count : LB_ENTRY_EVENT_WORDS;
 }
 
 /* Walks the last entries. */

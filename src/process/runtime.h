@@ -138,7 +138,7 @@ struct runtime {
   struct process_control *control;
   struct process_state *threads; /* the thread pages, PROCESS_PAGE apart */
   uint8_t *notes;                /* as far as they are mapped: share.c */
-  struct path_step *steps;       /* of these, those that this program has numbers of */
+  struct lb_step *steps;         /* of these, those that this program has numbers of */
   uint32_t part_size, step_capacity, mode, options;
   uint64_t notes_size, notes_start, notes_end;    /* all of them; what is mapped */
   uint8_t steps_mapped[PROCESS_STEPS_MOST >> 23]; /* a bit for each 2^20 steps */
@@ -234,8 +234,8 @@ void dispatch_indirect(void);
 void dispatch_syscall(void);
 void dispatch_stale(void);
 
-/* Sets state->resume for state->rip: the unit there, which is logged as PATH_ENTER, or, where nothing may be executed,
- * the address itself. */
+/* Sets state->resume for state->rip: the unit there, which is logged as LB_ENTRY_ENTER, or, where nothing may be
+ * executed, the address itself. */
 void dispatch_to(struct thread *thread);
 
 /* Does what the far branch of this step does. */
@@ -246,7 +246,7 @@ void far_make(struct thread *thread, uint32_t number);
 /* Writes an entry. */
 void log_put(struct thread *thread, uint32_t entry);
 
-/* PATH_EVENT; kind PATH_NOWHERE: goes on nowhere. */
+/* LB_ENTRY_EVENT; kind LB_ENTRY_NOWHERE: goes on nowhere. */
 void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t from, uint64_t to);
 
 /* The log is at the page behind a part, at this address: goes on in the next part, and in mode PROCESS_ALL waits until

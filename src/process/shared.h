@@ -17,6 +17,8 @@
 #include "process/state.inc"
 #include "trace/trace.h"
 
+_Static_assert(sizeof(struct lb_step) == 32, "pages of the shared memory hold whole steps");
+
 enum {
   PROCESS_PAGE = 4096,
   PROCESS_MAGIC = 0x3252424C, /* "LBR2" */
@@ -182,7 +184,7 @@ static inline uint64_t process_steps_offset(uint64_t notes_size)
 /* Both sizes are multiples of a page. */
 static inline uint64_t process_logs_offset(uint64_t notes_size, uint32_t step_capacity)
 {
-  return process_steps_offset(notes_size) + (uint64_t)step_capacity * sizeof(struct path_step);
+  return process_steps_offset(notes_size) + (uint64_t)step_capacity * sizeof(struct lb_step);
 }
 
 /* A log's parts lie one behind another in the file; in the application there is a page that faults behind each. */

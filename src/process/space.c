@@ -336,7 +336,7 @@ static const struct piece *piece_find(const struct space *space, uint64_t addres
 /* The space of a step. Returns false if there is no such step. */
 static bool step_space(const struct process_spaces *spaces, uint32_t number, uint32_t *ret_space)
 {
-  struct path_step step;
+  struct lb_step step;
 
   if (number == PROCESS_NOW || !process_step(spaces->process, number, &step))
     return false;

@@ -48,7 +48,7 @@ struct translation {
   uint32_t head;
   unsigned count; /* instructions */
   unsigned step_count, stub_count, number_count, depth, segment_count;
-  struct path_step steps[STEPS_MOST + 2];
+  struct lb_step steps[STEPS_MOST + 2];
   struct stub stubs[STEPS_MOST + 2];
   struct number numbers[NUMBERS_MOST];
   uint64_t returns[DEPTH_MOST];

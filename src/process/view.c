@@ -224,15 +224,15 @@ int process_entries(const struct process *process, const struct process_thread *
 
 /* ---- steps ---- */
 
-bool process_step(const struct process *process, uint32_t number, struct path_step *ret_step)
+bool process_step(const struct process *process, uint32_t number, struct lb_step *ret_step)
 {
-  struct path_step step;
+  struct lb_step step;
 
   if (number == 0 || number >= process->step_capacity)
     return false;
   memcpy(&step, process->memory + process_steps_offset(process->notes_size) + (uint64_t)number * sizeof(step),
          sizeof(step));
-  bool is_head = step.flags & PATH_HEAD;
+  bool is_head = step.flags & LB_STEP_HEAD;
   if (step.head == 0 || step.head > number || is_head != (step.head == number) || number - step.head > UINT8_MAX)
     return false;
   if (!is_head && step.kind >= LB_BRANCH_KINDS)
@@ -243,10 +243,10 @@ bool process_step(const struct process *process, uint32_t number, struct path_st
 
 size_t process_step_pages(const struct process *process)
 {
-  return (uint64_t)process->step_capacity * sizeof(struct path_step) / PROCESS_PAGE / 8 + 1;
+  return (uint64_t)process->step_capacity * sizeof(struct lb_step) / PROCESS_PAGE / 8 + 1;
 }
 
-bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct path_step *ret_step)
+bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct lb_step *ret_step)
 {
   uint64_t page = (uint64_t)number * sizeof(*ret_step) / PROCESS_PAGE;
   uint8_t bit = (uint8_t)(1 << page % 8);

@@ -127,7 +127,7 @@ static inline bool pass_head(struct pass *pass, uint32_t number)
     pass->running = number;
     return true;
   }
-  if (!(step->flags & PATH_SILENT) || !pair_count(&pass->reader->counts, last, number))
+  if (!(step->flags & LB_STEP_SILENT) || !pair_count(&pass->reader->counts, last, number))
     return false;
   pass->reader->counts.left[last]++;
   pass->branches += step->count + 1u;
@@ -145,23 +145,23 @@ static inline bool pass_step(struct pass *pass, uint32_t number, const struct re
   pass->branches += step->count;
   pass->not_taken += step->small[1];
   pass->running = step->next;
-  if (step->flags & (PATH_OPEN | PATH_SILENT))
+  if (step->flags & (LB_STEP_OPEN | LB_STEP_SILENT))
     pass->open = number;
   else
-    pass->branches += !(step->flags & PATH_NONE);
+    pass->branches += !(step->flags & LB_STEP_NONE);
   return true;
 }
 
 static inline bool pass_word(struct pass *pass, uint32_t word)
 {
-  uint32_t number = word & ~PATH_ENTER;
+  uint32_t number = word & ~LB_ENTRY_ENTER;
   const struct reader_step *step = number < pass->reader->step_count ? &pass->steps[number] : NULL;
 
   if (!step || !step->head)
     return false;
-  if (!(word & PATH_ENTER))
-    return step->flags & PATH_HEAD ? pass_head(pass, number) : pass_step(pass, number, step);
-  if (!(step->flags & PATH_HEAD) || !pass_close(pass, number))
+  if (!(word & LB_ENTRY_ENTER))
+    return step->flags & LB_STEP_HEAD ? pass_head(pass, number) : pass_step(pass, number, step);
+  if (!(step->flags & LB_STEP_HEAD) || !pass_close(pass, number))
     return false;
   pass->running = number;
   return true;
@@ -170,13 +170,13 @@ static inline bool pass_word(struct pass *pass, uint32_t word)
 /* Where execution is behind a word that was the last. */
 static uint64_t pass_at(const struct pass *pass, uint32_t word)
 {
-  const struct reader_step *step = &pass->steps[word & ~PATH_ENTER];
+  const struct reader_step *step = &pass->steps[word & ~LB_ENTRY_ENTER];
 
   if (pass->open)
     return 0;
   if (pass->running)
     return pass->steps[pass->running].from;
-  return step->flags & PATH_FOLLOW && step->flags & PATH_NONE ? step->from + step->length : step->to;
+  return step->flags & LB_STEP_FOLLOW && step->flags & LB_STEP_NONE ? step->from + step->length : step->to;
 }
 
 /* The walker goes on where we stopped. */
@@ -204,8 +204,8 @@ size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint6
     return 0;
   pass.open = walker->is_open ? entries->open : 0;
   for (; i < entries->count; i++) {
-    __builtin_prefetch(
-      (const void *)((uintptr_t)pass.steps + (uintptr_t)(words[i + READER_AHEAD] & ~PATH_ENTER) * sizeof(*pass.steps)));
+    __builtin_prefetch((const void *)((uintptr_t)pass.steps +
+                                      (uintptr_t)(words[i + READER_AHEAD] & ~LB_ENTRY_ENTER) * sizeof(*pass.steps)));
     if (!pass_word(&pass, words[i]))
       break;
   }
@@ -227,7 +227,7 @@ size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint6
 static void count_branch(struct lb_trace_count *count, const struct reader_step *step, uint64_t left)
 {
   uint64_t stayed = count->executed - left;
-  bool is_followed = step->flags & PATH_FOLLOW, is_none = step->flags & PATH_NONE;
+  bool is_followed = step->flags & LB_STEP_FOLLOW, is_none = step->flags & LB_STEP_NONE;
 
   count->from = step->from;
   count->to = step->to;
@@ -235,7 +235,7 @@ static void count_branch(struct lb_trace_count *count, const struct reader_step 
   count->length = step->length;
   count->is_cut = is_none && !is_followed && step->from == step->to;
   count->taken = is_followed ? stayed : 0;
-  if (!is_none && !(step->flags & (PATH_OPEN | PATH_SILENT)))
+  if (!is_none && !(step->flags & (LB_STEP_OPEN | LB_STEP_SILENT)))
     count->taken += left;
   count->passed = 0;
   if (step->small[0] == LB_BRANCH_JCC && (is_followed || !is_none))
@@ -259,7 +259,7 @@ static int path_give(struct lb_trace_reader *reader, uint32_t number, lb_trace_c
     if (r >= 0)
       r = function(context, &count);
     count.executed -= left[i];
-    count.start = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+    count.start = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
     left[i] = 0;
   }
   return r;
@@ -303,7 +303,7 @@ int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_functi
   if (count && counts_reserve(reader) < 0)
     return -ENOMEM;
   for (uint32_t i = 0; i < count; i++)
-    if (reader->steps[i].head == i && reader->steps[i].flags & PATH_HEAD) {
+    if (reader->steps[i].head == i && reader->steps[i].flags & LB_STEP_HEAD) {
       int r = path_give(reader, i, function, context);
 
       if (r < 0)

@@ -39,7 +39,7 @@ enum {
 };
 
 /* An entry that stands for whatever made no sense when it was written: nothing that a walker could take. */
-#define ENTRY_BAD PATH_ENTER
+#define ENTRY_BAD LB_ENTRY_ENTER
 
 /* What encoder and decoder both know. */
 struct entry_model {
@@ -114,7 +114,7 @@ static inline const uint32_t *entry_encoder_contexts(const struct entry_encoder 
 }
 
 /* An event; these are the words behind it. */
-void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[PATH_EVENT_WORDS]);
+void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[LB_ENTRY_EVENT_WORDS]);
 
 /* The next ones are as those that stood `distance` before, none is an event, and the last of all are then these. */
 void entry_encoder_repeat(struct entry_encoder *encoder, uint32_t count, uint32_t distance,

@@ -97,7 +97,7 @@ static bool words_copy(uint32_t *to, uint32_t distance, size_t count)
       to[i] = from[i];
   }
   for (size_t i = 0; i < count; i++)
-    has_event |= to[i] == PATH_EVENT;
+    has_event |= to[i] == LB_ENTRY_EVENT;
   return !has_event;
 }
 
@@ -148,7 +148,7 @@ static inline uint32_t symbol_read(struct entry_decoder *decoder, uint32_t last)
 }
 
 /* The words of an event. */
-static bool event_read(struct entry_decoder *decoder, uint32_t words[PATH_EVENT_WORDS])
+static bool event_read(struct entry_decoder *decoder, uint32_t words[LB_ENTRY_EVENT_WORDS])
 {
   struct cursor *events = &decoder->events;
   struct entry_model *model = &decoder->model;
@@ -207,7 +207,7 @@ static inline unsigned words_read(struct entry_decoder *decoder, unsigned count)
     }
     guesses_change(guesses, words[done]);
     context = entry_context(context, words[done]);
-    if (words[done++] == PATH_EVENT)
+    if (words[done++] == LB_ENTRY_EVENT)
       break;
   }
   decoder->context = context;
@@ -218,7 +218,7 @@ static inline unsigned words_read(struct entry_decoder *decoder, unsigned count)
 static size_t plain_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
 {
   size_t block = ENTRIES_BLOCK - decoder->bit % ENTRIES_BLOCK;
-  size_t most = room - PATH_EVENT_WORDS < block ? room - PATH_EVENT_WORDS : block;
+  size_t most = room - LB_ENTRY_EVENT_WORDS < block ? room - LB_ENTRY_EVENT_WORDS : block;
   unsigned count = words_read(decoder, decoder->piece.plain < most ? decoder->piece.plain : (unsigned)most);
 
   if (!count)
@@ -228,9 +228,9 @@ static size_t plain_take(struct entry_decoder *decoder, uint32_t *words, size_t 
   decoder->count += count;
   decoder->left -= count;
   decoder->piece.plain -= count;
-  if (words[count - 1] != PATH_EVENT)
+  if (words[count - 1] != LB_ENTRY_EVENT)
     return count;
-  return event_read(decoder, words + count) ? count + PATH_EVENT_WORDS : 0;
+  return event_read(decoder, words + count) ? count + LB_ENTRY_EVENT_WORDS : 0;
 }
 
 /* ---- all ---- */
@@ -248,7 +248,7 @@ int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_
   const struct entry_piece *piece = &decoder->piece;
   size_t done = 0;
 
-  while (decoder->left && room - done >= 1 + PATH_EVENT_WORDS) {
+  while (decoder->left && room - done >= 1 + LB_ENTRY_EVENT_WORDS) {
     size_t more;
 
     if (!piece->plain && !piece->repeated && !piece_read(decoder))

@@ -38,7 +38,7 @@ int entry_encoder_reserve(struct entry_encoder *encoder, size_t count)
       buffer_reserve(&encoder->misses, count / 4 + 4 * sizeof(encoder->missed)) < 0 ||
       buffer_reserve(&encoder->symbols, count * SYMBOL_BYTES) < 0)
     return -ENOMEM;
-  return buffer_reserve(&encoder->events, (count / (1 + PATH_EVENT_WORDS) + 1) * EVENT_BYTES);
+  return buffer_reserve(&encoder->events, (count / (1 + LB_ENTRY_EVENT_WORDS) + 1) * EVENT_BYTES);
 }
 
 static void number_put(struct buffer *buffer, uint64_t number)
@@ -192,16 +192,16 @@ uint64_t entry_encoder_plain(struct entry_encoder *encoder, unsigned count)
 
 /* ---- events ---- */
 
-void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[PATH_EVENT_WORDS])
+void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[LB_ENTRY_EVENT_WORDS])
 {
   uint64_t from = words[1] | (uint64_t)words[2] << 32, to = words[3] | (uint64_t)words[4] << 32;
   struct buffer *events = &encoder->events;
 
   if (encoder->piece.repeated)
     piece_put(encoder);
-  encoder->words[ENTRIES_ORDER] = PATH_EVENT;
+  encoder->words[ENTRIES_ORDER] = LB_ENTRY_EVENT;
   words_guess(encoder, 1);
-  seconds_guess(encoder, encoder->guesses[0] != PATH_EVENT);
+  seconds_guess(encoder, encoder->guesses[0] != LB_ENTRY_EVENT);
   misses_put(encoder, 1, 0, 1);
   symbols_put(encoder, 1);
   words_move(encoder, 1);

@@ -14,14 +14,14 @@
 
 /* ---- for the walker ---- */
 
-static const struct path_step *step_lookup(void *context, uint32_t number)
+static const struct lb_step *step_lookup(void *context, uint32_t number)
 {
   struct lb_trace_reader *reader = context;
   const struct reader_step *step = number < reader->step_count ? &reader->steps[number] : NULL;
 
   if (!step || !step->head)
     return NULL;
-  reader->entries->step = (struct path_step){
+  reader->entries->step = (struct lb_step){
     .from = step->from,
     .to = step->to,
     .head = step->head,
@@ -48,8 +48,8 @@ static void walker_place(struct lb_trace_reader *reader, uint64_t before)
     return; /* with the step it is lost what runs: whatever comes is the first */
   step = &reader->steps[number];
   walker->is_begun = true;
-  walker->running = step->flags & PATH_HEAD ? (uint32_t)number : step->next;
-  walker->is_open = step->flags & (PATH_OPEN | PATH_SILENT);
+  walker->running = step->flags & LB_STEP_HEAD ? (uint32_t)number : step->next;
+  walker->is_open = step->flags & (LB_STEP_OPEN | LB_STEP_SILENT);
   walker->branch = (struct lb_branch){.from = step->from, .kind = step->small[0]};
   reader->entries->open = walker->is_open ? (uint32_t)number : 0;
 }
@@ -102,7 +102,7 @@ static inline struct lb_branch *silent_put(const struct lb_trace_reader *reader,
 {
   const struct reader_step *last = &reader->steps[running] + reader->steps[running].count;
 
-  if (!(last->flags & PATH_SILENT))
+  if (!(last->flags & LB_STEP_SILENT))
     return NULL;
   at = follows_put(at, last);
   branch_put(at, last, to);
@@ -134,7 +134,7 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
     step = &reader->steps[words[i]];
     if (!step->head)
       break;
-    if (step->flags & PATH_HEAD) {
+    if (step->flags & LB_STEP_HEAD) {
       struct lb_branch *behind = running ? silent_put(reader, branch, running, step->from) : NULL;
 
       if (!behind)
@@ -143,11 +143,11 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
       not_taken += reader->steps[running + reader->steps[running].count].small[1];
       running = words[i];
     } else {
-      if ((step->head != running && running) || (step->flags & (PATH_OPEN | PATH_SILENT)))
+      if ((step->head != running && running) || (step->flags & (LB_STEP_OPEN | LB_STEP_SILENT)))
         break;
       branch = follows_put(branch, step);
       branch_put(branch, step, step->to);
-      branch += !(step->flags & PATH_NONE);
+      branch += !(step->flags & LB_STEP_NONE);
       not_taken += step->small[1];
       running = step->next;
     }
@@ -192,11 +192,11 @@ static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word
   const struct path_walker *walker = &reader->entries->walker;
   const struct reader_step *step = word < reader->step_count && !walker->event_size ? &reader->steps[word] : NULL;
 
-  if (step && step->head && step->flags & PATH_HEAD)
+  if (step && step->head && step->flags & LB_STEP_HEAD)
     step = walker->running && !walker->is_open && walker->running < reader->step_count
              ? &reader->steps[walker->running] + reader->steps[walker->running].count
              : NULL;
-  return step && step->head && !(step->flags & PATH_HEAD) ? step->small[1] : 0;
+  return step && step->head && !(step->flags & LB_STEP_HEAD) ? step->small[1] : 0;
 }
 
 /* Conditional branches that a path had passed when an event, whose last word comes next, interrupted it. */
@@ -207,10 +207,10 @@ static unsigned not_taken_before(const struct lb_trace_reader *reader)
   uint32_t steps = walker->event[0] >> 8;
   unsigned count = 0;
 
-  if (walker->event_size != PATH_EVENT_WORDS || !walker->running || !head || steps > head->count)
+  if (walker->event_size != LB_ENTRY_EVENT_WORDS || !walker->running || !head || steps > head->count)
     return 0;
   for (uint32_t i = 1; i <= steps; i++)
-    count += head[i].small[0] == LB_BRANCH_JCC && !(head[i].flags & (PATH_FOLLOW | PATH_NONE));
+    count += head[i].small[0] == LB_BRANCH_JCC && !(head[i].flags & (LB_STEP_FOLLOW | LB_STEP_NONE));
   return count;
 }
 
@@ -222,18 +222,18 @@ uint64_t entries_start(const struct lb_trace_reader *reader)
 
   if (walker->is_open || walker->event_size)
     return 0;
-  if (!head && word & PATH_ENTER)
-    head = word & ~PATH_ENTER;
-  else if (!head && word < reader->step_count && !(reader->steps[word].flags & PATH_HEAD))
+  if (!head && word & LB_ENTRY_ENTER)
+    head = word & ~LB_ENTRY_ENTER;
+  else if (!head && word < reader->step_count && !(reader->steps[word].flags & LB_STEP_HEAD))
     head = reader->steps[word].head;
-  return head && head < reader->step_count && reader->steps[head].flags & PATH_HEAD ? reader->steps[head].from : 0;
+  return head && head < reader->step_count && reader->steps[head].flags & LB_STEP_HEAD ? reader->steps[head].from : 0;
 }
 
 int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
 {
   struct reader_entries *entries = reader->entries;
   uint64_t not_taken = not_taken_by(reader, entries->words[entries->at]) + not_taken_before(reader);
-  bool is_event = entries->walker.event_size == PATH_EVENT_WORDS;
+  bool is_event = entries->walker.event_size == LB_ENTRY_EVENT_WORDS;
   size_t taken;
   int r = path_walker_next(&entries->walker, entries->words + entries->at, 1, &taken, branches, room);
 

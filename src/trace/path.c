@@ -29,25 +29,25 @@ void path_walker_restart(struct path_walker *walker)
 
 /* ---- steps ---- */
 
-static inline const struct path_step *step_get(const struct path_walker *walker, uint32_t number)
+static inline const struct lb_step *step_get(const struct path_walker *walker, uint32_t number)
 {
   return walker->lookup(walker->context, number);
 }
 
 /* The head with this number, or NULL. */
-static inline const struct path_step *head_get(const struct path_walker *walker, uint32_t number)
+static inline const struct lb_step *head_get(const struct path_walker *walker, uint32_t number)
 {
-  const struct path_step *head = number && number <= PATH_STEPS_MAX ? step_get(walker, number) : NULL;
+  const struct lb_step *head = number && number <= LB_STEP_MAX ? step_get(walker, number) : NULL;
 
-  return head && (head->flags & PATH_HEAD) && head->head == number ? head : NULL;
+  return head && (head->flags & LB_STEP_HEAD) && head->head == number ? head : NULL;
 }
 
 /* A step of the path whose head is known, or NULL. */
-static inline const struct path_step *step_of(const struct path_walker *walker, uint32_t head, uint32_t number)
+static inline const struct lb_step *step_of(const struct path_walker *walker, uint32_t head, uint32_t number)
 {
-  const struct path_step *step = step_get(walker, number);
+  const struct lb_step *step = step_get(walker, number);
 
-  return step && step->head == head && !(step->flags & PATH_HEAD) && step->kind < LB_BRANCH_KINDS ? step : NULL;
+  return step && step->head == head && !(step->flags & LB_STEP_HEAD) && step->kind < LB_BRANCH_KINDS ? step : NULL;
 }
 
 /* ---- branches ---- */
@@ -58,7 +58,7 @@ static inline void branch_put(struct sink *sink, uint64_t from, uint64_t to, uns
     .from = from, .to = to, .kind = (uint8_t)kind, .to_cpl = 3, .flags = (uint8_t)flags, .from_cpl = 3};
 }
 
-static inline void step_take(struct sink *sink, const struct path_step *step, uint64_t to)
+static inline void step_take(struct sink *sink, const struct lb_step *step, uint64_t to)
 {
   bool is_to_next = step->kind == LB_BRANCH_NEAR_REL_CALL && to == step->from + step->length;
 
@@ -76,11 +76,11 @@ static inline void open_take(const struct path_walker *walker, struct sink *sink
 static inline bool steps_pass(const struct path_walker *walker, struct sink *sink, uint32_t head, uint32_t end)
 {
   for (uint32_t number = head + 1; number < end; number++) {
-    const struct path_step *step = step_of(walker, head, number);
+    const struct lb_step *step = step_of(walker, head, number);
 
     if (!step)
       return false;
-    if (step->flags & PATH_FOLLOW)
+    if (step->flags & LB_STEP_FOLLOW)
       step_take(sink, step, step->to);
   }
   return true;
@@ -91,7 +91,7 @@ static inline bool steps_pass(const struct path_walker *walker, struct sink *sin
 /* A path was run up to this step and left there. */
 static inline bool walk_step(struct path_walker *walker, struct sink *sink, uint32_t number, uint32_t head_number)
 {
-  const struct path_step *head, *step;
+  const struct lb_step *head, *step;
 
   if ((walker->running && head_number != walker->running) || head_number >= number)
     return false;
@@ -104,10 +104,10 @@ static inline bool walk_step(struct path_walker *walker, struct sink *sink, uint
   step = step_of(walker, head_number, number);
   if (!step)
     return false;
-  walker->is_open = step->flags & (PATH_OPEN | PATH_SILENT);
+  walker->is_open = step->flags & (LB_STEP_OPEN | LB_STEP_SILENT);
   if (walker->is_open)
     walker->branch = (struct lb_branch){.from = step->from, .kind = step->kind};
-  else if (!(step->flags & PATH_NONE))
+  else if (!(step->flags & LB_STEP_NONE))
     step_take(sink, step, step->to);
   walker->running = step->next;
   return true;
@@ -116,7 +116,7 @@ static inline bool walk_step(struct path_walker *walker, struct sink *sink, uint
 /* The path that is running was run through to its end, and went to an address. */
 static bool walk_silent(struct path_walker *walker, struct sink *sink, uint64_t to)
 {
-  const struct path_step *head = head_get(walker, walker->running), *last;
+  const struct lb_step *head = head_get(walker, walker->running), *last;
   uint32_t end;
 
   if (!head || !head->count)
@@ -126,7 +126,7 @@ static bool walk_silent(struct path_walker *walker, struct sink *sink, uint64_t 
   if (!steps_pass(walker, sink, walker->running, end))
     return false;
   last = step_of(walker, walker->running, end);
-  if (!last || !(last->flags & PATH_SILENT))
+  if (!last || !(last->flags & LB_STEP_SILENT))
     return false;
   step_take(sink, last, to);
   return true;
@@ -149,7 +149,7 @@ static bool walk_head(struct path_walker *walker, struct sink *sink, uint32_t nu
 
 static bool walk_enter(struct path_walker *walker, struct sink *sink, uint32_t number)
 {
-  const struct path_step *head = head_get(walker, number);
+  const struct lb_step *head = head_get(walker, number);
 
   if (!head)
     return false;
@@ -162,7 +162,7 @@ static bool walk_enter(struct path_walker *walker, struct sink *sink, uint32_t n
 /* The steps that the running path had passed when it was interrupted at an address. */
 static bool event_pass(struct path_walker *walker, struct sink *sink, uint32_t passed, uint64_t address)
 {
-  const struct path_step *head;
+  const struct lb_step *head;
 
   if (!walker->running) {
     open_take(walker, sink, address);
@@ -182,13 +182,13 @@ static bool walk_event(struct path_walker *walker, struct sink *sink)
   uint64_t from = words[1] | (uint64_t)words[2] << 32, to = words[3] | (uint64_t)words[4] << 32;
   unsigned kind = words[0] & 0xFF;
 
-  if (kind > PATH_NOWHERE)
+  if (kind > LB_ENTRY_NOWHERE)
     return false;
   if (!event_pass(walker, sink, words[0] >> 8, from))
     return false;
-  if (kind != PATH_NOWHERE)
+  if (kind != LB_ENTRY_NOWHERE)
     branch_put(sink, from, to, kind, 0);
-  walker->is_ended = kind == PATH_NOWHERE;
+  walker->is_ended = kind == LB_ENTRY_NOWHERE;
   walker->end = from;
   walker->running = 0;
   walker->is_open = false;
@@ -199,7 +199,7 @@ static bool walk_event(struct path_walker *walker, struct sink *sink)
 static bool walk_event_word(struct path_walker *walker, struct sink *sink, uint32_t word)
 {
   walker->event[walker->event_size - 1] = word;
-  if (walker->event_size < PATH_EVENT_WORDS) {
+  if (walker->event_size < LB_ENTRY_EVENT_WORDS) {
     walker->event_size++;
     return true;
   }
@@ -211,33 +211,33 @@ static bool walk_event_word(struct path_walker *walker, struct sink *sink, uint3
 }
 
 /* What is neither a word of an event nor, most likely, a step. */
-static bool walk_other(struct path_walker *walker, struct sink *sink, uint32_t entry, const struct path_step *step)
+static bool walk_other(struct path_walker *walker, struct sink *sink, uint32_t entry, const struct lb_step *step)
 {
   if (entry == 0)
     return true;
-  if (entry == PATH_EVENT) {
+  if (entry == LB_ENTRY_EVENT) {
     walker->event_size = 1;
     return true;
   }
-  if (entry & PATH_ENTER)
-    return walk_enter(walker, sink, entry & ~PATH_ENTER);
+  if (entry & LB_ENTRY_ENTER)
+    return walk_enter(walker, sink, entry & ~LB_ENTRY_ENTER);
   return step && step->head == entry && walk_head(walker, sink, entry, step->from);
 }
 
 static inline bool walk(struct path_walker *walker, struct sink *sink, uint32_t entry)
 {
-  const struct path_step *step;
+  const struct lb_step *step;
   bool is_good;
 
   if (walker->event_size)
     return walk_event_word(walker, sink, entry);
   walker->is_ended &= !entry;
-  step = entry && entry <= PATH_STEPS_MAX ? step_get(walker, entry) : NULL;
-  if (step && !(step->flags & PATH_HEAD))
+  step = entry && entry <= LB_STEP_MAX ? step_get(walker, entry) : NULL;
+  if (step && !(step->flags & LB_STEP_HEAD))
     is_good = walk_step(walker, sink, entry, step->head);
   else
     is_good = walk_other(walker, sink, entry, step);
-  walker->is_begun |= is_good && entry && entry != PATH_EVENT;
+  walker->is_begun |= is_good && entry && entry != LB_ENTRY_EVENT;
   return is_good;
 }
 

@@ -47,8 +47,8 @@ struct reader_step {
   uint32_t next;
   uint8_t small[4]; /* kind and, third, flags of its branch, as they lie in struct lb_branch; second, how many
                        conditional branches of the path who leaves here has not taken */
-  uint8_t flags;    /* enum path_flag */
-  uint8_t count;    /* of a head: steps behind it; of a step: steps with PATH_FOLLOW before it in its path, */
+  uint8_t flags;    /* enum lb_step_flag */
+  uint8_t count;    /* of a head: steps behind it; of a step: steps with LB_STEP_FOLLOW before it in its path, */
   uint8_t back;     /* and how far back the last of them is */
   uint8_t length;
 };
@@ -62,7 +62,7 @@ _Static_assert(sizeof(struct reader_step) == 32, "");
 struct reader_entries {
   struct entry_decoder decoder;
   struct path_walker walker;
-  struct path_step step;                       /* for the walker */
+  struct lb_step step;                         /* for the walker */
   uint32_t words[READER_WORDS + READER_AHEAD]; /* of which are not yet used: */
   size_t at, count;
   uint32_t open;  /* step whose branch is open in the walker, 0: not known which */

@@ -52,16 +52,17 @@ static bool step_unpack(struct cursor *cursor, uint64_t *address, struct reader_
   kind = cursor_u8(cursor);
   step->length = cursor_u8(cursor);
   step->from = *address + zagzig(cursor_varint(cursor));
-  if (!(step->flags & (PATH_OPEN | PATH_SILENT)) || step->flags & PATH_FOLLOW)
+  if (!(step->flags & (LB_STEP_OPEN | LB_STEP_SILENT)) || step->flags & LB_STEP_FOLLOW)
     step->to = step->from + zagzig(cursor_varint(cursor));
-  *address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+  *address = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
   step->small[0] = (uint8_t)kind;
   if (kind == LB_BRANCH_NEAR_REL_CALL && step->to == step->from + step->length)
     step->small[2] = LB_BRANCH_TO_NEXT;
-  return !cursor->is_short && !(step->flags & PATH_HEAD) && kind < LB_BRANCH_KINDS;
+  return !cursor->is_short && !(step->flags & LB_STEP_HEAD) && kind < LB_BRANCH_KINDS;
 }
 
-/* Who goes through a path takes the steps with PATH_FOLLOW: how many there are before each, and where the last is. */
+/* Who goes through a path takes the steps with LB_STEP_FOLLOW: how many there are before each, and where the last is.
+ */
 static void path_chain(struct reader_step *path, unsigned count)
 {
   unsigned follows = 0, last = 0, passed = 0;
@@ -69,10 +70,10 @@ static void path_chain(struct reader_step *path, unsigned count)
   for (unsigned i = 1; i <= count; i++) {
     path[i].count = (uint8_t)follows;
     path[i].back = (uint8_t)(follows ? i - last : 0);
-    bool is_jcc = path[i].small[0] == LB_BRANCH_JCC, is_followed = path[i].flags & PATH_FOLLOW;
-    path[i].small[1] = (uint8_t)(passed + (is_jcc && is_followed && path[i].flags & PATH_NONE));
-    passed += is_jcc && !(path[i].flags & (PATH_FOLLOW | PATH_NONE));
-    if (path[i].flags & PATH_FOLLOW) {
+    bool is_jcc = path[i].small[0] == LB_BRANCH_JCC, is_followed = path[i].flags & LB_STEP_FOLLOW;
+    path[i].small[1] = (uint8_t)(passed + (is_jcc && is_followed && path[i].flags & LB_STEP_NONE));
+    passed += is_jcc && !(path[i].flags & (LB_STEP_FOLLOW | LB_STEP_NONE));
+    if (path[i].flags & LB_STEP_FOLLOW) {
       follows++;
       last = i;
     }
@@ -105,8 +106,8 @@ static unsigned path_unpack(struct lb_trace_reader *reader, struct cursor *curso
   *address += zagzig(cursor_varint(cursor));
   if (cursor->is_short || count >= PATH_MOST || *space > UINT32_MAX || number + count >= reader->step_count)
     return 0;
-  path[0] =
-    (struct reader_step){.from = *address, .to = *space, .head = number, .flags = PATH_HEAD, .count = (uint8_t)count};
+  path[0] = (struct reader_step){
+    .from = *address, .to = *space, .head = number, .flags = LB_STEP_HEAD, .count = (uint8_t)count};
   for (uint32_t i = 1; i <= count; i++) {
     path[i] = (struct reader_step){.head = number};
     if (!step_unpack(cursor, address, &path[i]))
@@ -124,7 +125,7 @@ static int steps_unpack(struct lb_trace_reader *reader, struct cursor *cursor)
 
   /* Steps lie in no fewer stored bytes than they are; those of chunks that were lost are still part of the size. */
   if (cursor->is_short || !first || !count || count > reader->head.stored || first > reader->size ||
-      count > reader->size - first || first + count > PATH_STEPS_MAX)
+      count > reader->size - first || first + count > LB_STEP_MAX)
     return LB_E_DAMAGED;
   if (steps_reserve(reader, first, first + count) < 0)
     return -ENOMEM;
@@ -143,8 +144,8 @@ static void link_keep(struct lb_trace_reader *reader, uint64_t number, uint64_t 
 {
   struct reader_step *step = number < reader->step_count ? &reader->steps[number] : NULL;
 
-  if (step && step->head && !(step->flags & (PATH_HEAD | PATH_OPEN | PATH_SILENT)) && !step->next &&
-      next < reader->step_count && (reader->steps[next].flags & PATH_HEAD))
+  if (step && step->head && !(step->flags & (LB_STEP_HEAD | LB_STEP_OPEN | LB_STEP_SILENT)) && !step->next &&
+      next < reader->step_count && (reader->steps[next].flags & LB_STEP_HEAD))
     step->next = (uint32_t)next;
 }
 

@@ -17,9 +17,9 @@
 
 #define WRITER_ENCODERS 32u /* streams that are being filled at the same time: 8 MiB each at most */
 
-#define LAST_NONE 0u          /* there was none, or it is not known what it was */
-#define LAST_EVENT PATH_EVENT /* an event: no path is running */
-#define LAST_BAD PATH_ENTER   /* one that makes no sense */
+#define LAST_NONE 0u              /* there was none, or it is not known what it was */
+#define LAST_EVENT LB_ENTRY_EVENT /* an event: no path is running */
+#define LAST_BAD LB_ENTRY_ENTER   /* one that makes no sense */
 
 struct writer_stream {
   uint64_t next;     /* number of the branch that comes next */
@@ -29,8 +29,8 @@ struct writer_stream {
   uint32_t thread;    /* the system's number; 0: none */
   int8_t encoder;     /* its encoder; -1: none */
   uint32_t last;      /* of its entries, the last that named a path, in the producer's numbers; or one of these: */
-  uint8_t event_size; /* words of an event that have come, PATH_EVENT included */
-  uint32_t event[1 + PATH_EVENT_WORDS];
+  uint8_t event_size; /* words of an event that have come, LB_ENTRY_EVENT included */
+  uint32_t event[1 + LB_ENTRY_EVENT_WORDS];
 };
 
 /* The first chunks of a stream are short, so that a damaged byte in a small trace costs a part of it: the steps that
@@ -80,7 +80,7 @@ struct path_info {
   uint8_t branches; /* taken by who leaves here; 0 for a head */
   uint8_t passed;   /* taken by who stays in the path here */
   uint8_t after;    /* taken by who runs silently through the path that then runs: of a head its own, else the next */
-  uint8_t flags;    /* enum path_flag, and */
+  uint8_t flags;    /* enum lb_step_flag, and */
 };
 
 struct writer_paths {

@@ -14,18 +14,18 @@
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
-#define EVENT_SIZE (1 + PATH_EVENT_WORDS)
-#define ENTRY_MOST 2u              /* entries that one can become */
-#define STRINGS_FULL (3u << 18)    /* bytes of symbols and events */
-#define BLOCK_SHORT 8u             /* entries of the first block behind repeated ones */
-#define FILL_MOST 16384u           /* entries that room is made for at a time */
-#define RAW_EVENT (PATH_EVENT - 1) /* an event among those of the chunk: like none that comes */
+#define EVENT_SIZE (1 + LB_ENTRY_EVENT_WORDS)
+#define ENTRY_MOST 2u                  /* entries that one can become */
+#define STRINGS_FULL (3u << 18)        /* bytes of symbols and events */
+#define BLOCK_SHORT 8u                 /* entries of the first block behind repeated ones */
+#define FILL_MOST 16384u               /* entries that room is made for at a time */
+#define RAW_EVENT (LB_ENTRY_EVENT - 1) /* an event among those of the chunk: like none that comes */
 
 /* ---- one entry that is not as it was before ---- */
 
 static inline bool last_is_path(const struct writer_stream *stream)
 {
-  return stream->last - 1 < PATH_STEPS_MAX;
+  return stream->last - 1 < LB_STEP_MAX;
 }
 
 /* Head of the path that runs behind the last entry, 0: none that is known. */
@@ -35,7 +35,7 @@ static uint32_t running_get(struct lb_trace_writer *writer, const struct writer_
 
   if (!last_is_path(stream))
     return 0;
-  if (paths->infos[stream->last].flags & PATH_HEAD)
+  if (paths->infos[stream->last].flags & LB_STEP_HEAD)
     return stream->last;
   return likely(paths->nexts[stream->last]) ? paths->nexts[stream->last] : path_next(writer, stream->last);
 }
@@ -53,7 +53,7 @@ static size_t bad_take(struct writer_stream *stream, uint32_t *entries)
 /* Was a branch taken whose target is not known yet? */
 static bool stream_is_open(const struct lb_trace_writer *writer, const struct writer_stream *stream)
 {
-  return last_is_path(stream) && (writer->paths.infos[stream->last].flags & (PATH_OPEN | PATH_SILENT));
+  return last_is_path(stream) && (writer->paths.infos[stream->last].flags & (LB_STEP_OPEN | LB_STEP_SILENT));
 }
 
 /* A branch is open, but its step is tied to a path: says so, since the file has no links for such steps. With a link
@@ -63,7 +63,7 @@ static size_t open_take(const struct lb_trace_writer *writer, const struct write
 {
   if (!running || !stream_is_open(writer, stream))
     return 0;
-  *entries = PATH_ENTER | running;
+  *entries = LB_ENTRY_ENTER | running;
   return 1;
 }
 
@@ -72,7 +72,7 @@ static unsigned event_count(struct lb_trace_writer *writer, const struct writer_
 {
   const struct writer_paths *paths = &writer->paths;
   uint32_t passed = stream->event[1] >> 8;
-  unsigned count = (stream->event[1] & 0xFF) < PATH_NOWHERE;
+  unsigned count = (stream->event[1] & 0xFF) < LB_ENTRY_NOWHERE;
 
   if (running && passed <= UINT8_MAX && running + passed < paths->capacity)
     count += paths->infos[running + passed].passed;
@@ -114,18 +114,18 @@ static size_t head_take(struct lb_trace_writer *writer, struct writer_stream *st
 static size_t entry_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t entry,
                          uint32_t entries[ENTRY_MOST], uint64_t *branches)
 {
-  uint32_t number = entry & ~PATH_ENTER;
+  uint32_t number = entry & ~LB_ENTRY_ENTER;
   struct path_info info;
   size_t count = 1;
 
-  if (stream->event_size || entry == PATH_EVENT)
+  if (stream->event_size || entry == LB_ENTRY_EVENT)
     return event_take(writer, stream, entry, entries, branches);
   if (!entry)
     return 0;
   info = path_find(writer, number);
-  if (!info.number || ((entry & PATH_ENTER) && !(info.flags & PATH_HEAD)))
+  if (!info.number || ((entry & LB_ENTRY_ENTER) && !(info.flags & LB_STEP_HEAD)))
     return bad_take(stream, entries);
-  if (info.flags & PATH_HEAD && !(entry & PATH_ENTER))
+  if (info.flags & LB_STEP_HEAD && !(entry & LB_ENTRY_ENTER))
     count = head_take(writer, stream, entry, entries, branches);
   else
     *entries = entry;
@@ -139,11 +139,11 @@ static size_t entry_take(struct lb_trace_writer *writer, struct writer_stream *s
 /* An entry of the chunk as it is in the file. */
 static uint32_t word_of(const struct lb_trace_writer *writer, uint32_t entry)
 {
-  uint32_t number = entry & ~PATH_ENTER;
+  uint32_t number = entry & ~LB_ENTRY_ENTER;
 
   if (entry == RAW_EVENT)
-    return PATH_EVENT;
-  return number ? writer->paths.infos[number].number | (entry & PATH_ENTER) : entry;
+    return LB_ENTRY_EVENT;
+  return number ? writer->paths.infos[number].number | (entry & LB_ENTRY_ENTER) : entry;
 }
 
 /* Encodes the entries that were put into the encoder's room, and are the last of the history. */
@@ -234,11 +234,11 @@ static inline unsigned known_read(struct lb_trace_writer *writer, uint32_t last,
 {
   const struct path_info *infos = writer->paths.infos;
   const size_t capacity = writer->paths.capacity;
-  uint64_t before = last - 1 < PATH_STEPS_MAX ? info_word(&infos[last]) : (uint64_t)PATH_LINKED << 56;
+  uint64_t before = last - 1 < LB_STEP_MAX ? info_word(&infos[last]) : (uint64_t)PATH_LINKED << 56;
   unsigned i = 0;
 
   for (; i < most && entries[i] < capacity; i++) {
-    uint64_t info = info_word(&infos[entries[i]]), is_head = 0 - (info >> 56 & PATH_HEAD);
+    uint64_t info = info_word(&infos[entries[i]]), is_head = 0 - (info >> 56 & LB_STEP_HEAD);
 
     if (!(uint32_t)info)
       break;
@@ -286,7 +286,7 @@ static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *
 /* Of an entry that was taken. */
 static uint32_t last_of(uint32_t entry)
 {
-  uint32_t number = entry & ~PATH_ENTER;
+  uint32_t number = entry & ~LB_ENTRY_ENTER;
 
   return number ? number : LAST_BAD;
 }

@@ -16,21 +16,9 @@
 #define STEP_BYTES 32u         /* more than a step takes */
 #define STEPS_PIECE (1u << 20) /* bytes of steps or links in one chunk; of the first ones, fewer: */
 #define STEPS_FIRST (1u << 12)
-#define PATH_FLAGS (PATH_FOLLOW | PATH_SILENT | PATH_OPEN | PATH_NONE)
+#define PATH_FLAGS (LB_STEP_FOLLOW | LB_STEP_SILENT | LB_STEP_OPEN | LB_STEP_NONE)
 #define PATH_MOST 256u /* a head and its steps */
 #define TABLE_PAGE 4096u
-
-_Static_assert(sizeof(struct lb_trace_step) == sizeof(struct path_step) &&
-                 offsetof(struct lb_trace_step, head) == offsetof(struct path_step, head) &&
-                 offsetof(struct lb_trace_step, kind) == offsetof(struct path_step, kind) &&
-                 offsetof(struct lb_trace_step, length) == offsetof(struct path_step, length) &&
-                 offsetof(struct lb_trace_step, space) == offsetof(struct path_step, space),
-               "one layout");
-_Static_assert((int)LB_TRACE_STEP_HEAD == PATH_HEAD && (int)LB_TRACE_STEP_FOLLOW == PATH_FOLLOW &&
-                 (int)LB_TRACE_STEP_SILENT == PATH_SILENT && (int)LB_TRACE_STEP_OPEN == PATH_OPEN &&
-                 (int)LB_TRACE_STEP_NONE == PATH_NONE && LB_TRACE_ENTER == PATH_ENTER && LB_TRACE_EVENT == PATH_EVENT &&
-                 LB_TRACE_STEP_MAX == PATH_STEPS_MAX,
-               "one meaning");
 
 void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup *lookup, void *context)
 {
@@ -117,21 +105,21 @@ void paths_forget(struct writer_paths *paths, uint32_t first, uint32_t end)
 }
 
 /* A path, head first, and its numbers in the file. A head has at most 255 steps, so nothing here is more. */
-static void infos_fill(struct writer_paths *paths, const struct lb_trace_step *path, unsigned count)
+static void infos_fill(struct writer_paths *paths, const struct lb_step *path, unsigned count)
 {
   struct path_info *infos = &paths->infos[path->head];
   uint8_t passed = 0;
 
   for (unsigned i = 1; i <= count; i++) {
-    bool is_branch = !(path[i].flags & PATH_NONE) || (path[i].flags & (PATH_OPEN | PATH_SILENT));
+    bool is_branch = !(path[i].flags & LB_STEP_NONE) || (path[i].flags & (LB_STEP_OPEN | LB_STEP_SILENT));
 
     infos[i] = (struct path_info){
       .number = paths->count + 1 + i, .flags = path[i].flags, .branches = (uint8_t)(passed + is_branch)};
-    passed += path[i].flags & PATH_FOLLOW ? 1 : 0;
+    passed += path[i].flags & LB_STEP_FOLLOW ? 1 : 0;
     infos[i].passed = passed;
   }
-  infos[0] = (struct path_info){.number = paths->count + 1, .flags = PATH_HEAD | PATH_LINKED};
-  if (count && (path[count].flags & PATH_SILENT))
+  infos[0] = (struct path_info){.number = paths->count + 1, .flags = LB_STEP_HEAD | PATH_LINKED};
+  if (count && (path[count].flags & LB_STEP_SILENT))
     infos[0].after = infos[count].branches;
   paths->count += 1 + count;
 }
@@ -187,20 +175,20 @@ int paths_write(struct lb_trace_writer *writer)
   return count ? piece_write(writer, CHUNK_LINKS, &paths->links, 0, count) : writer->error;
 }
 
-static uint8_t *step_put(struct writer_paths *paths, const struct lb_trace_step *step, uint8_t *at)
+static uint8_t *step_put(struct writer_paths *paths, const struct lb_step *step, uint8_t *at)
 {
   *at++ = step->flags;
   *at++ = step->kind;
   *at++ = step->length;
   at = varint_put(at, zigzag(step->from - paths->address));
-  if (!(step->flags & (PATH_OPEN | PATH_SILENT)) || step->flags & PATH_FOLLOW)
+  if (!(step->flags & (LB_STEP_OPEN | LB_STEP_SILENT)) || step->flags & LB_STEP_FOLLOW)
     at = varint_put(at, zigzag(step->to - step->from));
-  paths->address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+  paths->address = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
   return at;
 }
 
 /* Appends a path to the steps that will be written. Returns 0 or -ENOMEM. */
-static int path_put(struct writer_paths *paths, const struct lb_trace_step *path, unsigned count)
+static int path_put(struct writer_paths *paths, const struct lb_step *path, unsigned count)
 {
   struct buffer *steps = &paths->steps;
   uint8_t *at;
@@ -224,20 +212,20 @@ static int path_put(struct writer_paths *paths, const struct lb_trace_step *path
 /* ---- asking ---- */
 
 /* Gets the path that a step or head belongs to, head first. Returns false if there is none that is whole. */
-static bool path_ask(const struct writer_paths *paths, uint32_t number, struct lb_trace_step path[PATH_MOST])
+static bool path_ask(const struct writer_paths *paths, uint32_t number, struct lb_step path[PATH_MOST])
 {
   uint32_t head;
 
-  if (!number || number > PATH_STEPS_MAX || !paths->lookup(paths->context, number, &path[0]))
+  if (!number || number > LB_STEP_MAX || !paths->lookup(paths->context, number, &path[0]))
     return false;
   head = path[0].head;
-  if (!head || head > number || !paths->lookup(paths->context, head, &path[0]) || !(path[0].flags & PATH_HEAD) ||
-      path[0].head != head || number - head > path[0].count || path[0].count > PATH_STEPS_MAX - head)
+  if (!head || head > number || !paths->lookup(paths->context, head, &path[0]) || !(path[0].flags & LB_STEP_HEAD) ||
+      path[0].head != head || number - head > path[0].count || path[0].count > LB_STEP_MAX - head)
     return false;
   for (unsigned i = 1; i <= path[0].count; i++) {
-    struct lb_trace_step *step = &path[i];
+    struct lb_step *step = &path[i];
 
-    if (!paths->lookup(paths->context, head + i, step) || step->head != head || (step->flags & PATH_HEAD) ||
+    if (!paths->lookup(paths->context, head + i, step) || step->head != head || (step->flags & LB_STEP_HEAD) ||
         step->kind >= LB_BRANCH_KINDS)
       return false;
     step->flags &= PATH_FLAGS;
@@ -246,18 +234,18 @@ static bool path_ask(const struct writer_paths *paths, uint32_t number, struct l
 }
 
 /* Paths do not overlap: a number that is known belongs to another one. */
-static bool path_is_new(const struct writer_paths *paths, const struct lb_trace_step *path)
+static bool path_is_new(const struct writer_paths *paths, const struct lb_step *path)
 {
   for (unsigned i = 0; i <= path->count && path->head + i < paths->capacity; i++)
     if (paths->infos[path->head + i].number)
       return false;
-  return paths->count <= PATH_STEPS_MAX - PATH_MOST;
+  return paths->count <= LB_STEP_MAX - PATH_MOST;
 }
 
 struct path_info path_find(struct lb_trace_writer *writer, uint32_t number)
 {
   struct writer_paths *paths = &writer->paths;
-  struct lb_trace_step path[PATH_MOST];
+  struct lb_step path[PATH_MOST];
 
   if (number < paths->capacity && paths->infos[number].number)
     return paths->infos[number];
@@ -292,7 +280,7 @@ static int link_put(struct writer_paths *paths, uint32_t step, uint32_t next)
 uint32_t path_next(struct lb_trace_writer *writer, uint32_t number)
 {
   struct writer_paths *paths = &writer->paths;
-  struct lb_trace_step step;
+  struct lb_step step;
   struct path_info next;
 
   if (paths->nexts[number])
@@ -302,10 +290,10 @@ uint32_t path_next(struct lb_trace_writer *writer, uint32_t number)
   if (!paths->lookup(paths->context, number, &step) || !step.next)
     return 0;
   next = path_find(writer, step.next);
-  if (!(next.flags & PATH_HEAD))
+  if (!(next.flags & LB_STEP_HEAD))
     return 0;
   paths->nexts[number] = step.next;
-  if (paths->infos[number].flags & (PATH_OPEN | PATH_SILENT))
+  if (paths->infos[number].flags & (LB_STEP_OPEN | LB_STEP_SILENT))
     return step.next;
   paths->infos[number].flags |= PATH_LINKED;
   paths->infos[number].after = next.after;

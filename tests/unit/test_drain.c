@@ -51,9 +51,9 @@ static struct process_state *page_of(uint32_t slot)
   return (struct process_state *)(process.memory + process_thread_offset(slot));
 }
 
-static struct path_step *step_of(uint32_t number)
+static struct lb_step *step_of(uint32_t number)
 {
-  return (struct path_step *)(process.memory + process_steps_offset(NOTES)) + number;
+  return (struct lb_step *)(process.memory + process_steps_offset(NOTES)) + number;
 }
 
 static uint64_t path_start(unsigned generation, unsigned path)
@@ -79,9 +79,9 @@ static void paths_make(unsigned generation, uint32_t space)
   for (unsigned path = 0; path < PATHS; path++) {
     uint32_t head = path_head(generation, path);
     uint64_t start = path_start(generation, path);
-    *step_of(head) = (struct path_step){.from = start, .head = head, .flags = PATH_HEAD, .count = 2, .space = space};
+    *step_of(head) = (struct lb_step){.from = start, .head = head, .flags = LB_STEP_HEAD, .count = 2, .space = space};
     for (unsigned i = 0; i < 2; i++)
-      *step_of(head + 1 + i) = (struct path_step){
+      *step_of(head + 1 + i) = (struct lb_step){
         .from = start + 0x10 * (i + 1),
         .to = path_start(generation, path_next(path, i)),
         .head = head,
@@ -160,20 +160,20 @@ static struct lb_branch player_branch(struct player *player, uint32_t entries[10
     branch.from = start + 0x18;
     branch.to = path_start(player->generation, next);
     branch.kind = LB_BRANCH_INTERRUPT;
-    entries[count++] = PATH_EVENT;
+    entries[count++] = LB_ENTRY_EVENT;
     entries[count++] = LB_BRANCH_INTERRUPT | 1 << 8;
     entries[count++] = (uint32_t)branch.from;
     entries[count++] = (uint32_t)(branch.from >> 32);
     entries[count++] = (uint32_t)branch.to;
     entries[count++] = (uint32_t)(branch.to >> 32);
-    entries[count++] = PATH_ENTER | path_head(player->generation, next);
+    entries[count++] = LB_ENTRY_ENTER | path_head(player->generation, next);
   } else {
     branch.from = start + 0x10 * (step + 1);
     branch.to = path_start(player->generation, next);
     branch.kind = step ? LB_BRANCH_NEAR_REL_JMP : LB_BRANCH_JCC;
     entries[count++] = path_head(player->generation, player->path) + 1 + step;
     if (step == 0 && player->path % 2)
-      entries[count++] = PATH_ENTER | path_head(player->generation, next);
+      entries[count++] = LB_ENTRY_ENTER | path_head(player->generation, next);
   }
   player->path = next;
   *ret_count = count;
@@ -273,7 +273,7 @@ static void player_play(struct player *player, uint64_t count)
 
 static void player_enter(const struct player *player)
 {
-  uint32_t entry = PATH_ENTER | path_head(player->generation, player->path);
+  uint32_t entry = LB_ENTRY_ENTER | path_head(player->generation, player->path);
   entries_log(player->slot, &entry, 1);
 }
 

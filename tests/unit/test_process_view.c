@@ -85,7 +85,7 @@ static void put_thread(uint32_t slot, uint32_t status, uint64_t written, uint32_
     control()->thread_high = slot + 1;
 }
 
-static void put_step(uint32_t number, const struct path_step *step)
+static void put_step(uint32_t number, const struct lb_step *step)
 {
   memcpy(made.memory + process_steps_offset(NOTES) + number * sizeof(*step), step, sizeof(*step));
 }
@@ -290,25 +290,25 @@ static void test_entries_that_move(void **state)
 static void test_steps(void **state)
 {
   (void)state;
-  struct path_step step;
+  struct lb_step step;
 
   assert_false(process_step(&made, 0, &step));
   assert_false(process_step(&made, 1, &step)); /* not filled */
   assert_false(process_step(&made, STEPS, &step));
   assert_false(process_step(&made, UINT32_MAX, &step));
-  put_step(4, &(struct path_step){.from = 0x1000, .head = 4, .flags = PATH_HEAD, .count = 1, .space = 7});
-  put_step(5, &(struct path_step){.from = 0x1010, .to = 0x1000, .head = 4, .kind = LB_BRANCH_JCC});
+  put_step(4, &(struct lb_step){.from = 0x1000, .head = 4, .flags = LB_STEP_HEAD, .count = 1, .space = 7});
+  put_step(5, &(struct lb_step){.from = 0x1010, .to = 0x1000, .head = 4, .kind = LB_BRANCH_JCC});
   assert_true(process_step(&made, 4, &step));
   assert_int_equal(step.space, 7);
   assert_true(process_step(&made, 5, &step));
   assert_int_equal(step.from, 0x1010);
-  put_step(5, &(struct path_step){.head = 4, .kind = LB_BRANCH_KINDS});
+  put_step(5, &(struct lb_step){.head = 4, .kind = LB_BRANCH_KINDS});
   assert_false(process_step(&made, 5, &step));
-  put_step(5, &(struct path_step){.head = 6});
+  put_step(5, &(struct lb_step){.head = 6});
   assert_false(process_step(&made, 5, &step));
-  put_step(5, &(struct path_step){.head = 5}); /* says that it is its own head, and is none */
+  put_step(5, &(struct lb_step){.head = 5}); /* says that it is its own head, and is none */
   assert_false(process_step(&made, 5, &step));
-  put_step(5, &(struct path_step){.head = 4, .flags = PATH_HEAD});
+  put_step(5, &(struct lb_step){.head = 4, .flags = LB_STEP_HEAD});
   assert_false(process_step(&made, 5, &step));
 }
 
@@ -361,17 +361,18 @@ enum { F = 0x1000, G = 0x2000 };
  * back to F, and a return. G: a jump to F, tied to it. */
 static void put_paths(void)
 {
-  put_step(1, &(struct path_step){.from = F, .head = 1, .flags = PATH_HEAD, .count = 4, .space = 1});
-  put_step(2, &(struct path_step){.from = F + 2, .to = F + 99, .head = 1, .kind = LB_BRANCH_JCC, .length = 2});
+  put_step(1, &(struct lb_step){.from = F, .head = 1, .flags = LB_STEP_HEAD, .count = 4, .space = 1});
+  put_step(2, &(struct lb_step){.from = F + 2, .to = F + 99, .head = 1, .kind = LB_BRANCH_JCC, .length = 2});
   put_step(
-    3, &(struct path_step){
-         .from = F + 4, .to = F + 32, .head = 1, .kind = LB_BRANCH_NEAR_REL_CALL, .flags = PATH_FOLLOW, .length = 5});
-  put_step(4, &(struct path_step){.from = F + 34, .to = F, .head = 1, .next = 1, .kind = LB_BRANCH_JCC, .length = 2});
+    3,
+    &(struct lb_step){
+      .from = F + 4, .to = F + 32, .head = 1, .kind = LB_BRANCH_NEAR_REL_CALL, .flags = LB_STEP_FOLLOW, .length = 5});
+  put_step(4, &(struct lb_step){.from = F + 34, .to = F, .head = 1, .next = 1, .kind = LB_BRANCH_JCC, .length = 2});
   put_step(
-    5, &(struct path_step){.from = F + 36, .head = 1, .kind = LB_BRANCH_NEAR_RET, .flags = PATH_SILENT, .length = 1});
-  put_step(6, &(struct path_step){.from = G, .head = 6, .flags = PATH_HEAD, .count = 1, .space = 2});
+    5, &(struct lb_step){.from = F + 36, .head = 1, .kind = LB_BRANCH_NEAR_RET, .flags = LB_STEP_SILENT, .length = 1});
+  put_step(6, &(struct lb_step){.from = G, .head = 6, .flags = LB_STEP_HEAD, .count = 1, .space = 2});
   put_step(
-    7, &(struct path_step){.from = G + 8, .to = F, .head = 6, .next = 1, .kind = LB_BRANCH_NEAR_REL_JMP, .length = 5});
+    7, &(struct lb_step){.from = G + 8, .to = F, .head = 6, .next = 1, .kind = LB_BRANCH_NEAR_REL_JMP, .length = 5});
 }
 
 static void put_log(uint32_t status, const uint32_t *entries, uint32_t count)
@@ -390,7 +391,7 @@ static void expect_branches(const struct process_branches *list, const struct ex
 {
   assert_int_equal(list->count, count);
   for (size_t i = 0; i < count; i++) {
-    struct path_step one, other;
+    struct lb_step one, other;
     assert_int_equal(list->branches[i].from, expected[i].from);
     assert_int_equal(list->branches[i].to, expected[i].to);
     assert_int_equal(list->branches[i].kind, expected[i].kind);
@@ -408,7 +409,8 @@ static const struct expected whole[] = {
   {F + 4, F + 32, LB_BRANCH_NEAR_REL_CALL, 1}, /* the event: the call was passed, then a fault that goes nowhere */
 };
 
-static const uint32_t whole_log[] = {PATH_ENTER | 1, 4, 6, 7, PATH_EVENT, PATH_NOWHERE | 2 << 8, F + 33, 0, 0, 0};
+static const uint32_t whole_log[] = {LB_ENTRY_ENTER | 1,        4,      6, 7, LB_ENTRY_EVENT,
+                                     LB_ENTRY_NOWHERE | 2 << 8, F + 33, 0, 0, 0};
 
 enum { WHOLE = sizeof(whole) / sizeof(*whole), WHOLE_LOG = sizeof(whole_log) / sizeof(*whole_log) };
 
@@ -437,7 +439,7 @@ static void test_rebuild(void **state)
 static void test_rebuild_damaged(void **state)
 {
   (void)state;
-  static const uint32_t entries[] = {PATH_ENTER | 1, 4, 999, 7, 5000, 0, 7};
+  static const uint32_t entries[] = {LB_ENTRY_ENTER | 1, 4, 999, 7, 5000, 0, 7};
   static const struct expected found[] = {
     {F + 4, F + 32, LB_BRANCH_NEAR_REL_CALL, 1},
     {F + 34, F, LB_BRANCH_JCC, 1},
@@ -478,7 +480,7 @@ static void test_rebuild_long(void **state)
   process_branches_done(&list);
   /* events of signals at F, whose words look like steps */
   for (uint32_t i = 0; i + 6 < PART_ENTRIES; i += 7) {
-    const uint32_t event[] = {PATH_EVENT, LB_BRANCH_INTERRUPT, 7, 0, F, 0, PATH_ENTER | 1};
+    const uint32_t event[] = {LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT, 7, 0, F, 0, LB_ENTRY_ENTER | 1};
     memcpy(part(0, 6 % PROCESS_PARTS) + i, event, sizeof(event));
   }
   for (size_t most = 1; most < 30; most++) {
@@ -507,7 +509,7 @@ static void expect_module(struct process_spaces *spaces, uint32_t space, uint32_
 /* A head of this space, so that there is a step with this number. */
 static void put_head(uint32_t number, uint32_t space)
 {
-  put_step(number, &(struct path_step){.from = 1, .head = number, .flags = PATH_HEAD, .space = space});
+  put_step(number, &(struct lb_step){.from = 1, .head = number, .flags = LB_STEP_HEAD, .space = space});
 }
 
 static void test_spaces(void **state)

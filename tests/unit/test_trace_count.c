@@ -96,11 +96,11 @@ static void reached_add(struct facts *facts, const struct table *table, uint32_t
   uint64_t start = table->steps[head].from;
 
   for (uint32_t i = head + 1; i <= last; i++) {
-    const struct path_step *step = &table->steps[i];
+    const struct lb_step *step = &table->steps[i];
 
-    if (!(step->flags & PATH_NONE && !(step->flags & PATH_FOLLOW) && step->from == step->to))
+    if (!(step->flags & LB_STEP_NONE && !(step->flags & LB_STEP_FOLLOW) && step->from == step->to))
       fact_add(facts, start, step->from, 0, 1);
-    start = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+    start = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
   }
 }
 
@@ -112,12 +112,12 @@ static void reached_by(struct facts *facts, const struct run *run)
   for (size_t i = 0; i < run->count; i++) {
     uint32_t entry = run->entries[i];
 
-    if (entry == PATH_EVENT) {
-      i += PATH_EVENT_WORDS;
+    if (entry == LB_ENTRY_EVENT) {
+      i += LB_ENTRY_EVENT_WORDS;
       running = 0;
-    } else if (entry & PATH_ENTER) {
-      running = entry & ~PATH_ENTER;
-    } else if (table->steps[entry].flags & PATH_HEAD) {
+    } else if (entry & LB_ENTRY_ENTER) {
+      running = entry & ~LB_ENTRY_ENTER;
+    } else if (table->steps[entry].flags & LB_STEP_HEAD) {
       if (running)
         reached_add(facts, table, running, running + table->steps[running].count);
       running = entry;
@@ -134,8 +134,8 @@ static uint64_t path_passed(const struct table *table, uint32_t head, uint32_t l
   uint64_t passed = 0;
 
   for (uint32_t i = head + 1; i <= last; i++) {
-    const struct path_step *step = &table->steps[i];
-    bool is_followed = step->flags & PATH_FOLLOW, is_none = step->flags & PATH_NONE;
+    const struct lb_step *step = &table->steps[i];
+    bool is_followed = step->flags & LB_STEP_FOLLOW, is_none = step->flags & LB_STEP_NONE;
 
     if (step->kind != LB_BRANCH_JCC)
       continue;
@@ -160,14 +160,14 @@ static void passed_by(struct passes *passes, const struct run *run)
   for (size_t i = 0; i < run->count; i++) {
     uint32_t entry = run->entries[i];
 
-    if (entry == PATH_EVENT) {
+    if (entry == LB_ENTRY_EVENT) {
       if (running)
         passes->interrupted += path_passed(table, running, running + (run->entries[i + 1] >> 8), false);
-      i += PATH_EVENT_WORDS;
+      i += LB_ENTRY_EVENT_WORDS;
       running = 0;
-    } else if (entry & PATH_ENTER) {
-      running = entry & ~PATH_ENTER;
-    } else if (table->steps[entry].flags & PATH_HEAD) {
+    } else if (entry & LB_ENTRY_ENTER) {
+      running = entry & ~LB_ENTRY_ENTER;
+    } else if (table->steps[entry].flags & LB_STEP_HEAD) {
       if (running)
         passes->left += path_passed(table, running, running + table->steps[running].count, true);
       running = entry;
@@ -231,7 +231,7 @@ static uint64_t count_read(struct lb_trace_reader *reader, uint32_t stream, stru
 
 /* ---- tests ---- */
 
-static bool table_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step)
+static bool table_lookup(void *context, uint32_t number, struct lb_step *ret_step)
 {
   const struct table *table = context;
 

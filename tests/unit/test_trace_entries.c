@@ -49,7 +49,7 @@ struct producer {
   uint8_t is_tied[TABLE_MAX];
 };
 
-static bool producer_lookup(void *context, uint32_t number, struct lb_trace_step *ret_step)
+static bool producer_lookup(void *context, uint32_t number, struct lb_step *ret_step)
 {
   struct producer *producer = context;
 
@@ -232,7 +232,7 @@ static void test_random_runs(void **state)
       run_done(&runs[i]);
     }
     for (uint32_t i = 1; i < table->count; i++) /* to find its head, for its path, for what it is tied to */
-      assert_true(producer->asked[i] <= 3 || (!(table->steps[i].flags & PATH_HEAD) && !table->steps[i].next));
+      assert_true(producer->asked[i] <= 3 || (!(table->steps[i].flags & LB_STEP_HEAD) && !table->steps[i].next));
     free(producer);
     free(table);
   }
@@ -289,7 +289,7 @@ static void test_loop_is_small(void **state)
 /* Behind a gap anything may come; an event that was cut by it is dropped. */
 static void test_gap(void **state)
 {
-  static const uint32_t cut[] = {PATH_EVENT, LB_BRANCH_INTERRUPT, 5};
+  static const uint32_t cut[] = {LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT, 5};
   struct table *table = table_new(40);
   struct producer *producer = producer_new(table);
   struct lb_trace_writer *writer = writer_new(producer, 1);
@@ -328,8 +328,9 @@ static void test_gap(void **state)
 /* Nonsense in the middle, or first of all, is one gap, and what comes behind it is there. */
 static void test_nonsense(void **state)
 {
-  static const uint32_t nonsense[][3] = {
-    {TABLE_MAX + 5, 0x7FFFFFFE, 0x7FFFFFFF}, {PATH_ENTER, PATH_ENTER | 0x7FFFFFF0, 0}, {PATH_ENTER | 2, 0, 0}};
+  static const uint32_t nonsense[][3] = {{TABLE_MAX + 5, 0x7FFFFFFE, 0x7FFFFFFF},
+                                         {LB_ENTRY_ENTER, LB_ENTRY_ENTER | 0x7FFFFFF0, 0},
+                                         {LB_ENTRY_ENTER | 2, 0, 0}};
 
   (void)state;
   for (unsigned i = 0; i < 6; i++) {
@@ -372,7 +373,7 @@ static void test_wrong_step(void **state)
   struct producer *producer = producer_new(table);
   struct lb_trace_writer *writer = writer_new(producer, 1);
   struct run run = {.table = table};
-  uint32_t wrong[] = {PATH_ENTER | table->heads[1], table->heads[2] + 1, PATH_ENTER | table->heads[1]};
+  uint32_t wrong[] = {LB_ENTRY_ENTER | table->heads[1], table->heads[2] + 1, LB_ENTRY_ENTER | table->heads[1]};
   struct lb_trace_reader *reader;
   struct contents contents;
 
@@ -412,12 +413,12 @@ static void test_random_nonsense(void **state)
     struct contents contents;
 
     for (unsigned i = 0; i < 30 * (round % 3); i++)
-      ((uint8_t *)table->steps)[random_next() % (table->count * sizeof(struct path_step))] = (uint8_t)random_next();
+      ((uint8_t *)table->steps)[random_next() % (table->count * sizeof(struct lb_step))] = (uint8_t)random_next();
     for (unsigned i = 0; i < 1000; i++) {
       uint32_t entry = (uint32_t)random_next() % (table->count + 2);
 
-      entry |= chance(8) ? PATH_ENTER : 0;
-      entry = chance(50) ? PATH_EVENT : chance(100) ? (uint32_t)random_next() : entry;
+      entry |= chance(8) ? LB_ENTRY_ENTER : 0;
+      entry = chance(50) ? LB_ENTRY_EVENT : chance(100) ? (uint32_t)random_next() : entry;
       give(writer, producer, 0, &entry, 1);
       if (chance(100))
         assert_int_equal(lb_trace_writer_flush(writer), 0);

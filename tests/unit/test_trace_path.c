@@ -17,32 +17,32 @@
 
 /* ---- a table by hand ---- */
 
-#define HEAD(number, address, steps) [number] = {.from = address, .head = number, .flags = PATH_HEAD, .count = steps}
+#define HEAD(number, address, steps) [number] = {.from = address, .head = number, .flags = LB_STEP_HEAD, .count = steps}
 #define STEP(number, of, address, target, size, sort, bits, then)                                                      \
   [number] = {                                                                                                         \
     .from = address, .to = target, .head = of, .next = then, .kind = LB_BRANCH_##sort, .flags = bits, .length = size}
 
-static const struct path_step steps[] = {
+static const struct lb_step steps[] = {
   HEAD(1, 0x1000, 4),
   STEP(2, 1, 0x1005, 0x1100, 2, JCC, 0, 6),
-  STEP(3, 1, 0x1010, 0x2000, 5, NEAR_REL_JMP, PATH_FOLLOW, 0),
-  STEP(4, 1, 0x2008, 0x200d, 5, NEAR_REL_CALL, PATH_FOLLOW, 0),
-  STEP(5, 1, 0x2010, 0, 1, NEAR_RET, PATH_SILENT, 0),
+  STEP(3, 1, 0x1010, 0x2000, 5, NEAR_REL_JMP, LB_STEP_FOLLOW, 0),
+  STEP(4, 1, 0x2008, 0x200d, 5, NEAR_REL_CALL, LB_STEP_FOLLOW, 0),
+  STEP(5, 1, 0x2010, 0, 1, NEAR_RET, LB_STEP_SILENT, 0),
   HEAD(6, 0x1100, 2),
   STEP(7, 6, 0x1108, 0x1000, 2, JCC, 0, 1),
-  STEP(8, 6, 0x1120, 0x1120, 0, JCC, PATH_NONE, 9),
+  STEP(8, 6, 0x1120, 0x1120, 0, JCC, LB_STEP_NONE, 9),
   HEAD(9, 0x1120, 1),
   STEP(10, 9, 0x1122, 0x1124, 2, SYSCALL, 0, 0),
   HEAD(11, 0x3000, 2),
-  STEP(12, 11, 0x3001, 0x3050, 2, JCC, PATH_FOLLOW, 0),
-  STEP(13, 11, 0x3055, 0, 1, NEAR_RET, PATH_SILENT, 0),
+  STEP(12, 11, 0x3001, 0x3050, 2, JCC, LB_STEP_FOLLOW, 0),
+  STEP(13, 11, 0x3055, 0, 1, NEAR_RET, LB_STEP_SILENT, 0),
   HEAD(14, 0x4000, 1),
-  STEP(15, 14, 0x4004, 0, 2, NEAR_IND_JMP, PATH_OPEN, 0),
+  STEP(15, 14, 0x4004, 0, 2, NEAR_IND_JMP, LB_STEP_OPEN, 0),
   HEAD(16, 0x5000, 1),
-  STEP(17, 16, 0x5004, 0, 2, NEAR_IND_CALL, PATH_OPEN, 11), /* open, and tied */
+  STEP(17, 16, 0x5004, 0, 2, NEAR_IND_CALL, LB_STEP_OPEN, 11), /* open, and tied */
 };
 
-static const struct path_step *steps_lookup(void *context, uint32_t number)
+static const struct lb_step *steps_lookup(void *context, uint32_t number)
 {
   (void)context;
   return number < sizeof(steps) / sizeof(*steps) && steps[number].head ? &steps[number] : NULL;
@@ -89,8 +89,8 @@ static void assert_walk(const uint32_t *entries, size_t count, const struct pair
 
 static void test_steps(void **state)
 {
-  static const uint32_t loop[] = {PATH_ENTER | 1, 2, 7, 2, 0, 7, 3};
-  static const uint32_t cut[] = {PATH_ENTER | 6, 8, 10};
+  static const uint32_t loop[] = {LB_ENTRY_ENTER | 1, 2, 7, 2, 0, 7, 3};
+  static const uint32_t cut[] = {LB_ENTRY_ENTER | 6, 8, 10};
 
   (void)state;
   WALK(loop, {0x1005, 0x1100}, {0x1108, 0x1000}, {0x1005, 0x1100}, {0x1108, 0x1000}, {0x1010, 0x2000});
@@ -100,8 +100,8 @@ static void test_steps(void **state)
 /* A head says that the path before ran through; its steps that are followed were taken. */
 static void test_silent(void **state)
 {
-  static const uint32_t heads[] = {PATH_ENTER | 1, 11, 1, 2};
-  static const uint32_t behind_step[] = {PATH_ENTER | 6, 7, 11}; /* 7 is tied to 1, which then ran silently */
+  static const uint32_t heads[] = {LB_ENTRY_ENTER | 1, 11, 1, 2};
+  static const uint32_t behind_step[] = {LB_ENTRY_ENTER | 6, 7, 11}; /* 7 is tied to 1, which then ran silently */
 
   (void)state;
   WALK(heads, {0x1010, 0x2000}, {0x2008, 0x200d}, {0x2010, 0x3000}, {0x3001, 0x3050}, {0x3055, 0x1000},
@@ -111,15 +111,15 @@ static void test_silent(void **state)
 
 static void test_open(void **state)
 {
-  static const uint32_t enter[] = {PATH_ENTER | 14, 15, PATH_ENTER | 6};
-  static const uint32_t head[] = {PATH_ENTER | 14, 15, 0, 6, 7};
-  static const uint32_t step[] = {PATH_ENTER | 14, 15, 2};
-  static const uint32_t event[] = {PATH_ENTER | 14, 15, PATH_EVENT, LB_BRANCH_INTERRUPT, 0x77, 1, 0x88, 2};
-  static const uint32_t silent[] = {PATH_ENTER | 11, 13, PATH_EVENT, LB_BRANCH_INTERRUPT, 0x77, 0, 0x88, 0};
-  static const uint32_t tied[] = {PATH_ENTER | 16, 17, 6};
+  static const uint32_t enter[] = {LB_ENTRY_ENTER | 14, 15, LB_ENTRY_ENTER | 6};
+  static const uint32_t head[] = {LB_ENTRY_ENTER | 14, 15, 0, 6, 7};
+  static const uint32_t step[] = {LB_ENTRY_ENTER | 14, 15, 2};
+  static const uint32_t event[] = {LB_ENTRY_ENTER | 14, 15, LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT, 0x77, 1, 0x88, 2};
+  static const uint32_t silent[] = {LB_ENTRY_ENTER | 11, 13, LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT, 0x77, 0, 0x88, 0};
+  static const uint32_t tied[] = {LB_ENTRY_ENTER | 16, 17, 6};
   static const uint32_t tied_event[] = {
-    PATH_ENTER | 16, 17, PATH_EVENT, LB_BRANCH_INTERRUPT | 1 << 8, 0x77, 0, 0x88, 0};
-  static const uint32_t at_end[] = {PATH_ENTER | 14, 15};
+    LB_ENTRY_ENTER | 16, 17, LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT | 1 << 8, 0x77, 0, 0x88, 0};
+  static const uint32_t at_end[] = {LB_ENTRY_ENTER | 14, 15};
 
   (void)state;
   WALK(enter, {0x4004, 0x1100});
@@ -134,11 +134,12 @@ static void test_open(void **state)
 
 static void test_events(void **state)
 {
-  static const uint32_t passed[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_INTERRUPT | 3 << 8, 0x2010, 0, 0xff0, 7,
-                                    PATH_ENTER | 6, 7};
-  static const uint32_t none[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_FAULT, 0x1000, 0, 0x9, 0};
-  static const uint32_t nowhere[] = {PATH_ENTER | 1, PATH_EVENT, PATH_NOWHERE | 2 << 8, 0x2000, 0, 0, 0};
-  static const uint32_t words[] = {PATH_ENTER | 1, PATH_EVENT, LB_BRANCH_INTERRUPT, 0xFFFFFFFF, 0, 2, 0x80000001};
+  static const uint32_t passed[] = {
+    LB_ENTRY_ENTER | 1, LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT | 3 << 8, 0x2010, 0, 0xff0, 7, LB_ENTRY_ENTER | 6, 7};
+  static const uint32_t none[] = {LB_ENTRY_ENTER | 1, LB_ENTRY_EVENT, LB_BRANCH_FAULT, 0x1000, 0, 0x9, 0};
+  static const uint32_t nowhere[] = {LB_ENTRY_ENTER | 1, LB_ENTRY_EVENT, LB_ENTRY_NOWHERE | 2 << 8, 0x2000, 0, 0, 0};
+  static const uint32_t words[] = {LB_ENTRY_ENTER | 1, LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT, 0xFFFFFFFF, 0, 2,
+                                   0x80000001};
 
   (void)state;
   WALK(passed, {0x1010, 0x2000}, {0x2008, 0x200d}, {0x2010, 0x700000ff0}, {0x1108, 0x1000});
@@ -150,9 +151,9 @@ static void test_events(void **state)
 /* A log that was cut may begin with anything. */
 static void test_begins_anywhere(void **state)
 {
-  static const uint32_t step[] = {4, PATH_ENTER | 6, 7};
+  static const uint32_t step[] = {4, LB_ENTRY_ENTER | 6, 7};
   static const uint32_t head[] = {11, 6};
-  static const uint32_t event[] = {0, PATH_EVENT, LB_BRANCH_TRAP | 9 << 8, 1, 0, 2, 0, PATH_ENTER | 1, 2};
+  static const uint32_t event[] = {0, LB_ENTRY_EVENT, LB_BRANCH_TRAP | 9 << 8, 1, 0, 2, 0, LB_ENTRY_ENTER | 1, 2};
 
   (void)state;
   WALK(step, {0x1010, 0x2000}, {0x2008, 0x200d}, {0x1108, 0x1000});
@@ -181,7 +182,7 @@ static void assert_refused(path_lookup *lookup, const uint32_t *entries, size_t 
   }
   path_walker_restart(&walker);
   assert_int_equal(
-    path_walker_next(&walker, (const uint32_t[]){PATH_ENTER | 1}, 1, &taken, branches, PATH_BRANCHES_MAX), 0);
+    path_walker_next(&walker, (const uint32_t[]){LB_ENTRY_ENTER | 1}, 1, &taken, branches, PATH_BRANCHES_MAX), 0);
   assert_int_equal(taken, 1);
 }
 
@@ -191,26 +192,26 @@ static void assert_refused(path_lookup *lookup, const uint32_t *entries, size_t 
 static void test_refused(void **state)
 {
   (void)state;
-  REFUSED(18);                    /* no such step */
-  REFUSED(0x7FFFFFFF);            /* no such number */
-  REFUSED(PATH_ENTER);            /* no such head */
-  REFUSED(PATH_ENTER | 2);        /* no head */
-  REFUSED(PATH_ENTER | 1, 7);     /* a step of another path */
-  REFUSED(PATH_ENTER | 1, 2, 2);  /* 2 is tied to 6 */
-  REFUSED(PATH_ENTER | 6, 11);    /* 6 does not end silently */
-  REFUSED(PATH_ENTER | 1, 3, 11); /* 3 is not tied: nothing is running */
-  REFUSED(PATH_ENTER | 14, 15, 15, 7, 1, 2, 6);
-  REFUSED(PATH_EVENT, 0, 0, 0, 0, 0, 1); /* nothing runs behind an event */
-  REFUSED(PATH_EVENT, PATH_NOWHERE + 1, 0, 0, 0, 0);
-  REFUSED(PATH_ENTER | 1, PATH_EVENT, 5 << 8, 0, 0, 0, 0); /* 1 has four steps */
-  REFUSED(PATH_ENTER | 14, 15, PATH_EVENT, 1 << 8, 0, 0, 0, 0);
-  REFUSED(PATH_EVENT, 0, 0, 0, 0, 0, PATH_EVENT, 1 << 8, 0, 0, 0, 0);
+  REFUSED(18);                        /* no such step */
+  REFUSED(0x7FFFFFFF);                /* no such number */
+  REFUSED(LB_ENTRY_ENTER);            /* no such head */
+  REFUSED(LB_ENTRY_ENTER | 2);        /* no head */
+  REFUSED(LB_ENTRY_ENTER | 1, 7);     /* a step of another path */
+  REFUSED(LB_ENTRY_ENTER | 1, 2, 2);  /* 2 is tied to 6 */
+  REFUSED(LB_ENTRY_ENTER | 6, 11);    /* 6 does not end silently */
+  REFUSED(LB_ENTRY_ENTER | 1, 3, 11); /* 3 is not tied: nothing is running */
+  REFUSED(LB_ENTRY_ENTER | 14, 15, 15, 7, 1, 2, 6);
+  REFUSED(LB_ENTRY_EVENT, 0, 0, 0, 0, 0, 1); /* nothing runs behind an event */
+  REFUSED(LB_ENTRY_EVENT, LB_ENTRY_NOWHERE + 1, 0, 0, 0, 0);
+  REFUSED(LB_ENTRY_ENTER | 1, LB_ENTRY_EVENT, 5 << 8, 0, 0, 0, 0); /* 1 has four steps */
+  REFUSED(LB_ENTRY_ENTER | 14, 15, LB_ENTRY_EVENT, 1 << 8, 0, 0, 0, 0);
+  REFUSED(LB_ENTRY_EVENT, 0, 0, 0, 0, 0, LB_ENTRY_EVENT, 1 << 8, 0, 0, 0, 0);
 }
 
 /* Tables that lie. */
-static struct path_step liar[8];
+static struct lb_step liar[8];
 
-static const struct path_step *liar_lookup(void *context, uint32_t number)
+static const struct lb_step *liar_lookup(void *context, uint32_t number)
 {
   (void)context;
   return number < 8 && liar[number].head ? &liar[number] : NULL;
@@ -219,9 +220,9 @@ static const struct path_step *liar_lookup(void *context, uint32_t number)
 static void liar_begin(void)
 {
   memset(liar, 0, sizeof(liar));
-  liar[1] = (struct path_step){.head = 1, .flags = PATH_HEAD, .count = 3};
+  liar[1] = (struct lb_step){.head = 1, .flags = LB_STEP_HEAD, .count = 3};
   for (uint32_t i = 2; i <= 4; i++)
-    liar[i] = (struct path_step){.from = i, .to = 9, .head = 1, .flags = i == 4 ? PATH_SILENT : PATH_FOLLOW};
+    liar[i] = (struct lb_step){.from = i, .to = 9, .head = 1, .flags = i == 4 ? LB_STEP_SILENT : LB_STEP_FOLLOW};
 }
 
 #define LIAR_REFUSED(...)                                                                                              \
@@ -235,20 +236,20 @@ static void test_lying_tables(void **state)
   LIAR_REFUSED(3);
   liar_begin();
   liar[1].count = 4; /* more */
-  LIAR_REFUSED(PATH_ENTER | 1, 1);
-  LIAR_REFUSED(PATH_ENTER | 1, PATH_EVENT, 4 << 8, 0, 0, 0, 0);
+  LIAR_REFUSED(LB_ENTRY_ENTER | 1, 1);
+  LIAR_REFUSED(LB_ENTRY_ENTER | 1, LB_ENTRY_EVENT, 4 << 8, 0, 0, 0, 0);
   liar_begin();
   liar[1].count = 0;
-  LIAR_REFUSED(PATH_ENTER | 1, 1);
+  LIAR_REFUSED(LB_ENTRY_ENTER | 1, 1);
   liar_begin();
   liar[2].head = 2; /* a step in between that is of another path */
   LIAR_REFUSED(3);
   liar_begin();
-  liar[2].flags = PATH_HEAD; /* or a head */
+  liar[2].flags = LB_STEP_HEAD; /* or a head */
   LIAR_REFUSED(4);
   liar_begin();
   liar[2].kind = LB_BRANCH_KINDS;
-  LIAR_REFUSED(PATH_ENTER | 1, 4);
+  LIAR_REFUSED(LB_ENTRY_ENTER | 1, 4);
   LIAR_REFUSED(2);
   liar_begin();
   liar[3].head = 4; /* its head is behind it */
@@ -260,16 +261,16 @@ static void test_lying_tables(void **state)
   liar[3].next = 7; /* tied to nothing */
   LIAR_REFUSED(3, 1);
   LIAR_REFUSED(3, 2);
-  LIAR_REFUSED(3, PATH_EVENT, 0, 0, 0, 0, 0);
+  LIAR_REFUSED(3, LB_ENTRY_EVENT, 0, 0, 0, 0, 0);
   liar[3].next = 2; /* to no head */
   LIAR_REFUSED(3, 1);
 }
 
 /* ---- at random ---- */
 
-static const struct path_step *table_lookup(void *context, uint32_t number)
+static const struct lb_step *table_lookup(void *context, uint32_t number)
 {
-  static struct path_step copy; /* good until the next call only */
+  static struct lb_step copy; /* good until the next call only */
   const struct table *table = context;
 
   if (number >= table->count || !number)
@@ -320,15 +321,15 @@ static void test_random_nonsense(void **state)
     struct path_walker walker;
 
     for (unsigned i = 0; i < 30 * (round % 3); i++)
-      ((uint8_t *)table->steps)[random_next() % (table->count * sizeof(struct path_step))] = (uint8_t)random_next();
+      ((uint8_t *)table->steps)[random_next() % (table->count * sizeof(struct lb_step))] = (uint8_t)random_next();
     path_walker_init(&walker, table_lookup, table);
     for (unsigned i = 0; i < 3000; i++) {
       uint32_t entry = (uint32_t)random_next() % (table->count + 2);
       size_t taken;
       int r;
 
-      entry |= chance(8) ? PATH_ENTER : 0;
-      entry = chance(50) ? PATH_EVENT : chance(100) ? (uint32_t)random_next() : entry;
+      entry |= chance(8) ? LB_ENTRY_ENTER : 0;
+      entry = chance(50) ? LB_ENTRY_EVENT : chance(100) ? (uint32_t)random_next() : entry;
       r = path_walker_next(&walker, &entry, 1, &taken, branches, PATH_BRANCHES_MAX);
       assert_true(r == -EBADMSG ? taken == 0 : r >= 0 && taken == 1);
       assert_true(r <= (int)PATH_BRANCHES_MAX);

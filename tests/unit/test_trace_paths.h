@@ -43,8 +43,8 @@ static inline bool branches_are_same(const struct lb_branch *one, const struct l
 #define TABLE_MAX 20000u
 
 struct table {
-  struct path_step steps[TABLE_MAX]; /* by their numbers */
-  uint32_t count;                    /* numbers are below this */
+  struct lb_step steps[TABLE_MAX]; /* by their numbers */
+  uint32_t count;                  /* numbers are below this */
   uint32_t heads[TABLE_MAX];
   uint32_t head_count;
 };
@@ -54,7 +54,7 @@ static uint32_t head_random(const struct table *table)
   return table->heads[random_next() % table->head_count];
 }
 
-static void step_random(struct path_step *step, bool is_last, uint64_t *address)
+static void step_random(struct lb_step *step, bool is_last, uint64_t *address)
 {
   static const uint8_t direct[] = {LB_BRANCH_JCC, LB_BRANCH_JCC, LB_BRANCH_JCC, LB_BRANCH_NEAR_REL_JMP,
                                    LB_BRANCH_NEAR_REL_CALL};
@@ -65,18 +65,18 @@ static void step_random(struct path_step *step, bool is_last, uint64_t *address)
   step->kind = direct[random_next() % 5];
   step->to = chance(4) ? step->from + step->length : 0x400000 + random_next() % 0x100000;
   if (is_last) {
-    step->flags = (uint8_t[]){PATH_SILENT, PATH_SILENT, PATH_OPEN, PATH_NONE, 0}[random_next() % 5];
-    if (step->flags == PATH_SILENT || step->flags == PATH_OPEN) {
+    step->flags = (uint8_t[]){LB_STEP_SILENT, LB_STEP_SILENT, LB_STEP_OPEN, LB_STEP_NONE, 0}[random_next() % 5];
+    if (step->flags == LB_STEP_SILENT || step->flags == LB_STEP_OPEN) {
       step->kind = indirect[random_next() % 3];
       step->to = 0;
     }
   } else if (chance(8)) {
     step->kind = indirect[random_next() % 3]; /* followed to where it mostly goes */
-    step->flags = PATH_FOLLOW | PATH_OPEN;
+    step->flags = LB_STEP_FOLLOW | LB_STEP_OPEN;
   } else if (step->kind != LB_BRANCH_JCC || chance(3)) {
-    step->flags = step->kind == LB_BRANCH_JCC ? PATH_FOLLOW | PATH_NONE : PATH_FOLLOW;
+    step->flags = step->kind == LB_BRANCH_JCC ? LB_STEP_FOLLOW | LB_STEP_NONE : LB_STEP_FOLLOW;
   }
-  *address = step->flags & PATH_FOLLOW ? step->to : step->from + step->length;
+  *address = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
 }
 
 static void table_path(struct table *table, unsigned steps)
@@ -86,11 +86,11 @@ static void table_path(struct table *table, unsigned steps)
 
   table->heads[table->head_count++] = head;
   table->steps[head] =
-    (struct path_step){.from = address, .head = head, .flags = PATH_HEAD, .count = (uint8_t)steps, .space = 1};
+    (struct lb_step){.from = address, .head = head, .flags = LB_STEP_HEAD, .count = (uint8_t)steps, .space = 1};
   for (unsigned i = 1; i <= steps; i++) {
-    struct path_step *step = &table->steps[table->count++];
+    struct lb_step *step = &table->steps[table->count++];
 
-    *step = (struct path_step){.head = head, .space = 1};
+    *step = (struct lb_step){.head = head, .space = 1};
     step_random(step, i == steps, &address);
   }
 }
@@ -104,12 +104,12 @@ static struct table *table_new(unsigned paths)
   for (unsigned i = 0; i < paths; i++)
     table_path(table, chance(20) ? 255 - (unsigned)(random_next() % 40) : 1 + (unsigned)(random_next() % 8));
   for (uint32_t i = 1; i < table->count; i++) {
-    struct path_step *step = &table->steps[i];
+    struct lb_step *step = &table->steps[i];
 
-    if ((step->flags & (PATH_HEAD | PATH_SILENT)) || chance(5))
+    if ((step->flags & (LB_STEP_HEAD | LB_STEP_SILENT)) || chance(5))
       continue;
     step->next = head_random(table);
-    if (!(step->flags & (PATH_FOLLOW | PATH_OPEN)))
+    if (!(step->flags & (LB_STEP_FOLLOW | LB_STEP_OPEN)))
       step->to = table->steps[step->next].from;
   }
   return table;
@@ -124,7 +124,7 @@ struct run {
   struct lb_branch *branches;
   size_t branch_count, branch_capacity;
   uint32_t running;
-  const struct path_step *open; /* it was left here, to where the next entry begins */
+  const struct lb_step *open; /* it was left here, to where the next entry begins */
 };
 
 static void run_log(struct run *run, uint32_t entry)
@@ -146,7 +146,7 @@ static void run_take(struct run *run, uint64_t from, uint64_t to, unsigned kind,
     .from = from, .to = to, .kind = (uint8_t)kind, .flags = (uint8_t)flags, .from_cpl = 3, .to_cpl = 3};
 }
 
-static void run_take_step(struct run *run, const struct path_step *step, uint64_t to)
+static void run_take_step(struct run *run, const struct lb_step *step, uint64_t to)
 {
   bool is_to_next = step->kind == LB_BRANCH_NEAR_REL_CALL && to == step->from + step->length;
 
@@ -164,9 +164,9 @@ static void run_begin(struct run *run, uint64_t address)
 static void run_pass(struct run *run, unsigned steps)
 {
   for (unsigned i = 1; i <= steps; i++) {
-    const struct path_step *step = &run->table->steps[run->running + i];
+    const struct lb_step *step = &run->table->steps[run->running + i];
 
-    if (step->flags & PATH_FOLLOW)
+    if (step->flags & LB_STEP_FOLLOW)
       run_take_step(run, step, step->to);
   }
 }
@@ -174,14 +174,14 @@ static void run_pass(struct run *run, unsigned steps)
 static void run_enter(struct run *run, uint32_t head)
 {
   run_begin(run, run->table->steps[head].from);
-  run_log(run, PATH_ENTER | head);
+  run_log(run, LB_ENTRY_ENTER | head);
   run->running = head;
 }
 
 static void run_event(struct run *run)
 {
   uint64_t from = random_next() >> (random_next() & 63), to = random_next() >> (random_next() & 63);
-  unsigned kind = chance(4) ? PATH_NOWHERE : LB_BRANCH_INTERRUPT, passed = 0;
+  unsigned kind = chance(4) ? LB_ENTRY_NOWHERE : LB_BRANCH_INTERRUPT, passed = 0;
 
   if (run->running) {
     passed = (unsigned)(random_next() % (run->table->steps[run->running].count + 1u));
@@ -190,27 +190,27 @@ static void run_event(struct run *run)
   } else {
     run_begin(run, from);
   }
-  run_log(run, PATH_EVENT);
+  run_log(run, LB_ENTRY_EVENT);
   run_log(run, kind | passed << 8);
   run_log(run, (uint32_t)from);
   run_log(run, (uint32_t)(from >> 32));
   run_log(run, (uint32_t)to);
   run_log(run, (uint32_t)(to >> 32));
-  if (kind != PATH_NOWHERE)
+  if (kind != LB_ENTRY_NOWHERE)
     run_take(run, from, to, kind, 0);
   run->running = 0;
 }
 
 static void run_leave(struct run *run, uint32_t number)
 {
-  const struct path_step *step = &run->table->steps[number];
+  const struct lb_step *step = &run->table->steps[number];
 
   run_begin(run, run->table->steps[step->head].from);
   run_pass(run, number - step->head - 1);
   run_log(run, number);
-  if (step->flags & (PATH_OPEN | PATH_SILENT))
+  if (step->flags & (LB_STEP_OPEN | LB_STEP_SILENT))
     run->open = step;
-  else if (!(step->flags & PATH_NONE))
+  else if (!(step->flags & LB_STEP_NONE))
     run_take_step(run, step, step->to);
   run->running = step->next;
 }
@@ -218,7 +218,7 @@ static void run_leave(struct run *run, uint32_t number)
 /* Through to the end of the path that is running, and on to another. */
 static void run_through(struct run *run, uint32_t head)
 {
-  const struct path_step *before = &run->table->steps[run->running];
+  const struct lb_step *before = &run->table->steps[run->running];
 
   run_begin(run, before->from);
   run_pass(run, before->count - 1u);
@@ -229,7 +229,7 @@ static void run_through(struct run *run, uint32_t head)
 
 static void run_one(struct run *run)
 {
-  const struct path_step *head = &run->table->steps[run->running];
+  const struct lb_step *head = &run->table->steps[run->running];
 
   if (chance(50)) {
     run_log(run, 0);
@@ -239,7 +239,7 @@ static void run_one(struct run *run)
     run_enter(run, head_random(run->table));
   } else if (chance(60)) {
     run_enter(run, head_random(run->table)); /* nothing of what was to run has run */
-  } else if (head[head->count].flags & PATH_SILENT && !chance(3)) {
+  } else if (head[head->count].flags & LB_STEP_SILENT && !chance(3)) {
     run_through(run, head_random(run->table));
   } else {
     run_leave(run, run->running + 1 + (uint32_t)(random_next() % head->count));

@@ -61,7 +61,7 @@ static bool write_taken(struct translation *translation, uint64_t target)
   struct emitter *emitter = &translation->emitter;
   translation_write_room(translation, 2);
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
-  translation_add_step(translation, LB_BRANCH_JCC, PATH_FOLLOW | PATH_NONE, target);
+  translation_add_step(translation, LB_BRANCH_JCC, LB_STEP_FOLLOW | LB_STEP_NONE, target);
   emit_byte(emitter, 0x0F);
   emit_byte(emitter, 0x80 | ((translation->code.opcode & 15) ^ 1));
   emit_u32(emitter, 0);
@@ -132,7 +132,7 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
     write_push(translation, end);
   else if (is_followed)
     emit_byte(&translation->emitter, 0x90); /* something to be single-stepped */
-  translation_add_step(translation, kind, is_followed ? PATH_FOLLOW : 0, target);
+  translation_add_step(translation, kind, is_followed ? LB_STEP_FOLLOW : 0, target);
   translation_end_segment(translation);
   if (!is_followed) {
     translation_write_exit(translation);
@@ -171,8 +171,8 @@ static bool write_known_indirect(struct translation *translation, const uint8_t 
   copy_target(emitter, &translation->code, bytes, translation->address);
   if (is_call)
     write_push(translation, end);
-  translation_add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP, PATH_FOLLOW | PATH_OPEN,
-                       expected);
+  translation_add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP,
+                       LB_STEP_FOLLOW | LB_STEP_OPEN, expected);
   write_expected(translation, expected);
   if (is_call)
     translation->returns[translation->depth++] = end;
@@ -192,7 +192,7 @@ static bool write_indirect(struct translation *translation, const uint8_t *bytes
   copy_target(emitter, &translation->code, bytes, translation->address);
   if (is_call)
     write_push(translation, translation->address + translation->code.length);
-  translation_add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP, PATH_SILENT, 0);
+  translation_add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP, LB_STEP_SILENT, 0);
   translation_end_segment(translation);
   translation_write_take(translation);
   emit_lookup(emitter);
@@ -224,7 +224,7 @@ static void write_pop(struct translation *translation, unsigned taken)
 static bool write_known_return(struct translation *translation, uint64_t expected, unsigned taken)
 {
   write_pop(translation, taken);
-  translation_add_step(translation, LB_BRANCH_NEAR_RET, PATH_FOLLOW | PATH_OPEN, expected);
+  translation_add_step(translation, LB_BRANCH_NEAR_RET, LB_STEP_FOLLOW | LB_STEP_OPEN, expected);
   write_expected(translation, expected);
   return true;
 }
@@ -239,7 +239,7 @@ static bool write_return(struct translation *translation, const uint8_t *bytes)
     return write_known_return(translation, expected, taken);
   }
   write_pop(translation, taken);
-  translation_add_step(translation, LB_BRANCH_NEAR_RET, PATH_SILENT, 0);
+  translation_add_step(translation, LB_BRANCH_NEAR_RET, LB_STEP_SILENT, 0);
   translation_end_segment(translation);
   translation_write_take(translation);
   emit_lookup(&translation->emitter);
@@ -275,7 +275,7 @@ static bool write_far(struct translation *translation, const uint8_t *bytes)
     emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
     copy_far(emitter, code, bytes, translation->address);
   }
-  translation_add_step(translation, kind, PATH_OPEN, 0);
+  translation_add_step(translation, kind, LB_STEP_OPEN, 0);
   translation_end_segment(translation);
   translation_write_take(translation);
   emit_exit_number(emitter, translation_last_number(translation));
@@ -290,7 +290,7 @@ bool branch_write_trap(struct translation *translation, const uint8_t *bytes)
   bool is_int = translation->code.imm_size == 1 && bytes[translation->code.length - 2] == 0xCD;
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
   emit_bytes(emitter, bytes, translation->code.length);
-  translation_add_step(translation, LB_BRANCH_INT, is_int ? 0 : PATH_NONE,
+  translation_add_step(translation, LB_BRANCH_INT, is_int ? 0 : LB_STEP_NONE,
                        translation->address + translation->code.length);
   translation_end_segment(translation);
   translation_write_exit(translation);

@@ -306,7 +306,7 @@ void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t
     emit_take_r11(emitter);
   emit_log(emitter, number);
   if (head)
-    emit_log(emitter, PATH_ENTER | head);
+    emit_log(emitter, LB_ENTRY_ENTER | head);
 }
 
 static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const struct unit *unit, bool is_explicit)
@@ -327,7 +327,7 @@ static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const 
 /* Of a step that was there before a fork the parent and the child would each say what follows: it is logged. */
 void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool is_new)
 {
-  struct path_step *step = &runtime->steps[number];
+  struct lb_step *step = &runtime->steps[number];
   uint8_t *site = (uint8_t *)runtime->local[number];
   bool is_foreign = step->space != runtime->space;
   if (!is_foreign && step->next)
@@ -409,7 +409,7 @@ void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
   if (!target || !stub_begin(runtime, old->code, true, &emitter, &area))
     return;
   const uint8_t *stub = emitter.at;
-  emit_log(&emitter, PATH_ENTER | unit->head);
+  emit_log(&emitter, LB_ENTRY_ENTER | unit->head);
   emit_jump(&emitter, target);
   stub_end(area, &emitter);
   stale_lead(old, stub);

@@ -72,7 +72,7 @@ void dispatch_to(struct thread *thread)
   struct unit *unit = unit_at(thread, thread->state->rip, 0);
   dispatch_end(thread, unit);
   if (unit)
-    log_put(thread, PATH_ENTER | unit->head);
+    log_put(thread, LB_ENTRY_ENTER | unit->head);
 }
 
 static uint32_t last_entry(const struct thread *thread)
@@ -81,9 +81,9 @@ static uint32_t last_entry(const struct thread *thread)
 }
 
 /* Who leaves where staying would be taking goes on behind the branch. */
-static uint64_t exit_target(const struct path_step *step)
+static uint64_t exit_target(const struct lb_step *step)
 {
-  bool is_behind = step->flags & PATH_FOLLOW && step->flags & PATH_NONE;
+  bool is_behind = step->flags & LB_STEP_FOLLOW && step->flags & LB_STEP_NONE;
   return is_behind ? step->from + step->length : step->to;
 }
 
@@ -93,7 +93,7 @@ void dispatch_direct(void)
   struct thread *thread = thread_self();
   struct runtime *runtime = thread->runtime;
   uint32_t number = (uint32_t)thread->state->exit;
-  struct path_step *step = &runtime->steps[number];
+  struct lb_step *step = &runtime->steps[number];
   uint64_t target = exit_target(step);
   thread->state->rip = target;
   log_put(thread, number);
@@ -105,34 +105,34 @@ void dispatch_direct(void)
   bool is_tied = unit && step->next == unit->head;
   dispatch_end(thread, unit);
   if (unit && !is_tied)
-    log_put(thread, PATH_ENTER | unit->head);
+    log_put(thread, LB_ENTRY_ENTER | unit->head);
 }
 
 /* The head of the path that is running, by the last entry. */
 static uint32_t running_head(const struct thread *thread)
 {
   uint32_t entry = last_entry(thread);
-  if (entry & PATH_ENTER)
-    return entry & ~PATH_ENTER;
-  const struct path_step *step = &thread->runtime->steps[entry];
-  return step->flags & PATH_HEAD ? entry : step->next;
+  if (entry & LB_ENTRY_ENTER)
+    return entry & ~LB_ENTRY_ENTER;
+  const struct lb_step *step = &thread->runtime->steps[entry];
+  return step->flags & LB_STEP_HEAD ? entry : step->next;
 }
 
 /* An indirect branch to where nothing can be executed: no head will say where it went. */
 static void log_lost(struct thread *thread, uint64_t target)
 {
-  const struct path_step *steps = thread->runtime->steps;
+  const struct lb_step *steps = thread->runtime->steps;
   uint32_t entry = last_entry(thread);
-  if (!(entry & PATH_ENTER) && steps[entry].flags & PATH_OPEN) { /* of a return that was expected elsewhere */
-    log_event(thread, PATH_NOWHERE, 0, target, 0);
+  if (!(entry & LB_ENTRY_ENTER) && steps[entry].flags & LB_STEP_OPEN) { /* of a return that was expected elsewhere */
+    log_event(thread, LB_ENTRY_NOWHERE, 0, target, 0);
     return;
   }
   uint32_t head = running_head(thread);
-  const struct path_step *last = &steps[head + steps[head].count];
+  const struct lb_step *last = &steps[head + steps[head].count];
   log_event(thread, last->kind, steps[head].count - 1u, last->from, target);
 }
 
-static unsigned taken_by_return(struct thread *thread, const struct path_step *step)
+static unsigned taken_by_return(struct thread *thread, const struct lb_step *step)
 {
   uint8_t bytes[3] = {0};
   if (!safe_read(thread, bytes, step->from + step->length - 3u, sizeof(bytes)) || step->length < 3)
@@ -144,11 +144,11 @@ static unsigned taken_by_return(struct thread *thread, const struct path_step *s
 static void undo_branch(struct thread *thread)
 {
   struct process_state *state = thread->state;
-  const struct path_step *steps = thread->runtime->steps;
+  const struct lb_step *steps = thread->runtime->steps;
   uint32_t entry = last_entry(thread);
-  bool is_left = !(entry & PATH_ENTER) && steps[entry].flags & PATH_OPEN;
+  bool is_left = !(entry & LB_ENTRY_ENTER) && steps[entry].flags & LB_STEP_OPEN;
   uint32_t head = is_left ? steps[entry].head : running_head(thread);
-  const struct path_step *step = is_left ? &steps[entry] : &steps[head + steps[head].count];
+  const struct lb_step *step = is_left ? &steps[entry] : &steps[head + steps[head].count];
   if (is_left) {
     state->log -= 4;
     *(uint32_t *)state->log = 0;
@@ -225,18 +225,18 @@ void dispatch_stale(void)
     cache_replace(runtime, &runtime->units[runtime->local[head]], unit);
   dispatch_end(thread, unit);
   if (unit)
-    log_put(thread, PATH_ENTER | unit->head);
+    log_put(thread, LB_ENTRY_ENTER | unit->head);
 }
 
 /* The call was logged, but a signal came before it was made. */
 static void unlog_call(struct thread *thread, uint32_t number)
 {
-  const struct path_step *step = &thread->runtime->steps[number];
+  const struct lb_step *step = &thread->runtime->steps[number];
   if (last_entry(thread) != number)
     return;
   thread->state->log -= 4;
   *(uint32_t *)thread->state->log = 0;
-  log_event(thread, PATH_NOWHERE, number - step->head - 1, step->from, 0);
+  log_event(thread, LB_ENTRY_NOWHERE, number - step->head - 1, step->from, 0);
 }
 
 /* SYSCALL leaves the address behind it in RCX and the flags in R11 (SDM vol. 2). A call that a signal stands before is
@@ -249,14 +249,14 @@ void dispatch_syscall(void)
   uint32_t number = (uint32_t)state->exit;
   if (number == 0 || number == UINT32_MAX)
     runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0, thread->runtime->steps[running_head(thread)].from);
-  const struct path_step *step = &thread->runtime->steps[number];
+  const struct lb_step *step = &thread->runtime->steps[number];
   age_leave_long(thread);
   if (step->kind != LB_BRANCH_SYSCALL) {
     far_make(thread, number);
     return;
   }
   if (state->pending) { /* before the call */
-    log_event(thread, PATH_NOWHERE, number - step->head - 1, step->from, 0);
+    log_event(thread, LB_ENTRY_NOWHERE, number - step->head - 1, step->from, 0);
     state->rip = step->from;
     dispatch_to(thread);
     return;

@@ -145,7 +145,7 @@ static bool far_do(struct far *far, uint64_t *ret_target)
 void far_make(struct thread *thread, uint32_t number)
 {
   struct process_state *state = thread->state;
-  const struct path_step *step = &thread->runtime->steps[number];
+  const struct lb_step *step = &thread->runtime->steps[number];
   uint8_t bytes[16] = {0};
   struct far far = {
     .thread = thread, .from = step->from, .next = step->from + step->length, .stack = state->registers[GPR_RSP]};
@@ -161,7 +161,7 @@ void far_make(struct thread *thread, uint32_t number)
     dispatch_to(thread);
     return;
   }
-  log_event(thread, PATH_NOWHERE, number - step->head - 1, step->from, 0);
+  log_event(thread, LB_ENTRY_NOWHERE, number - step->head - 1, step->from, 0);
   state->rip = state->native = step->from;
   state->resume = (uint64_t)native_enter;
 }

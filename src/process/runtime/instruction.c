@@ -12,11 +12,11 @@ enum { R11_EARLY = 16 }; /* a path that uses R11 within so many instructions has
 
 void translation_add_step(struct translation *translation, unsigned kind, unsigned flags, uint64_t to)
 {
-  translation->steps[translation->step_count++] = (struct path_step){.from = translation->address,
-                                                                     .to = to,
-                                                                     .kind = (uint8_t)kind,
-                                                                     .flags = (uint8_t)flags,
-                                                                     .length = translation->code.length};
+  translation->steps[translation->step_count++] = (struct lb_step){.from = translation->address,
+                                                                   .to = to,
+                                                                   .kind = (uint8_t)kind,
+                                                                   .flags = (uint8_t)flags,
+                                                                   .length = translation->code.length};
 }
 
 uint32_t translation_last_number(const struct translation *translation)
@@ -77,7 +77,7 @@ void translation_begin_segment(struct translation *translation, uint64_t address
 static bool write_cut(struct translation *translation)
 {
   translation->code.length = 0;
-  translation_add_step(translation, LB_BRANCH_JCC, PATH_NONE, translation->address);
+  translation_add_step(translation, LB_BRANCH_JCC, LB_STEP_NONE, translation->address);
   translation_write_exit(translation);
   return false;
 }
@@ -100,7 +100,7 @@ static bool write_refusal(struct translation *translation, enum copy_verdict ver
   if (translation->count > 1)
     return write_cut(translation);
   translation_add_place(translation, translation->emitter.at, PLACE_BRANCH);
-  translation_add_step(translation, LB_BRANCH_JCC, PATH_NONE, translation->address);
+  translation_add_step(translation, LB_BRANCH_JCC, LB_STEP_NONE, translation->address);
   translation_end_segment(translation);
   translation_write_take(translation);
   emit_exit_number(&translation->emitter, verdict == COPY_GS ? UINT32_MAX : 0);

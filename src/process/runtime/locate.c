@@ -37,14 +37,14 @@ static const struct unit *unit_before(const struct runtime *runtime, const struc
 static void walk_to(const struct runtime *runtime, const struct unit *unit, uint32_t offset, struct location *location)
 {
   const struct place *place = runtime->places + unit->place;
-  const struct path_step *step = runtime->steps + unit->head;
+  const struct lb_step *step = runtime->steps + unit->head;
   location->address = unit->address;
   for (unsigned i = 1; i < unit->place_count && place[1].code <= offset; i++, place++) {
     bool is_branch = place->spilled & PLACE_BRANCH;
     if (is_branch)
       location->passed++;
     step += is_branch;
-    location->address = is_branch && step->flags & PATH_FOLLOW ? step->to : location->address + place->length;
+    location->address = is_branch && step->flags & LB_STEP_FOLLOW ? step->to : location->address + place->length;
   }
   bool is_before = offset < place->code; /* before the first: R11 is given back there */
   location->is_boundary = is_before ? !offset : offset == place->code;

@@ -128,13 +128,13 @@ void log_put(struct thread *thread, uint32_t entry)
 
 void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t from, uint64_t to)
 {
-  log_reserve(thread, 1 + PATH_EVENT_WORDS);
+  log_reserve(thread, 1 + LB_ENTRY_EVENT_WORDS);
   uint32_t *at = (uint32_t *)thread->state->log;
-  at[0] = PATH_EVENT;
+  at[0] = LB_ENTRY_EVENT;
   at[1] = kind | passed << 8;
   at[2] = (uint32_t)from;
   at[3] = (uint32_t)(from >> 32);
   at[4] = (uint32_t)to;
   at[5] = (uint32_t)(to >> 32);
-  __atomic_store_n(&thread->state->log, thread->state->log + 4 * (1 + PATH_EVENT_WORDS), __ATOMIC_RELEASE);
+  __atomic_store_n(&thread->state->log, thread->state->log + 4 * (1 + LB_ENTRY_EVENT_WORDS), __ATOMIC_RELEASE);
 }

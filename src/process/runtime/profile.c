@@ -94,23 +94,23 @@ static struct habit *habit_get(struct sample *sample, uint64_t address)
   return habit;
 }
 
-static void count_branch(struct sample *sample, const struct path_step *step, bool is_left)
+static void count_branch(struct sample *sample, const struct lb_step *step, bool is_left)
 {
-  bool is_turned = step->flags & PATH_FOLLOW, is_taken = is_left != is_turned;
-  if (step->kind != LB_BRANCH_JCC || (step->flags & PATH_NONE && !is_turned))
+  bool is_turned = step->flags & LB_STEP_FOLLOW, is_taken = is_left != is_turned;
+  if (step->kind != LB_BRANCH_JCC || (step->flags & LB_STEP_NONE && !is_turned))
     return;
   struct habit *habit = habit_get(sample, step->from);
   if (!habit)
     return;
   habit->taken += is_taken;
   habit->passed += !is_taken;
-  const struct path_step *head = &sample->runtime->steps[step->head];
+  const struct lb_step *head = &sample->runtime->steps[step->head];
   bool is_long_loop = step->next == step->head && step - head > LOOP_STEPS;
   sample->misfits += is_left && !is_turned && !is_long_loop && profile_is_taken(sample->runtime, step->from);
 }
 
 /* The one that has the majority, if one has, comes out on top. */
-static void count_target(struct sample *sample, const struct path_step *step, uint64_t target)
+static void count_target(struct sample *sample, const struct lb_step *step, uint64_t target)
 {
   struct habit *habit = habit_get(sample, step->from);
   if (!habit)
@@ -124,16 +124,16 @@ static void count_target(struct sample *sample, const struct path_step *step, ui
     habit->target = target;
     habit->votes = 1;
   }
-  sample->misfits += !(step->flags & PATH_OPEN) && profile_target(sample->runtime, step->from) == target;
+  sample->misfits += !(step->flags & LB_STEP_OPEN) && profile_target(sample->runtime, step->from) == target;
 }
 
 /* The steps of a path up to, not including, this one were passed. */
 static void count_path(struct sample *sample, uint32_t head, uint32_t end)
 {
   for (uint32_t number = head + 1; number < end; number++) {
-    const struct path_step *step = &sample->runtime->steps[number];
+    const struct lb_step *step = &sample->runtime->steps[number];
     count_branch(sample, step, false);
-    if (step->flags & PATH_OPEN)
+    if (step->flags & LB_STEP_OPEN)
       count_target(sample, step, step->to);
   }
 }
@@ -141,28 +141,28 @@ static void count_path(struct sample *sample, uint32_t head, uint32_t end)
 /* As src/trace/path.c walks; our own log is to be trusted as far as our own memory. */
 static void count_entries(struct sample *sample, const uint32_t *entries)
 {
-  const struct path_step *steps = sample->runtime->steps;
+  const struct lb_step *steps = sample->runtime->steps;
   uint32_t running = 0, open = 0;
   for (uint32_t i = 0; i < sample->entries; i++) {
-    uint32_t entry = entries[i], number = entry & ~PATH_ENTER;
-    if (entry == PATH_EVENT) {
-      i += PATH_EVENT_WORDS;
+    uint32_t entry = entries[i], number = entry & ~LB_ENTRY_ENTER;
+    if (entry == LB_ENTRY_EVENT) {
+      i += LB_ENTRY_EVENT_WORDS;
       running = open = 0;
     }
     if (!number || number >= sample->runtime->step_capacity)
       continue;
-    const struct path_step *step = &steps[number];
-    if (!(step->flags & PATH_HEAD)) {
+    const struct lb_step *step = &steps[number];
+    if (!(step->flags & LB_STEP_HEAD)) {
       count_path(sample, step->head, number);
       count_branch(sample, step, true);
       running = step->next;
-      open = step->flags & PATH_OPEN ? number : 0;
+      open = step->flags & LB_STEP_OPEN ? number : 0;
       continue;
     }
-    uint32_t end = running && !(entry & PATH_ENTER) ? running + steps[running].count : 0;
-    if (!(entry & PATH_ENTER) && !open && end)
+    uint32_t end = running && !(entry & LB_ENTRY_ENTER) ? running + steps[running].count : 0;
+    if (!(entry & LB_ENTRY_ENTER) && !open && end)
       count_path(sample, running, end);
-    if (!(entry & PATH_ENTER) && (open || end))
+    if (!(entry & LB_ENTRY_ENTER) && (open || end))
       count_target(sample, &steps[open ? open : end], step->from);
     running = number;
     open = 0;

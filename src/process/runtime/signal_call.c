@@ -355,7 +355,7 @@ int64_t signal_call_stack(struct thread *thread, const uint64_t argument[6])
 
 static void log_return(struct thread *thread)
 {
-  const struct path_step *steps = thread->runtime->steps;
+  const struct lb_step *steps = thread->runtime->steps;
   uint32_t number = (uint32_t)thread->state->exit;
   uint32_t head = steps[number].head;
   log_event(thread, LB_BRANCH_IRET, number - head - 1, steps[number].from, thread->state->rip);

@@ -109,7 +109,7 @@ static void record_death(struct thread *thread, const struct signal *signal)
   state->death_rip = state->rip;
   state->death_flags = state->flags;
   memcpy(state->death_registers, state->registers, sizeof(state->registers));
-  log_signal(thread, PATH_NOWHERE, 0);
+  log_signal(thread, LB_ENTRY_NOWHERE, 0);
   thread_end(thread, END_SIGNAL, signal->number);
 }
 
@@ -251,7 +251,7 @@ static bool is_code_write(struct thread *thread, const struct signal *signal)
                   thread->pending.context.error & ERROR_WRITE;
   if (!is_write || !page_write_fault(thread, signal->info.address, state->rip))
     return false;
-  log_signal(thread, PATH_NOWHERE, 0);
+  log_signal(thread, LB_ENTRY_NOWHERE, 0);
   dispatch_to(thread);
   return true;
 }
@@ -345,7 +345,7 @@ static void change_age(struct thread *thread)
   uint64_t place = state->resume == (uint64_t)native_enter ? state->native : state->resume;
   if (!age_is_over(thread) || !cache_has(thread->runtime, place))
     return;
-  log_signal(thread, PATH_NOWHERE, 0);
+  log_signal(thread, LB_ENTRY_NOWHERE, 0);
   dispatch_to(thread);
 }
 

@@ -61,18 +61,18 @@ static void write_cold(const struct translation *translation, struct area *area)
 static void publish_steps(struct translation *translation)
 {
   struct runtime *runtime = translation->runtime;
-  struct path_step *steps = runtime->steps + translation->head;
+  struct lb_step *steps = runtime->steps + translation->head;
   for (unsigned i = 1; i <= translation->step_count; i++) {
-    struct path_step *step = &translation->steps[i - 1];
+    struct lb_step *step = &translation->steps[i - 1];
     step->head = translation->head;
     step->space = runtime->space;
     steps[i] = *step;
   }
-  steps[0] = (struct path_step){.from = translation->start,
-                                .head = translation->head,
-                                .flags = PATH_HEAD,
-                                .count = (uint8_t)translation->step_count,
-                                .space = runtime->space};
+  steps[0] = (struct lb_step){.from = translation->start,
+                              .head = translation->head,
+                              .flags = LB_STEP_HEAD,
+                              .count = (uint8_t)translation->step_count,
+                              .space = runtime->space};
 }
 
 static void note_code(const struct translation *translation)
@@ -165,8 +165,8 @@ static void translation_begin(struct translation *translation, struct area *area
 static unsigned find_self(const struct translation *translation)
 {
   for (unsigned i = 1; i <= translation->step_count; i++) {
-    const struct path_step *step = &translation->steps[i - 1];
-    bool has_exit = translation->stub_count && !(step->flags & (PATH_FOLLOW | PATH_SILENT | PATH_OPEN));
+    const struct lb_step *step = &translation->steps[i - 1];
+    bool has_exit = translation->stub_count && !(step->flags & (LB_STEP_FOLLOW | LB_STEP_SILENT | LB_STEP_OPEN));
     for (unsigned j = 0; has_exit && j < translation->stub_count; j++)
       if (translation->stubs[j].step == i && step->to == translation->start)
         return i;
