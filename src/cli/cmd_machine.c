@@ -360,7 +360,7 @@ static void session_show(struct machine_session *session)
               (unsigned long long)machine_retired(session->machine), session->seconds);
 }
 
-static int session_run_and_show(struct machine_session *session)
+static int session_run_and_show(struct machine_session *session, struct machine_gdb *gdb)
 {
   int status;
 
@@ -369,7 +369,7 @@ static int session_run_and_show(struct machine_session *session)
     session_run_live(session);
   else
     session_run(session);
-  machine_gdb_close(session);
+  machine_gdb_close(gdb);
   if (machine_trace_close(session) < 0)
     session->end = END_FAILED;
   session_show(session);
@@ -414,6 +414,7 @@ int cmd_machine(int argc, char **argv)
 {
   struct machine_arguments arguments;
   struct machine_session *session = calloc(1, sizeof(*session));
+  struct machine_gdb *gdb = NULL;
   struct files files = {0};
   int status;
 
@@ -429,12 +430,13 @@ int cmd_machine(int argc, char **argv)
     if (files_open(&arguments, &files) >= 0 && symbols_open(session) >= 0 && outputs_open(session) >= 0 &&
         session_make(session, &arguments, &files) >= 0 &&
         (!arguments.trace || machine_trace_open(session, &files.started, argc, argv) >= 0) &&
-        (!arguments.gdb || machine_gdb_open(session, &files.started) >= 0)) {
+        (!arguments.gdb || machine_gdb_open(session, &files.started, &gdb) >= 0)) {
       session->report_symbols = (struct report_symbols){session->symbols, find_symbol};
-      status = session_run_and_show(session);
+      status = session_run_and_show(session, gdb);
+      gdb = NULL;
     }
   }
-  machine_gdb_close(session);
+  machine_gdb_close(gdb);
   machine_trace_close(session);
   machine_free(session->machine);
   symbol_table_free(session->symbols);

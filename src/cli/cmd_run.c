@@ -364,6 +364,7 @@ int cmd_run(int argc, char **argv)
     return PROGRAM_FAILURE;
   }
   session->arguments = &arguments;
+  session->debug = arguments.is_gdb ? run_gdb : NULL;
   status = output_open(session);
   if (status == CLI_OK) {
     relay_start(arguments.signal);

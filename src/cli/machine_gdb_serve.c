@@ -90,41 +90,7 @@ static bool kernel_is_64(const struct machine_session *session, const struct mac
   return machine_is_linux(&image) && (kernel->bytes[LINUX_LOAD_FLAGS] & 1);
 }
 
-int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel)
-{
-  struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
-  int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
-
-  if (!gdb)
-    cli_error("no memory for the way to gdb");
-  if (r < 0) {
-    free(gdb);
-    return r;
-  }
-  machine_gdb_init(gdb, session, NULL);
-  gdb->is_waited = session->arguments->wants_wait;
-  gdb->wanted = kernel_is_64(session, kernel) ? MACHINE_X86_64 : MACHINE_AUTO;
-  signal(SIGPIPE, SIG_IGN);
-  session->gdb = gdb;
-  machine_start(session->machine);
-  gdb_listener_announce(&gdb->listener);
-  return 0;
-}
-
-void machine_gdb_close(struct machine_session *session)
-{
-  if (!session->gdb)
-    return;
-  machine_gdb_leave(session->gdb);
-  gdb_listener_close(&session->gdb->listener);
-  free(session->gdb);
-  session->gdb = NULL;
-}
-
-bool machine_gdb_is_attached(const struct machine_session *session)
-{
-  return session->gdb && session->gdb->is_attached;
-}
+/* ---- the debugger of the session ---- */
 
 /* Serves who is connected. Returns true when the run is over. */
 static bool session_serve(struct machine_gdb *gdb)
@@ -147,13 +113,11 @@ static bool session_serve(struct machine_gdb *gdb)
   return gdb->is_over;
 }
 
-bool machine_gdb_serve(struct machine_session *session, const struct machine_front *front, bool is_idle)
+static bool debugger_serve(void *data, const struct machine_front *front, bool is_idle)
 {
-  struct machine_gdb *gdb = session->gdb;
+  struct machine_gdb *gdb = data;
   int r;
 
-  if (!gdb)
-    return false;
   gdb->front = front;
   while (gdb->is_waited || is_idle) {
     is_idle = false;
@@ -166,4 +130,41 @@ bool machine_gdb_serve(struct machine_session *session, const struct machine_fro
   }
   r = gdb_listener_take(&gdb->listener, 0, &gdb->connection);
   return r > 0 && session_serve(gdb);
+}
+
+static bool debugger_is_attached(const void *data)
+{
+  return ((const struct machine_gdb *)data)->is_attached;
+}
+
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb)
+{
+  struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
+  int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
+
+  if (!gdb)
+    cli_error("no memory for the way to gdb");
+  if (r < 0) {
+    free(gdb);
+    return r;
+  }
+  machine_gdb_init(gdb, session, NULL);
+  gdb->is_waited = session->arguments->wants_wait;
+  gdb->wanted = kernel_is_64(session, kernel) ? MACHINE_X86_64 : MACHINE_AUTO;
+  signal(SIGPIPE, SIG_IGN);
+  session->debugger = (struct machine_debugger){gdb, debugger_serve, debugger_is_attached};
+  machine_start(session->machine);
+  gdb_listener_announce(&gdb->listener);
+  *ret_gdb = gdb;
+  return 0;
+}
+
+void machine_gdb_close(struct machine_gdb *gdb)
+{
+  if (!gdb)
+    return;
+  gdb->session->debugger = (struct machine_debugger){0};
+  machine_gdb_leave(gdb);
+  gdb_listener_close(&gdb->listener);
+  free(gdb);
 }

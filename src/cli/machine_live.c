@@ -268,7 +268,7 @@ static void live_loop(struct live *live)
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
   live->start = live->origin = clock_seconds();
-  while (!machine_gdb_serve(live->session, &front, stop == MACHINE_STOP_IDLE) && !live_slice(live, false, &stop))
+  while (!session_debug(live->session, &front, stop == MACHINE_STOP_IDLE) && !live_slice(live, false, &stop))
     ;
 }
 

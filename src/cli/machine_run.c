@@ -191,7 +191,7 @@ static struct machine_limit slice_limit(const struct plain *plain)
 
   if (arguments->until_seconds > 0)
     limit.deadline = session_deadline(plain->start + arguments->until_seconds);
-  if (machine_gdb_is_attached(session)) {
+  if (session_is_debugged(session)) {
     double soon = clock_seconds() + SLICE_SECONDS_GDB, end = plain->start + arguments->until_seconds;
 
     limit.instructions = SLICE_INSTRUCTIONS_GDB;
@@ -202,11 +202,21 @@ static struct machine_limit slice_limit(const struct plain *plain)
   return limit;
 }
 
+bool session_is_debugged(const struct machine_session *session)
+{
+  return session->debugger.serve && session->debugger.is_attached(session->debugger.data);
+}
+
+bool session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle)
+{
+  return session->debugger.serve && session->debugger.serve(session->debugger.data, front, is_idle);
+}
+
 /* With a debugger, a guest that does nothing any more, or is dead, is still something to look at; and one may come for
  * a guest that is idle. */
 static bool stop_is_final(const struct machine_session *session, enum machine_stop stop)
 {
-  bool is_attached = machine_gdb_is_attached(session);
+  bool is_attached = session_is_debugged(session);
 
   switch (stop) {
   case MACHINE_STOP_INSTRUCTIONS:
@@ -215,7 +225,7 @@ static bool stop_is_final(const struct machine_session *session, enum machine_st
   case MACHINE_STOP_POINT:
     return false;
   case MACHINE_STOP_IDLE:
-    return session->gdb
+    return session->debugger.serve
              ? session->arguments->until_idle && !is_attached
              : session->arguments->until_idle || !(session->screen == SCREEN_LIVE || session->is_serial_live);
   case MACHINE_STOP_SHUTDOWN:
@@ -291,7 +301,7 @@ void session_run(struct machine_session *session)
   struct machine_front front = {&plain, plain_slice, plain_wait};
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
-  while (!machine_gdb_serve(session, &front, stop == MACHINE_STOP_IDLE) && !plain_slice(&plain, false, &stop))
+  while (!session_debug(session, &front, stop == MACHINE_STOP_IDLE) && !plain_slice(&plain, false, &stop))
     ;
   progress_end(&plain.progress);
 }

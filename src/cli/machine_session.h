@@ -75,8 +75,14 @@ struct serial_text {
   unsigned count;
 };
 
-struct machine_gdb;
-struct machine_file;
+/* A debugger, which decides when the machine runs while it is attached. */
+struct machine_debugger {
+  void *data; /* handed to the functions */
+  /* Takes a debugger that wants to attach, and serves it until it leaves. Waits a little for one if nothing goes on in
+   * the guest. Returns true when the run is over. NULL: no debugger is expected. */
+  bool (*serve)(void *data, const struct machine_front *front, bool is_idle);
+  bool (*is_attached)(const void *data);
+};
 
 struct machine_session {
   const struct machine_arguments *arguments;
@@ -95,8 +101,8 @@ struct machine_session {
   size_t heard_dropped; /* bytes before that */
   bool has_text;        /* the text to stop at was seen */
   enum session_end end;
-  double seconds;          /* of the user's clock */
-  struct machine_gdb *gdb; /* NULL: none is expected */
+  double seconds; /* of the user's clock */
+  struct machine_debugger debugger;
 };
 
 /* A signal that wants the run to end was taken. */
@@ -162,19 +168,22 @@ const char *session_end_name(enum session_end end);
 /* clock_seconds() as machine_limit wants a deadline. */
 uint64_t session_deadline(double seconds);
 
+/* Is a debugger attached? */
+bool session_is_debugged(const struct machine_session *session);
+/* Lets the debugger do what it wants, if there is one. Returns true when the run is over. */
+bool session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
+
 /* Is the run over after a slice? */
 bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
 
 /* ---- machine_gdb_serve.c ---- */
 
-/* Listens where --gdb says. `kernel`, which may have no bytes, is what the machine starts. Returns 0, or negative after
- * a complaint. */
-int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel);
-/* Takes a gdb that wants to connect (the first one is waited for, with --wait) and serves it until it leaves. Waits a
- * little if nothing goes on in the guest. Returns true when the run is over. Does nothing without --gdb. */
-bool machine_gdb_serve(struct machine_session *session, const struct machine_front *front, bool is_idle);
-bool machine_gdb_is_attached(const struct machine_session *session);
-void machine_gdb_close(struct machine_session *session);
+struct machine_gdb;
+
+/* Listens where --gdb says and becomes the session's debugger; the first gdb is waited for, with --wait. `kernel`,
+ * which may have no bytes, is what the machine starts. Returns 0, or negative after a complaint. */
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb);
+void machine_gdb_close(struct machine_gdb *gdb); /* takes NULL */
 
 /* ---- machine_events.c ---- */
 

@@ -322,8 +322,8 @@ void run_report_deaths(struct run_session *session)
       continue;
     }
     report_death(session, &thread);
-    if (session->arguments->is_gdb)
-      run_gdb(session, &thread);
+    if (session->debug)
+      session->debug(session, &thread);
   }
 }
 

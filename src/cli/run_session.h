@@ -38,12 +38,17 @@ struct run_arguments {
 };
 
 struct run_source;
+struct run_session;
+
+/* Shows a process that was launched with is_held, of which a thread has died, to a debugger, and lets it end. */
+typedef void run_debug_function(struct run_session *session, const struct process_thread *thread);
 
 struct run_session {
   const struct run_arguments *arguments;
   struct run_source *source; /* NULL: the software source; else `process` has a number only */
   struct process process;
-  int fd; /* where reports go */
+  run_debug_function *debug; /* NULL: deaths are reported only */
+  int fd;                    /* where reports go */
   bool wants_color;
   bool has_reported;
   bool is_timed_out;            /* --timeout is over, and it was told to end */
@@ -92,8 +97,7 @@ void run_source_free(struct run_source *source);              /* takes NULL */
 
 /* ---- gdb (run_gdb.c) ---- */
 
-/* Shows gdb a process that was launched with is_held, of which a thread has died, and lets it end. */
-void run_gdb(struct run_session *session, const struct process_thread *thread);
+run_debug_function run_gdb;
 
 /* ---- panics (run_panic.c) ---- */
 
