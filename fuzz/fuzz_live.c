@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/live_session.h"
+#include "session/session.h"
 #include "symbol/symbol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

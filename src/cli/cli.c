@@ -3,7 +3,6 @@
  * What the commands share: colours or not, how wide the output may be, how complaints look, and the CPU that a user
  * names.
  */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,18 +124,6 @@ void cli_error(const char *format, ...)
 void cli_hear_messages(void)
 {
   message_listen(message_print);
-}
-
-void cli_error_trace(const char *name, int error)
-{
-  if (error == -EEXIST)
-    cli_error(
-      "%s.incomplete: it is there already: another run is writing it, or one was cut short; read it or remove it",
-      name);
-  else if (error == -ELOOP)
-    cli_error("%s: it is a link to something that is not a file; name the file itself", name);
-  else
-    cli_error("%s: %s", name, lb_strerror(error));
 }
 
 /* ---- the CPU that was meant ---- */

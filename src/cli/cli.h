@@ -67,9 +67,6 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Messages of the folders below (base.h) come out as those of cli_error from now on. */
 void cli_hear_messages(void);
 
-/* Says why lb_trace_writer_open could not make the trace. */
-void cli_error_trace(const char *name, int error);
-
 /* lb_cpu_find, and when there is no such CPU: an error with the nearest names and where to find the list.
  * Returns 0, or LB_E_NO_CPU. */
 int cli_find_cpu(const char *name, const struct lb_cpu **ret_cpu);

@@ -12,12 +12,12 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
-#include "cli/new_file.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "cli/trace_stream.h"
 #include "export/export.h"
+#include "session/session.h"
 
 #define GREAT (UINT64_C(1) << 30) /* bytes: a file of that size is worth a word before it is written */
 

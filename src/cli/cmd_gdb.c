@@ -16,11 +16,10 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/gdb_listen.h"
-#include "cli/gdb_start.h"
 #include "cli/gdb_trace.h"
 #include "cli/options.h"
 #include "cli/trace_stream.h"
+#include "gdb/gdb.h"
 
 struct gdb_arguments {
   const char *file;

@@ -10,10 +10,10 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/machine_session.h"
 #include "cli/options.h"
 #include "machine/machine.h"
 #include "report/report.h"
+#include "session/session.h"
 
 #define LAB(file, name, cpu, other, text) extern const uint8_t lab_##file[], lab_##file##_end[];
 #include "cli/lab.def"

@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/live_session.h"
 #include "cli/options.h"
+#include "session/session.h"
 
 #define STATE_DIRECTORY "/run/lbr"
 #define INTERVAL_LEAST 0.01

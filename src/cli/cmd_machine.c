@@ -12,13 +12,12 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/machine_session.h"
+#include "cli/machine_options.h"
+#include "session/session.h"
 
 #define MACHINE_DIED 3       /* exit status */
 #define HEARD_MAX (1u << 20) /* bytes of the serial line that are kept */
 #define SYMBOLS_SIZE_MAX (512u << 20)
-
-volatile sig_atomic_t session_signal;
 
 static struct machine *signal_machine;
 

@@ -20,11 +20,8 @@
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
-#include "cli/program.h"
-#include "cli/record_session.h"
-#include "cli/record_source.h"
-#include "cli/relay.h"
 #include "cli/source_option.h"
+#include "session/session.h"
 
 #define RING_LEAST (256u << 10)
 #define RING_MOST (1u << 30)
@@ -153,7 +150,7 @@ static int source_record(const struct record_arguments *arguments, const char *n
                                                      .period = arguments->period,
                                                      .kinds = arguments->kinds,
                                                      .is_alone = arguments->is_alone,
-                                                     .steps_singly = source_option_steps_singly()},
+                                                     .steps_singly = source_choice_steps_singly()},
                                           .output = name,
                                           .limit = arguments->limit,
                                           .is_quiet = arguments->is_quiet,
@@ -218,7 +215,7 @@ static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
   if (can_wait)
     relay_start(0);
   if (r < 0)
-    cli_error_trace(name, r);
+    new_file_complain_trace(name, r);
   return r;
 }
 
@@ -337,7 +334,7 @@ int cmd_record(int argc, char **argv)
   line.shared.limit_default = "none; at the limit recording stops, and the program runs on";
   line.shared.output_default = "PROGRAM.lbr in this folder";
   argp_parse(&record_argp, argc, argv, ARGP_IN_ORDER, NULL, &line);
-  if (!source_option_settle(&arguments.source, arguments.is_quiet))
+  if (!source_choice_settle(&arguments.source, arguments.is_quiet))
     return PROGRAM_FAILURE;
   return record_run(&arguments);
 }

@@ -16,14 +16,11 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/gdb_listen.h"
 #include "cli/gdb_trace.h"
-#include "cli/new_file.h"
 #include "cli/options.h"
-#include "cli/program.h"
-#include "cli/relay.h"
-#include "cli/run_session.h"
 #include "cli/source_option.h"
+#include "gdb/gdb.h"
+#include "session/session.h"
 
 #define LAST_DEFAULT 32
 #define PART_LEAST (256u << 10)
@@ -80,7 +77,7 @@ static int program_start(struct run_session *session)
   return r;
 }
 
-static int session_run(struct run_session *session)
+static int program_run(struct run_session *session)
 {
   int r = program_start(session), status;
 
@@ -110,7 +107,7 @@ static int stdout_copy(void)
   return fd < 0 ? -errno : fd;
 }
 
-static int output_open(struct run_session *session)
+static int report_open(struct run_session *session)
 {
   const char *name = session->arguments->output;
 
@@ -356,7 +353,7 @@ int cmd_run(int argc, char **argv)
   if (arguments.cpu && run_lbr_new(&arguments, &recorder) < 0)
     return CLI_USAGE;
   free(recorder); /* now it is known that there will be one */
-  if (!source_option_settle(&arguments.source, false))
+  if (!source_choice_settle(&arguments.source, false))
     return PROGRAM_FAILURE;
   session = calloc(1, sizeof(*session));
   if (!session) {
@@ -365,10 +362,10 @@ int cmd_run(int argc, char **argv)
   }
   session->arguments = &arguments;
   session->debug = arguments.is_gdb ? run_gdb : NULL;
-  status = output_open(session);
+  status = report_open(session);
   if (status == CLI_OK) {
     relay_start(arguments.signal);
-    status = session_run(session);
+    status = program_run(session);
   }
   run_source_free(session->source);
   free(session);

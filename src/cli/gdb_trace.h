@@ -6,8 +6,6 @@
 #ifndef CLI_GDB_TRACE_H
 #define CLI_GDB_TRACE_H
 
-#include "cli/gdb_blocks.h"
-#include "cli/gdb_modules.h"
 #include "cli/trace_input.h"
 #include "gdb/gdb.h"
 

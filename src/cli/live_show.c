@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/live_session.h"
+#include "session/session.h"
 
 #define NOTES_MAX 8
 #define NOTE_LENGTH 160

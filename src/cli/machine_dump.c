@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/machine_session.h"
 #include "report/report.h"
+#include "session/session.h"
 
 #define RECORDS_MAX 10000u /* that are shown: the newest */
 #define PEBS_SIZE_MAX 1024u

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 
 #include "cli/cli.h"
-#include "cli/machine_session.h"
 #include "report/report.h"
+#include "session/session.h"
 
 #define EVENTS_MAX (MACHINE_CPUS * LB_UNMODELLED_MAX)
 

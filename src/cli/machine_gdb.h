@@ -6,9 +6,8 @@
 #ifndef CLI_MACHINE_GDB_H
 #define CLI_MACHINE_GDB_H
 
-#include "cli/gdb_listen.h"
-#include "cli/machine_session.h"
 #include "gdb/gdb.h"
+#include "session/session.h"
 
 #define GDB_POINTS_MAX 1024u
 

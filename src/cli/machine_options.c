@@ -12,8 +12,8 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/gdb_listen.h"
 #include "cli/options.h"
+#include "gdb/gdb.h"
 #include "lastbranch/recorder.h"
 #include "machine/machine.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/machine_session.h"
 #include "report/report.h"
+#include "session/session.h"
 
 int session_records_text(struct machine_session *session, enum report_format format, bool wants_color,
                          struct text *text)

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/new_file.h"
+#include "session/session.h"
 
 static struct new_file redirected;
 

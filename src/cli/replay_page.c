@@ -9,9 +9,9 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/new_file.h"
 #include "cli/replay_feed.h"
 #include "report/report.h"
+#include "session/session.h"
 
 /* ---- names ---- */
 

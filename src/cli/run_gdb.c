@@ -15,12 +15,9 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/gdb_blocks.h"
-#include "cli/gdb_listen.h"
-#include "cli/gdb_modules.h"
-#include "cli/gdb_start.h"
 #include "cli/gdb_trace.h"
-#include "cli/run_session.h"
+#include "gdb/gdb.h"
+#include "session/session.h"
 
 /* A held process as a target. */
 struct held {

@@ -13,8 +13,8 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/run_session.h"
 #include "cli/trace_input.h"
+#include "session/session.h"
 
 #define TRIES 20 /* to read the log of a thread that runs */
 

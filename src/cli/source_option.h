@@ -19,14 +19,4 @@ enum source_kind source_option(const char *argument, struct argp_state *state);
 /* Branches between two samples. */
 uint64_t source_option_period(const char *argument, struct argp_state *state);
 
-/* Chooses for auto, saying so unless `is_quiet`, and checks that a source can be used here. Returns true; false after a
- * complaint: what was asked for is not replaced by something else. */
-bool source_option_settle(enum source_kind *kind, bool is_quiet);
-
-/* For tests, LBR_SINGLE_STEPS in the environment: single steps stand in for block-step where no processor has it. */
-bool source_option_steps_singly(void);
-
-/* Says why a source could not be started. Returns an exit status. */
-int source_option_complain(const char *program, int error, const struct source_problem *problem);
-
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/new_file.h"
+#include "session/session.h"
 
 static int page_write(void *data, const char *bytes, size_t size)
 {

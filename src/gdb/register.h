@@ -6,7 +6,7 @@
 #define GDB_REGISTER_H
 
 #include "base/base.h"
-#include "gdb/gdb.h"
+#include "gdb/target.h"
 
 /* The register with a number of gdb. Returns false past the last that a target with these features has. */
 bool register_at(enum gdb_architecture architecture, unsigned features, size_t index, enum gdb_register *ret_number);

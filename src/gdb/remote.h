@@ -6,7 +6,7 @@
 #define GDB_REMOTE_H
 
 #include "base/base.h"
-#include "gdb/gdb.h"
+#include "gdb/target.h"
 
 enum remote_event {
   REMOTE_GONE,      /* the other side has closed */

@@ -7,9 +7,9 @@
 #ifndef GDB_SESSION_H
 #define GDB_SESSION_H
 
-#include "gdb/gdb.h"
 #include "gdb/register.h"
 #include "gdb/remote.h"
+#include "gdb/target.h"
 
 /* The branch trace as XML, of which a window is there: what gdb reads next. */
 struct btrace {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Temporary files that are removed when a signal ends lbr.
+ */
+#ifndef SESSION_LEFTOVER_H
+#define SESSION_LEFTOVER_H
+
+/* Makes a file of this name, whose last six letters are XXXXXX, as mkostemp(3), to be removed if SIGINT, SIGTERM,
+ * SIGHUP or SIGQUIT ends lbr. A command that handles one of these itself removes its file itself. `name` must stay good
+ * until leftover_forget. Returns a descriptor, or -1 with errno. */
+int leftover_create(char *name);
+
+/* The file has its real name, or is removed already. Takes NULL. */
+void leftover_forget(const char *name);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A processor whose registers `lbr live` reads: which it is, the device, whether what it records was switched on by us,
+ * --arm and --disarm. From live_open to live_close a signal puts the registers back first.
+ */
+#include "session/live.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "base/base.h"
+
+static int finding_complain(const struct hardware_finding *finding, int error)
+{
+  message("%s%s%s", finding->reason, *finding->advice ? "; " : "", finding->advice);
+  return error < 0 ? error : -EIO;
+}
+
+int live_complain(struct live_session *session)
+{
+  struct hardware_finding finding = hardware_live_explain(session->system, &session->host, &session->live);
+
+  return finding_complain(&finding, session->live.trouble.error);
+}
+
+/* ---- where we run ---- */
+
+/* CPUID is to be that of the processor, whose neighbours may be of another kind. Where it cannot be entered, we ask
+ * where we are. */
+static void processor_identify(struct live_session *session, unsigned number)
+{
+  cpu_set_t before, there;
+  bool has_moved = false;
+
+  if (number < CPU_SETSIZE && sched_getaffinity(0, sizeof(before), &before) == 0) {
+    CPU_ZERO(&there);
+    CPU_SET(number, &there);
+    has_moved = sched_setaffinity(0, sizeof(there), &there) == 0;
+  }
+  hardware_identify(session->system, &session->host);
+  if (has_moved)
+    (void)sched_setaffinity(0, sizeof(before), &before);
+}
+
+/* What we run must not fill the stack that we read: away from that processor, if there is another. Returns whether we
+ * run elsewhere then. */
+static bool processor_leave(unsigned number)
+{
+  cpu_set_t set;
+
+  if (number >= CPU_SETSIZE || sched_getaffinity(0, sizeof(set), &set) < 0)
+    return true; /* so many that we are hardly there */
+  CPU_CLR(number, &set);
+  return CPU_COUNT(&set) && sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+/* ---- opening ---- */
+
+static int row_open(struct live_session *session)
+{
+  struct hardware_finding finding;
+  int r;
+
+  processor_identify(session, session->arguments->number);
+  if (session->arguments->cpu && session->arguments->cpu->lbr) {
+    hardware_row_of(session->arguments->cpu, &session->row);
+    return 0;
+  }
+  if (session->arguments->cpu)
+    session->host.cpu = session->arguments->cpu;
+  r = hardware_row_find(&session->host, &session->row);
+  if (r >= 0)
+    return 0;
+  finding = hardware_row_explain(&session->host, r);
+  return finding_complain(&finding, r);
+}
+
+/* Is it we who switched recording on? */
+static int state_open(struct live_session *session)
+{
+  const struct live_arguments *arguments = session->arguments;
+  int r = live_state_read(arguments->state_directory, arguments->number, &session->state);
+
+  if (r < 0 || !session->state.exists)
+    return r;
+  r = hardware_live_is_as_left(&session->live, session->state.changes, session->state.count);
+  if (r < 0)
+    return live_complain(session);
+  session->live.is_ours = r;
+  return 0;
+}
+
+int live_open(struct live_session *session, const struct live_arguments *arguments)
+{
+  struct hardware_finding finding;
+  int r;
+
+  *session = (struct live_session){.arguments = arguments, .system = hardware_system_real()};
+  r = hardware_device_open(session->system, arguments->number, &session->device);
+  if (r < 0) {
+    hardware_identify(session->system, &session->host);
+    finding = hardware_device_explain(session->system, arguments->number, r);
+    return finding_complain(&finding, r);
+  }
+  r = row_open(session);
+  if (r >= 0) {
+    hardware_live_begin(&session->live, &session->row, &session->device.registers);
+    r = state_open(session);
+  }
+  if (r < 0) {
+    hardware_device_close(&session->device);
+    return r;
+  }
+  session->is_here = !processor_leave(arguments->number);
+  hardware_guard_begin(&session->live.undo, arguments->wants_watch);
+  return 0;
+}
+
+int live_close(struct live_session *session)
+{
+  int r = hardware_live_end(&session->live);
+
+  if (r < 0)
+    message("registers of processor %u could not be put back: %s", session->arguments->number, lb_strerror(r));
+  hardware_guard_end();
+  hardware_device_close(&session->device);
+  live_names_free(session->names);
+  return r;
+}
+
+/* ---- on and off ---- */
+
+/* Nobody else may use it. Returns 0 or negative. */
+static int in_use_check(struct live_session *session)
+{
+  int is_on = hardware_live_is_on(&session->live);
+
+  if (is_on < 0)
+    return live_complain(session);
+  if (session->arguments->is_forced)
+    return 0;
+  if (is_on && !session->live.is_ours) {
+    message("recording is on, and not by 'lbr live --arm': perf or a debugger uses it; end it, or take it over with "
+            "--force");
+    return -EBUSY;
+  }
+  if (hardware_event_is_open(session->system)) {
+    message("perf has an event with a branch stack or Intel PT open; end it, or take it over with --force");
+    return -EBUSY;
+  }
+  return 0;
+}
+
+int live_switch_on(struct live_session *session)
+{
+  struct lbr_setup setup = session->arguments->setup;
+  struct hardware_filter filter = {0};
+  int r;
+
+  setup.cpu = &session->row.cpu;
+  r = lbr_setup_filter(&setup, session->arguments->rings, &filter.value);
+  if (r >= 0)
+    r = in_use_check(session);
+  if (r < 0)
+    return r;
+  r = hardware_live_arm(&session->live, &filter);
+  return r < 0 ? live_complain(session) : 0;
+}
+
+/* What an earlier --arm changed is put back first: it knows what was before. */
+static int state_undo(struct live_session *session)
+{
+  int r = hardware_live_adopt(&session->live, session->state.changes, session->state.count);
+
+  if (r < 0) {
+    message("what an earlier --arm left is not of this CPU: remove it from %s", session->arguments->state_directory);
+    return r;
+  }
+  r = hardware_live_end(&session->live);
+  if (r < 0)
+    return live_complain(session);
+  live_state_remove(session->arguments->state_directory, session->arguments->number);
+  session->state.exists = false;
+  return 0;
+}
+
+int live_arm(struct live_session *session)
+{
+  const struct live_arguments *arguments = session->arguments;
+  unsigned counters;
+  int r = in_use_check(session);
+
+  if (r >= 0 && session->state.exists)
+    r = state_undo(session);
+  if (r >= 0)
+    r = live_switch_on(session);
+  if (r >= 0)
+    r = live_state_write(arguments->state_directory, arguments->number, &session->live.undo);
+  if (r < 0)
+    return r; /* live_close takes it back */
+  hardware_undo_forget(&session->live.undo);
+  printf("Processor %u, %s, records branches. 'lbr live%s' shows them, 'lbr live --disarm' ends it.\n",
+         arguments->number, session->row.cpu.title, arguments->number ? " --cpu-number N" : "");
+  counters = hardware_live_counters(&session->live);
+  if (counters)
+    printf("%u performance counter%s in use there, by perf or by the kernel's watchdog: a branch stack of perf would "
+           "take it over.\n",
+           counters, counters == 1 ? " is" : "s are");
+  return 0;
+}
+
+int live_disarm(struct live_session *session)
+{
+  bool is_forced = session->arguments->is_forced;
+  int is_on = hardware_live_is_on(&session->live), r = 0;
+
+  if (is_on < 0)
+    return live_complain(session);
+  if (!session->state.exists && !is_forced) {
+    message("processor %u was not armed by 'lbr live --arm'%s", session->arguments->number,
+            is_on ? "; --force switches it off, whoever uses it" : ", and does not record");
+    return -ENOENT;
+  }
+  if (is_on && session->state.exists && !session->live.is_ours && !is_forced) {
+    message("the registers are not as 'lbr live --arm' left them: perf or a debugger uses them; --force puts them "
+            "back nevertheless");
+    return -EBUSY;
+  }
+  if (session->state.exists)
+    return state_undo(session);
+  r = hardware_live_disarm(&session->live);
+  return r < 0 ? live_complain(session) : 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `lbr live` is made of: a processor's registers by way of the msr device (live_session.c), what --arm left behind
+ * (live_state.c), names for its addresses (live_names.c), and the pages that it prints (live_show.c).
+ */
+#ifndef SESSION_LIVE_H
+#define SESSION_LIVE_H
+
+#include "hardware/hardware.h"
+#include "report/report.h"
+
+struct live_arguments {
+  const struct lb_cpu *cpu; /* NULL: what CPUID says */
+  unsigned number;          /* of the processor */
+  struct lbr_setup setup;   /* what to record; its CPU is the session's */
+  enum lbr_rings rings;
+  bool has_filter; /* something of these two was given */
+  bool wants_arm, wants_disarm, is_forced, keeps_running;
+  bool wants_watch;
+  double interval;
+  uint64_t count; /* of pages; 0: no end */
+  enum report_format format;
+  bool has_symbols;
+  unsigned process; /* whose user addresses these are; 0: nobody's */
+  const char *state_directory;
+};
+
+/* ---- what --arm left ---- */
+
+struct live_state {
+  bool exists;
+  struct hardware_change changes[HARDWARE_CHANGES_MAX];
+  unsigned count;
+};
+
+/* Reads what an earlier run left for this processor. A file from before the last boot counts as none. Complains.
+ * Returns 0, also if there is none; or negative. */
+int live_state_read(const char *directory, unsigned number, struct live_state *ret_state);
+
+/* Writes it; there must be none. Complains. Returns 0 or negative. */
+int live_state_write(const char *directory, unsigned number, const struct hardware_undo *undo);
+
+/* Removes it. */
+void live_state_remove(const char *directory, unsigned number);
+
+/* The changes that a text tells of. Returns how many there are, or LB_E_BAD_SYNTAX. */
+int live_state_parse(const char *text, const char *boot, struct hardware_change changes[HARDWARE_CHANGES_MAX]);
+
+/* ---- the processor ---- */
+
+struct live_names;
+
+struct live_session {
+  const struct live_arguments *arguments;
+  const struct hardware_system *system;
+  struct hardware_host host;
+  struct hardware_row row;
+  struct hardware_device device;
+  struct hardware_live live;
+  struct live_state state;
+  struct live_names *names; /* NULL: none */
+  bool is_here;             /* we run on that processor: there is no other */
+};
+
+/* Finds the processor, opens its registers and guards them. Complains. Returns 0 or negative. */
+int live_open(struct live_session *session, const struct live_arguments *arguments);
+
+/* Puts everything back that is not to stay. Complains. Returns 0 or negative. */
+int live_close(struct live_session *session);
+
+/* Complains about what failed last. Returns negative. */
+int live_complain(struct live_session *session);
+
+/* Switches recording on, until live_close. Complains. Returns 0 or negative. */
+int live_switch_on(struct live_session *session);
+
+/* --arm and --disarm. Complain and report. Return 0 or negative. */
+int live_arm(struct live_session *session);
+int live_disarm(struct live_session *session);
+
+/* ---- what is shown ---- */
+
+/* Prints pages until they are enough. Returns 0 or negative. */
+int live_show(struct live_session *session);
+
+/* Names of the kernel and, if one is named, of a process. Complains. Returns 0 or negative. */
+int live_names_new(unsigned process, struct live_names **ret_names);
+void live_names_free(struct live_names *names); /* takes NULL */
+
+/* For a new page: the process may have loaded more. */
+void live_names_refresh(struct live_names *names);
+
+/* For struct report_symbols. */
+bool live_names_find(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset);
+
+/* Why addresses of this page had no names; NULL: they had, or there were none. */
+const char *live_names_kernel_note(const struct live_names *names);
+const char *live_names_user_note(const struct live_names *names);
+
+#endif

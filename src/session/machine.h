@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of `lbr machine`: the machine with all that is joined to it. cmd_machine.c makes it, machine_run.c (or
+ * machine_live.c, with a live screen) runs it, and the rest shows what came of it.
+ */
+#ifndef SESSION_MACHINE_H
+#define SESSION_MACHINE_H
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "lastbranch/trace.h"
+#include "machine/machine.h"
+#include "session/machine_arguments.h"
+#include "symbol/symbol.h"
+
+#define TRACE_BUFFER 1024 /* branches on their way to the trace */
+#define TRACE_LAST 16     /* branches that are shown when a guest dies */
+
+/* Why a run ended: what the machine says, and what only the program knows. */
+enum session_end {
+  END_IDLE,
+  END_HALTED,
+  END_EXIT,
+  END_OFF, /* the guest switched the machine off */
+  END_SHUTDOWN,
+  END_UNIMPLEMENTED,
+  END_INSTRUCTIONS,
+  END_SECONDS,
+  END_TEXT,
+  END_INTERRUPTED, /* by the user or a signal */
+  END_FAILED,      /* something of the host's, which was complained about */
+};
+
+/* Pages whose code the guest ran, for the trace. */
+struct machine_pages {
+  uint64_t *pages; /* numbers + 1, in a hash of `capacity` places */
+  size_t count, capacity;
+  uint64_t last;
+};
+
+/* A processor that the trace listens to. */
+struct machine_tap {
+  struct machine_session *session;
+  uint32_t stream;
+};
+
+struct machine_trace {
+  struct lb_trace_writer *writer;
+  struct machine_tap taps[MACHINE_CPUS];
+  uint32_t stream; /* of what is in the buffer */
+  size_t count;
+  uint64_t total;
+  int error;
+  struct machine_pages pages;
+  struct lb_branch buffer[TRACE_BUFFER];
+  struct lb_branch last[TRACE_LAST]; /* a ring: the newest is at total - 1 */
+};
+
+/* What goes with a run: the screen, keys, input. machine_run.c and machine_live.c have one each, for gdb to run the
+ * machine through. */
+struct machine_front {
+  void *data;
+  /* Runs a slice, or one instruction. Returns true when the run is over: session->end says why. */
+  bool (*slice)(void *data, bool is_step, enum machine_stop *ret_stop);
+  /* While nothing runs: waits at most so long, or until there is something to read from `fd`. Returns true when the
+   * run is over. */
+  bool (*wait)(void *data, int fd, int milliseconds);
+};
+
+/* A character that has not come whole yet. */
+struct serial_text {
+  char bytes[5];
+  unsigned count;
+};
+
+/* A debugger, which decides when the machine runs while it is attached. */
+struct machine_debugger {
+  void *data; /* handed to the functions */
+  /* Takes a debugger that wants to attach, and serves it until it leaves. Waits a little for one if nothing goes on in
+   * the guest. Returns true when the run is over. NULL: no debugger is expected. */
+  bool (*serve)(void *data, const struct machine_front *front, bool is_idle);
+  bool (*is_attached)(const void *data);
+};
+
+struct machine_session {
+  const struct machine_arguments *arguments;
+  enum screen_mode screen;
+  bool is_serial_live; /* somebody types at the serial line */
+  struct machine *machine;
+  struct symbol_table *symbols;
+  struct report_symbols report_symbols;
+  struct machine_trace trace;
+
+  FILE *bus, *serial;
+  bool is_serial_text; /* nobody asked for the serial line: text only */
+  struct serial_text serial_text;
+  bool reads_stdin;     /* for the serial line */
+  struct text heard;    /* what came over the serial line and port 0xE9, its end if it was much */
+  size_t heard_dropped; /* bytes before that */
+  bool has_text;        /* the text to stop at was seen */
+  enum session_end end;
+  double seconds; /* of the user's clock */
+  struct machine_debugger debugger;
+};
+
+/* A signal that wants the run to end was taken. */
+extern volatile sig_atomic_t session_signal;
+
+/* ---- machine_file.c ---- */
+
+/* A file, whole, as it lies on the disk. */
+struct machine_file {
+  const char *name;
+  const uint8_t *bytes; /* NULL: none */
+  size_t size;
+};
+
+/* Returns 0, or negative after a complaint. */
+int machine_file_open(struct machine_file *file, const char *name);
+void machine_file_close(struct machine_file *file);
+
+/* What an image is, by its contents. */
+enum image_sort { IMAGE_FLOPPY, IMAGE_DISK, IMAGE_KERNEL };
+enum image_sort machine_file_sort(const struct machine_file *file);
+
+/* Is it what --flat is unlikely to mean: text, as source code is? Code without control characters that ends with a line
+ * feed is no code of use. */
+bool machine_file_is_text(const struct machine_file *file);
+
+/* A file for output, readable by the owner only; "-" is stdout. Returns 0, or negative after a complaint. */
+int output_open(const char *name, FILE **ret_file);
+/* Closes it and complains if it could not be written. Takes NULL. */
+int output_close(const char *name, FILE *file);
+
+/* ---- machine_trace.c ---- */
+
+/* Begins the trace; `kernel` may have no bytes. Return 0, or negative after a complaint. */
+int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, int argc, char **argv);
+int machine_trace_close(struct machine_session *session);
+
+/* ---- machine_save.c ---- */
+
+/* The machine comes from the file of --load; what the command line says of it must agree, and what it does not say is
+ * filled in. Returns 0, or negative after a complaint. */
+int session_load(struct machine_session *session, struct machine_arguments *arguments, const struct machine_host *host);
+/* It goes into the file of --save, if it can go on. Returns 0, or negative after a complaint. */
+int session_save(struct machine_session *session);
+
+/* ---- machine_serial.c ---- */
+
+/* Writes what the guest sends as text: UTF-8 without control characters other than tab, line feed and carriage return.
+ * Bytes that are not UTF-8 become question marks. serial_text_end ends a character that is cut. */
+void serial_text_put(struct serial_text *text, uint8_t byte, FILE *file);
+void serial_text_end(struct serial_text *text, FILE *file);
+
+/* ---- machine_run.c ---- */
+
+/* Runs the machine to the end of the run. */
+void session_run(struct machine_session *session);
+/* Looks whether the text to stop at is on the screen. */
+void session_look_for_text(struct machine_session *session);
+/* The end that a stop of the machine means; only for stops that end a run. */
+enum session_end session_end_of(enum machine_stop stop);
+const char *session_end_name(enum session_end end);
+
+/* clock_seconds() as machine_limit wants a deadline. */
+uint64_t session_deadline(double seconds);
+
+/* Is a debugger attached? */
+bool session_is_debugged(const struct machine_session *session);
+/* Lets the debugger do what it wants, if there is one. Returns true when the run is over. */
+bool session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
+
+/* Is the run over after a slice? */
+bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
+
+/* ---- machine_gdb_serve.c ---- */
+
+struct machine_gdb;
+
+/* Listens where --gdb says and becomes the session's debugger; the first gdb is waited for, with --wait. `kernel`,
+ * which may have no bytes, is what the machine starts. Returns 0, or negative after a complaint. */
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb);
+void machine_gdb_close(struct machine_gdb *gdb); /* takes NULL */
+
+/* ---- machine_events.c ---- */
+
+struct page;
+
+/* Events that the guest programmed counters for although the model does not count them: an error message, if there are
+ * any; and a list in the JSON of a run. */
+void session_complain_of_events(struct machine_session *session);
+void session_put_events(struct machine_session *session, struct page *page);
+/* These, and what the counters of the processor that is shown count. Returns 0 or -ENOMEM. */
+int session_events_text(struct machine_session *session, struct text *output);
+
+/* ---- machine_live.c ---- */
+
+/* The same with a user at the terminal: the guest's screen and keyboard, or its serial line (is_serial_live). */
+void session_run_live(struct machine_session *session);
+
+/* ---- machine_screen.c ---- */
+
+/* A row of the screen as UTF-8, without blanks at its end. Returns 0 or -ENOMEM. */
+int screen_row_text(const struct machine_screen *screen, unsigned row, struct text *text);
+/* A letter of the screen as UTF-8; returns its bytes. */
+size_t screen_letter(uint8_t letter, char bytes[4]);
+/* Rows up to the last that is not blank. */
+unsigned screen_rows_used(const struct machine_screen *screen);
+/* Prints the screen as the user wants it at the end. */
+void session_print_screen(struct machine_session *session);
+
+/* What is shown of the screen in the terminal, so that only what changes is sent. */
+#define LIVE_COLUMNS 132
+#define LIVE_ROWS 60
+
+struct live_screen {
+  uint8_t cells[LIVE_ROWS][LIVE_COLUMNS][2];
+  unsigned columns, rows; /* of the terminal */
+  bool is_known;          /* what the terminal shows is in `cells` */
+  int cursor;             /* cell where it shows the cursor; -1: it does not */
+};
+
+/* Appends what brings the terminal up to date. */
+void live_screen_update(struct live_screen *live, const struct machine_screen *screen, struct text *text);
+
+/* ---- machine_keys.c ---- */
+
+/* Bytes from the terminal on their way to the guest's keyboard. */
+struct machine_keys {
+  uint8_t bytes[256];
+  size_t count;
+};
+
+/* Presses the keys that the bytes stand for, as far as the keyboard takes them. Returns true when Ctrl-] was among
+ * them. */
+bool machine_keys_press(struct machine_keys *keys, struct machine *machine);
+
+/* Types a text: "\\n" is Enter, and "<NAME>" a key. Returns 0; -EINVAL: no key has this name; -ENOSPC: the keyboard
+ * takes no more, and the rest is lost. */
+int machine_keys_type(struct machine *machine, const char *text);
+
+/* ---- machine_dump.c, machine_result.c ---- */
+
+/* Appends what the recording unit holds. Returns as report_print. */
+int session_records_text(struct machine_session *session, enum report_format format, bool wants_color,
+                         struct text *text);
+/* Prints what --dump asks for, or the one object of --json. */
+void session_print_dumps(struct machine_session *session);
+void session_print_json(struct machine_session *session);
+/* A guest died: everything that may tell why, on stderr. */
+void session_print_death(struct machine_session *session);
+
+/* The pieces, to a page: each a section, a table or a list. */
+struct page;
+void dump_regs(struct machine_session *session, struct page *page);
+void dump_msrs(struct machine_session *session, struct page *page);
+void dump_ds(struct machine_session *session, struct page *page);
+void dump_bts(struct machine_session *session, struct page *page);
+void dump_pebs(struct machine_session *session, struct page *page);
+
+/* Registers in a few lines, for people. */
+void registers_text(const struct cpu *cpu, struct text *text);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the user of a machine wants of a run. An option's value is kept as it was given; whoever makes the session fills
+ * in what was left out.
+ */
+#ifndef SESSION_MACHINE_ARGUMENTS_H
+#define SESSION_MACHINE_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/cpu.h"
+#include "lastbranch/cpudb.h"
+#include "report/report.h"
+
+enum screen_mode { SCREEN_DEFAULT, SCREEN_LIVE, SCREEN_FINAL, SCREEN_ALL, SCREEN_NONE };
+
+/* What --dump shows. */
+enum machine_dump {
+  DUMP_LBR = 1 << 0,
+  DUMP_DS = 1 << 1,
+  DUMP_BTS = 1 << 2,
+  DUMP_PEBS = 1 << 3,
+  DUMP_REGS = 1 << 4,
+  DUMP_MSRS = 1 << 5,
+};
+
+#define MODULES_MAX 32 /* --initrd */
+
+struct machine_arguments {
+  const struct lb_cpu *cpu; /* with --load NULL: not said */
+  unsigned cpus;            /* 0: not said */
+  uint64_t ram;             /* bytes; 0: the machine's own choice */
+  enum predictor_kind predictor;
+  bool names_predictor; /* it was said */
+  uint32_t recorder_options;
+  bool has_test_device;
+
+  const char *image; /* of a sort that its contents tell */
+  const char *floppy, *disk, *kernel, *append;
+  const char *modules[MODULES_MAX];
+  size_t module_count;
+  char *flat; /* the file; the address was cut off */
+  uint64_t flat_address;
+
+  const char *serial; /* "stdio", "none" or a file; NULL: not said */
+  enum screen_mode screen;
+  bool until_idle, until_halt; /* neither, and no other until: not said */
+  uint64_t until_instructions; /* 0: no limit */
+  double until_seconds;        /* 0: no limit */
+  const char *until_text;
+
+  unsigned dumps; /* enum machine_dump */
+  enum report_format format;
+  bool is_json;
+  const char *symbols, *trace, *bus;
+  const char *load, *save; /* files with a machine */
+
+  const char *gdb; /* where it may connect; NULL: nowhere */
+  bool wants_wait; /* for it */
+};
+
+#endif

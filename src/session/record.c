@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * While a program is recorded: takes what it logs, waits for it and for what it left behind, and shows how far it is.
+ * Signals are the program's business (relay.c): the trace is closed when it has ended. Recording can end before the
+ * program, which then runs on.
+ */
+#include "session/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "session/new_file.h"
+#include "session/relay.h"
+
+#define SLEEP_MILLISECONDS 50u
+#define LEFT_SECONDS 2.0   /* within which what the program left behind shows that it is recorded */
+#define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
+#define PROGRESS_STEP 0.25
+#define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
+
+/* ---- the line that tells how far it is ---- */
+
+struct progress {
+  bool is_on, is_shown;
+  double next;
+};
+
+/* A program that draws on the terminal itself must not be disturbed: it has switched off the editing of lines. */
+static bool terminal_is_free(void)
+{
+  struct termios settings;
+
+  return tcgetattr(STDERR_FILENO, &settings) == 0 && settings.c_lflag & ICANON;
+}
+
+static void size_text(uint64_t bytes, char text[32])
+{
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = (double)bytes;
+  unsigned unit = 0;
+
+  for (; value >= 1024 && unit < 4; unit++)
+    value /= 1024;
+  snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void progress_show(struct progress *progress, const struct record_session *session, double now)
+{
+  struct lb_trace_size size;
+  char text[32], slowdown[RECORD_SLOWDOWN];
+
+  if (!progress->is_on || now < progress->next || !session->writer || !terminal_is_free())
+    return;
+  progress->next = now + PROGRESS_STEP;
+  progress->is_shown = true;
+  size = lb_trace_writer_size(session->writer);
+  size_text(size.bytes, text);
+  fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
+  if (size.bytes >= PROGRESS_BYTES)
+    fprintf(stderr, ", %.3g bits per branch", 8 * (double)size.bytes / (double)size.branches);
+  record_slowdown(session, slowdown);
+  fputs(slowdown, stderr);
+  if (session->has_ended)
+    fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
+  fputs("\033[K", stderr);
+}
+
+static void progress_hide(struct progress *progress)
+{
+  if (progress->is_shown)
+    fputs("\r\033[K", stderr);
+  progress->is_shown = false;
+}
+
+/* ---- the end of the trace ---- */
+
+static void close_complain(const struct record_session *session)
+{
+  const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";
+  char *name = NULL;
+
+  if (asprintf(&name, "%s.incomplete", session->output) >= 0 && access(name, F_OK) == 0)
+    message("%s: the trace could not be written: %s; %s has what came before%s", session->output,
+            lb_strerror(session->close_error), name, end);
+  else
+    message("%s: the trace could not be written: %s%s", session->output, lb_strerror(session->close_error), end);
+  free(name);
+}
+
+/* The program can overwrite the memory that it shares with lbr. The trace keeps the branches recorded before that. */
+static void log_complain(const struct record_session *session, const struct process_drain_state *state)
+{
+  const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";
+
+  if (state->end == DRAIN_DESTROYED)
+    message("%s: the program destroyed the log that it shares with lbr; the trace has what came before%s",
+            session->output, end);
+  else if (state->spoiled)
+    message("%s: the program wrote over the log of %u thread%s; the trace lacks what came after", session->output,
+            state->spoiled, state->spoiled == 1 ? "" : "s");
+}
+
+/* How the program ended is a fact about the run: "end", "PROCESS exit STATUS" or "PROCESS signal NUMBER". */
+static void session_note_end(const struct record_session *session)
+{
+  bool is_signal = WIFSIGNALED(session->status);
+  char value[64];
+
+  if (!session->has_ended || (!is_signal && !WIFEXITED(session->status)))
+    return;
+  snprintf(value, sizeof(value), "%d %s %d", (int)session->process.pid, is_signal ? "signal" : "exit",
+           is_signal ? WTERMSIG(session->status) : WEXITSTATUS(session->status));
+  lb_trace_writer_meta(session->writer, &(struct lb_trace_meta){"end", value}); /* the writer keeps its error */
+}
+
+static void session_close(struct record_session *session)
+{
+  const struct process_drain_state *state = process_drain_finish(session->drain, session->is_over);
+
+  if (!session->writer)
+    return;
+  session_note_end(session);
+  lb_trace_writer_flush(session->writer);
+  session->size = lb_trace_writer_size(session->writer);
+  record_slowdown(session, session->slowdown);
+  new_file_back_up(session->output);
+  session->close_error = lb_trace_writer_close(session->writer);
+  session->writer = NULL;
+  if (state->end == DRAIN_FAILED && session->close_error >= 0)
+    session->close_error = state->error;
+  if (session->close_error < 0)
+    close_complain(session);
+  else
+    log_complain(session, state);
+}
+
+/* Without its file the writer cannot give it its name. */
+void record_session_drop(struct record_session *session)
+{
+  char *name;
+
+  if (session->writer && asprintf(&name, "%s.incomplete", session->output) >= 0) {
+    unlink(name);
+    free(name);
+  }
+  lb_trace_writer_close(session->writer);
+  session->writer = NULL;
+  session->is_dropped = true;
+}
+
+static bool is_nothing(const struct record_session *session)
+{
+  return session->writer && session->state->threads == 0 && process_error(&session->process, NULL, NULL, NULL) != 0 &&
+         !process_is_destroyed(&session->process);
+}
+
+/* Recording has ended before the program: the trace is finished now, and the user told. */
+static void session_stop(struct record_session *session, struct progress *progress)
+{
+  progress_hide(progress);
+  session_close(session);
+  if (session->state->end == DRAIN_LIMIT && session->close_error >= 0)
+    message("%s: it has reached its limit; the program runs on and is not recorded any more", session->output);
+}
+
+/* ---- waiting ---- */
+
+/* What the program leaves behind becomes our child (PR_SET_CHILD_SUBREAPER), and is reaped when it ends. */
+static void session_reap(struct record_session *session)
+{
+  int status, pid;
+
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    if (pid == session->process.pid) {
+      relay_end();
+      session->has_ended = true;
+      session->status = status;
+    }
+  if (pid < 0 && errno == ECHILD)
+    session->has_ended = session->is_over = true;
+}
+
+/* The program's end, and what happened since. */
+struct aftermath {
+  double seen;      /* when it, or something recorded that it left behind, was alive last */
+  unsigned signals; /* that had come by then */
+};
+
+static bool session_goes_on(const struct record_session *session, struct aftermath *after, double now)
+{
+  if (!session->has_ended) {
+    *after = (struct aftermath){now, relay_count()};
+    return true;
+  }
+  if (session->is_over || !session->writer || relay_count() != after->signals)
+    return false;
+  if (session->state->alive > 0)
+    after->seen = now;
+  return !session->is_alone && now - after->seen < LEFT_SECONDS;
+}
+
+static void session_ring(const void *process)
+{
+  process_drain_ring(process);
+}
+
+void record_session_run(struct record_session *session)
+{
+  struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
+                              .next = clock_seconds() + PROGRESS_FIRST};
+  struct aftermath after = {clock_seconds(), relay_count()};
+  double now;
+
+  relay_to(session->process.pid, false);
+  relay_bell(session_ring, &session->process);
+  do {
+    session->state = process_drain_step(session->drain, SLEEP_MILLISECONDS);
+    if (session->state->end != DRAIN_NONE && session->writer)
+      session_stop(session, &progress);
+    relay_follow();
+    session_reap(session);
+    now = clock_seconds();
+    progress_show(&progress, session, now);
+  } while (session_goes_on(session, &after, now));
+  relay_bell(NULL, NULL);
+  progress_hide(&progress);
+  if (is_nothing(session))
+    record_session_drop(session);
+  else
+    session_close(session);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run of `lbr record`: the program, the trace, and what is known of both.
+ */
+#ifndef SESSION_RECORD_H
+#define SESSION_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lastbranch/trace.h"
+#include "process/process.h"
+
+enum { RECORD_SLOWDOWN = 64 }; /* bytes of what is said about it */
+
+struct record_session {
+  const char *output; /* name of the trace */
+  bool is_quiet, is_alone;
+  struct process process;
+  struct lb_trace_writer *writer; /* NULL once it is closed */
+  struct process_drain *drain;
+  const struct process_drain_state *state;
+  bool has_ended; /* the program itself; then, what waitpid(2) says of it */
+  int status;
+  bool is_over;                   /* no process is left of it, not even what it left behind */
+  struct lb_trace_size size;      /* of the trace when it was closed */
+  char slowdown[RECORD_SLOWDOWN]; /* until then */
+  int close_error;                /* of the trace */
+  bool is_dropped;                /* there is no trace: the program could not be run */
+};
+
+/* No program, no trace: removes what there is of it. A trace that had its name stays. */
+void record_session_drop(struct record_session *session);
+
+/* ", about 2.5 times slower": an estimate of how much longer the program takes than natively, so far. "": nothing can
+ * be said (yet). */
+void record_slowdown(const struct record_session *session, char text[RECORD_SLOWDOWN]);
+
+/* Runs until the program has ended, and what it left behind if that is recorded. The trace is closed then. */
+void record_session_run(struct record_session *session);
+
+#endif

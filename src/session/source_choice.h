@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where branches come from: the source that was asked for, or the best one that can be used here.
+ */
+#ifndef SESSION_SOURCE_CHOICE_H
+#define SESSION_SOURCE_CHOICE_H
+
+#include <stdbool.h>
+
+#include "source/source.h"
+
+/* Chooses for auto, saying so unless `is_quiet`, and checks that a source can be used here. Returns true; false after a
+ * complaint: what was asked for is not replaced by something else. */
+bool source_choice_settle(enum source_kind *kind, bool is_quiet);
+
+/* For tests, LBR_SINGLE_STEPS in the environment: single steps stand in for block-step where no processor has it. */
+bool source_choice_steps_singly(void);
+
+/* Says why a source could not be started. Returns an exit status. */
+int source_choice_complain(const char *program, int error, const struct source_problem *problem);
+
+#endif
