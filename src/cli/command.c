@@ -9,16 +9,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-/* The static program has the commands that need no library that Debian has only as a shared one: whoever links it names
- * them, the others are not there. */
-#ifdef LBR_STATIC
-#define LB_COMMAND(name, summary)                                                                                      \
-  __attribute__((weak)) command_function cmd_##name;                                                                   \
-  extern __attribute__((weak)) const struct argp name##_argp;
-#include "cli/command.def"
-#undef LB_COMMAND
-#endif
-
 static const struct command commands[] = {
 #define LB_COMMAND(name, summary) {#name, summary, &name##_argp, cmd_##name},
 #include "cli/command.def"
@@ -29,10 +19,7 @@ static const struct command commands[] = {
 
 const struct command *command_at(size_t index)
 {
-  for (size_t i = 0; i < COMMANDS; i++)
-    if (commands[i].run && index-- == 0)
-      return &commands[i];
-  return NULL;
+  return index < COMMANDS ? &commands[index] : NULL;
 }
 
 const struct command *command_find(const char *name)

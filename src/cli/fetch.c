@@ -23,6 +23,10 @@ static void fetch_fail(void *data, const char *path, int error)
   (void)data;
   if (error == -ELIBACC)
     cli_error("warning: DEBUGINFOD_URLS is set, but there is no libdebuginfod.so.1 (Debian: libdebuginfod1)");
+  else if (error == -ENOTSUP)
+    cli_error(
+      "warning: DEBUGINFOD_URLS is set, but this lbr is a static program, which cannot load libdebuginfod.so.1: "
+      "no debug information is fetched");
   else
     cli_error("warning: no debug information of %s from DEBUGINFOD_URLS: %s; nothing more is fetched", path,
               lb_strerror(error));

@@ -4,7 +4,6 @@
  * name comes, and nothing is linked with it. The library puts no limit to what it makes of a name: a name can refer to
  * its own parts again and again, so that some hundred bytes stand for gigabytes. Those are not given to it.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <threads.h>
 
 #include "base/base.h"
+#include "symbol/loader.h"
 #include "symbol/table.h"
 
 #define LIBRARY "libstdc++.so.6"
@@ -29,10 +29,7 @@ static once_flag library_flag = ONCE_FLAG_INIT;
 
 static void library_load(void)
 {
-  void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
-  void *function = library ? dlsym(library, "__cxa_demangle") : NULL;
-
-  memcpy(&library_demangle, &function, sizeof(function));
+  loader_find(LIBRARY, "__cxa_demangle", &library_demangle);
 }
 
 /* ---- one name ---- */

@@ -5,7 +5,6 @@
  * twenty libraries with it, which no other work of ours needs. Nothing is asked of the network unless
  * DEBUGINFOD_URLS is set and the program has allowed it.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "symbol/elf.h"
+#include "symbol/loader.h"
 
 #define LIBRARY "libdebuginfod.so.1"
 #define URLS "DEBUGINFOD_URLS"
@@ -29,8 +29,9 @@ struct library {
 static struct {
   struct symbol_fetch hooks;
   bool is_enabled;
-  bool is_loaded; /* it was tried */
-  bool is_over;   /* nothing more is asked: a server does not answer, or there is no library */
+  bool is_tried; /* to load the library */
+  int loaded;    /* what came of it: 0, or -errno */
+  bool is_over;  /* nothing more is asked: a server does not answer, or there is no library */
   struct library library;
   /* of the file that is being fetched */
   const char *path;
@@ -49,30 +50,22 @@ void symbol_fetch_enable(const struct symbol_fetch *hooks)
 
 /* ---- the library ---- */
 
-static bool function_load(void *handle, const char *name, void *ret_function)
-{
-  void *function = dlsym(handle, name);
-
-  memcpy(ret_function, &function, sizeof(function));
-  return function;
-}
-
-static bool library_load(void)
+/* Returns 0, or as loader_find. */
+static int library_load(void)
 {
   struct library *library = &fetcher.library;
-  void *handle;
 
-  if (fetcher.is_loaded)
-    return library->find;
-  fetcher.is_loaded = true;
-  handle = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
-  if (handle && function_load(handle, "debuginfod_begin", &library->begin) &&
-      function_load(handle, "debuginfod_end", &library->end) &&
-      function_load(handle, "debuginfod_set_progressfn", &library->watch) &&
-      function_load(handle, "debuginfod_find_debuginfo", &library->find))
-    return true;
-  library->find = NULL;
-  return false;
+  if (!fetcher.is_tried) {
+    fetcher.is_tried = true;
+    fetcher.loaded = loader_find(LIBRARY, "debuginfod_begin", &library->begin);
+    if (!fetcher.loaded)
+      fetcher.loaded = loader_find(LIBRARY, "debuginfod_end", &library->end);
+    if (!fetcher.loaded)
+      fetcher.loaded = loader_find(LIBRARY, "debuginfod_set_progressfn", &library->watch);
+    if (!fetcher.loaded)
+      fetcher.loaded = loader_find(LIBRARY, "debuginfod_find_debuginfo", &library->find);
+  }
+  return fetcher.loaded;
 }
 
 /* ---- one file ---- */
@@ -123,9 +116,10 @@ int debug_fetch(const struct symbol_layout *layout, const char *path, char **ret
   fetcher.is_told = fetcher.is_stalled = false;
   fetcher.done = 0;
   fetcher.since = now();
-  client = library_load() ? fetcher.library.begin() : NULL;
+  r = library_load();
+  client = r == 0 ? fetcher.library.begin() : NULL;
   if (!client) {
-    fetch_failed(-ELIBACC);
+    fetch_failed(r < 0 ? r : -ELIBACC);
     return -ENOENT;
   }
   fetcher.library.watch(client, fetch_watch);

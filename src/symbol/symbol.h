@@ -120,7 +120,8 @@ struct symbol_fetch {
   void *data;                                            /* handed to the functions */
   void (*begin)(void *data, const char *path);           /* the debug file of this file is being fetched */
   void (*fail)(void *data, const char *path, int error); /* -errno: nothing more will be fetched; -ELIBACC: there is no
-                                                            library, -ETIMEDOUT: no answer */
+                                                            library, -ENOTSUP: a static program loads none,
+                                                            -ETIMEDOUT: no answer */
 };
 
 void symbol_fetch_enable(const struct symbol_fetch *fetch);
