@@ -251,7 +251,7 @@ static const struct insn *gather_run(struct cpu *cpu, const struct insn *insn, u
   unsigned index = insn->index / 8 % 16, to = insn->op[0], mask = insn->op[2];
   if (index == to || index == mask || to == mask)
     fault_ud(cpu);
-  unsigned elements = insn->vector_bytes / (index_size > size ? index_size : size);
+  unsigned elements = (insn->variant == VARIANT_VEX_256 ? 32u : 16u) / (index_size > size ? index_size : size);
   for (unsigned i = 0; i < elements; i++) {
     if (!is_chosen(&cpu->fpu.v[mask], i, size))
       continue;

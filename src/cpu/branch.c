@@ -8,8 +8,6 @@
 #include "cpu/transfer.h"
 #include "cpu/variant.h"
 
-enum { BRANCH_FAR = 0xFF }; /* mark of decode.c in size2 */
-
 /* ---- conditional ---- */
 
 #define CONDITION(code, upper, name)                                                                                   \
@@ -41,7 +39,7 @@ ALWAYS_INLINE const struct insn *branch_count(struct cpu *cpu, const struct insn
   uint64_t count = (cpu->r[RCX] - 1) & insn->address_mask;
   bool is_taken = count && may_jump;
   if (is_taken)
-    transfer_check(cpu, insn->imm);
+    transfer_check(cpu, insn->target);
   reg_set_masked(cpu, RCX, insn->address_mask, count);
   return transfer_conditional(cpu, insn, is_taken);
 }
@@ -87,7 +85,7 @@ ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn 
   struct place place;
   const struct block *block = NULL;
   if (form == FORM_IMM) {
-    transfer_check(cpu, insn->imm);
+    transfer_check(cpu, insn->target);
     return transfer_jump(cpu, insn);
   }
   if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &place))
@@ -104,7 +102,7 @@ ALWAYS_INLINE const struct insn *branch_call_relative(struct cpu *cpu, const str
   struct place place;
   if (!stack_find_push(cpu, size, way, &place))
     return way.other(cpu, insn);
-  transfer_check(cpu, insn->imm);
+  transfer_check(cpu, insn->target);
   stack_push_at(cpu, size, way, &place, insn_next_rip(insn));
   return transfer_call(cpu, insn);
 }
@@ -146,15 +144,15 @@ SIZES_STACK(branch_ret_near, branch_return(cpu, insn, size, way));
 
 insn_handler *branch_jmp(const struct insn *insn)
 {
-  return insn->size2 == BRANCH_FAR ? far_jump : branch_jmp_near(insn);
+  return insn->variant == VARIANT_FAR ? far_jump : branch_jmp_near(insn);
 }
 
 insn_handler *branch_call_choose(const struct insn *insn)
 {
-  return insn->size2 == BRANCH_FAR ? far_call : branch_call_near(insn);
+  return insn->variant == VARIANT_FAR ? far_call : branch_call_near(insn);
 }
 
 insn_handler *branch_ret(const struct insn *insn)
 {
-  return insn->size2 == BRANCH_FAR ? far_return : branch_ret_near(insn);
+  return insn->variant == VARIANT_FAR ? far_return : branch_ret_near(insn);
 }

@@ -158,7 +158,7 @@ static void debug_set(struct cpu *cpu, unsigned number, uint64_t value)
 
 const struct insn *control_mov_dr(struct cpu *cpu, const struct insn *insn)
 {
-  bool is_write = insn->vector_bytes;
+  bool is_write = insn_writes_special(insn);
   unsigned number = debug_check(cpu, insn->op[is_write ? 0 : 1]);
   unsigned place = insn->op[is_write ? 1 : 0];
   unsigned size = insn_is_64(cpu) ? 8 : 4;

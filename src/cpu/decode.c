@@ -2,9 +2,6 @@
  *
  * Decoding, once per instruction and block: Zydis says what the bytes mean, this file puts it into the shape that
  * handlers want, and the groups' tables name the handler.
- *
- * Marks that tell apart what shares a mnemonic stand in size2: DECODE_FAR, DECODE_CR, DECODE_DR, DECODE_SEGMENT;
- * vector_bytes is then 1 when the special register is operand 0.
  */
 #include "cpu/decode.h"
 
@@ -13,8 +10,6 @@
 #include "cpu/system.h"
 #include "isa/isa.h"
 #include "lastbranch/error.h"
-
-enum { DECODE_SEGMENT = 0xFC, DECODE_DR = 0xFD, DECODE_CR = 0xFE, DECODE_FAR = 0xFF };
 
 enum isa_mode decode_mode(const struct cpu *cpu)
 {
@@ -93,14 +88,12 @@ static void decode_register(struct insn *insn, unsigned number, ZydisRegister re
 {
   ZydisRegisterClass class = ZydisRegisterGetClass(reg);
   insn->op_class[number] = register_class(class);
-  uint8_t mark = class == ZYDIS_REGCLASS_SEGMENT   ? DECODE_SEGMENT
-                 : class == ZYDIS_REGCLASS_CONTROL ? DECODE_CR
-                 : class == ZYDIS_REGCLASS_DEBUG   ? DECODE_DR
-                                                   : 0;
-  if (mark) {
-    insn->size2 = mark;
-    insn->vector_bytes = number == 0;
-  }
+  if (class == ZYDIS_REGCLASS_SEGMENT)
+    insn->variant = VARIANT_SEGMENT;
+  if (class == ZYDIS_REGCLASS_CONTROL)
+    insn->variant = VARIANT_CR;
+  if (class == ZYDIS_REGCLASS_DEBUG)
+    insn->variant = VARIANT_DR;
   if (class == ZYDIS_REGCLASS_SEGMENT)
     insn->op[number] = segment_number(reg);
   else if (insn->op_class[number] == CLASS_GENERAL)
@@ -126,9 +119,11 @@ static void decode_immediate(struct insn *insn, const ZydisDecodedOperand *opera
 {
   uint64_t value = operand->imm.is_signed ? (uint64_t)operand->imm.value.s : operand->imm.value.u;
   if (*had_one)
-    insn->selector = (uint16_t)value;
+    insn->second_imm = (uint16_t)value;
+  else if (operand->imm.is_relative)
+    insn->target = value + insn_next_rip(insn);
   else
-    insn->imm = operand->imm.is_relative ? value + insn_next_rip(insn) : value;
+    insn->imm = value;
   *had_one = true;
 }
 
@@ -154,13 +149,18 @@ static void decode_operands(struct insn *insn, const struct isa_instruction *ins
       break;
     default:
       insn->op_class[i] = CLASS_OTHER;
-      insn->selector = operand->ptr.segment;
-      insn->imm = operand->ptr.offset;
+      insn->far_selector = operand->ptr.segment;
+      insn->far_offset = operand->ptr.offset;
     }
   }
 }
 
 /* ---- sizes, form and prefixes ---- */
+
+static bool has_special(const struct insn *insn)
+{
+  return insn->variant == VARIANT_SEGMENT || insn->variant == VARIANT_CR || insn->variant == VARIANT_DR;
+}
 
 static uint8_t decode_form(const struct insn *insn)
 {
@@ -176,8 +176,7 @@ static uint8_t decode_form(const struct insn *insn)
   };
   unsigned first = insn->operands > 0 ? kinds[insn->op_class[0]] : 0;
   unsigned second = insn->operands > 1 ? kinds[insn->op_class[1]] : 0;
-  bool is_special = insn->size2 >= DECODE_SEGMENT && insn->size2 <= DECODE_CR;
-  if (is_special) { /* segment, control and debug registers are registers too */
+  if (has_special(insn)) { /* segment, control and debug registers are registers too */
     first = first == 4 ? 1 : first;
     second = second == 4 ? 1 : second;
   }
@@ -213,7 +212,7 @@ static void decode_sizes(struct insn *insn, const struct isa_instruction *instru
 {
   const ZydisDecodedInstruction *code = &instruction->code;
   insn->size = has_operand_size(instruction) ? (uint8_t)(code->operand_width / 8) : operand_bytes(instruction, 0);
-  insn->size2 = code->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? DECODE_FAR : operand_bytes(instruction, 1);
+  insn->size2 = operand_bytes(instruction, 1);
   insn->address_size = (uint8_t)(code->address_width / 8);
   insn->address_mask = insn->address_size == 8 ? UINT64_MAX : insn->address_size == 4 ? 0xFFFFFFFF : 0xFFFF;
 }
@@ -248,16 +247,20 @@ static bool is_legacy_sse(const ZydisDecodedInstruction *code)
   }
 }
 
-static uint8_t decode_vector_bytes(const struct insn *insn, const ZydisDecodedInstruction *code)
+static enum insn_variant decode_variant(const struct insn *insn, const ZydisDecodedInstruction *code)
 {
+  if (code->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+    return VARIANT_FAR;
+  if (has_special(insn))
+    return (enum insn_variant)insn->variant;
   if (code->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX)
-    return code->avx.vector_length == 256 ? 32 : 16;
+    return code->avx.vector_length == 256 ? VARIANT_VEX_256 : VARIANT_VEX_128;
   bool is_mmx = false, is_xmm = false;
   for (unsigned i = 0; i < 4; i++) {
     is_mmx |= insn->op_class[i] == CLASS_MMX;
     is_xmm |= insn->op_class[i] == CLASS_XMM;
   }
-  return is_legacy_sse(code) && (is_xmm || !is_mmx) ? 0xFF : 0;
+  return is_legacy_sse(code) && (is_xmm || !is_mmx) ? VARIANT_SSE : VARIANT_PLAIN;
 }
 
 /* The segment that string instructions without visible operands read from. */
@@ -312,12 +315,10 @@ static void decode_fill(const struct cpu *cpu, struct insn *insn, const struct i
   decode_operands(insn, instruction);
   insn->form = decode_form(insn);
   insn->prefixes = decode_prefixes(code);
-  bool is_special = insn->size2 >= DECODE_SEGMENT && insn->size2 <= DECODE_CR;
-  if (!is_special)
-    insn->vector_bytes = decode_vector_bytes(insn, code);
+  insn->variant = (uint8_t)decode_variant(insn, code);
   bool is_near = code->meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && code->meta.branch_type != ZYDIS_BRANCH_TYPE_FAR;
   if (is_near && insn->form == FORM_IMM && insn->size < 8)
-    insn->imm &= insn->size == 4 ? 0xFFFFFFFF : 0xFFFF;
+    insn->target &= insn->size == 4 ? 0xFFFFFFFF : 0xFFFF;
 }
 
 static enum insn_reach decode_reach(const struct cpu *cpu, const struct insn *insn)
@@ -370,7 +371,7 @@ int decode_insn(struct cpu *cpu, uint64_t rip, const uint8_t *bytes, size_t size
   *ret_ends = true;
   if (is_rom && size >= 3 && bytes[0] == 0x0F && bytes[1] == 0x3F) {
     insn->run = control_service;
-    insn->imm = bytes[2];
+    insn->service = bytes[2];
     insn->length = 3;
     return 3;
   }

@@ -14,7 +14,7 @@ struct pointer {
 
 static struct pointer load_pointer(struct cpu *cpu, const struct insn *insn)
 {
-  struct pointer pointer = {.offset = insn->imm, .selector = insn->selector};
+  struct pointer pointer = {.offset = insn->far_offset, .selector = insn->far_selector};
   unsigned size = insn->size;
   if (insn->form == FORM_MEM) {
     uint64_t address = insn_address(cpu, insn);

@@ -52,6 +52,18 @@ enum insn_reach {
   INSN_REACHES,
 };
 
+/* What tells apart instructions that share a mnemonic. */
+enum insn_variant {
+  VARIANT_PLAIN,
+  VARIANT_FAR,     /* JMP, CALL and RET to another code segment */
+  VARIANT_SEGMENT, /* MOV, PUSH and POP of a segment register, */
+  VARIANT_CR,      /* MOV of a control register, */
+  VARIANT_DR,      /* MOV of a debug register: insn_writes_special tells in which direction */
+  VARIANT_SSE,     /* a legacy SSE instruction, */
+  VARIANT_VEX_128, /* and those with VEX */
+  VARIANT_VEX_256,
+};
+
 enum insn_prefix {
   PREFIX_LOCK = 1,
   PREFIX_REP = 2,   /* F3 where it repeats (REP, REPE) */
@@ -60,19 +72,26 @@ enum insn_prefix {
 
 struct insn {
   insn_handler *run;
-  uint64_t rip;          /* its own offset in CS */
-  uint64_t disp;         /* of its memory operand; relative to RIP: already the whole address */
-  uint64_t imm;          /* first immediate, sign-extended to 64 bits; of a near relative branch the target offset, cut
-                            to the operand size; of a far pointer the offset */
+  uint64_t rip;  /* its own offset in CS */
+  uint64_t disp; /* of its memory operand; relative to RIP: already the whole address */
+  union {
+    uint64_t imm;        /* first immediate, sign-extended to 64 bits */
+    uint64_t target;     /* of a near relative branch: the offset in CS that it leads to, cut to the operand size */
+    uint64_t far_offset; /* of a far pointer */
+    uint64_t service;    /* of the ROM's call of a firmware service: its number */
+  };
   uint64_t address_mask; /* by address size */
-  struct block *link;    /* branches: the block at imm, if it is known (transfer.c) */
+  struct block *link;    /* branches: the block at target, if it is known (transfer.c) */
   uint32_t link_generation;
   uint16_t mnemonic; /* ZydisMnemonic */
-  uint16_t selector; /* of a far pointer; second immediate of ENTER, EXTRQ and the like */
-  uint8_t op[4];     /* operands 0 to 3 that are registers. General registers: offset in bytes into cpu->r (8 * number,
-                        + 1 for AH to BH). All others: the number. */
-  uint8_t size;      /* of operand 0 (for stack, string and branch instructions the operand size) in bytes, 1 to 64 */
-  uint8_t size2;     /* of operand 1 */
+  union {
+    uint16_t second_imm;   /* of ENTER, EXTRQ and the like */
+    uint16_t far_selector; /* of a far pointer */
+  };
+  uint8_t op[4]; /* operands 0 to 3 that are registers. General registers: offset in bytes into cpu->r (8 * number,
+                    + 1 for AH to BH). All others: the number. */
+  uint8_t size;  /* of operand 0 (for stack, string and branch instructions the operand size) in bytes, 1 to 64 */
+  uint8_t size2; /* of operand 1 */
   uint8_t memory_size; /* of the memory operand in bytes, 0 without one or when it does not fit a byte */
   uint8_t base, index; /* of the memory operand, as offsets into cpu->r; ZERO * 8 for none */
   uint8_t scale;       /* shift: 0 to 3 */
@@ -81,11 +100,11 @@ struct insn {
   uint8_t form;     /* enum insn_form */
   uint8_t prefixes; /* enum insn_prefix */
   uint8_t length;
-  uint8_t left;         /* instructions of this block from here on, this one counted */
-  uint8_t operands;     /* how many are visible */
-  uint8_t reach;        /* enum insn_reach */
-  uint8_t vector_bytes; /* 16 or 32 for VEX, 0xFF for legacy SSE, else 0 (MMX, x87, all others) */
-  uint8_t op_class[4];  /* enum insn_class of operands 0 to 3 */
+  uint8_t left;        /* instructions of this block from here on, this one counted */
+  uint8_t operands;    /* how many are visible */
+  uint8_t reach;       /* enum insn_reach */
+  uint8_t variant;     /* enum insn_variant */
+  uint8_t op_class[4]; /* enum insn_class of operands 0 to 3 */
 };
 
 /* ---- ways to choose a handler: see instruction.c ---- */
@@ -203,6 +222,12 @@ static inline uint64_t insn_load_to_modify(struct cpu *cpu, const struct insn *i
 static inline void insn_store(struct cpu *cpu, const struct insn *insn, unsigned size, uint64_t value)
 {
   access_store(cpu, insn->segment, insn_address(cpu, insn), size, value);
+}
+
+/* Of VARIANT_SEGMENT, VARIANT_CR and VARIANT_DR: is the special register the destination? */
+static inline bool insn_writes_special(const struct insn *insn)
+{
+  return insn->op_class[0] == CLASS_OTHER;
 }
 
 static inline bool insn_is_64(const struct cpu *cpu)

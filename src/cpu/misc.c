@@ -28,7 +28,7 @@ const struct insn *control_rdrand(struct cpu *cpu, const struct insn *insn)
 /* 0F 3F nn in ROM. The service may change any register, also RIP: so RIP goes on first. */
 const struct insn *control_service(struct cpu *cpu, const struct insn *insn)
 {
-  uint8_t number = (uint8_t)insn->imm;
+  uint8_t number = (uint8_t)insn->service;
   insn_leave(cpu, insn);
   cpu->bus.service(cpu->bus.data, number);
   return NULL;

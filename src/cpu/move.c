@@ -9,9 +9,6 @@
 #include "cpu/system.h"
 #include "cpu/variant.h"
 
-/* Marks of decode.c in size2. */
-enum { MOVE_SEGMENT = 0xFC, MOVE_DR = 0xFD, MOVE_CR = 0xFE };
-
 /* ---- MOV ---- */
 
 ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
@@ -56,12 +53,12 @@ static const struct insn *move_from_segment(struct cpu *cpu, const struct insn *
 
 insn_handler *move_mov(const struct insn *insn)
 {
-  switch (insn->size2) {
-  case MOVE_SEGMENT:
-    return insn->vector_bytes ? move_to_segment : move_from_segment;
-  case MOVE_CR:
+  switch (insn->variant) {
+  case VARIANT_SEGMENT:
+    return insn_writes_special(insn) ? move_to_segment : move_from_segment;
+  case VARIANT_CR:
     return control_mov_cr;
-  case MOVE_DR:
+  case VARIANT_DR:
     return control_mov_dr;
   default:
     return move_general(insn);

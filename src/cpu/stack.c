@@ -9,8 +9,6 @@
 #include "cpu/segment.h"
 #include "cpu/variant.h"
 
-enum { STACK_SEGMENT = 0xFC }; /* mark of decode.c in size2 */
-
 /* ---- PUSH ---- */
 
 ALWAYS_INLINE const struct insn *stack_push_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
@@ -41,7 +39,7 @@ static const struct insn *stack_push_segment(struct cpu *cpu, const struct insn 
 
 insn_handler *stack_push_choose(const struct insn *insn)
 {
-  return insn->size2 == STACK_SEGMENT ? stack_push_segment : stack_push_general(insn);
+  return insn->variant == VARIANT_SEGMENT ? stack_push_segment : stack_push_general(insn);
 }
 
 /* ---- POP ---- */
@@ -98,7 +96,7 @@ static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *
 
 insn_handler *stack_pop_choose(const struct insn *insn)
 {
-  return insn->size2 == STACK_SEGMENT ? stack_pop_segment : stack_pop_general(insn);
+  return insn->variant == VARIANT_SEGMENT ? stack_pop_segment : stack_pop_general(insn);
 }
 
 /* ---- all registers ---- */
@@ -152,7 +150,7 @@ const struct insn *stack_popad(struct cpu *cpu, const struct insn *insn)
  * pointer must be possible (SDM, ENTER). */
 ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
-  unsigned level = insn->selector % 32;
+  unsigned level = insn->second_imm % 32;
   uint64_t mask = cpu->stack_mask, outer = cpu->r[RBP];
   uint64_t frame = (cpu->r[RSP] - size) & mask, pointer = frame;
   access_store(cpu, SS, pointer, size, cpu->r[RBP]);

@@ -205,10 +205,10 @@ SIZES(string_scas, string_run(cpu, insn, size, STRING_SCAS));
 /* Two mnemonics are those of SSE2 too. */
 insn_handler *string_movsd(const struct insn *insn)
 {
-  return insn->vector_bytes ? vector_movsd(insn) : string_movs(insn);
+  return insn->variant != VARIANT_PLAIN ? vector_movsd(insn) : string_movs(insn);
 }
 
 insn_handler *string_cmpsd(const struct insn *insn)
 {
-  return insn->vector_bytes ? vector_cmpsd(insn) : string_cmps(insn);
+  return insn->variant != VARIANT_PLAIN ? vector_cmpsd(insn) : string_cmps(insn);
 }

@@ -264,8 +264,8 @@ static inline __attribute__((always_inline)) void record_counted(struct cpu *cpu
 static __attribute__((noinline)) const struct insn *relative_reported(struct cpu *cpu, const struct insn *insn,
                                                                       enum lb_branch_kind kind)
 {
-  transfer_report(cpu, insn, insn->imm, kind);
-  return transfer_to_linked(cpu, insn, insn->imm);
+  transfer_report(cpu, insn, insn->target, kind);
+  return transfer_to_linked(cpu, insn, insn->target);
 }
 
 const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
@@ -279,17 +279,17 @@ const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, u
 #define WATCHED_RELATIVE(name, the_kind)                                                                               \
   static __attribute__((noinline)) const struct insn *name##_counted(struct cpu *cpu, const struct insn *insn)         \
   {                                                                                                                    \
-    if ((cpu->watch & ~WATCH_COUNTERS) != WATCH_RECORDER || !is_plain(cpu, insn, insn->imm, the_kind))                 \
+    if ((cpu->watch & ~WATCH_COUNTERS) != WATCH_RECORDER || !is_plain(cpu, insn, insn->target, the_kind))              \
       return relative_reported(cpu, insn, the_kind);                                                                   \
-    record_counted(cpu, insn, insn->imm, the_kind);                                                                    \
-    return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
+    record_counted(cpu, insn, insn->target, the_kind);                                                                 \
+    return transfer_to_linked(cpu, insn, insn->target);                                                                \
   }                                                                                                                    \
   const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
   {                                                                                                                    \
-    if (!is_only_recorded(cpu) || !is_plain(cpu, insn, insn->imm, the_kind))                                           \
+    if (!is_only_recorded(cpu) || !is_plain(cpu, insn, insn->target, the_kind))                                        \
       return name##_counted(cpu, insn);                                                                                \
-    record_plain(cpu, insn, insn->imm, the_kind, false);                                                               \
-    return transfer_to_linked(cpu, insn, insn->imm);                                                                   \
+    record_plain(cpu, insn, insn->target, the_kind, false);                                                            \
+    return transfer_to_linked(cpu, insn, insn->target);                                                                \
   }
 WATCHED_RELATIVE(transfer_watched_jcc, LB_BRANCH_JCC)
 WATCHED_RELATIVE(transfer_watched_jump, LB_BRANCH_NEAR_REL_JMP)

@@ -56,19 +56,19 @@ transfer_to_linked(struct cpu *cpu, const struct insn *insn, uint64_t target)
   return transfer_link(cpu, insn, target);
 }
 
-/* Near relative jump and call, to insn->imm, which was checked. Return what runs next. */
+/* Near relative jump and call, to insn->target, which was checked. Return what runs next. */
 static inline const struct insn *transfer_jump(struct cpu *cpu, const struct insn *insn)
 {
   if (__builtin_expect(cpu->watch, 0))
     return transfer_watched_jump(cpu, insn);
-  return transfer_to_linked(cpu, insn, insn->imm);
+  return transfer_to_linked(cpu, insn, insn->target);
 }
 
 static inline const struct insn *transfer_call(struct cpu *cpu, const struct insn *insn)
 {
   if (__builtin_expect(cpu->watch, 0))
     return transfer_watched_call(cpu, insn);
-  return transfer_to_linked(cpu, insn, insn->imm);
+  return transfer_to_linked(cpu, insn, insn->target);
 }
 
 /* The end of a block that did not jump; `insn` is the mark behind its last instruction. */
@@ -84,10 +84,10 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
   if (is_taken) {
     bool is_linked = insn->link_generation == cpu->generation; /* then it was checked */
     if (__builtin_expect(!is_linked, 0))
-      transfer_check(cpu, insn->imm);
+      transfer_check(cpu, insn->target);
     if (__builtin_expect(cpu->watch, 0))
       return transfer_watched_jcc(cpu, insn);
-    return transfer_to_linked(cpu, insn, insn->imm);
+    return transfer_to_linked(cpu, insn, insn->target);
   }
   if (__builtin_expect(cpu->watch, 0))
     return transfer_watched_untaken(cpu, insn);

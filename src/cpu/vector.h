@@ -32,7 +32,7 @@ static inline void vector_begin(struct cpu *cpu)
 
 static inline bool vector_is_vex(const struct insn *insn)
 {
-  return insn->vector_bytes == 16 || insn->vector_bytes == 32;
+  return insn->variant == VARIANT_VEX_128 || insn->variant == VARIANT_VEX_256;
 }
 
 /* For handlers that serve both encodings. */
