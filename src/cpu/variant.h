@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handlers per form and size, made of one always-inline function. `call` is an expression in which `cpu` and `insn` are
- * the handler's parameters and `form` and `size` are constants:
+ * Handlers per form and size, made of one always-inline function. `call` is an expression that may use five names,
+ * which the macros bind and nothing else does: `cpu` and `insn` are the handler's parameters; `form`, `size` and `way`
+ * are constants. So
  *
  *   FORMS_ANY(alu_add, alu_run(cpu, insn, form, size, way, ALU_ADD));
  *
- * makes handlers and the chooser alu_add for them. A form that is not in the set has no handler. `way` is a constant
- * for functions that take a short way where they can (operand.h). Each handler has its long way; those of the most
- * frequent memory operands come in a function for each reach, too.
+ * makes a handler for each form, size and reach, such as
+ *
+ *   static const struct insn *alu_add_reg_mem_4_flat(struct cpu *cpu, const struct insn *insn)
+ *   {
+ *     enum { form = FORM_REG_MEM, size = 4 };
+ *     const struct way way = {alu_add_reg_mem_4_long, REACH_FLAT};
+ *     return alu_run(cpu, insn, form, size, way, ALU_ADD);
+ *   }
+ *
+ * and the chooser alu_add, which finds the handler of a decoded instruction in a table. A form that is not in the set
+ * has no handler. `way` is for functions that take a short way where they can (operand.h): each handler has its long
+ * way, and the most frequent memory operands have a function for each reach, too.
  */
 #ifndef CPU_VARIANT_H
 #define CPU_VARIANT_H
