@@ -7,21 +7,25 @@
 #ifndef ANALYSIS_ANALYSIS_H
 #define ANALYSIS_ANALYSIS_H
 
-#include "analysis/annotate.h" /* IWYU pragma: export */
-#include "analysis/callers.h"  /* IWYU pragma: export */
-#include "analysis/calls.h"    /* IWYU pragma: export */
-#include "analysis/code.h"     /* IWYU pragma: export */
-#include "analysis/counts.h"   /* IWYU pragma: export */
-#include "analysis/diff.h"     /* IWYU pragma: export */
-#include "analysis/extent.h"   /* IWYU pragma: export */
-#include "analysis/filter.h"   /* IWYU pragma: export */
-#include "analysis/hot.h"      /* IWYU pragma: export */
-#include "analysis/location.h" /* IWYU pragma: export */
-#include "analysis/names.h"    /* IWYU pragma: export */
-#include "analysis/predict.h"  /* IWYU pragma: export */
-#include "analysis/replay.h"   /* IWYU pragma: export */
-#include "analysis/stacks.h"   /* IWYU pragma: export */
-#include "analysis/streams.h"  /* IWYU pragma: export */
-#include "analysis/summary.h"  /* IWYU pragma: export */
+#include "analysis/annotate.h"       /* IWYU pragma: export */
+#include "analysis/callers.h"        /* IWYU pragma: export */
+#include "analysis/calls.h"          /* IWYU pragma: export */
+#include "analysis/code.h"           /* IWYU pragma: export */
+#include "analysis/counts.h"         /* IWYU pragma: export */
+#include "analysis/diff.h"           /* IWYU pragma: export */
+#include "analysis/extent.h"         /* IWYU pragma: export */
+#include "analysis/filter.h"         /* IWYU pragma: export */
+#include "analysis/hot.h"            /* IWYU pragma: export */
+#include "analysis/location.h"       /* IWYU pragma: export */
+#include "analysis/names.h"          /* IWYU pragma: export */
+#include "analysis/predict.h"        /* IWYU pragma: export */
+#include "analysis/replay.h"         /* IWYU pragma: export */
+#include "analysis/stacks.h"         /* IWYU pragma: export */
+#include "analysis/streams.h"        /* IWYU pragma: export */
+#include "analysis/summary.h"        /* IWYU pragma: export */
+#include "analysis/trace_input.h"    /* IWYU pragma: export */
+#include "analysis/trace_part.h"     /* IWYU pragma: export */
+#include "analysis/trace_progress.h" /* IWYU pragma: export */
+#include "analysis/trace_stream.h"   /* IWYU pragma: export */
 
 #endif

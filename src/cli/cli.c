@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "report/report.h"
@@ -121,9 +122,23 @@ void cli_error(const char *format, ...)
   fputc('\n', stderr);
 }
 
+static bool progress_wants(void)
+{
+  return !cli_is_quiet() && isatty(STDERR_FILENO);
+}
+
+/* A line that is written over again and again. */
+static void progress_show(const char *line)
+{
+  fprintf(stderr, "\r%s\033[K", line ? line : "");
+}
+
 void cli_hear_messages(void)
 {
+  static const struct trace_progress_listener progress = {progress_wants, progress_show};
+
   message_listen(message_print);
+  trace_progress_listen(&progress);
 }
 
 /* ---- the CPU that was meant ---- */

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/annotate_page.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report_words.h"
-#include "cli/trace_stream.h"
 
 struct annotate_arguments {
   const char *file, *function;
@@ -180,7 +180,7 @@ int cmd_annotate(int argc, char **argv)
   shared_options_init(&arguments.shared);
   arguments.shared.is_cut_off = true; /* source has brackets, too */
   argp_parse(&annotate_argp, argc, argv, 0, NULL, &arguments);
-  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+  if (shared_options_settle(arguments.file, &arguments.shared) < 0)
     return CLI_FAILURE;
   return annotate_run(&arguments);
 }

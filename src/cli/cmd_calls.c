@@ -9,13 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/calls_view.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/progress.h"
-#include "cli/trace_input.h"
-#include "cli/trace_stream.h"
 
 #define TREE_LINES 1000u /* of the tree, and of each table, without --top */
 #define TABLE_LINES 40u
@@ -101,10 +99,10 @@ static void view_done(struct calls_run *run)
 static int trace_walk(struct calls_run *run)
 {
   struct lb_trace_record record;
-  struct progress progress;
+  struct trace_progress progress;
   int r;
 
-  progress_begin(&progress, run->input.reader);
+  trace_progress_begin(&progress, run->input.reader);
   if (is_list(run->options) && isatty(STDOUT_FILENO)) /* what is printed shows how far it is */
     progress.is_on = false;
   while ((r = trace_input_next(&run->input, &record)) > 0) {
@@ -114,9 +112,9 @@ static int trace_walk(struct calls_run *run)
       r = calls_walk_record(&run->walk, &record);
     if (r)
       break;
-    progress_show(&progress, run->walk.branches);
+    trace_progress_show(&progress, run->walk.branches);
   }
-  progress_end(&progress);
+  trace_progress_end(&progress);
   if (!r)
     r = calls_walk_end(&run->walk);
   return r;
@@ -355,7 +353,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->shared.top = arguments->shared.top ? arguments->shared.top : NO_LIMIT;
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&calls->file, argument, state);
+    option_trace(&calls->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     shared_take(calls, &arguments->shared);
@@ -389,7 +387,7 @@ int cmd_calls(int argc, char **argv)
   arguments.shared.top = TOP_DEFAULT;
   arguments.shared.top_default = "1000 of the tree, 40 of each table of --summary";
   argp_parse(&calls_argp, argc, argv, 0, NULL, &arguments);
-  if (trace_stream_settle(calls.file, &arguments.shared) < 0)
+  if (shared_options_settle(calls.file, &arguments.shared) < 0)
     return CLI_FAILURE;
   calls.thread = arguments.shared.stream;
   return calls_run(&calls);

@@ -9,13 +9,11 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
-#include "cli/progress.h"
-#include "cli/trace_input.h"
-#include "cli/trace_stream.h"
 #include "export/export.h"
 #include "session/session.h"
 
@@ -30,7 +28,7 @@ struct export_arguments {
 
 struct export_session {
   struct trace_input input;
-  struct progress progress;
+  struct trace_progress progress;
 };
 
 /* ---- its size ---- */
@@ -41,7 +39,7 @@ static int size_check(const struct export_arguments *arguments, struct export_se
                       const struct new_file *output)
 {
   const struct export_format *format = arguments->options.format;
-  uint64_t size = progress_branches(session->input.reader, arguments->options.stream) * format->bytes_per_branch;
+  uint64_t size = trace_progress_total(session->input.reader, arguments->options.stream) * format->bytes_per_branch;
   const char *name = output->name ? output->name : "the export";
   bool is_known = format->needs & EXPORT_BRANCHES;
   struct statvfs room;
@@ -87,7 +85,7 @@ static void session_progress(void *data, uint64_t branches)
 {
   struct export_session *session = data;
 
-  progress_show(&session->progress, branches);
+  trace_progress_show(&session->progress, branches);
 }
 
 static void export_complain(const struct export_session *session, const struct new_file *output, int error,
@@ -110,10 +108,10 @@ static int export_write(const struct export_arguments *arguments, struct export_
   if (r >= 0)
     r = size_check(arguments, session, &output);
   if (r >= 0) {
-    progress_begin(&session->progress, session->input.reader);
+    trace_progress_begin(&session->progress, session->input.reader);
     r = export_run(&arguments->options, &input, &(struct export_sink){&output, new_file_write, new_file_rewrite},
                    message);
-    progress_end(&session->progress);
+    trace_progress_end(&session->progress);
     r = new_file_close(&output, r);
     if (r < 0)
       export_complain(session, &output, r, message);
@@ -232,7 +230,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->options.version = argument;
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&arguments->file, argument, state);
+    option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     arguments_finish(arguments, state);
@@ -262,7 +260,7 @@ int cmd_export(int argc, char **argv)
   arguments.shared.output_default = "the trace's name with another ending, in this folder";
   filter_options_init(&arguments.filter);
   argp_parse(&export_argp, argc, argv, 0, NULL, &arguments);
-  status = trace_stream_settle(arguments.file, &arguments.shared) < 0 ? CLI_FAILURE : CLI_OK;
+  status = shared_options_settle(arguments.file, &arguments.shared) < 0 ? CLI_FAILURE : CLI_OK;
   arguments.options.stream = arguments.shared.stream;
   if (status == CLI_OK)
     status = export_command(&arguments);

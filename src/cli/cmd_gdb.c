@@ -14,11 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/gdb_trace.h"
 #include "cli/options.h"
-#include "cli/trace_stream.h"
 #include "gdb/gdb.h"
 
 struct gdb_arguments {
@@ -230,7 +230,7 @@ int cmd_gdb(int argc, char **argv)
   arguments.shared.tail = GDB_TAIL_DEFAULT;
   arguments.shared.tail_default = "100000";
   argp_parse(&gdb_argp, argc, argv, 0, NULL, &arguments);
-  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+  if (shared_options_settle(arguments.file, &arguments.shared) < 0)
     return CLI_FAILURE;
   return arguments.place || arguments.is_stdio ? trace_serve(&arguments) : gdb_start(&arguments);
 }

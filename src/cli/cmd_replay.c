@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
 #include "cli/replay_feed.h"
-#include "cli/trace_stream.h"
 
 #define BTS_DEFAULT 1024
 #define BTS_MOST (1u << 22)
@@ -171,7 +171,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->format = format_option(argument, state);
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&arguments->file, argument, state);
+    option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     shared_take(arguments, &line->shared);
@@ -205,7 +205,7 @@ int cmd_replay(int argc, char **argv)
 
   shared_options_init(&line.shared);
   argp_parse(&replay_argp, argc, argv, 0, NULL, &line);
-  if (trace_stream_settle(arguments.file, &line.shared) < 0)
+  if (shared_options_settle(arguments.file, &line.shared) < 0)
     return CLI_FAILURE;
   arguments.stream = line.shared.stream == LB_TRACE_ALL ? 0 : line.shared.stream;
   return replay_command(&arguments);

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report_page.h"
 #include "cli/report_predict.h"
 #include "cli/report_words.h"
-#include "cli/trace_stream.h"
 
 #define BAR_COLUMNS 100 /* of a terminal that has room for bars */
 
@@ -300,7 +300,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->wants_lines = false;
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&arguments->file, argument, state);
+    option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     arguments_check(arguments, state);
@@ -331,7 +331,7 @@ int cmd_report(int argc, char **argv)
   arguments.shared.top = 10;
   arguments.shared.top_default = "10";
   argp_parse(&report_argp, argc, argv, 0, NULL, &arguments);
-  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+  if (shared_options_settle(arguments.file, &arguments.shared) < 0)
     return CLI_FAILURE;
   return report_run(&arguments);
 }

@@ -9,13 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
-#include "cli/progress.h"
-#include "cli/trace_input.h"
-#include "cli/trace_stream.h"
 #include "report/report.h"
 
 #define CONTEXT_DEFAULT 16
@@ -41,7 +39,7 @@ struct script_run {
   struct text text;
   bool is_search;   /* not every branch is printed */
   bool is_terminal; /* where they are printed */
-  struct progress progress;
+  struct trace_progress progress;
 };
 
 /* ---- printing ---- */
@@ -50,7 +48,7 @@ struct script_run {
 static bool run_print(struct script_run *run)
 {
   if (run->is_terminal)
-    progress_end(&run->progress);
+    trace_progress_end(&run->progress);
   fwrite(run->text.data, 1, run->text.length, stdout);
   run->text.length = 0;
   return !ferror(stdout);
@@ -95,15 +93,15 @@ static int run_all(struct script_run *run)
   int r;
 
   if (wants_progress(run))
-    progress_begin(&run->progress, run->input.reader);
+    trace_progress_begin(&run->progress, run->input.reader);
   while ((r = trace_input_next(&run->input, &record)) > 0) {
     r = run_record(run, &record);
     if (r <= 0)
       break;
     branches += record.type == LB_TRACE_BRANCHES ? record.branches.count : 0;
-    progress_show(&run->progress, branches);
+    trace_progress_show(&run->progress, branches);
   }
-  progress_end(&run->progress);
+  trace_progress_end(&run->progress);
   return r;
 }
 
@@ -366,7 +364,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     fields_option(&arguments->options, argument, state);
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&arguments->file, argument, state);
+    option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     arguments_check(arguments, state);
@@ -399,7 +397,7 @@ int cmd_script(int argc, char **argv)
   shared_options_init(&arguments.shared);
   filter_options_init(&arguments.filter);
   argp_parse(&script_argp, argc, argv, 0, NULL, &arguments);
-  status = trace_stream_settle(arguments.file, &arguments.shared) < 0 ? CLI_FAILURE : CLI_OK;
+  status = shared_options_settle(arguments.file, &arguments.shared) < 0 ? CLI_FAILURE : CLI_OK;
   arguments.options.stream = arguments.shared.stream;
   if (status == CLI_OK)
     status = script_run(&arguments);

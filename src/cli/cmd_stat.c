@@ -8,12 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 #include "cli/stat_page.h"
-#include "cli/trace_input.h"
 
 #define TOP_MAX (1u << 20) /* rows of a table, for --top all */
 
@@ -26,23 +25,23 @@ struct stat_arguments {
 
 static int trace_count(struct trace_input *input, struct report_summary *summary)
 {
-  struct progress progress;
+  struct trace_progress progress;
   struct lb_trace_record record;
   int r;
 
-  progress_begin(&progress, input->reader);
+  trace_progress_begin(&progress, input->reader);
   report_summary_count(summary, input->reader);
   lb_trace_reader_count(input->reader, LB_TRACE_ALL);
   while ((r = trace_input_next(input, &record)) > 0) {
     r = report_summary_record(summary, &record);
     if (r < 0) {
-      progress_end(&progress);
+      trace_progress_end(&progress);
       cli_error("%s: %s", input->name, lb_strerror(r));
       return r;
     }
-    progress_show(&progress, report_summary_totals(summary)->branches);
+    trace_progress_show(&progress, report_summary_totals(summary)->branches);
   }
-  progress_end(&progress);
+  trace_progress_end(&progress);
   if (report_summary_end(summary) < 0) {
     cli_error("%s: %s", input->name, lb_strerror(-ENOMEM));
     return -ENOMEM;
@@ -94,7 +93,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     shared_options_give(state, children, &arguments->shared);
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&arguments->file, argument, state);
+    option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     if (!arguments->file)

@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 #include "cli/source_paths.h"
-#include "cli/trace_input.h"
-#include "cli/trace_part.h"
-#include "cli/trace_stream.h"
 #include "cli/view_output.h"
 
 #define SPAN 1000000u    /* branches around a place, if nothing else is said */
@@ -39,13 +36,13 @@ struct view_run {
   struct trace_part part;
   struct source_paths *source_paths;
   struct report_files sources; /* opens only those that may be shown */
-  struct progress progress;
+  struct trace_progress progress;
   uint64_t branches; /* of this reading */
 };
 
 static int run_fail(struct view_run *run, int error)
 {
-  progress_end(&run->progress);
+  trace_progress_end(&run->progress);
   cli_error("%s: %s", run->input.name, lb_strerror(error));
   return error;
 }
@@ -58,7 +55,7 @@ static void run_progress(struct view_run *run, const struct lb_trace_record *rec
     run->branches += record->branches.count;
   else if (record->type == LB_TRACE_COUNTED)
     run->branches += record->counted.count;
-  progress_show(&run->progress, run->branches);
+  trace_progress_show(&run->progress, run->branches);
 }
 
 static int counts_take(struct view_run *run, const struct lb_trace_record *record)
@@ -99,9 +96,9 @@ static int run_counts(struct view_run *run)
 
   if (r < 0)
     return run_fail(run, r);
-  progress_begin(&run->progress, run->input.reader);
+  trace_progress_begin(&run->progress, run->input.reader);
   r = counts_read(run);
-  progress_end(&run->progress);
+  trace_progress_end(&run->progress);
   if (r >= 0) {
     r = report_counts_end(run->counts, run->input.reader);
     if (r >= 0)
@@ -127,9 +124,9 @@ static int run_calls(struct view_run *run)
 
   run->branches = 0;
   run->part.before = CONTEXT;
-  progress_begin(&run->progress, run->input.reader);
+  trace_progress_begin(&run->progress, run->input.reader);
   r = trace_part_read(&run->input, &run->part, calls_take, run);
-  progress_end(&run->progress);
+  trace_progress_end(&run->progress);
   if (r < 0)
     return r;
   r = report_view_end(run->view);
@@ -173,14 +170,14 @@ static int finder_read(struct view_run *run, struct finder *finder)
   struct lb_trace_record record;
   int r;
 
-  progress_begin(&run->progress, run->input.reader);
+  trace_progress_begin(&run->progress, run->input.reader);
   while ((r = trace_input_next(&run->input, &record)) > 0) {
     r = report_calls_record(finder->calls, &record);
     if (r < 0)
       break;
     run_progress(run, &record);
   }
-  progress_end(&run->progress);
+  trace_progress_end(&run->progress);
   lb_trace_reader_rewind(run->input.reader);
   return r == -ECANCELED ? 0 : r;
 }
@@ -382,7 +379,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->has_source = false;
     return 0;
   case ARGP_KEY_ARG:
-    trace_input_argument(&arguments->file, argument, state);
+    option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     arguments_check(arguments, state);
@@ -416,7 +413,7 @@ int cmd_view(int argc, char **argv)
   arguments.shared.limit_default = "20M; short calls are merged until the page fits";
   arguments.shared.output_default = "the trace's name with .html, in this folder";
   argp_parse(&view_argp, argc, argv, 0, NULL, &arguments);
-  if (trace_stream_settle(arguments.file, &arguments.shared) < 0)
+  if (shared_options_settle(arguments.file, &arguments.shared) < 0)
     return CLI_FAILURE;
   return view_run(&arguments);
 }

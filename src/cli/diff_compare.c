@@ -18,7 +18,7 @@ struct pair {
   struct diff_side *sides;
   const struct diff_arguments *arguments;
   struct page *page;
-  struct progress progress;
+  struct trace_progress progress;
   struct report_diff_branch *history; /* a ring of what the first of them did that the second did, too */
   struct report_diff_branch *last;    /* on their way there */
   uint32_t size, at, count;
@@ -45,7 +45,7 @@ static void pair_pass(struct pair *pair)
     history_add(pair, &pair->last[i]);
   pair->same += same;
   if (same)
-    progress_show(&pair->progress, pair->same);
+    trace_progress_show(&pair->progress, pair->same);
 }
 
 /* Goes on while both do the same. Returns 1 when they part, 0 when both are over, or negative. */
@@ -178,7 +178,7 @@ static int pair_part(struct pair *pair)
   int r;
 
   pair->differences++;
-  progress_end(&pair->progress);
+  trace_progress_end(&pair->progress);
   page_section(pair->page, NULL, pair->differences == 1 ? "They part" : "They part again");
   put_parting(pair);
   r = pair->arguments->is_resync ? pair_rejoin(pair) : 0;
@@ -290,14 +290,14 @@ int diff_compare(struct diff_side sides[2], const struct diff_arguments *argumen
     return -ENOMEM;
   }
   pair.last = pair.history + pair.size;
-  progress_begin(&pair.progress, sides[0].input.reader);
+  trace_progress_begin(&pair.progress, sides[0].input.reader);
   pair.progress.total = 0;
   r = diff_side_begin(&sides[0], &sides[1], arguments, streams[0]);
   if (r >= 0)
     r = diff_side_begin(&sides[1], &sides[0], arguments, streams[1]);
   if (r >= 0)
     r = pair_run(&pair);
-  progress_end(&pair.progress);
+  trace_progress_end(&pair.progress);
   free(pair.history);
   if (r < 0)
     return r;

@@ -192,12 +192,12 @@ static int rows_add_jumps(struct count_rows *rows, struct report_names *names, c
 
 static int trace_count(struct diff_side *side, struct report_counts *counts, uint32_t stream)
 {
-  struct progress progress;
+  struct trace_progress progress;
   struct lb_trace_record record;
   uint64_t branches = 0;
   int r;
 
-  progress_begin(&progress, side->input.reader);
+  trace_progress_begin(&progress, side->input.reader);
   report_counts_stream(counts, stream);
   lb_trace_reader_count(side->input.reader, stream);
   while ((r = trace_input_next(&side->input, &record)) > 0) {
@@ -206,9 +206,9 @@ static int trace_count(struct diff_side *side, struct report_counts *counts, uin
       break;
     if (record.type == LB_TRACE_COUNTED || record.type == LB_TRACE_BRANCHES)
       branches += record.type == LB_TRACE_COUNTED ? record.counted.count : record.branches.count;
-    progress_show(&progress, branches);
+    trace_progress_show(&progress, branches);
   }
-  progress_end(&progress);
+  trace_progress_end(&progress);
   return r < 0 ? r : report_counts_end(counts, side->input.reader);
 }
 

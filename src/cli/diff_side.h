@@ -10,9 +10,6 @@
 #include "analysis/analysis.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
-#include "cli/progress.h"
-#include "cli/trace_input.h"
-#include "cli/trace_stream.h"
 #include "report/report.h"
 
 #define DIFF_WINDOW 65536u /* branches of each run in which they must come together again */

@@ -6,7 +6,7 @@
 #ifndef CLI_GDB_TRACE_H
 #define CLI_GDB_TRACE_H
 
-#include "cli/trace_input.h"
+#include "analysis/analysis.h"
 #include "gdb/gdb.h"
 
 #define GDB_TAIL_MAX 10000000u

@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 struct shared_options {
-  uint64_t top;            /* --top: rows; UINT64_MAX: all of them, or the option was not given */
-  uint64_t tail;           /* --tail: branches of each thread; UINT64_MAX: not given */
-  uint64_t limit;          /* --limit: bytes; 0: not given */
-  uint32_t stream;         /* --thread; LB_TRACE_ALL: not given */
-  const char *thread_name; /* --thread with a word that is no number, for trace_stream_settle; NULL: it was a number */
+  uint64_t top;    /* --top: rows; UINT64_MAX: all of them, or the option was not given */
+  uint64_t tail;   /* --tail: branches of each thread; UINT64_MAX: not given */
+  uint64_t limit;  /* --limit: bytes; 0: not given */
+  uint32_t stream; /* --thread; LB_TRACE_ALL: not given */
+  const char
+    *thread_name; /* --thread with a word that is no number, for shared_options_settle; NULL: it was a number */
   const char *output;
   bool has_symbols; /* no --no-symbols */
   bool is_mangled;  /* --no-demangle */
@@ -55,7 +56,14 @@ extern const struct argp_child shared_only_common[];
 /* Tells argp where the groups among `children` store what they read. Call it at ARGP_KEY_INIT. */
 void shared_options_give(struct argp_state *state, const struct argp_child *children, struct shared_options *options);
 
+/* --thread with a word: finds its thread in the trace `file` and sets `stream`. Returns 0, or negative after a
+ * complaint. */
+int shared_options_settle(const char *file, struct shared_options *options);
+
 /* ---- values ---- */
+
+/* ARGP_KEY_ARG of a command that takes one trace: its name. A second one is an error of argp's. */
+void option_trace(const char **file, char *argument, struct argp_state *state);
 
 /* A number from `least` to `most`; anything else is a usage error of argp's. `name` is the option with its dashes. */
 uint64_t option_number(const char *name, const char *argument, uint64_t least, uint64_t most, struct argp_state *state);

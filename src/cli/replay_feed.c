@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/progress.h"
-#include "cli/trace_stream.h"
 
 #define WINDOW (64u * LB_DEPTH_MAX) /* branches that fill any LBR stack without a filter */
 
@@ -77,10 +76,10 @@ static int position_search(struct replay_run *run, struct report_finder *finder)
 {
   struct lb_trace_record record;
   struct trace_stream stream;
-  struct progress progress;
+  struct trace_progress progress;
   int r;
 
-  progress_begin(&progress, run->input.reader);
+  trace_progress_begin(&progress, run->input.reader);
   r = trace_stream_begin(&stream, &run->input, run->arguments->stream, 0);
   while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
     r = record.type == LB_TRACE_BRANCHES ? 0 : record_learn(run, &record);
@@ -89,9 +88,9 @@ static int position_search(struct replay_run *run, struct report_finder *finder)
     if (r > 0)
       break;
     if (record.type == LB_TRACE_BRANCHES)
-      progress_show(&progress, record.branches.first);
+      trace_progress_show(&progress, record.branches.first);
   }
-  progress_end(&progress);
+  trace_progress_end(&progress);
   return r;
 }
 
@@ -168,10 +167,10 @@ static int branches_feed(struct replay_run *run, uint64_t first, uint64_t end)
 {
   struct lb_trace_record record;
   struct trace_stream stream;
-  struct progress progress;
+  struct trace_progress progress;
   int r;
 
-  progress_begin(&progress, run->input.reader);
+  trace_progress_begin(&progress, run->input.reader);
   r = trace_stream_begin(&stream, &run->input, run->arguments->stream, first);
   while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
     const struct lb_trace_branches *branches = &record.branches;
@@ -188,9 +187,9 @@ static int branches_feed(struct replay_run *run, uint64_t first, uint64_t end)
                        branches->count < end - branches->first ? branches->count : (size_t)(end - branches->first));
     if (branches->first + branches->count >= end)
       break;
-    progress_show(&progress, branches->first);
+    trace_progress_show(&progress, branches->first);
   }
-  progress_end(&progress);
+  trace_progress_end(&progress);
   return r < 0 ? r : 0;
 }
 

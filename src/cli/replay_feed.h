@@ -6,7 +6,7 @@
 #ifndef CLI_REPLAY_FEED_H
 #define CLI_REPLAY_FEED_H
 
-#include "cli/trace_input.h"
+#include "analysis/analysis.h"
 #include "hardware/hardware.h"
 #include "report/report.h"
 

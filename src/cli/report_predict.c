@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "cli/cli.h"
-#include "cli/progress.h"
 #include "cpu/cpu.h"
 
 /* ---- the models ---- */
@@ -58,21 +58,21 @@ const struct report_predictor *predictor_option(const char *name, struct argp_st
 static int trace_read(struct lb_trace_reader *reader, uint32_t stream, struct report_predict *predict)
 {
   struct lb_trace_record record;
-  struct progress progress;
+  struct trace_progress progress;
   uint64_t branches = 0;
   int r = 0;
 
-  progress_begin(&progress, reader);
+  trace_progress_begin(&progress, reader);
   while (r >= 0 && lb_trace_reader_next(reader, &record) > 0) {
     if (record.type == LB_TRACE_BRANCHES) {
       branches += record.branches.count;
-      progress_show(&progress, branches);
+      trace_progress_show(&progress, branches);
       if (stream != LB_TRACE_ALL && record.branches.stream != stream)
         continue;
     }
     r = report_predict_record(predict, &record);
   }
-  progress_end(&progress);
+  trace_progress_end(&progress);
   return r;
 }
 

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/progress.h"
 #include "cli/report_words.h"
 
 #define NEAR_SHOWN 5
@@ -79,24 +79,24 @@ static int record_note(struct report_reading *reading, const struct lb_trace_rec
 static int counts_read(struct report_reading *reading, struct report_counts *counts, uint32_t stream, bool wants_notes)
 {
   struct lb_trace_reader *reader = reading->input.reader;
-  struct progress progress;
+  struct trace_progress progress;
   struct lb_trace_record record;
   uint64_t branches = 0;
   uint32_t number;
   int r = 0;
 
-  progress_begin(&progress, reader);
+  trace_progress_begin(&progress, reader);
   lb_trace_reader_count(reader, stream);
   while (r >= 0 && trace_input_next(&reading->input, &record) > 0) {
     r = report_counts_record(counts, reader, &record);
     if (r >= 0 && wants_notes)
       r = record_note(reading, &record);
     branches += record_branches(&record, &number);
-    progress_show(&progress, branches);
+    trace_progress_show(&progress, branches);
   }
   if (r >= 0)
     r = report_counts_end(counts, reader);
-  progress_end(&progress);
+  trace_progress_end(&progress);
   return r;
 }
 

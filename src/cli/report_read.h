@@ -5,7 +5,7 @@
 #ifndef CLI_REPORT_READ_H
 #define CLI_REPORT_READ_H
 
-#include "cli/trace_input.h"
+#include "analysis/analysis.h"
 #include "report/report.h"
 
 /* A thread of the trace. */

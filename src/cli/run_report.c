@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/trace_input.h"
 #include "session/session.h"
 
 #define TRIES 20 /* to read the log of a thread that runs */

@@ -5,7 +5,7 @@
 #ifndef CLI_STAT_PAGE_H
 #define CLI_STAT_PAGE_H
 
-#include "cli/trace_input.h"
+#include "analysis/analysis.h"
 #include "report/report.h"
 
 struct stat_page {

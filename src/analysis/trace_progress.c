@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far the reading of a trace is, in a line that is written over again and again.
+ * How far the reading of a trace is: a line for the listener, a few times a second.
  */
-#include "cli/progress.h"
+#include "analysis/trace_progress.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
 
 #define PROGRESS_FIRST 0.5 /* seconds before it is shown, and between two of them */
 #define PROGRESS_STEP 0.2
 #define STREAMS_ASKED 64 /* for their lengths: with more streams there is no percentage */
+
+static const struct trace_progress_listener *listener; /* NULL: nobody is told */
+
+void trace_progress_listen(const struct trace_progress_listener *wanted)
+{
+  listener = wanted;
+}
 
 /* How many branches a stream has: the number of its last one tells. */
 static uint64_t stream_length(struct lb_trace_reader *reader)
@@ -27,7 +32,7 @@ static uint64_t stream_length(struct lb_trace_reader *reader)
   return length;
 }
 
-uint64_t progress_branches(struct lb_trace_reader *reader, uint32_t stream)
+uint64_t trace_progress_total(struct lb_trace_reader *reader, uint32_t stream)
 {
   uint64_t total = 0;
 
@@ -44,31 +49,31 @@ uint64_t progress_branches(struct lb_trace_reader *reader, uint32_t stream)
   return total;
 }
 
-void progress_begin(struct progress *progress, struct lb_trace_reader *reader)
+void trace_progress_begin(struct trace_progress *progress, struct lb_trace_reader *reader)
 {
-  *progress =
-    (struct progress){.is_on = !cli_is_quiet() && isatty(STDERR_FILENO), .next = clock_seconds() + PROGRESS_FIRST};
+  *progress = (struct trace_progress){.is_on = listener && listener->wants(), .next = clock_seconds() + PROGRESS_FIRST};
   if (progress->is_on)
-    progress->total = progress_branches(reader, LB_TRACE_ALL);
+    progress->total = trace_progress_total(reader, LB_TRACE_ALL);
 }
 
-void progress_show(struct progress *progress, uint64_t branches)
+void trace_progress_show(struct trace_progress *progress, uint64_t branches)
 {
   double now = progress->is_on ? clock_seconds() : 0;
+  char line[64], part[16] = "";
 
   if (!progress->is_on || now < progress->next)
     return;
   progress->next = now + PROGRESS_STEP;
   progress->is_shown = true;
-  fprintf(stderr, "\r%.1f million branches", (double)branches / 1e6);
   if (progress->total && branches <= progress->total)
-    fprintf(stderr, ", %.0f%%", 100 * (double)branches / (double)progress->total);
-  fputs("\033[K", stderr);
+    snprintf(part, sizeof(part), ", %.0f%%", 100 * (double)branches / (double)progress->total);
+  snprintf(line, sizeof(line), "%.1f million branches%s", (double)branches / 1e6, part);
+  listener->show(line);
 }
 
-void progress_end(struct progress *progress)
+void trace_progress_end(struct trace_progress *progress)
 {
   if (progress->is_shown)
-    fputs("\r\033[K", stderr);
+    listener->show(NULL);
   progress->is_shown = false;
 }

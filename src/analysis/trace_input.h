@@ -2,14 +2,14 @@
  *
  * The trace that a command reads, and the files that it names.
  */
-#ifndef CLI_TRACE_INPUT_H
-#define CLI_TRACE_INPUT_H
+#ifndef ANALYSIS_TRACE_INPUT_H
+#define ANALYSIS_TRACE_INPUT_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/analysis.h"
+#include "analysis/code.h"
+#include "analysis/names.h"
 #include "lastbranch/trace.h"
 
 struct trace_input {
@@ -25,9 +25,6 @@ struct trace_input {
   bool is_displaced;         /* and the answer */
   struct report_files files; /* for report_names_new */
 };
-
-/* ARGP_KEY_ARG of a command that takes one trace: its name. A second one is an error of argp's. */
-void trace_input_argument(const char **file, char *argument, struct argp_state *state);
 
 /* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a complaint. */
 int trace_input_open(struct trace_input *input, const char *name);
@@ -51,7 +48,7 @@ bool trace_input_is_whole(const struct trace_input *input);
 /* Says that the trace names more code than is decoded (report_code_is_exhausted), if it is so. `code` may be NULL. */
 void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code);
 
-/* Closes it and says what was wrong with it. Returns CLI_OK, or CLI_FAILURE if the file is damaged. */
+/* Closes it and says what was wrong with it. Returns 0, or 1 if the file is damaged. */
 int trace_input_close(struct trace_input *input);
 
 #endif

@@ -3,11 +3,10 @@
  * One stream of a trace, read alone: the chunks of the others are passed over, unless things lay in several places
  * during the run, so that names are right only in the order of the file.
  */
-#ifndef CLI_TRACE_STREAM_H
-#define CLI_TRACE_STREAM_H
+#ifndef ANALYSIS_TRACE_STREAM_H
+#define ANALYSIS_TRACE_STREAM_H
 
-#include "cli/options.h"
-#include "cli/trace_input.h"
+#include "analysis/trace_input.h"
 
 struct trace_stream {
   struct trace_input *input;
@@ -27,8 +26,8 @@ int trace_stream_begin(struct trace_stream *stream, struct trace_input *input, u
 /* The next record that is not of another stream; its branches are at `first` or behind. Returns as trace_input_next. */
 int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_record);
 
-/* --thread with a word: the one thread whose name is that, or whose name or command line has it in it. Sets `stream`
- * of the options. Returns 0, or negative after a complaint: there is none, or more than one. */
-int trace_stream_settle(const char *file, struct shared_options *options);
+/* The one thread of a trace whose name is `word`, or whose name or command line has it in it. Returns 0, or negative
+ * after a complaint: there is none, or more than one. */
+int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream);
 
 #endif

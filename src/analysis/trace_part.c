@@ -2,7 +2,7 @@
  *
  * Reads a part of a trace: the index of a trace leads to the end of a stream, and from there so many branches back.
  */
-#include "cli/trace_part.h"
+#include "analysis/trace_part.h"
 
 #include "lastbranch/error.h"
 

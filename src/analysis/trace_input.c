@@ -3,7 +3,7 @@
  * The trace that a command reads: opening it under either of its names, remembering what was wrong with it, and opening
  * the files that its modules name. Nothing in it is trusted.
  */
-#include "cli/trace_input.h"
+#include "analysis/trace_input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/progress.h"
 #include "symbol/symbol.h"
 #include "trace/trace.h"
 
@@ -69,7 +68,7 @@ static void file_close(void *data, const void *bytes, size_t size)
 static void file_warn(void *data, const char *name, const char *why)
 {
   (void)data;
-  cli_error("warning: %s: %s", name, why);
+  message("warning: %s: %s", name, why);
 }
 
 static int file_module(void *data, const char *name, struct symbol_module **ret_module)
@@ -79,13 +78,6 @@ static int file_module(void *data, const char *name, struct symbol_module **ret_
 }
 
 /* ---- the trace ---- */
-
-void trace_input_argument(const char **file, char *argument, struct argp_state *state)
-{
-  if (*file)
-    argp_error(state, "one trace at a time");
-  *file = argument;
-}
 
 static const char *open_reason(const char *name, int error)
 {
@@ -139,7 +131,7 @@ int trace_input_open(struct trace_input *input, const char *name)
   if (r == -ENOENT)
     r = incomplete_open(input);
   if (r < 0) {
-    cli_error("%s: %s", input->name ? input->name : name, open_reason(input->name ? input->name : name, r));
+    message("%s: %s", input->name ? input->name : name, open_reason(input->name ? input->name : name, r));
     free(input->name);
     return r;
   }
@@ -147,8 +139,8 @@ int trace_input_open(struct trace_input *input, const char *name)
   if (stat(input->name, &status) == 0)
     input->size = (uint64_t)status.st_size;
   if (input->is_incomplete)
-    cli_error("warning: %s: the trace was not finished: it is still being written, or its writer was cut short",
-              input->name);
+    message("warning: %s: the trace was not finished: it is still being written, or its writer was cut short",
+            input->name);
   return 0;
 }
 
@@ -170,7 +162,7 @@ static void record_note(struct trace_input *input, const struct lb_trace_record 
 
 static int input_fail(struct trace_input *input, int error)
 {
-  cli_error("%s: it cannot be read any further: %s", input->name, lb_strerror(error));
+  message("%s: it cannot be read any further: %s", input->name, lb_strerror(error));
   input->has_failed = true;
   return error;
 }
@@ -193,17 +185,17 @@ int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count)
 
 static void starts_tell(void *data, uint64_t branches)
 {
-  progress_show(data, branches);
+  trace_progress_show(data, branches);
 }
 
 int trace_input_read_starts(struct trace_input *input, struct report_names *names)
 {
-  struct progress progress;
+  struct trace_progress progress;
   int r;
 
-  progress_begin(&progress, input->reader);
+  trace_progress_begin(&progress, input->reader);
   r = report_starts_read(names, input->reader, starts_tell, &progress);
-  progress_end(&progress);
+  trace_progress_end(&progress);
   return r;
 }
 
@@ -223,14 +215,14 @@ static void damage_tell(const struct trace_input *input)
     snprintf(bytes, sizeof(bytes), "; %llu bytes could not be read", (unsigned long long)lost_bytes);
   if (lost_branches)
     snprintf(branches, sizeof(branches), "; %llu branches are lost", (unsigned long long)lost_branches);
-  cli_error("%s: the trace is damaged%s%s; all before and behind is shown, with gaps where the rest was", input->name,
-            bytes, branches);
+  message("%s: the trace is damaged%s%s; all before and behind is shown, with gaps where the rest was", input->name,
+          bytes, branches);
 }
 
 void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code)
 {
   if (code && report_code_is_exhausted(code))
-    cli_error(
+    message(
       "warning: %s: it names more code than is decoded for a file: instructions, and branches that were not taken, "
       "are not all counted; taken branches are",
       input->name);
@@ -244,8 +236,8 @@ int trace_input_close(struct trace_input *input)
   if (is_damaged)
     damage_tell(input);
   if (is_cut)
-    cli_error("%s: the trace is cut: it ends without its end; what comes before was read", input->name);
+    message("%s: the trace is cut: it ends without its end; what comes before was read", input->name);
   lb_trace_reader_close(input->reader);
   free(input->name);
-  return is_damaged || is_cut || input->has_failed ? CLI_FAILURE : CLI_OK;
+  return is_damaged || is_cut || input->has_failed ? 1 : 0;
 }

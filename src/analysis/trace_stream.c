@@ -2,14 +2,14 @@
  *
  * One stream of a trace.
  */
-#include "cli/trace_stream.h"
+#include "analysis/trace_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "cli/cli.h"
 
 int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *ret_length)
 {
@@ -44,7 +44,7 @@ static int input_displaces(struct trace_input *input)
     return input->is_displaced;
   r = report_names_new(NULL, &names);
   if (r < 0) {
-    cli_error("%s: %s", input->name, lb_strerror(r));
+    message("%s: %s", input->name, lb_strerror(r));
     return r;
   }
   r = trace_input_tail(input, LB_TRACE_ALL, 0);
@@ -155,8 +155,7 @@ static void several_tell(const struct trace_input *input, const struct report_na
   for (uint32_t i = 0; i < LB_TRACE_STREAMS_MAX && shown < SHOWN; i++)
     if (report_names_stream(names, i, &stream) && stream_fits(&stream, word) == fit)
       text_addf(&text, "%s%u (%s)", shown++ ? ", " : "", i, stream.command ? stream.command : stream.name);
-  cli_error("%s: '%s' fits %u threads: %s%s", input->name, word, count, text_string(&text),
-            shown < count ? ", ..." : "");
+  message("%s: '%s' fits %u threads: %s%s", input->name, word, count, text_string(&text), shown < count ? ", ..." : "");
   text_done(&text);
 }
 
@@ -171,16 +170,13 @@ static int names_fill(struct trace_input *input, struct report_names *names)
   return r;
 }
 
-int trace_stream_settle(const char *file, struct shared_options *options)
+int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream)
 {
-  const char *word = options->thread_name;
   struct report_names *names = NULL;
   struct trace_input input;
   unsigned fit, count = 0;
   int r;
 
-  if (!word)
-    return 0;
   r = trace_input_open(&input, file);
   if (r < 0)
     return r;
@@ -188,9 +184,9 @@ int trace_stream_settle(const char *file, struct shared_options *options)
   if (r >= 0)
     r = names_fill(&input, names);
   if (r >= 0)
-    count = streams_search(names, word, &fit, &options->stream);
+    count = streams_search(names, word, &fit, ret_stream);
   if (r >= 0 && !count)
-    cli_error("%s: no thread is called '%s'; 'lbr stat' lists its threads", input.name, word);
+    message("%s: no thread is called '%s'; 'lbr stat' lists its threads", input.name, word);
   else if (count > 1)
     several_tell(&input, names, word, fit, count);
   report_names_free(names);

@@ -2,10 +2,10 @@
  *
  * Reads a part of a trace without the rest of it.
  */
-#ifndef CLI_TRACE_PART_H
-#define CLI_TRACE_PART_H
+#ifndef ANALYSIS_TRACE_PART_H
+#define ANALYSIS_TRACE_PART_H
 
-#include "cli/trace_input.h"
+#include "analysis/trace_input.h"
 
 struct trace_part {
   uint32_t stream;   /* or LB_TRACE_ALL */
