@@ -4,6 +4,7 @@
  */
 #include "board/state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -99,6 +100,7 @@ uint64_t board_deadline(const struct board *board)
 
 void board_advance(struct board *board, uint64_t now)
 {
+  assert(!board->is_advancing); /* the board calls nobody who tells it the time */
   board->is_advancing = true;
   for (unsigned i = 0; i < CLOCKS; i++)
     clocks[i].advance(board, now);

@@ -5,6 +5,7 @@
  */
 #include "cpu/block.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -406,6 +407,7 @@ static void block_register(struct cpu *cpu, struct block *block)
 
 static void block_close(const struct cpu *cpu, struct block *block, unsigned size)
 {
+  assert(block->count <= BLOCK_MAX);
   for (unsigned i = 0; i < block->count; i++) {
     block->insns[i].left = (uint8_t)(block->count - i);
     insn_handler *pair = i + 1 < block->count ? pair_handler(&block->insns[i]) : NULL;
@@ -443,6 +445,7 @@ static struct block *block_build(struct cpu *cpu, uint64_t physical)
   block_close(cpu, block, size);
   cache->used += sizeof(struct block) + (block->count + 1u) * sizeof(struct insn);
   cache->used = (cache->used + 63) & ~(size_t)63;
+  assert(cache->used <= ARENA_SIZE);
   if (memory_at(cpu->memory, physical))
     block_register(cpu, block);
   return block;

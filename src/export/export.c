@@ -4,6 +4,7 @@
  */
 #include "export/export.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -333,6 +334,8 @@ int export_run(const struct export_options *options, const struct export_input *
                char ret_message[EXPORT_MESSAGE])
 {
   struct export_job job = {.options = *options, .sink = *sink, .names = input->names};
+
+  assert(options->format && sink->write && input->names);
   int r = job_new(&job);
 
   if (r >= 0 && options->format->begin)

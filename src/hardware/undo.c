@@ -9,6 +9,8 @@
 
 #include "hardware/registers.h"
 
+#include <assert.h>
+
 #define TRIES 3
 
 int hardware_undo_note(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value)
@@ -40,6 +42,7 @@ int hardware_undo_commit(struct hardware_undo *undo, int number)
   const struct hardware_registers *registers = undo->registers;
   const struct hardware_change *change = &undo->changes[number];
 
+  assert(number >= 0 && number < undo->count); /* the value before a write is noted before the write */
   atomic_signal_fence(memory_order_seq_cst);
   return registers->write(registers->data, change->msr, change->others | change->after);
 }

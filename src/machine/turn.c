@@ -7,6 +7,8 @@
  */
 #include "machine/state.h"
 
+#include <assert.h>
+
 #define TURN_TIME UINT64_C(2000) /* nanoseconds, of one instruction each */
 #define WAITS_MOST UINT64_C(1)   /* instructions of a processor that only waits: the jump to itself, or HLT */
 
@@ -29,6 +31,7 @@ void turn_settle(struct machine *machine)
 static void turn_give(struct machine *m, unsigned number)
 {
   uint64_t now = cpu_cycles(m->cpu);
+  assert(number < m->cpu_count);
   m->cpu = m->cpus[number];
   cpu_stand(m->cpu, now);
   m->turn.number = number;

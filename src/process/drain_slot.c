@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "lastbranch/error.h"
+
+#include <assert.h>
 #include "process/drain.h"
 
 void drain_wake(const void *word)
@@ -301,6 +303,7 @@ int slot_take(struct process_drain *drain, uint32_t number, const struct drain_v
   int64_t parts;
   int r = 0;
 
+  assert(number < PROCESS_THREADS);
   if (view->status != THREAD_LIVE && view->status != THREAD_GONE)
     return 0;
   if (!slot->is_open)
@@ -320,6 +323,7 @@ void slot_close(struct process_drain *drain, uint32_t number)
   struct drain_slot *slot = &drain->slots[number];
   uint32_t status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE);
 
+  assert(number < PROCESS_THREADS);
   if (status < THREAD_GONE) /* else it has said so, even if the system was seen to have lost it before; or the program
                                wrote it */
     status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;

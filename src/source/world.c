@@ -5,6 +5,7 @@
  */
 #include "source/world.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,7 @@ int world_branch(struct world *world, struct world_thread *thread, uint64_t from
 {
   const unsigned width = thread->process->is_32 ? LB_BRANCH_FROM_32 | LB_BRANCH_TO_32 : 0;
 
+  assert(kind < LB_BRANCH_KINDS && thread->count < WORLD_BATCH);
   if (world->error < 0 || thread_open(world, thread) < 0)
     return world->error;
   if (!thread->batch && !(thread->batch = malloc(WORLD_BATCH * sizeof(*thread->batch))))

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/base.h"
+
+#include <assert.h>
 #include "trace/writer.h"
 
 #define COMPRESS_MIN 64u /* bytes; below that a frame of zstd only adds */
@@ -115,6 +117,7 @@ int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, cons
 
   if (writer->error < 0)
     return writer->error;
+  assert(writer->raw.size <= CHUNK_RAW_MAX); /* the reader refuses more */
   writer->error = chunk_frame(writer, &head, position, least);
   if (writer->error >= 0 && type < CHUNK_BRANCHES)
     writer->error = chunk_note(writer, &writer->described);
