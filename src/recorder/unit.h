@@ -254,6 +254,19 @@ uint64_t pebs_samplers(const struct lb_recorder *r);
 size_t pebs_record_size(const struct lb_recorder *r, uint64_t counters); /* of a record for these counters */
 size_t pebs_area_size(const struct lb_recorder *r);                      /* of the management area */
 
+/* msr_pmu.c: the DS area and the counters; WRMSR returns false for #GP */
+uint64_t msr_read_pmu(const struct lb_recorder *r, unsigned id, unsigned number);
+bool msr_write_ds(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value);
+bool msr_write_pmu(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value);
+
+static inline bool msr_write_masked(uint64_t *place, uint64_t value, uint64_t allowed)
+{
+  if (value & ~allowed)
+    return false;
+  *place = value;
+  return true;
+}
+
 /* pmi.c */
 void pmi_request(struct lb_recorder *r, unsigned causes);
 void pmi_buffer_overflow(struct lb_recorder *r); /* a DS buffer reached its threshold: GLOBAL_STATUS[62] */
