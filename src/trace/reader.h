@@ -205,6 +205,28 @@ void counts_done(struct lb_trace_reader *reader);
 /* Sets the `end` of each stream from the index that was loaded. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
 int index_ends(struct lb_trace_reader *reader);
 
+/* ---- reader_branches.c; all return 1 with a record ---- */
+
+int give_gap(struct lb_trace_record *record, struct lb_trace_gap gap);
+
+/* Bytes that could not be read. */
+int give_damage(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t offset, uint64_t bytes);
+
+/* A gap of one stream that damage made. However often a file is read, what is missing is counted once. */
+int give_loss(struct lb_trace_reader *reader, struct lb_trace_record *record, struct lb_trace_gap gap);
+
+/* A chunk of a stream was loaded: are branches missing before it? If so, the gap is given, and the chunk is to be
+ * looked at again. Returns 0 if not; or negative. */
+int position_check(struct lb_trace_reader *reader, struct lb_trace_record *record);
+
+/* Begin with the chunk of branches, entries or a gap that was loaded. Return 0 when it gives no record (yet); or
+ * negative. */
+int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record);
+int gap_open(struct lb_trace_reader *reader, struct lb_trace_record *record);
+
+/* The next branches of the chunk that is open, if any. Returns 0 when it gives no more, or negative. */
+int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record);
+
 /* ---- reader.c ---- */
 
 /* As lb_trace_reader_rewind, but of the streams only this one is put back to its start; LB_TRACE_ALL: all. */
