@@ -19,6 +19,7 @@
 #include "analysis/location.h"       /* IWYU pragma: export */
 #include "analysis/names.h"          /* IWYU pragma: export */
 #include "analysis/predict.h"        /* IWYU pragma: export */
+#include "analysis/reading.h"        /* IWYU pragma: export */
 #include "analysis/replay.h"         /* IWYU pragma: export */
 #include "analysis/stacks.h"         /* IWYU pragma: export */
 #include "analysis/streams.h"        /* IWYU pragma: export */

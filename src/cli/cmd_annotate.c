@@ -9,10 +9,10 @@
 
 #include "analysis/analysis.h"
 #include "base/base.h"
-#include "cli/annotate_page.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/report_words.h"
+#include "cli/source_options.h"
+#include "report/report.h"
 
 struct annotate_arguments {
   const char *file, *function;
@@ -23,55 +23,6 @@ struct annotate_arguments {
 
 /* ---- the command ---- */
 
-static int function_print(const struct annotate_page *page, struct page *json,
-                          const struct report_hot_function *function)
-{
-  const struct report_reading *reading = page->reading;
-  struct report_annotation annotation;
-  int r = report_annotate(reading->names, reading->code, reading->counts, function, page->sources != NULL, &annotation);
-
-  if (r < 0)
-    return r;
-  if (json->is_json)
-    annotate_page_json(page, json, &annotation);
-  else
-    annotate_page_print(page, &annotation);
-  report_annotation_done(&annotation);
-  return 0;
-}
-
-static void head_put_json(const struct annotate_page *page, struct page *json)
-{
-  const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
-
-  page_put_flag(json, "exact",
-                !totals->has_unknown_code && !totals->has_forgotten && !totals->gaps &&
-                  !page->reading->input.has_failed);
-  if (page->stream != LB_TRACE_ALL)
-    page_put_number(json, "thread", page->stream);
-  else
-    page_absent(json, "thread");
-  page_array(json, "functions");
-}
-
-static int functions_print(const struct annotate_page *page, bool is_json, const struct report_hot_function *functions,
-                           size_t count)
-{
-  struct page json;
-  int r = 0;
-
-  cli_page_open(&json, is_json, false);
-  if (is_json)
-    head_put_json(page, &json);
-  else
-    annotate_page_head(page);
-  for (size_t i = 0; i < count && r >= 0; i++)
-    r = function_print(page, &json, &functions[i]);
-  page_array_end(&json);
-  page_close(&json);
-  return r;
-}
-
 /* Returns 0, or negative after a complaint. */
 static int reading_show(struct annotate_arguments *arguments, const struct report_reading *reading)
 {
@@ -79,7 +30,7 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
     .reading = reading,
     .sources = arguments->wants_lines ? &arguments->sources : NULL,
     .stream = arguments->shared.stream,
-    .wants_color = cli_wants_color(),
+    .output = cli_output(),
     .has_utf8 = cli_wants_color() && words_has_utf8(),
   };
   struct report_hot_function *functions = NULL;
@@ -94,7 +45,7 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
   } else if (r > 0) {
     arguments->sources.time = reading->input.time;
     arguments->sources.paths.names = reading->names;
-    r = functions_print(&page, arguments->shared.is_json, functions, (size_t)r);
+    r = annotate_page_print(&page, arguments->shared.is_json, functions, (size_t)r);
   }
   if (r == -ENOMEM)
     cli_error("%s: %s", reading->input.name, lb_strerror(r));

@@ -11,9 +11,9 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/report_page.h"
-#include "cli/report_predict.h"
-#include "cli/report_words.h"
+#include "cli/predictor_option.h"
+#include "cli/source_options.h"
+#include "report/report.h"
 
 #define BAR_COLUMNS 100 /* of a terminal that has room for bars */
 
@@ -29,126 +29,13 @@ struct report_arguments {
   struct source_files sources;
 };
 
-static const char *const by_names[] = {"", "function", "line", "edge", "branch", "indirect", "module", "thread"};
-
-/* ---- order ---- */
-
-/* The table of a page; the dashboard is sorted by its functions. */
-static enum report_hot_table by_table(enum report_by by)
-{
-  static const enum report_hot_table tables[] = {
-    [REPORT_BY_ALL] = REPORT_HOT_FUNCTION,  [REPORT_BY_FUNCTION] = REPORT_HOT_FUNCTION,
-    [REPORT_BY_LINE] = REPORT_HOT_LINE,     [REPORT_BY_EDGE] = REPORT_HOT_EDGE,
-    [REPORT_BY_BRANCH] = REPORT_HOT_BRANCH, [REPORT_BY_INDIRECT] = REPORT_HOT_INDIRECT,
-    [REPORT_BY_MODULE] = REPORT_HOT_MODULE, [REPORT_BY_THREAD] = REPORT_HOT_MODULE,
-  };
-
-  return tables[by];
-}
-
-static bool by_can_sort(enum report_by by, enum report_hot_order order)
-{
-  if (by == REPORT_BY_THREAD && order == REPORT_HOT_BY_CALLS)
-    return false;
-  return report_hot_can_sort(by_table(by), order);
-}
-
-static uint64_t thread_key(const struct report_reading_thread *thread, int order)
-{
-  switch (order) {
-  case REPORT_HOT_BY_NAME:
-    return 0;
-  case REPORT_HOT_BY_TAKEN:
-    return thread->branches;
-  case REPORT_HOT_BY_PASSED:
-    return thread->totals.passed;
-  default:
-    return thread->totals.instructions;
-  }
-}
-
-static int thread_compare(const void *one, const void *other, void *data)
-{
-  const struct report_reading_thread *a = one, *b = other;
-  uint64_t key = thread_key(a, *(int *)data), other_key = thread_key(b, *(int *)data);
-
-  if (key != other_key)
-    return key < other_key ? 1 : -1;
-  return a->number < b->number ? -1 : a->number > b->number;
-}
-
-/* ---- nothing there ---- */
-
-static bool module_is_there(const struct report_reading *reading, const char *name)
-{
-  struct report_file file;
-
-  for (uint32_t i = 0; report_names_file(reading->names, i, &file); i++)
-    if (report_module_is(reading->names, i, name))
-      return true;
-  return false;
-}
-
-/* What was asked for did not run. Returns LB_E_NO_ENTRY after a complaint, or -ENOMEM. */
-static int nothing_show(const struct report_arguments *arguments, const struct report_reading *reading)
-{
-  struct report_hot *hot;
-  int r;
-
-  if (arguments->filter.module && !module_is_there(reading, arguments->filter.module)) {
-    cli_error("%s: no file '%s' was mapped; 'lbr report --by module' lists those that code ran in", reading->input.name,
-              arguments->filter.module);
-    return LB_E_NO_ENTRY;
-  }
-  if (!arguments->filter.function) {
-    cli_error("%s: nothing of '%s' ran", reading->input.name, arguments->filter.module);
-    return LB_E_NO_ENTRY;
-  }
-  r = report_hot_new(reading->names, reading->code, reading->counts, &(struct report_hot_filter){0}, &hot);
-  if (r < 0)
-    return r;
-  report_reading_near(reading, hot, arguments->filter.function);
-  report_hot_free(hot);
-  return LB_E_NO_ENTRY;
-}
-
-static bool hot_is_empty(const struct report_arguments *arguments, const struct report_hot *hot)
-{
-  size_t count, lines;
-
-  (void)report_hot_functions(hot, &count);
-  (void)report_hot_lines(hot, &lines);
-  return !(arguments->by == REPORT_BY_LINE ? lines + report_hot_without_line(hot) : count);
-}
-
 /* ---- the command ---- */
-
-static int tables_make(struct report_arguments *arguments, struct report_reading *reading, struct report_hot **ret_hot)
-{
-  int r = report_hot_new(reading->names, reading->code, reading->counts, &arguments->filter, ret_hot);
-
-  if (r >= 0 && arguments->by == REPORT_BY_LINE)
-    r = report_hot_read_lines(*ret_hot);
-  if (r >= 0 && (arguments->filter.function || arguments->filter.module) && hot_is_empty(arguments, *ret_hot))
-    r = nothing_show(arguments, reading);
-  if (r < 0 && r != LB_E_NO_ENTRY)
-    cli_error("%s: %s", reading->input.name, lb_strerror(r));
-  if (r < 0)
-    return r;
-  if (arguments->order >= 0 && arguments->by != REPORT_BY_THREAD)
-    report_hot_sort(*ret_hot, by_table(arguments->by), (enum report_hot_order)arguments->order);
-  if (arguments->by != REPORT_BY_THREAD)
-    return 0;
-  r = report_reading_threads(reading);
-  if (r >= 0 && reading->thread_count)
-    qsort_r(reading->threads, reading->thread_count, sizeof(*reading->threads), thread_compare, &arguments->order);
-  return r;
-}
 
 static int report_run(struct report_arguments *arguments)
 {
   struct report_reading reading;
   struct report_predict *predict = NULL;
+  struct report_output output = cli_output();
   struct report_hot *hot = NULL;
   int r, status;
 
@@ -156,7 +43,7 @@ static int report_run(struct report_arguments *arguments)
     return CLI_FAILURE;
   if (arguments->shared.is_mangled)
     report_names_keep_mangled(reading.names);
-  r = tables_make(arguments, &reading, &hot);
+  r = report_reading_tables(&reading, arguments->by, arguments->order, &arguments->filter, &hot);
   if (r >= 0 && (arguments->predictor || arguments->predict_order != REPORT_PREDICT_NO_ORDER))
     r = report_predict_read(&reading, arguments->shared.stream, arguments->predictor, &predict);
   if (r >= 0) {
@@ -171,14 +58,14 @@ static int report_run(struct report_arguments *arguments)
       .predictor = arguments->predictor,
       .predict_order = arguments->predict_order,
       .wants_lines = arguments->wants_lines && arguments->shared.has_symbols,
-      .has_bars = cli_columns() >= BAR_COLUMNS,
+      .has_bars = output.columns >= BAR_COLUMNS,
       .has_utf8 = words_has_utf8(),
     };
 
     arguments->sources.time = reading.input.time;
     arguments->sources.paths.names = reading.names;
     arguments->sources.is_quiet = true; /* those of libraries mostly are */
-    report_page_print(&page, arguments->shared.is_json);
+    report_page_print(&page, &output, arguments->shared.is_json);
   }
   report_predict_free(predict);
   report_hot_free(hot);
@@ -215,7 +102,7 @@ static const struct argp_child children[] = {SOURCE_PATHS, SHARED_TOP,  SHARED_T
 static enum report_by by_option(const char *argument, struct argp_state *state)
 {
   for (unsigned i = REPORT_BY_FUNCTION; i < REPORT_BYS; i++)
-    if (!strcmp(by_names[i], argument))
+    if (!strcmp(report_by_name((enum report_by)i), argument))
       return (enum report_by)i;
   argp_error(state, "--by wants function, line, edge, branch, indirect, module or thread, not '%s'", argument);
   return REPORT_BY_ALL;
@@ -263,10 +150,10 @@ static void arguments_check(struct report_arguments *arguments, struct argp_stat
   if (arguments->by == REPORT_BY_THREAD &&
       (arguments->filter.function || arguments->filter.module || arguments->shared.stream != LB_TRACE_ALL))
     argp_error(state, "--by thread goes with none of --function, --module and --thread");
-  if (arguments->order < 0 || by_can_sort(arguments->by, (enum report_hot_order)arguments->order))
+  if (arguments->order < 0 || report_by_can_sort(arguments->by, (enum report_hot_order)arguments->order))
     return;
   for (unsigned i = 0; (name = report_hot_order_name(i)); i++)
-    if (by_can_sort(arguments->by, (enum report_hot_order)i))
+    if (report_by_can_sort(arguments->by, (enum report_hot_order)i))
       text_addf(&good, "%s%s", good.length ? ", " : "", name);
   argp_error(state, "this table cannot be sorted by %s; it can by %s",
              report_hot_order_name((unsigned)arguments->order), text_string(&good));

@@ -16,11 +16,16 @@
 #include "base/base.h"
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
-#include "report/fit.h"    /* IWYU pragma: export */
-#include "report/output.h" /* IWYU pragma: export */
-#include "report/page.h"   /* IWYU pragma: export */
-#include "report/script.h" /* IWYU pragma: export */
-#include "report/view.h"   /* IWYU pragma: export */
+#include "report/annotate_page.h" /* IWYU pragma: export */
+#include "report/fit.h"           /* IWYU pragma: export */
+#include "report/hot_page.h"      /* IWYU pragma: export */
+#include "report/output.h"        /* IWYU pragma: export */
+#include "report/page.h"          /* IWYU pragma: export */
+#include "report/script.h"        /* IWYU pragma: export */
+#include "report/source_lines.h"  /* IWYU pragma: export */
+#include "report/source_paths.h"  /* IWYU pragma: export */
+#include "report/view.h"          /* IWYU pragma: export */
+#include "report/words.h"         /* IWYU pragma: export */
 
 enum report_format {
   REPORT_TABLE,

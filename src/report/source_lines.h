@@ -2,14 +2,14 @@
  *
  * Lines of source files, read where the debug information says that they are, or elsewhere if the user says so.
  */
-#ifndef CLI_ANNOTATE_SOURCE_H
-#define CLI_ANNOTATE_SOURCE_H
+#ifndef REPORT_SOURCE_LINES_H
+#define REPORT_SOURCE_LINES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/base.h"
-#include "cli/source_paths.h"
+#include "report/source_paths.h"
 
 struct source_files {
   struct source_paths paths;

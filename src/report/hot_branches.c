@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "cli/report_page.h"
-#include "cli/report_words.h"
+#include "report/hot_page.h"
+#include "report/words.h"
 
 #define TARGETS_SHOWN 4u /* of an indirect branch; JSON has all */
 

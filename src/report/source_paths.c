@@ -2,7 +2,7 @@
  *
  * Which source files may be shown, and where they are here.
  */
-#include "cli/source_paths.h"
+#include "report/source_paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-
-/* ---- the rule ---- */
+#include "base/base.h"
 
 /* The path here; NULL without memory. */
 static char *path_translate(const struct source_paths *paths, const char *path)
@@ -66,9 +64,9 @@ int source_paths_open(struct source_paths *paths, const char *path)
 
   if (real && !is_allowed(paths, real)) {
     if (!paths->has_warned)
-      cli_error("warning: %s: not shown, because it is outside of the folders in which the program was compiled "
-                "(--source-prefix DIR or --any-source allows it)",
-                path);
+      message("warning: %s: not shown, because it is outside of the folders in which the program was compiled "
+              "(--source-prefix DIR or --any-source allows it)",
+              path);
     paths->has_warned = true;
     fd = -EPERM;
   } else if (real) {
@@ -80,23 +78,7 @@ int source_paths_open(struct source_paths *paths, const char *path)
   return fd;
 }
 
-/* ---- the command line ---- */
-
-enum { KEY_PREFIX = 0x3000, KEY_ANY };
-
-static const struct argp_option options[] = {
-  {"source-prefix", KEY_PREFIX, "DIR|OLD=NEW", 0,
-   "Show source files below DIR, too; with OLD=NEW, source files whose paths begin with OLD are in NEW here. May be "
-   "repeated",
-   0},
-  {"any-source", KEY_ANY, NULL, 0,
-   "Show any source file that the debug information names, not only those below the folders in which the program was "
-   "compiled",
-   0},
-  {0},
-};
-
-static bool prefix_add(struct source_paths *paths, const char *argument)
+bool source_paths_add(struct source_paths *paths, const char *argument)
 {
   const char *equals = strchr(argument, '=');
 
@@ -107,23 +89,3 @@ static bool prefix_add(struct source_paths *paths, const char *argument)
                                              : (struct source_prefix){NULL, 0, argument};
   return true;
 }
-
-static error_t option_parse(int key, char *argument, struct argp_state *state)
-{
-  struct source_paths *paths = state->input;
-
-  switch (key) {
-  case KEY_PREFIX:
-    if (!prefix_add(paths, argument))
-      argp_error(state, "--source-prefix wants DIR or OLD=NEW, at most %u times, not '%s'", SOURCE_PREFIXES_MAX,
-                 argument);
-    return 0;
-  case KEY_ANY:
-    paths->allows_any = true;
-    return 0;
-  default:
-    return ARGP_ERR_UNKNOWN;
-  }
-}
-
-const struct argp source_paths_argp = {.options = options, .parser = option_parse};

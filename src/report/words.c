@@ -2,7 +2,7 @@
  *
  * How `lbr report` and `lbr annotate` write things.
  */
-#include "cli/report_words.h"
+#include "report/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

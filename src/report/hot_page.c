@@ -2,10 +2,9 @@
  *
  * The page of `lbr report`: what was counted, what is not known, then one table or the dashboard of all.
  */
-#include "cli/report_page.h"
+#include "report/hot_page.h"
 
-#include "cli/cli.h"
-#include "cli/report_words.h"
+#include "report/words.h"
 
 #define WORDS_EXACT "exact counts, not samples"
 #define WORDS_SAMPLES "these are samples of the run, not all of it: compare them with each other only"
@@ -140,11 +139,11 @@ static void put_table(const struct report_page *report, struct page *page)
   }
 }
 
-void report_page_print(const struct report_page *report, bool is_json)
+void report_page_print(const struct report_page *report, const struct report_output *output, bool is_json)
 {
   struct page page;
 
-  cli_page_open(&page, is_json, cli_wants_color());
+  page_open(&page, output, is_json);
   put_head(report, &page);
   put_table(report, &page);
   page_close(&page);

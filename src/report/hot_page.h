@@ -2,24 +2,12 @@
  *
  * The page of `lbr report`.
  */
-#ifndef CLI_REPORT_PAGE_H
-#define CLI_REPORT_PAGE_H
+#ifndef REPORT_HOT_PAGE_H
+#define REPORT_HOT_PAGE_H
 
-#include "cli/annotate_source.h"
-#include "cli/report_read.h"
-#include "report/report.h"
-
-enum report_by {
-  REPORT_BY_ALL, /* the dashboard */
-  REPORT_BY_FUNCTION,
-  REPORT_BY_LINE,
-  REPORT_BY_EDGE,
-  REPORT_BY_BRANCH,
-  REPORT_BY_INDIRECT,
-  REPORT_BY_MODULE,
-  REPORT_BY_THREAD,
-  REPORT_BYS,
-};
+#include "analysis/analysis.h"
+#include "report/page.h"
+#include "report/source_lines.h"
 
 /* Orders of the table of conditional branches that are made of predictions. */
 enum report_predict_order { REPORT_PREDICT_NO_ORDER, REPORT_PREDICT_BY_FLIPS, REPORT_PREDICT_BY_MISPREDICTED };
@@ -39,7 +27,7 @@ struct report_page {
   bool has_utf8;
 };
 
-void report_page_print(const struct report_page *report, bool is_json);
+void report_page_print(const struct report_page *report, const struct report_output *output, bool is_json);
 
 /* ---- tables (report_tables.c) ---- */
 

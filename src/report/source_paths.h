@@ -4,10 +4,9 @@
  * `#line 1 "/etc/shadow"` is enough. So only files below the folders in which the program was compiled are read, and
  * those that the user allows.
  */
-#ifndef CLI_SOURCE_PATHS_H
-#define CLI_SOURCE_PATHS_H
+#ifndef REPORT_SOURCE_PATHS_H
+#define REPORT_SOURCE_PATHS_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,13 +30,8 @@ struct source_paths {
   bool has_warned;                  /* of a file that may not be shown */
 };
 
-/* The options --source-prefix and --any-source, for the `children` of a command's argp, as the first of them: at
- * ARGP_KEY_INIT, state->child_inputs[0] = &paths. */
-#define SOURCE_PATHS                                                                                                   \
-  {                                                                                                                    \
-    &source_paths_argp, 0, NULL, 0                                                                                     \
-  }
-extern const struct argp source_paths_argp;
+/* Adds what --source-prefix says: "OLD=NEW" or "DIR". Returns false if it is neither, or one too many. */
+bool source_paths_add(struct source_paths *paths, const char *argument);
 
 /* Opens a source file for reading. Returns a descriptor; -EPERM if it may not be shown, after a warning at the first
  * one; or -errno. Symbolic links are followed, and what they lead to must lie below the folders, too. */

@@ -3,7 +3,7 @@
  * Arrows in the margin of `lbr annotate`: each has a lane of two columns, the first lane is the one nearest to the
  * code.
  */
-#include "cli/annotate_page.h"
+#include "report/annotate_page.h"
 
 enum cell {
   CELL_EMPTY,

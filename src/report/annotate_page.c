@@ -3,13 +3,13 @@
  * The page of `lbr annotate`: a function as source lines with their instructions below them; beside each instruction
  * how often it ran, arrows for the hot edges, and behind a branch where it went.
  */
-#include "cli/annotate_page.h"
+#include "report/annotate_page.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/report_words.h"
+#include "report/words.h"
 
 #define COUNT_WIDTH 14
 #define CODE_WIDTH 44
@@ -38,8 +38,8 @@ struct printer {
 
 static void put_color(const struct printer *printer, const char *color)
 {
-  if (printer->page->wants_color)
-    fputs(color, stdout);
+  if (printer->page->output.wants_color)
+    fputs(color, printer->page->output.file);
 }
 
 static const char *row_color(const struct printer *printer, uint64_t executed)
@@ -58,7 +58,7 @@ static void put_margin(struct printer *printer, size_t row, bool is_before)
   printer->text.length = 0;
   if (margin_add(&printer->text, printer->annotation, row, is_before, printer->page->has_utf8) >= 0 &&
       printer->text.length)
-    fputs(text_string(&printer->text), stdout);
+    fputs(text_string(&printer->text), printer->page->output.file);
 }
 
 static void put_source_line(struct printer *printer, size_t row, const char *file, unsigned line, const char *note)
@@ -70,14 +70,14 @@ static void put_source_line(struct printer *printer, size_t row, const char *fil
     text_done(&text);
     return;
   }
-  printf("%*s", COUNT_WIDTH + 10, "");
+  fprintf(printer->page->output.file, "%*s", COUNT_WIDTH + 10, "");
   put_margin(printer, row, true);
   put_color(printer, SOURCE);
-  printf(" %s:%u%s", words_base(file), line, note);
+  fprintf(printer->page->output.file, " %s:%u%s", words_base(file), line, note);
   if (is_there && text.length)
-    printf("  %s", text_string(&text));
+    fprintf(printer->page->output.file, "  %s", text_string(&text));
   put_color(printer, PLAIN);
-  putchar('\n');
+  putc('\n', printer->page->output.file);
   text_done(&text);
 }
 
@@ -181,22 +181,22 @@ static void put_row(struct printer *printer, size_t number)
   code_text(printer, row, code);
   row_note(printer, &note, row);
   put_color(printer, row_color(printer, row->executed));
-  printf("%*s ", COUNT_WIDTH,
-         !row->executed && printer->annotation->is_uncounted ? "?" : words_number(count, row->executed));
+  fprintf(printer->page->output.file, "%*s ", COUNT_WIDTH,
+          !row->executed && printer->annotation->is_uncounted ? "?" : words_number(count, row->executed));
   if (row->executed)
-    printf("%6.2f%%", percent(row->executed, printer->instructions));
+    fprintf(printer->page->output.file, "%6.2f%%", percent(row->executed, printer->instructions));
   else
-    printf("%7s", "");
+    fprintf(printer->page->output.file, "%7s", "");
   put_color(printer, PLAIN);
-  printf("  ");
+  fprintf(printer->page->output.file, "  ");
   put_margin(printer, number, false);
   put_color(printer, row_color(printer, row->executed));
-  printf(" %8llx  ", (unsigned long long)row->at.address);
-  printf("%-*s", note.length ? CODE_WIDTH : 0, code);
+  fprintf(printer->page->output.file, " %8llx  ", (unsigned long long)row->at.address);
+  fprintf(printer->page->output.file, "%-*s", note.length ? CODE_WIDTH : 0, code);
   put_color(printer, PLAIN);
   if (note.length)
-    printf("  %s", text_string(&note));
-  putchar('\n');
+    fprintf(printer->page->output.file, "  %s", text_string(&note));
+  putc('\n', printer->page->output.file);
   text_done(&note);
 }
 
@@ -209,14 +209,15 @@ static void put_title(struct printer *printer)
 
   put_color(printer, BOLD);
   words_function(function, name, sizeof(name));
-  fputs(name, stdout);
+  fputs(name, printer->page->output.file);
   put_color(printer, PLAIN);
-  printf("  0x%llx to 0x%llx: %s instructions ran", (unsigned long long)function->start,
-         (unsigned long long)(function->start + function->size),
-         printer->annotation->is_uncounted ? "some" : words_number(instructions, printer->instructions));
+  fprintf(printer->page->output.file, "  0x%llx to 0x%llx: %s instructions ran", (unsigned long long)function->start,
+          (unsigned long long)(function->start + function->size),
+          printer->annotation->is_uncounted ? "some" : words_number(instructions, printer->instructions));
   if (function->start)
-    printf(", entered %s time%s", words_number(calls, function->calls), function->calls == 1 ? "" : "s");
-  putchar('\n');
+    fprintf(printer->page->output.file, ", entered %s time%s", words_number(calls, function->calls),
+            function->calls == 1 ? "" : "s");
+  putc('\n', printer->page->output.file);
 }
 
 static void put_end(const struct printer *printer)
@@ -224,17 +225,21 @@ static void put_end(const struct printer *printer)
   const struct report_annotation *annotation = printer->annotation;
 
   if (annotation->has_unknown)
-    puts(
-      "  not known: some bytes of this code, or they are no instructions; what ran there is shown as far as it is known");
+    fputs(
+      "  not known: some bytes of this code, or they are no instructions; what ran there is shown as far as it is known\n",
+      printer->page->output.file);
   if (annotation->is_changed)
-    puts("  this code was changed while the program ran: what is shown is what was there at the end");
+    fputs("  this code was changed while the program ran: what is shown is what was there at the end\n",
+          printer->page->output.file);
   if (annotation->is_uncounted)
-    puts("  not known: how often its instructions ran, other than branches that were taken");
+    fputs("  not known: how often its instructions ran, other than branches that were taken\n",
+          printer->page->output.file);
   if (annotation->is_cut)
-    printf("  it is longer than can be shown: the rest from 0x%llx on is left out\n",
-           (unsigned long long)annotation->end);
+    fprintf(printer->page->output.file, "  it is longer than can be shown: the rest from 0x%llx on is left out\n",
+            (unsigned long long)annotation->end);
   if (annotation->hidden_arrows)
-    printf("  %zu more branches inside of it are without an arrow\n", annotation->hidden_arrows);
+    fprintf(printer->page->output.file, "  %zu more branches inside of it are without an arrow\n",
+            annotation->hidden_arrows);
 }
 
 static struct printer printer_make(const struct annotate_page *page, const struct report_annotation *annotation)
@@ -250,25 +255,27 @@ static struct printer printer_make(const struct annotate_page *page, const struc
   return printer;
 }
 
-void annotate_page_head(const struct annotate_page *page)
+static void head_print(const struct annotate_page *page)
 {
   const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
 
-  printf("%s: every branch counted", page->reading->input.name);
+  fprintf(page->output.file, "%s: every branch counted", page->reading->input.name);
   if (page->stream != LB_TRACE_ALL)
-    printf(" of thread %u", page->stream);
-  puts("; exact counts, not samples");
+    fprintf(page->output.file, " of thread %u", page->stream);
+  fputs("; exact counts, not samples\n", page->output.file);
   if (totals->has_forgotten)
-    puts("  not known: there were more different branches than can be kept; those that came after that are not here");
+    fputs("  not known: there were more different branches than can be kept; those that came after that are not here\n",
+          page->output.file);
   if (totals->gaps)
-    printf("  not known: what ran in the gaps of the trace (%llu of them)\n", (unsigned long long)totals->gaps);
+    fprintf(page->output.file, "  not known: what ran in the gaps of the trace (%llu of them)\n",
+            (unsigned long long)totals->gaps);
 }
 
-void annotate_page_print(const struct annotate_page *page, const struct report_annotation *annotation)
+static void function_print(const struct annotate_page *page, const struct report_annotation *annotation)
 {
   struct printer printer = printer_make(page, annotation);
 
-  putchar('\n');
+  putc('\n', page->output.file);
   put_title(&printer);
   for (size_t i = 0; i < annotation->row_count; i++)
     put_row(&printer, i);
@@ -314,7 +321,8 @@ static void put_row_json(const struct annotate_page *page, struct page *json, co
   page_section_end(json);
 }
 
-void annotate_page_json(const struct annotate_page *page, struct page *json, const struct report_annotation *annotation)
+static void function_put_json(const struct annotate_page *page, struct page *json,
+                              const struct report_annotation *annotation)
 {
   const struct report_hot_function *function = &annotation->function;
   struct printer printer = printer_make(page, annotation);
@@ -338,4 +346,55 @@ void annotate_page_json(const struct annotate_page *page, struct page *json, con
     put_row_json(page, json, &printer, &annotation->rows[i]);
   page_array_end(json);
   page_section_end(json);
+}
+
+/* ---- all functions ---- */
+
+static int function_show(const struct annotate_page *page, struct page *json,
+                         const struct report_hot_function *function)
+{
+  const struct report_reading *reading = page->reading;
+  struct report_annotation annotation;
+  int r = report_annotate(reading->names, reading->code, reading->counts, function, page->sources != NULL, &annotation);
+
+  if (r < 0)
+    return r;
+  if (json->is_json)
+    function_put_json(page, json, &annotation);
+  else
+    function_print(page, &annotation);
+  report_annotation_done(&annotation);
+  return 0;
+}
+
+static void head_put_json(const struct annotate_page *page, struct page *json)
+{
+  const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
+
+  page_put_flag(json, "exact",
+                !totals->has_unknown_code && !totals->has_forgotten && !totals->gaps &&
+                  !page->reading->input.has_failed);
+  if (page->stream != LB_TRACE_ALL)
+    page_put_number(json, "thread", page->stream);
+  else
+    page_absent(json, "thread");
+  page_array(json, "functions");
+}
+
+int annotate_page_print(const struct annotate_page *page, bool is_json, const struct report_hot_function *functions,
+                        size_t count)
+{
+  struct page json;
+  int r = 0;
+
+  page_open(&json, &page->output, is_json);
+  if (is_json)
+    head_put_json(page, &json);
+  else
+    head_print(page);
+  for (size_t i = 0; i < count && r >= 0; i++)
+    r = function_show(page, &json, &functions[i]);
+  page_array_end(&json);
+  page_close(&json);
+  return r;
 }

@@ -2,15 +2,13 @@
  *
  * Reads a trace into exact counts: once for all threads, and once more for each thread where those are told apart.
  */
-#include "cli/report_read.h"
+#include "analysis/reading.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/report_words.h"
 
 #define NEAR_SHOWN 5
 
@@ -115,7 +113,7 @@ static int stream_check(struct report_reading *reading, uint32_t stream)
   int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&reading->input, stream, 0);
 
   if (r == LB_E_NO_ENTRY)
-    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", reading->input.name, stream);
+    message("%s: it has no thread %u; 'lbr stat' lists its threads", reading->input.name, stream);
   return r;
 }
 
@@ -137,7 +135,7 @@ int report_reading_open(struct report_reading *reading, const char *file, uint32
   if (r >= 0)
     r = reading_count(reading, stream);
   if (r < 0)
-    cli_error("%s: %s", reading->input.name, lb_strerror(r));
+    message("%s: %s", reading->input.name, lb_strerror(r));
 out:
   if (r < 0)
     (void)report_reading_close(reading);
@@ -174,7 +172,7 @@ int report_reading_threads(struct report_reading *reading)
     if (reading->threads[i].branches)
       r = thread_count(reading, (uint32_t)i);
   if (r < 0)
-    cli_error("%s: %s", reading->input.name, lb_strerror(r));
+    message("%s: %s", reading->input.name, lb_strerror(r));
   return r;
 }
 
@@ -189,12 +187,12 @@ void report_reading_near(const struct report_reading *reading, const struct repo
   for (size_t i = 0; i < count; i++)
     text_addf(&names, "%s%s", i ? ", " : "", near[i]);
   if (module)
-    cli_error("%s: '%s' is in %s, but it never ran", reading->input.name, word, module);
+    message("%s: '%s' is in %s, but it never ran", reading->input.name, word, module);
   else if (count)
-    cli_error("%s: no function '%s' ran; near it: %s", reading->input.name, word, text_string(&names));
+    message("%s: no function '%s' ran; near it: %s", reading->input.name, word, text_string(&names));
   else
-    cli_error("%s: no function '%s' ran; 'lbr report --by function --top all' lists those that did",
-              reading->input.name, word);
+    message("%s: no function '%s' ran; 'lbr report --by function --top all' lists those that did", reading->input.name,
+            word);
   text_done(&names);
 }
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/report_page.h"
-#include "cli/report_words.h"
+#include "report/hot_page.h"
+#include "report/words.h"
 
 #define COLUMNS_MAX 11
 

@@ -2,11 +2,12 @@
  *
  * How `lbr report` and `lbr annotate` write things: numbers, shares, bars, places in code.
  */
-#ifndef CLI_REPORT_WORDS_H
-#define CLI_REPORT_WORDS_H
+#ifndef REPORT_WORDS_H
+#define REPORT_WORDS_H
 
+#include "analysis/analysis.h"
 #include "base/base.h"
-#include "report/report.h"
+#include "report/page.h"
 
 #define WORDS_NUMBER_SIZE 32
 

@@ -2,29 +2,25 @@
  *
  * The page of `lbr annotate`.
  */
-#ifndef CLI_ANNOTATE_PAGE_H
-#define CLI_ANNOTATE_PAGE_H
+#ifndef REPORT_ANNOTATE_PAGE_H
+#define REPORT_ANNOTATE_PAGE_H
 
-#include "cli/annotate_source.h"
-#include "cli/report_read.h"
-#include "report/report.h"
+#include "analysis/analysis.h"
+#include "report/page.h"
+#include "report/source_lines.h"
 
 struct annotate_page {
   const struct report_reading *reading;
   struct source_files *sources; /* NULL: none is wanted */
   uint32_t stream;              /* or LB_TRACE_ALL */
-  bool wants_color, has_utf8;   /* has_utf8: arrows are drawn with it */
+  struct report_output output;
+  bool has_utf8; /* arrows are drawn with it */
 };
 
-/* What was counted, and what is not known of the whole trace. */
-void annotate_page_head(const struct annotate_page *page);
-
-/* Prints a function as text. */
-void annotate_page_print(const struct annotate_page *page, const struct report_annotation *annotation);
-
-/* The same as a member of an array of JSON. */
-void annotate_page_json(const struct annotate_page *page, struct page *json,
-                        const struct report_annotation *annotation);
+/* Prints functions: their rows, after what was counted and what is not known of the whole trace. Returns 0, or -ENOMEM.
+ */
+int annotate_page_print(const struct annotate_page *page, bool is_json, const struct report_hot_function *functions,
+                        size_t count);
 
 /* ---- arrows (annotate_margin.c) ---- */
 

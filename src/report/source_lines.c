@@ -3,7 +3,7 @@
  * Source files in memory, each read once. Their names come out of debug information, which is a stranger's: only plain
  * files of moderate size are read, and only printed after cleaning.
  */
-#include "cli/annotate_source.h"
+#include "report/source_lines.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/report_words.h"
+#include "report/words.h"
 
 #define FILE_MAX (8u << 20)   /* bytes of a file, */
 #define FILES_MAX (64u << 20) /* and of all */
@@ -79,7 +78,7 @@ static int fd_read(struct source_files *files, struct source_file *file, int fd)
     return r;
   files->bytes += (size_t)status.st_size;
   if (files->time && (uint64_t)status.st_mtime > files->time && !files->has_warned) {
-    cli_error("warning: %s: changed since the trace was begun: lines may be others", file->path);
+    message("warning: %s: changed since the trace was begun: lines may be others", file->path);
     files->has_warned = true;
   }
   return 0;
@@ -96,7 +95,7 @@ static void file_read(struct source_files *files, struct source_file *file)
   free(file->bytes);
   file->bytes = NULL;
   if (r != -EPERM && !files->has_complained && !files->is_quiet)
-    cli_error(
+    message(
       "warning: %s: %s; lines of source that cannot be read are left out (--source-prefix OLD=NEW says where they "
       "are)",
       file->path, lb_strerror(r));
