@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The primary IDE channel with one disk. ide.c is the task file, ide_command.c the commands.
+ * The primary IDE channel with one disk. ide.c is the task file, ide_command.c the commands, ide_identify.c what the
+ * disk says of itself.
  */
 #ifndef BOARD_IDE_H
 #define BOARD_IDE_H
@@ -10,6 +11,8 @@
 
 #define IDE_SECTOR 512u
 #define IDE_MULTIPLE_MAX 16u
+#define IDE_LBA28_MAX UINT64_C(0x0FFFFFFF)
+#define IDE_LBA48_MAX UINT64_C(0xFFFFFFFFFFFF)
 
 struct board;
 
@@ -54,6 +57,10 @@ void ide_advance(struct board *board, uint64_t now);
 uint64_t ide_deadline(const struct board *board);
 uint32_t ide_in(struct board *board, uint16_t port, unsigned size);
 void ide_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
+
+/* ide_identify.c: sectors of the disk; the answer to IDENTIFY DEVICE into the buffer. */
+uint64_t ide_sectors(const struct board *board);
+void ide_identify(struct board *board);
 
 /* ide_command.c: a command begins; the data port has passed the last byte of the buffer. */
 void ide_begin(struct board *board, uint8_t command);

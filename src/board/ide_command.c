@@ -41,14 +41,6 @@ enum {
 
 #define BUSY_TIME UINT64_C(3000) /* of a very fast disk; long enough that nobody relies on none */
 #define DRIVE_LBA 0x40
-#define LBA28_MAX UINT64_C(0x0FFFFFFF)
-#define LBA48_MAX UINT64_C(0xFFFFFFFFFFFF)
-
-static uint64_t disk_sectors(const struct board *board)
-{
-  uint64_t sectors = board->config.hda.size / IDE_SECTOR;
-  return sectors < LBA48_MAX ? sectors : LBA48_MAX;
-}
 
 /* ---- addresses ---- */
 
@@ -144,7 +136,7 @@ static uint32_t block_size(const struct ide *ide)
 static bool block_is_there(const struct board *board)
 {
   const struct ide *ide = &board->ide;
-  uint64_t sectors = disk_sectors(board);
+  uint64_t sectors = ide_sectors(board);
   return ide->sector < sectors && ide->block <= sectors - ide->sector;
 }
 
@@ -252,7 +244,7 @@ static void ide_begin_verify(struct board *board)
   struct ide *ide = &board->ide;
   bool is_ext = command_is_ext(ide->command);
   uint32_t count = is_ext ? (uint32_t)(ide->count.before << 8 | ide->count.now) : ide->count.now;
-  uint64_t sectors = disk_sectors(board);
+  uint64_t sectors = ide_sectors(board);
   ide->sector = is_ext ? address_ext(ide) : address_short(ide);
   count = ide->command == COMMAND_SEEK ? 1 : count ? count : is_ext ? 65536 : 256;
   if (ide->sector >= sectors || count > sectors - ide->sector)
@@ -261,68 +253,10 @@ static void ide_begin_verify(struct board *board)
     ide_work(board);
 }
 
-/* ---- IDENTIFY DEVICE ---- */
-
-static void word_put(struct ide *ide, unsigned word, uint64_t value)
-{
-  ide->buffer[2 * word] = (uint8_t)value;
-  ide->buffer[2 * word + 1] = (uint8_t)(value >> 8);
-}
-
-/* Text lies in words with its first letter in the upper byte, filled up with blanks. */
-static void text_put(struct ide *ide, unsigned word, unsigned words, const char *text)
-{
-  for (unsigned i = 0; i < 2 * words; i++)
-    ide->buffer[2 * word + (i ^ 1)] = *text ? (uint8_t)*text++ : ' ';
-}
-
-static void number_put(struct ide *ide, unsigned word, unsigned words, uint64_t value)
-{
-  for (unsigned i = 0; i < words; i++)
-    word_put(ide, word + i, value >> 16 * i);
-}
-
-static void ide_identify_geometry(struct board *board)
-{
-  struct ide *ide = &board->ide;
-  const struct board_disk *disk = &board->config.hda;
-  uint64_t sectors = disk_sectors(board), cylinders = sectors / (ide->heads * ide->sectors);
-  cylinders = cylinders > 65535 ? 65535 : cylinders;
-  word_put(ide, 1, disk->cylinders);
-  word_put(ide, 3, disk->heads);
-  word_put(ide, 6, disk->sectors);
-  word_put(ide, 54, cylinders);
-  word_put(ide, 55, ide->heads);
-  word_put(ide, 56, ide->sectors);
-  number_put(ide, 57, 2, cylinders * ide->heads * ide->sectors);
-  number_put(ide, 60, 2, sectors > LBA28_MAX ? LBA28_MAX : sectors);
-  number_put(ide, 100, 4, sectors);
-}
-
 static void ide_begin_identify(struct board *board)
 {
   struct ide *ide = &board->ide;
-  memset(ide->buffer, 0, IDE_SECTOR);
-  word_put(ide, 0, 0x0040); /* a fixed disk */
-  text_put(ide, 10, 10, "LB00000001");
-  text_put(ide, 23, 4, LB_VERSION);
-  text_put(ide, 27, 20, "LASTBRANCH DISK");
-  word_put(ide, 47, 0x8000 | IDE_MULTIPLE_MAX);
-  word_put(ide, 49, 0x0A00); /* LBA, IORDY; no DMA */
-  word_put(ide, 50, 0x4000);
-  word_put(ide, 51, 0x0200);
-  word_put(ide, 53, 0x0003);
-  word_put(ide, 59, ide->multiple ? 0x0100 | ide->multiple : 0);
-  word_put(ide, 64, 0x0003); /* PIO 3 and 4 */
-  word_put(ide, 67, 120);
-  word_put(ide, 68, 120);
-  word_put(ide, 80, 0x007E); /* ATA-1 to ATA-6 */
-  word_put(ide, 83, 0x7400); /* 48-bit addresses, FLUSH CACHE and its EXT */
-  word_put(ide, 84, 0x4000);
-  word_put(ide, 86, 0x3400);
-  word_put(ide, 87, 0x4000);
-  word_put(ide, 93, 0x600B); /* this is device 0 */
-  ide_identify_geometry(board);
+  ide_identify(board);
   ide->phase = IDE_READING;
   ide->left = 0;
   ide->size = IDE_SECTOR;
@@ -382,12 +316,12 @@ static void ide_set_features(struct board *board)
 static void ide_report_native_max(struct board *board)
 {
   struct ide *ide = &board->ide;
-  uint64_t last = disk_sectors(board) ? disk_sectors(board) - 1 : 0;
+  uint64_t last = ide_sectors(board) ? ide_sectors(board) - 1 : 0;
   if (command_is_ext(ide->command))
     address_put_ext(ide, last);
   else {
     ide->drive |= DRIVE_LBA;
-    address_put_short(ide, last > LBA28_MAX ? LBA28_MAX : last);
+    address_put_short(ide, last > IDE_LBA28_MAX ? IDE_LBA28_MAX : last);
   }
   ide_finish(board, 0);
 }
