@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/cpu_page.h"
 #include "cli/options.h"
 #include "hardware/hardware.h"
+#include "report/report.h"
 
 struct arguments {
   const char *name;

@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/decode.h"
 #include "cli/options.h"
+#include "report/report.h"
 
 enum { KEY_32 = 0x100, KEY_64, KEY_OFFSET, KEY_COUNT };
 
@@ -122,8 +122,14 @@ int cmd_decode(int argc, char **argv)
 {
   struct decode_arguments arguments = {0};
   struct decode_line line = {.arguments = &arguments};
+  struct report_output output;
+  int r;
 
   shared_options_init(&line.shared);
   argp_parse(&decode_argp, argc, argv, 0, NULL, &line);
-  return arguments.what == DECODE_REGISTER ? decode_register(&arguments) : decode_area(&arguments);
+  output = cli_output();
+  r = arguments.what == DECODE_REGISTER ? decode_register(&arguments, &output) : decode_area(&arguments, &output);
+  if (r == LB_E_BAD_NUMBER)
+    return CLI_USAGE;
+  return r < 0 ? CLI_FAILURE : CLI_OK;
 }

@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/register.h"
+#include "report/report.h"
 
 #define WORD_MAX 64
 

@@ -17,10 +17,13 @@
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
 #include "report/annotate_page.h" /* IWYU pragma: export */
+#include "report/cpu_page.h"      /* IWYU pragma: export */
+#include "report/decode.h"        /* IWYU pragma: export */
 #include "report/fit.h"           /* IWYU pragma: export */
 #include "report/hot_page.h"      /* IWYU pragma: export */
 #include "report/output.h"        /* IWYU pragma: export */
 #include "report/page.h"          /* IWYU pragma: export */
+#include "report/register.h"      /* IWYU pragma: export */
 #include "report/script.h"        /* IWYU pragma: export */
 #include "report/source_lines.h"  /* IWYU pragma: export */
 #include "report/source_paths.h"  /* IWYU pragma: export */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two halves of `lbr decode`, for cmd_decode.c. They print to stdout, complain themselves, and return an exit
- * status.
+ * The pages of `lbr decode`: a register value taken apart (decode_register.c), or a DS, BTS or PEBS buffer from a file
+ * (decode_area.c).
  */
-#ifndef CLI_DECODE_H
-#define CLI_DECODE_H
+#ifndef REPORT_DECODE_H
+#define REPORT_DECODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lastbranch/cpudb.h"
+#include "report/output.h"
 
 /* What the first word stands for. */
 enum decode_what {
@@ -31,7 +32,8 @@ struct decode_arguments {
   uint64_t count;  /* records to show at most */
 };
 
-int decode_register(const struct decode_arguments *arguments);
-int decode_area(const struct decode_arguments *arguments);
+/* Write a page. Return 0, or negative after a message; decode_register returns LB_E_BAD_NUMBER if the value is none. */
+int decode_register(const struct decode_arguments *arguments, const struct report_output *output);
+int decode_area(const struct decode_arguments *arguments, const struct report_output *output);
 
 #endif

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "cli/decode_area.h"
 #include "lastbranch/recorder.h"
+#include "report/decode_area.h"
 
 enum {
   HEAD_SIZE = 8,

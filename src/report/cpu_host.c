@@ -5,7 +5,7 @@
  */
 #include <limits.h>
 
-#include "cli/cpu_page.h"
+#include "report/cpu_page.h"
 #include "source/source.h"
 
 static void put_identity(struct page *page, const struct hardware_host *host)

@@ -2,19 +2,20 @@
  *
  * A buffer in a file that `lbr decode` takes apart: what decode_area.c and decode_pebs.c share.
  */
-#ifndef CLI_DECODE_AREA_H
-#define CLI_DECODE_AREA_H
+#ifndef REPORT_DECODE_AREA_H
+#define REPORT_DECODE_AREA_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cli/decode.h"
-#include "cli/register.h"
-#include "report/report.h"
+#include "report/decode.h"
+#include "report/page.h"
+#include "report/register.h"
 
 struct decode_area {
   const struct decode_arguments *arguments;
+  const struct report_output *output;
   struct register_choice choice; /* only its CPU counts */
   bool is_64;
   FILE *file;

@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/cpu_page.h"
-#include "cli/decode.h"
-#include "cli/decode_area.h"
-#include "cli/register.h"
 #include "lastbranch/recorder.h"
+#include "report/cpu_page.h"
+#include "report/decode.h"
+#include "report/decode_area.h"
+#include "report/register.h"
 
 /* ---- the file ---- */
 
@@ -79,7 +78,7 @@ static void file_close(struct decode_area *area)
 
 void decode_area_begin(struct decode_area *area)
 {
-  cli_page_open(&area->page, area->arguments->wants_json, cli_wants_color());
+  page_open(&area->page, area->output, area->arguments->wants_json);
   area->is_open = true;
   register_put_cpu(&area->page, &area->choice);
   page_put(&area->page, "layout", area->is_64 ? "64-bit" : "32-bit");
@@ -280,7 +279,7 @@ static int cpu_choose(struct decode_area *area)
   cpu = area->choice.cpu;
   if (!fits(cpu, NULL)) {
     cpus_list(&others, fits, NULL);
-    cli_error("%s has no %s; %s have it", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
+    message("%s has no %s; %s have it", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
     text_done(&others);
     return LB_E_NO_CPU;
   }
@@ -315,25 +314,23 @@ static void area_complain(const struct decode_area *area, int error)
   const char *text = error == LB_E_NO_FIELD ? "its size does not fit what it holds" : lb_strerror(error);
 
   if (area->is_open)
-    cli_error("%s: record %llu: %s", file, (unsigned long long)area->records, text);
+    message("%s: record %llu: %s", file, (unsigned long long)area->records, text);
   else
-    cli_error("%s: %s", file, text);
+    message("%s: %s", file, text);
 }
 
-int decode_area(const struct decode_arguments *arguments)
+int decode_area(const struct decode_arguments *arguments, const struct report_output *output)
 {
-  struct decode_area area = {.arguments = arguments};
-  int r;
+  struct decode_area area = {.arguments = arguments, .output = output};
+  int r = cpu_choose(&area);
 
-  if (cpu_choose(&area) < 0)
-    return CLI_FAILURE;
+  if (r < 0)
+    return r;
   r = file_open(&area);
   if (r >= 0)
     r = area_show(&area);
   file_close(&area);
-  if (r < 0) {
+  if (r < 0)
     area_complain(&area, r);
-    return CLI_FAILURE;
-  }
-  return CLI_OK;
+  return r < 0 ? r : 0;
 }

@@ -2,14 +2,14 @@
  *
  * The pages of `lbr cpu`, for cmd_cpu.c, and the pieces (cpu_piece.c) that they and `lbr decode` are made of.
  */
-#ifndef CLI_CPU_PAGE_H
-#define CLI_CPU_PAGE_H
+#ifndef REPORT_CPU_PAGE_H
+#define REPORT_CPU_PAGE_H
 
 #include <stddef.h>
 
 #include "hardware/hardware.h"
 #include "lastbranch/cpudb.h"
-#include "report/report.h"
+#include "report/page.h"
 
 /* Everything that the catalogue has about a CPU. */
 void cpu_page_profile(struct page *page, const struct lb_cpu *cpu);

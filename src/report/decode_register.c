@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/cpu_page.h"
-#include "cli/decode.h"
-#include "cli/register.h"
 #include "lastbranch/recorder.h"
+#include "report/cpu_page.h"
+#include "report/decode.h"
+#include "report/register.h"
 
 /* ---- fields ---- */
 
@@ -336,7 +335,7 @@ static int put_register(struct page *page, const struct register_choice *choice,
   return r;
 }
 
-int decode_register(const struct decode_arguments *arguments)
+int decode_register(const struct decode_arguments *arguments, const struct report_output *output)
 {
   struct register_choice choice;
   struct page page;
@@ -344,17 +343,16 @@ int decode_register(const struct decode_arguments *arguments)
   int r;
 
   if (number_parse(arguments->value, &value) < 0) {
-    cli_error("'%s' is not a number of 64 bits; 42, 0x2a and, behind --, -5 are", arguments->value);
-    return CLI_USAGE;
+    message("'%s' is not a number of 64 bits; 42, 0x2a and, behind --, -5 are", arguments->value);
+    return LB_E_BAD_NUMBER;
   }
-  if (register_choose(arguments->cpu, arguments->name, &choice) < 0)
-    return CLI_FAILURE;
-  cli_page_open(&page, arguments->wants_json, cli_wants_color());
+  r = register_choose(arguments->cpu, arguments->name, &choice);
+  if (r < 0)
+    return r;
+  page_open(&page, output, arguments->wants_json);
   r = put_register(&page, &choice, value);
   page_close(&page);
-  if (r < 0) {
-    cli_error("%s", lb_strerror(r));
-    return CLI_FAILURE;
-  }
-  return CLI_OK;
+  if (r < 0)
+    message("%s", lb_strerror(r));
+  return r < 0 ? r : 0;
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cpu_page.h"
 #include "lastbranch/recorder.h"
+#include "report/cpu_page.h"
 
 /* How well a row is known, and by what. */
 static void put_basis(struct page *page, unsigned basis, const char *evidence)

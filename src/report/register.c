@@ -2,14 +2,14 @@
  *
  * Registers as the user names them: on which CPU, who has them, what WRMSR answers.
  */
-#include "cli/register.h"
+#include "report/register.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "cli/cli.h"
+#include "base/base.h"
 #include "hardware/hardware.h"
 #include "lastbranch/recorder.h"
 
@@ -107,11 +107,11 @@ static void register_complain(const struct lb_cpu *cpu, const char *name)
 
   count = cpus_list(&names, cpu_has_register, name);
   if (count > 0)
-    cli_error("%s has no register '%s'; %s %s it", cpu->title, name, text_string(&names), count == 1 ? "has" : "have");
+    message("%s has no register '%s'; %s %s it", cpu->title, name, text_string(&names), count == 1 ? "has" : "have");
   else if (register_guess(cpu, name, guess, sizeof(guess)))
-    cli_error("no CPU has a register '%s'; did you mean %s? 'lbr cpu %s' lists them", name, guess, cpu->name);
+    message("no CPU has a register '%s'; did you mean %s? 'lbr cpu %s' lists them", name, guess, cpu->name);
   else
-    cli_error("no CPU has a register '%s'; 'lbr cpu %s' lists those of %s", name, cpu->name, cpu->title);
+    message("no CPU has a register '%s'; 'lbr cpu %s' lists those of %s", name, cpu->name, cpu->title);
   text_done(&names);
 }
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cpu_page.h"
-#include "cli/register.h"
+#include "report/cpu_page.h"
+#include "report/register.h"
 
 #define LAST_STEPPING 15
 

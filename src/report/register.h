@@ -3,15 +3,15 @@
  * What `lbr decode` and `lbr encode` share: which register of which CPU the user means, who else has it, and what a
  * write of a value would do.
  */
-#ifndef CLI_REGISTER_H
-#define CLI_REGISTER_H
+#ifndef REPORT_REGISTER_H
+#define REPORT_REGISTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/base.h"
 #include "cpudb/cpudb.h"
-#include "report/report.h"
+#include "report/page.h"
 
 /* A register that the user named, on the CPU that was named or chosen. */
 struct register_choice {
