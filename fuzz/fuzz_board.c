@@ -124,6 +124,11 @@ static void host_power_off(void *data)
   tell(data, 9);
 }
 
+static void host_sleep(void *data)
+{
+  tell(data, 10);
+}
+
 static void host_pmi_delivered(void *data, unsigned cpu)
 {
   (void)cpu;
@@ -134,9 +139,9 @@ static void host_pmi_delivered(void *data, unsigned cpu)
 
 static bool guest_start(struct guest *guest, uint8_t flags)
 {
-  struct board_host host = {guest,        host_now,  host_intr,      host_nmi,          host_smi,  host_init,
-                            host_startup, host_a20,  host_reset,     host_replan,       host_byte, host_byte,
-                            host_byte,    host_exit, host_power_off, host_pmi_delivered};
+  struct board_host host = {guest,        host_now,  host_intr,      host_nmi,    host_smi,          host_init,
+                            host_startup, host_a20,  host_reset,     host_replan, host_byte,         host_byte,
+                            host_byte,    host_exit, host_power_off, host_sleep,  host_pmi_delivered};
   struct board_config config = {
     .ram = UINT64_C(64) << 20,
     .wall_clock = 1700000000,
@@ -244,6 +249,33 @@ static uint64_t guest_rare(struct guest *guest, struct input *input)
   }
 }
 
+/* No processor runs, but time passes, and the world outside goes on. */
+static uint64_t guest_sleep(struct guest *guest, struct input *input)
+{
+  struct board *board = guest->board;
+  uint8_t code = (uint8_t)take(input, 1);
+  switch (code & 7) {
+  case 0:
+    board_request_wake(board);
+    break;
+  case 1:
+    board_nmi(board);
+    break;
+  case 2:
+    return board_key(board, (uint8_t)take(input, 1));
+  case 3:
+    return board_serial_receive(board, (uint8_t)take(input, 1));
+  default:
+    guest_pass(guest, take(input, 1 + (code >> 4 & 7)) & UINT64_C(0xFFFFFFFFFFFFFF));
+  }
+  if (board_is_waking(board)) {
+    board_wake(board);
+    check(!board_is_asleep(board), "board_wake ends the sleep");
+    check(board_in(board, 0x600, 2) & 0x8000, "WAK_STS says so");
+  }
+  return 0;
+}
+
 /* Returns what the processor sees. */
 static uint64_t guest_step(struct guest *guest, struct input *input)
 {
@@ -302,7 +334,10 @@ static void compare_step(struct guest guests[BOARDS], struct input *input)
 {
   struct input second = *input;
   guest_advance(&guests[1]);
-  uint64_t one = guest_step(&guests[0], input), other = guest_step(&guests[1], &second);
+  bool is_asleep = board_is_asleep(guests[0].board);
+  check(is_asleep == board_is_asleep(guests[1].board), "both boards sleep, or none");
+  uint64_t one = is_asleep ? guest_sleep(&guests[0], input) : guest_step(&guests[0], input);
+  uint64_t other = is_asleep ? guest_sleep(&guests[1], &second) : guest_step(&guests[1], &second);
   check(one == other, "both boards show the same");
   check(guests[0].now == guests[1].now, "time is the same");
   check(guests[0].told == guests[1].told, "both hosts are told the same");

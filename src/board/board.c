@@ -8,13 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Everything that time changes. */
+/* Everything that time changes. The first one goes on in S3, where the rest has no power. */
 static const struct {
   void (*advance)(struct board *board, uint64_t now);
   uint64_t (*deadline)(const struct board *board);
 } clocks[] = {
-  {pit_advance, pit_deadline},
   {rtc_advance, rtc_deadline},
+  {pit_advance, pit_deadline},
   {i8042_advance, i8042_deadline},
   {uart_advance, uart_deadline},
   {ide_advance, ide_deadline},
@@ -24,6 +24,7 @@ static const struct {
 };
 
 #define CLOCKS (sizeof(clocks) / sizeof(clocks[0]))
+#define CLOCKS_ASLEEP 1u
 #define PAGE_OF(address) ((address) >> 12)
 
 /* ---- settling ---- */
@@ -36,6 +37,8 @@ static bool board_wants_intr(struct board *board, const struct lapic *lapic)
 static uint64_t board_earliest(const struct board *board)
 {
   uint64_t deadline = CLOCK_NEVER;
+  if (board_is_asleep(board)) /* no processor hears of anything else */
+    return power_deadline(board);
   for (unsigned i = 0; i < CLOCKS; i++)
     deadline = clock_earlier(deadline, clocks[i].deadline(board));
   return deadline;
@@ -86,11 +89,16 @@ void board_select(struct board *board, unsigned cpu)
 
 /* ---- time ---- */
 
+static void board_advance_clocks(struct board *board, uint64_t now)
+{
+  unsigned count = board_is_asleep(board) ? CLOCKS_ASLEEP : CLOCKS;
+  for (unsigned i = 0; i < count; i++)
+    clocks[i].advance(board, now);
+}
+
 void board_catch_up(struct board *board)
 {
-  uint64_t now = board_now(board);
-  for (unsigned i = 0; i < CLOCKS; i++)
-    clocks[i].advance(board, now);
+  board_advance_clocks(board, board_now(board));
 }
 
 uint64_t board_deadline(const struct board *board)
@@ -102,8 +110,7 @@ void board_advance(struct board *board, uint64_t now)
 {
   assert(!board->is_advancing); /* the board calls nobody who tells it the time */
   board->is_advancing = true;
-  for (unsigned i = 0; i < CLOCKS; i++)
-    clocks[i].advance(board, now);
+  board_advance_clocks(board, now);
   board_settle(board);
   board->is_advancing = false;
 }
@@ -162,7 +169,8 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
 
 static void board_reset_devices(struct board *board)
 {
-  board->a20_is_open = true; /* as firmware leaves it */
+  board->asking = board->lapics; /* the firmware runs on the bootstrap processor, whoever asked for the reset */
+  board->a20_is_open = true;     /* as firmware leaves it */
   board->lines = 0;
   pic_reset(&board->pic);
   ioapic_reset(board);
@@ -188,7 +196,6 @@ int board_new(const struct board_config *config, const struct board_host *host, 
     return -ENOMEM;
   board->config = *config;
   board->host = *host;
-  board->asking = board->lapics;
   if (board->config.cpus == 0 || board->config.cpus > BOARD_CPUS)
     board->config.cpus = 1;
   if (board->config.tsc_per_second == 0 || board->config.tsc_per_second > CLOCK_HERTZ_MAX)

@@ -35,6 +35,7 @@ struct board_host {
   void (*post)(void *data, uint8_t code);          /* port 0x80 */
   void (*exit)(void *data, uint32_t value);        /* port 0xF4 */
   void (*power_off)(void *data);                   /* ACPI's S5 */
+  void (*sleep)(void *data);                       /* ACPI's S3: board_is_asleep from now on */
   void (*pmi_delivered)(void *data, unsigned cpu); /* the LVT entry took, or dropped, a performance interrupt */
 };
 
@@ -113,11 +114,22 @@ void board_advance(struct board *board, uint64_t now);
 /* True when time alone could interrupt the processor: a timer runs whose interrupt is not masked on its way. */
 bool board_can_wake(const struct board *board);
 
+/* ---- sleep: ACPI's S3 ---- */
+
+/* While the board is asleep the host runs no processor, and board_deadline is the time of the next event that ends the
+ * sleep. When one has come, board_is_waking: the host resets the processors, calls board_wake, which resets all devices
+ * and has PM1 say what came, and has the firmware go on at the waking vector. */
+bool board_is_asleep(const struct board *board);
+bool board_is_waking(const struct board *board);
+void board_wake(struct board *board);
+/* A key or somebody outside ends the sleep. PM1 then shows the power button, as with QEMU. Awake: nothing happens. */
+void board_request_wake(struct board *board);
+
 /* ---- the outside world ---- */
 
 /* A key goes down or up, as set-1 scan code bytes. Dropped when the buffer is full: returns false. */
 bool board_key(struct board *board, uint8_t code);
-/* A byte arrives at COM1. False: not taken now. */
+/* A byte arrives at COM1. False: not taken now. It does not end S3. */
 bool board_serial_receive(struct board *board, uint8_t byte);
 /* Would the guest see one: it has enabled COM1's interrupt for received data, or reads its status over and over? One
  * that arrives earlier is lost where a driver clears the FIFO. */

@@ -2,7 +2,8 @@
  *
  * Ports that are wires rather than devices: 0x61 and 0x92 (system control), 0x80 (power-on codes), 0xB2/0xB3 (APM,
  * which raises SMI), 0xE9 (debug console), 0xF4 (exit), 0xF0 (clears FERR#), and ACPI's PM1 block and timer at 0x600.
- * ACPI specification 4.8.3: the timer counts 24 bits at 3.579545 MHz; TMR_STS is set when its top bit changes.
+ * ACPI specification 4.8.3: the timer counts 24 bits at 3.579545 MHz; TMR_STS is set when its top bit changes. S3 ends
+ * when the RTC's alarm sets RTC_STS with RTC_EN on, or from outside; the timer has no power then.
  */
 #include "board/state.h"
 
@@ -29,7 +30,8 @@ enum {
 #define PM_SCI_ENABLED 0x0001 /* in control */
 #define PM_SLEEP_ENABLE 0x2000
 #define PM_SLEEP_TYPE(control) ((control) >> 10 & 7)
-#define PM_S5 5 /* as \_S5 of tables.c says */
+#define PM_S3 1 /* as \_S3 and \_S5 of tables.c say; QEMU has the same 1 */
+#define PM_S5 5
 
 /* ---- 0x61, 0x92, 0xB2, 0xF0 ---- */
 
@@ -129,8 +131,18 @@ void debug_out(struct board *board, uint16_t port, unsigned size, uint32_t value
 
 static void power_signal(struct board *board)
 {
-  const struct power *power = &board->power;
-  line_set(board, IRQ_SCI, power->status & power->enable & (PM_TIMER | PM_GLOBAL));
+  struct power *power = &board->power;
+  uint16_t events = power->status & power->enable;
+  line_set(board, IRQ_SCI, events & (PM_TIMER | PM_GLOBAL | PM_RTC));
+  board->is_touched = true; /* the line may have been high; an event that has come has no deadline any more */
+  if (power->sleep == POWER_ASLEEP && (events & PM_RTC))
+    power->sleep = POWER_WAKING;
+}
+
+void power_alarm(struct board *board)
+{
+  board->power.status |= PM_RTC;
+  power_signal(board);
 }
 
 void power_advance(struct board *board, uint64_t now)
@@ -149,17 +161,35 @@ void power_advance(struct board *board, uint64_t now)
 uint64_t power_deadline(const struct board *board)
 {
   const struct power *power = &board->power;
-  if (!(power->enable & PM_TIMER) || (power->status & PM_TIMER) || !line_reaches(board, IRQ_SCI))
+  uint16_t awaited = power->enable & (uint16_t)~power->status;
+  uint64_t alarm = awaited & PM_RTC ? rtc_alarm_time(board) : CLOCK_NEVER;
+  if (board_is_asleep(board))
+    return alarm;
+  if (!line_reaches(board, IRQ_SCI))
     return CLOCK_NEVER;
-  return clock_time((power->seen / PM_HALF + 1) * PM_HALF, PM_HERTZ);
+  uint64_t timer = awaited & PM_TIMER ? clock_time((power->seen / PM_HALF + 1) * PM_HALF, PM_HERTZ) : CLOCK_NEVER;
+  return clock_earlier(alarm, timer);
 }
 
 static void power_set_control(struct board *board, uint16_t value)
 {
   struct power *power = &board->power;
   power->control = (uint16_t)((value & 0x1C02) | PM_SCI_ENABLED); /* there is no mode without ACPI to go back to */
-  if ((value & PM_SLEEP_ENABLE) && PM_SLEEP_TYPE(value) == PM_S5)
+  if (!(value & PM_SLEEP_ENABLE))
+    return;
+  if (PM_SLEEP_TYPE(value) == PM_S5)
     board->host.power_off(board->host.data);
+  if (PM_SLEEP_TYPE(value) == PM_S3) {
+    power->sleep = POWER_ASLEEP;
+    board->host.sleep(board->host.data);
+  }
+}
+
+/* Status bits as they are now. */
+static void power_catch_up(struct board *board, uint64_t now)
+{
+  rtc_advance(board, now);
+  power_advance(board, now);
 }
 
 /* The block as 12 bytes. */
@@ -167,7 +197,7 @@ static void power_block(struct board *board, uint8_t ret_bytes[12])
 {
   const struct power *power = &board->power;
   uint64_t now = board_now(board);
-  power_advance(board, now);
+  power_catch_up(board, now);
   uint32_t words[3] = {power->status | (uint32_t)power->enable << 16, power->control,
                        (uint32_t)clock_ticks(now, PM_HERTZ) & PM_TIMER_MASK};
   for (unsigned i = 0; i < 12; i++)
@@ -209,10 +239,38 @@ static void power_write_byte(struct board *board, unsigned offset, uint8_t value
 
 void power_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
-  power_advance(board, board_now(board));
+  power_catch_up(board, board_now(board));
   for (unsigned i = 0; i < size; i++)
     power_write_byte(board, port - PM_START + i, (uint8_t)(value >> 8 * i));
   power_signal(board);
+}
+
+/* ---- S3 ---- */
+
+bool board_is_asleep(const struct board *board)
+{
+  return board->power.sleep != POWER_AWAKE;
+}
+
+bool board_is_waking(const struct board *board)
+{
+  return board->power.sleep == POWER_WAKING;
+}
+
+void board_request_wake(struct board *board)
+{
+  if (!board_is_asleep(board))
+    return;
+  board->power.status |= PM_POWER_BUTTON;
+  board->power.sleep = POWER_WAKING;
+}
+
+void board_wake(struct board *board)
+{
+  const struct power *power = &board->power;
+  uint16_t events = power->status & ((power->enable & PM_RTC) | PM_POWER_BUTTON);
+  board_reset(board);
+  board->power.status = PM_WAKE | events;
 }
 
 /* ---- resets ---- */

@@ -177,20 +177,33 @@ void rtc_advance(struct board *board, uint64_t now)
     int64_t before = rtc_seconds(rtc, seen), after = rtc_seconds(rtc, now);
     if (before != after)
       flags |= FLAG_UPDATE;
-    if (before != after && !(rtc->cmos[RTC_C] & FLAG_ALARM) && rtc_next_alarm(rtc, before) <= after)
+    if (before != after && rtc_next_alarm(rtc, before) <= after)
       flags |= FLAG_ALARM;
   }
+  if (flags & rtc->cmos[RTC_B] & FLAG_ALARM)
+    power_alarm(board);
   if (!(flags & ~rtc->cmos[RTC_C]))
     return;
   rtc->cmos[RTC_C] |= flags;
   rtc_signal(board);
 }
 
-/* When the second that lies `ahead` of the clock's own begins. */
+/* When this second begins. The clock stands still at the end of 9999. */
 static uint64_t rtc_second_time(const struct rtc *rtc, int64_t second)
 {
   uint64_t ahead = (uint64_t)(second - rtc->seconds);
+  if (second > YEAR_MAX)
+    return CLOCK_NEVER;
   return ahead > (CLOCK_NEVER - rtc->base) / CLOCK_SECOND ? CLOCK_NEVER : rtc->base + ahead * CLOCK_SECOND;
+}
+
+uint64_t rtc_alarm_time(const struct board *board)
+{
+  const struct rtc *rtc = &board->rtc;
+  if (!(rtc->cmos[RTC_B] & FLAG_ALARM) || !rtc_is_running(rtc))
+    return CLOCK_NEVER;
+  int64_t alarm = rtc_next_alarm(rtc, rtc_seconds(rtc, rtc->seen));
+  return alarm == INT64_MAX ? CLOCK_NEVER : rtc_second_time(rtc, alarm);
 }
 
 uint64_t rtc_deadline(const struct board *board)
@@ -206,11 +219,9 @@ uint64_t rtc_deadline(const struct board *board)
     deadline = clock_time((clock_ticks(rtc->seen, RTC_HERTZ) / period + 1) * period, RTC_HERTZ);
   if (!rtc_is_running(rtc))
     return deadline;
-  int64_t second = rtc_seconds(rtc, rtc->seen);
   if (enabled & FLAG_UPDATE)
-    deadline = clock_earlier(deadline, rtc_second_time(rtc, second + 1));
-  int64_t alarm = enabled & FLAG_ALARM ? rtc_next_alarm(rtc, second) : INT64_MAX;
-  return alarm == INT64_MAX ? deadline : clock_earlier(deadline, rtc_second_time(rtc, alarm));
+    deadline = clock_earlier(deadline, rtc_second_time(rtc, rtc_seconds(rtc, rtc->seen) + 1));
+  return clock_earlier(deadline, rtc_alarm_time(board));
 }
 
 /* ---- ports ---- */

@@ -28,6 +28,8 @@ void rtc_power_on(struct board *board);
 void rtc_reset(struct board *board);
 void rtc_advance(struct board *board, uint64_t now);
 uint64_t rtc_deadline(const struct board *board);
+/* When the alarm goes off next, if its interrupt is enabled: whether it reaches a processor or not. */
+uint64_t rtc_alarm_time(const struct board *board);
 
 uint32_t rtc_in(struct board *board, uint16_t port, unsigned size);
 void rtc_out(struct board *board, uint16_t port, unsigned size, uint32_t value);

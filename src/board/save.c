@@ -126,6 +126,7 @@ static void power_archive(struct archive *archive, struct power *power)
   archive_value(archive, &power->enable);
   archive_value(archive, &power->control);
   archive_value(archive, &power->seen);
+  archive_most(archive, &power->sleep, POWER_WAKING);
 }
 
 /* ---- what people see and touch ---- */

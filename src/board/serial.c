@@ -150,7 +150,7 @@ bool board_serial_receive(struct board *board, uint8_t byte)
 {
   struct uart *uart = &board->uart;
   unsigned size = uart->fcr & FCR_ENABLE ? UART_FIFO : 1;
-  if (uart->count >= size || (uart->mcr & MCR_LOOP))
+  if (uart->count >= size || (uart->mcr & MCR_LOOP) || board_is_asleep(board))
     return false;
   uart_advance(board, board_now(board));
   uart_put(uart, byte, board_now(board));
@@ -169,7 +169,7 @@ static void uart_count_poll(struct uart *uart)
 bool board_serial_is_awaited(const struct board *board)
 {
   const struct uart *uart = &board->uart;
-  return (uart->ier & IER_RECEIVED) || uart->polls == UART_POLLS;
+  return !board_is_asleep(board) && ((uart->ier & IER_RECEIVED) || uart->polls == UART_POLLS);
 }
 
 /* ---- sending and modem lines ---- */

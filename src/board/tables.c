@@ -115,10 +115,12 @@ static uint64_t put_facs(struct tables *tables)
   return place;
 }
 
-/* Name (\_S5, Package (4) {5, 5, 0, 0}): how to switch off. Everything else is found without AML. */
+/* Name (\_S3, Package (4) {1, 1, 0, 0}) and Name (\_S5, Package (4) {5, 5, 0, 0}): how to sleep and to switch off.
+ * Everything else is found without AML. */
 static uint64_t put_dsdt(struct tables *tables)
 {
-  static const uint8_t aml[] = {0x08, '_', 'S', '5', '_', 0x12, 0x08, 0x04, 0x0A, 0x05, 0x0A, 0x05, 0x00, 0x00};
+  static const uint8_t aml[] = {0x08, '_', 'S', '3', '_',  0x12, 0x06, 0x04, 0x01, 0x01, 0x00, 0x00, 0x08,
+                                '_',  'S', '5', '_', 0x12, 0x08, 0x04, 0x0A, 0x05, 0x0A, 0x05, 0x00, 0x00};
   size_t start = table_begin(tables, "DSDT", 1);
   for (unsigned i = 0; i < sizeof(aml); i++)
     tables_put(tables, aml[i], 1);
@@ -150,7 +152,7 @@ static void put_fadt_legacy(struct tables *tables, uint64_t facs, uint64_t dsdt)
   tables_put(tables, CMOS_CENTURY, 1);
   tables_put(tables, 0x0003, 2); /* there are ISA devices and an 8042 */
   tables_put(tables, 0, 1);
-  tables_put(tables, 0x0475, 4); /* WBINVD, C1, no buttons, no RTC wake, reset register */
+  tables_put(tables, 0x0435, 4); /* WBINVD, C1, no buttons, reset register; the RTC's wake status is in PM1 */
   put_address(tables, SPACE_IO, 8, 1, 0xCF9);
   tables_put(tables, 0x06, 1);
   tables_put(tables, 0, 3);

@@ -327,6 +327,10 @@ static int session_status(const struct machine_session *session)
     return MACHINE_DIED;
   if (session->end == END_EXIT)
     return (int)((machine_exit_value(session->machine) << 1 | 1) & 0xFF); /* as QEMU's isa-debug-exit */
+  if (session->end == END_ASLEEP) {
+    cli_error("the guest sleeps (ACPI S3), and nothing will wake it: no alarm of the real-time clock is enabled");
+    return CLI_FAILURE;
+  }
   if (session->end == END_INTERRUPTED)
     return session_signal ? 128 + session_signal : CLI_OK;
   if (wanted && session->end != END_TEXT) {

@@ -214,7 +214,7 @@ static bool run_slice(struct machine_gdb *gdb, const struct gdb_resume *resume, 
     return stop_dead(gdb, resume->session, SIGNAL_ILLEGAL);
   if (gdb_session_interrupted(resume->session))
     return stop_signal(gdb, SIGNAL_INTERRUPT);
-  if (stop == MACHINE_STOP_IDLE && front->wait(front->data, gdb->connection.in, IDLE_MILLISECONDS))
+  if (session_is_still(stop) && front->wait(front->data, gdb->connection.in, IDLE_MILLISECONDS))
     return stop_over(gdb);
   return false;
 }

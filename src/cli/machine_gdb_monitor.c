@@ -177,6 +177,20 @@ static int monitor_reset(struct machine_gdb *gdb, const char *rest, struct text 
   return text_add(output, "it stands before its first instruction; 'maint flush register-cache' shows gdb\n");
 }
 
+static int monitor_wake(struct machine_gdb *gdb, const char *rest, struct text *output)
+{
+  struct machine *machine = gdb->session->machine;
+
+  if (*rest)
+    return -EINVAL;
+  if (!machine_is_asleep(machine)) {
+    text_add(output, "the guest is not asleep\n");
+    return -EALREADY;
+  }
+  machine_wake(machine);
+  return text_add(output, "it goes on at its waking vector\n");
+}
+
 static int monitor_history(struct machine_gdb *gdb, const char *rest, struct text *output)
 {
   struct machine_history *history = &gdb->history;
@@ -266,6 +280,7 @@ static const struct {
   {"xp", "ADDRESS [COUNT]", "bytes of physical memory", monitor_xp},
   {"screen", "", "the text screen", monitor_screen},
   {"key", "TEXT", "types it; \\n is Enter, <f1>, <esc>, <up>, ... are keys, <lt> is <", monitor_key},
+  {"wake", "", "wakes a guest that sleeps (ACPI S3)", monitor_wake},
   {"reset", "", "restarts the machine, which then stands still", monitor_reset},
 };
 

@@ -16,10 +16,9 @@
 
 /* ---- entering real mode ---- */
 
-/* All general registers 0, interrupts on, a stack that grows down from SS:SP. */
-static void enter_real(struct machine *m, uint16_t cs, uint16_t ip, uint16_t ss, uint16_t sp)
+void enter_real(struct machine *machine, uint16_t cs, uint16_t ip, uint16_t ss, uint16_t sp)
 {
-  struct cpu *cpu = m->cpu;
+  struct cpu *cpu = machine->cpu;
   memset(cpu->r, 0, sizeof(cpu->r));
   for (unsigned i = ES; i <= GS; i++)
     cpu_load_real_segment(cpu, i, i == CS ? cs : i == SS ? ss : 0);

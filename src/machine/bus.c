@@ -230,6 +230,12 @@ static void host_power_off(void *data)
   cpu_kick(m->cpu);
 }
 
+static void host_sleep(void *data)
+{
+  struct machine *m = data;
+  cpu_kick(m->cpu); /* no processor executes another instruction */
+}
+
 static void host_pmi_delivered(void *data, unsigned cpu)
 {
   struct machine *m = data;
@@ -254,6 +260,7 @@ struct board_host board_host_of_machine(struct machine *machine)
     .post = host_post,
     .exit = host_exit,
     .power_off = host_power_off,
+    .sleep = host_sleep,
     .pmi_delivered = host_pmi_delivered,
   };
 }

@@ -165,6 +165,15 @@ static void install_memory_types(struct machine *m)
       cpu_write_msr(m->cpus[k], registers[i].msr, registers[i].value);
 }
 
+void firmware_resume(struct machine *machine)
+{
+  install_memory_types(machine);
+  install_interrupts(machine);
+  board_out(machine->board, 0x21, 1, 0xFB); /* the timer and the keyboard are not set up */
+  install_apic(machine);
+  board_out(machine->board, 0x92, 1, board_in(machine->board, 0x92, 1) | 2u); /* A20 open */
+}
+
 void firmware_install(struct machine *machine)
 {
   uint16_t entries[256];

@@ -76,6 +76,8 @@ void firmware_call(struct machine *machine, uint8_t number);
 
 /* ROM, vectors, data areas, tables, devices: as they are when the boot sector is loaded. */
 void firmware_install(struct machine *machine);
+/* After S3: what firmware sets up in processors and devices. It leaves memory alone. */
+void firmware_resume(struct machine *machine);
 
 /* ---- rom.c ---- */
 

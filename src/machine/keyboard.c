@@ -27,18 +27,29 @@ uint64_t keyboard_deadline(const struct machine *machine)
   return machine->keys.count ? machine->keys.next : UINT64_MAX;
 }
 
+/* The first code has left the queue. */
+static void queue_drop(struct keys *queue, uint64_t now)
+{
+  queue->first = (queue->first + 1) % KEYS_MAX;
+  queue->count--;
+  queue->next = now + CODE_TIME;
+}
+
 void keyboard_advance(struct machine *machine, uint64_t now)
 {
   struct keys *queue = &machine->keys;
+  if (board_is_asleep(machine->board)) { /* the code is lost: the keyboard is reset */
+    machine_wake(machine);
+    queue_drop(queue, now);
+    return;
+  }
   bool waits = guest_vector_is_rom(machine, 9) && keyboard_buffer_is_full(machine);
   if (waits || !board_key(machine->board, queue->codes[queue->first])) {
     queue->next = now + RETRY_TIME;
     return;
   }
   machine->idle.quiet = 0;
-  queue->first = (queue->first + 1) % KEYS_MAX;
-  queue->count--;
-  queue->next = now + CODE_TIME;
+  queue_drop(queue, now);
 }
 
 static void queue_add(struct machine *m, uint8_t code)

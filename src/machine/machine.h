@@ -88,6 +88,7 @@ enum machine_stop {
   MACHINE_STOP_HALTED,       /* HLT, if asked to stop there */
   MACHINE_STOP_EXIT,         /* port 0xF4; machine_exit_value */
   MACHINE_STOP_OFF,          /* ACPI's S5 */
+  MACHINE_STOP_ASLEEP,       /* ACPI's S3, and nothing inside the machine will ever wake it: a key may */
   MACHINE_STOP_SHUTDOWN,     /* triple fault */
   MACHINE_STOP_UNIMPLEMENTED,
   MACHINE_STOP_REQUESTED, /* machine_stop was called, or the deadline has passed */
@@ -104,10 +105,10 @@ struct machine_limit {
   bool is_step;         /* one instruction, as cpu_step; HLT is waited behind */
 };
 
-/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, HALTED, REQUESTED and POINT. Time that the guest waits
- * for is skipped: a host that wants the guest's clock to go like its own asks for slices of `nanoseconds` and sleeps
- * between them. Without `until_idle` IDLE is returned only when nothing inside the machine will ever wake the guest: a
- * key may.
+/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, ASLEEP, HALTED, REQUESTED and POINT. Time that the guest
+ * waits for is skipped: a host that wants the guest's clock to go like its own asks for slices of `nanoseconds` and
+ * sleeps between them. Without `until_idle` IDLE is returned only when nothing inside the machine will ever wake the
+ * guest: a key may.
  */
 enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit);
 /* Without running, has it stand before its first instruction; or there again, after a reset. */
@@ -118,6 +119,10 @@ void machine_stop(struct machine *machine);
 uint64_t machine_time(const struct machine *machine); /* of the guest, in nanoseconds since power-on */
 /* Nothing was found to boot, by the firmware or by what it has booted: INT 18h. */
 bool machine_has_no_boot(const struct machine *machine);
+/* In ACPI's S3. Time passes, but nothing else happens until an event of the board or a key wakes it; machine_wake does
+ * so at once, and does nothing when it is awake. */
+bool machine_is_asleep(const struct machine *machine);
+void machine_wake(struct machine *machine);
 uint32_t machine_exit_value(const struct machine *machine);
 const char *machine_stop_reason(const struct machine *machine); /* of SHUTDOWN and UNIMPLEMENTED; "" else */
 

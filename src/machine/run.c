@@ -51,7 +51,7 @@ static bool run_ends(struct run *run, enum machine_stop stop)
 /* What a service or a device asked for while the processor was in the middle of something. False: nothing. */
 static bool run_requests(struct machine *m)
 {
-  bool is_any = m->wants_reset || !m->is_started || m->wants_boot;
+  bool is_any = m->wants_reset || !m->is_started || m->wants_boot || board_is_waking(m->board);
   if (m->wants_reset) {
     turn_reset(m);
     if (boot_resume(m))
@@ -63,7 +63,8 @@ static bool run_requests(struct machine *m)
   else if (m->wants_boot) {
     m->wants_boot = false;
     boot_drives(m);
-  }
+  } else if (board_is_waking(m->board))
+    sleep_end(m);
   return is_any;
 }
 
@@ -173,10 +174,24 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
   return run_skip(m, run) ? false : run_ends(run, MACHINE_STOP_IDLE);
 }
 
+/* ACPI's S3: time passes up to the event that ends it, or to the end of the run. */
+static bool run_sleep(struct machine *m, struct run *run)
+{
+  uint64_t until = run_deadline(m);
+  if (board_is_waking(m->board))
+    return false;
+  if (until == UINT64_MAX)
+    return run_ends(run, MACHINE_STOP_ASLEEP);
+  cpu_stand(m->cpu, until < run->last_time ? until : run->last_time);
+  return false;
+}
+
 /* True when the run is over. */
 static bool run_step(struct machine *m, struct run *run)
 {
   bool all_wait = true;
+  if (board_is_asleep(m->board))
+    return run_sleep(m, run);
   enum cpu_stop stop = run->limit->is_step ? cpu_step(m->cpu) : turn_run(m, run_slice(m, run), &all_wait);
   bool is_asked = m->wants_reset || m->wants_boot || m->has_exit || m->is_off;
   switch (stop) {

@@ -11,7 +11,7 @@
 
 #define SAVE_MAGIC "\x89LBM\r\n\x1A\n"
 #define SAVE_MAGIC_SIZE 8u
-#define SAVE_VERSION 8u
+#define SAVE_VERSION 9u
 #define SAVE_HEAD_SIZE 16u    /* magic, version, checksum of these */
 #define SAVE_SECTION_SIZE 24u /* name, length, checksum of the contents, checksum of these */
 #define SAVE_NAME_SIZE 8u

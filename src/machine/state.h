@@ -154,6 +154,9 @@ bool turn_others_sleep(const struct machine *machine);
 
 /* ---- boot.c ---- */
 
+/* Real mode: general registers 0, interrupts on, a stack that grows down from SS:SP. */
+void enter_real(struct machine *machine, uint16_t cs, uint16_t ip, uint16_t ss, uint16_t sp);
+
 /* Puts in place what the machine starts with. */
 void start_apply(struct machine *machine);
 void start_done(struct start *start);
@@ -162,6 +165,12 @@ void boot_drives(struct machine *machine);
 /* A reset of the processor alone, as programs of the 286 leave protected mode: CMOS register 0Fh says so, and the
  * pointer at 40:67 says where it goes on. False: it is a whole one. */
 bool boot_resume(struct machine *machine);
+
+/* ---- sleep.c ---- */
+
+/* The board has an event that ends S3: processors and devices are reset, and the guest goes on at its waking vector, or
+ * with a restart if it has set none. */
+void sleep_end(struct machine *machine);
 
 /* ---- multiboot.c ---- */
 

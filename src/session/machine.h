@@ -23,7 +23,8 @@ enum session_end {
   END_IDLE,
   END_HALTED,
   END_EXIT,
-  END_OFF, /* the guest switched the machine off */
+  END_OFF,    /* the guest switched the machine off */
+  END_ASLEEP, /* the guest suspended the machine to RAM, and nothing can wake it */
   END_SHUTDOWN,
   END_UNIMPLEMENTED,
   END_INSTRUCTIONS,
@@ -173,6 +174,8 @@ bool session_is_debugged(const struct machine_session *session);
 /* Lets the debugger do what it wants, if there is one. Returns true when the run is over. */
 bool session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
 
+/* Nothing happens any more without somebody outside. */
+bool session_is_still(enum machine_stop stop);
 /* Is the run over after a slice? */
 bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
 

@@ -242,7 +242,7 @@ static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   frame_put(live, now);
   if (session_slice_ends(session, *ret_stop, session->seconds))
     return true;
-  wait = *ret_stop == MACHINE_STOP_IDLE ? WAIT_MILLISECONDS : time_ahead(live, now);
+  wait = session_is_still(*ret_stop) ? WAIT_MILLISECONDS : time_ahead(live, now);
   if (keys_take(live, *ret_stop == MACHINE_STOP_POINT ? 0 : wait))
     return false;
   session->end = END_INTERRUPTED;
@@ -268,7 +268,7 @@ static void live_loop(struct live *live)
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
   live->start = live->origin = clock_seconds();
-  while (!session_debug(live->session, &front, stop == MACHINE_STOP_IDLE) && !live_slice(live, false, &stop))
+  while (!session_debug(live->session, &front, session_is_still(stop)) && !live_slice(live, false, &stop))
     ;
 }
 

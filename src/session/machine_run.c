@@ -38,6 +38,8 @@ enum session_end session_end_of(enum machine_stop stop)
     return END_EXIT;
   case MACHINE_STOP_OFF:
     return END_OFF;
+  case MACHINE_STOP_ASLEEP:
+    return END_ASLEEP;
   case MACHINE_STOP_SHUTDOWN:
     return END_SHUTDOWN;
   case MACHINE_STOP_UNIMPLEMENTED:
@@ -54,6 +56,7 @@ const char *session_end_name(enum session_end end)
     [END_HALTED] = "halted",
     [END_EXIT] = "exit",
     [END_OFF] = "power off",
+    [END_ASLEEP] = "asleep",
     [END_SHUTDOWN] = "shutdown",
     [END_UNIMPLEMENTED] = "unimplemented",
     [END_INSTRUCTIONS] = "instructions",
@@ -230,12 +233,19 @@ static bool stop_is_final(const struct machine_session *session, enum machine_st
     return session->debugger.serve
              ? session->arguments->until_idle && !is_attached
              : session->arguments->until_idle || !(session->screen == SCREEN_LIVE || session->is_serial_live);
+  case MACHINE_STOP_ASLEEP: /* a key wakes it, or 'monitor wake' */
+    return session->screen != SCREEN_LIVE && !session->debugger.serve;
   case MACHINE_STOP_SHUTDOWN:
   case MACHINE_STOP_UNIMPLEMENTED:
     return !is_attached;
   default:
     return true;
   }
+}
+
+bool session_is_still(enum machine_stop stop)
+{
+  return stop == MACHINE_STOP_IDLE || stop == MACHINE_STOP_ASLEEP;
 }
 
 bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
@@ -266,6 +276,7 @@ static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   struct plain *plain = data;
   struct machine_session *session = plain->session;
   struct machine_limit limit = slice_limit(plain);
+  bool waits;
   double now;
 
   limit.is_step = is_step;
@@ -277,7 +288,8 @@ static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   if (session_slice_ends(session, *ret_stop, session->seconds) &&
       (session->end != END_IDLE || session_signal || !input_wakes(session, &plain->input)))
     return true;
-  input_feed(session, &plain->input, *ret_stop == MACHINE_STOP_TIME ? WAIT_MILLISECONDS : 0);
+  waits = *ret_stop == MACHINE_STOP_TIME && !machine_is_asleep(session->machine);
+  input_feed(session, &plain->input, waits ? WAIT_MILLISECONDS : 0);
   progress_show(session, &plain->progress, now);
   return false;
 }
@@ -303,7 +315,7 @@ void session_run(struct machine_session *session)
   struct machine_front front = {&plain, plain_slice, plain_wait};
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
-  while (!session_debug(session, &front, stop == MACHINE_STOP_IDLE) && !plain_slice(&plain, false, &stop))
+  while (!session_debug(session, &front, session_is_still(stop)) && !plain_slice(&plain, false, &stop))
     ;
   progress_end(&plain.progress);
 }

@@ -30,7 +30,7 @@ struct rig {
   struct board_config config;
   uint64_t now;
   bool intr, a20;
-  unsigned nmi, smi, init, startup, reset, replan, exits, power_offs, pmi;
+  unsigned nmi, smi, init, startup, reset, replan, exits, power_offs, sleeps, pmi;
   uint8_t startup_vector, post;
   uint32_t exit_value;
   char serial[64], debug[64];
@@ -119,6 +119,12 @@ static inline void rig_power_off(void *data)
   rig->power_offs++;
 }
 
+static inline void rig_sleep(void *data)
+{
+  struct rig *rig = data;
+  rig->sleeps++;
+}
+
 static inline void rig_exit(void *data, uint32_t value)
 {
   struct rig *rig = data;
@@ -152,6 +158,7 @@ static inline int rig_start(struct rig *rig)
     .post = rig_post,
     .exit = rig_exit,
     .power_off = rig_power_off,
+    .sleep = rig_sleep,
     .pmi_delivered = rig_pmi_delivered,
   };
   rig->a20 = true;

@@ -713,11 +713,13 @@ static void tables_of_acpi(void **state)
   assert_int_equal(get32(fadt + 76), 0x608);
   assert_int_equal(fadt[88] | fadt[89] << 8 | fadt[91] << 16, 0x040204);
   assert_int_equal(fadt[108], 0x32);
+  assert_int_equal(get32(fadt + 112) & 0x40, 0); /* FIX_RTC: 0, the alarm shows in PM1 */
   assert_int_equal(get32(fadt + 120), 0xCF9);
   assert_int_equal(get32(fadt + 36) % 64, 0);
   assert_memory_equal(bytes + (get32(fadt + 36) - TABLES), "FACS\x40\0\0", 8);
   const uint8_t *dsdt = table_at(bytes, size, get32(fadt + 40), "DSDT");
-  assert_memory_equal(dsdt + 36, "\x08_S5_\x12\x08\x04\x0A\x05", 10);
+  assert_memory_equal(dsdt + 36, "\x08_S3_\x12\x06\x04\x01\x01\0\0", 12);
+  assert_memory_equal(dsdt + 48, "\x08_S5_\x12\x08\x04\x0A\x05\x0A\x05\0\0", 14);
   assert_int_equal(get32(fadt + 140), get32(fadt + 40));
   const uint8_t *madt = table_at(bytes, size, get32(rsdt + 40), "APIC");
   assert_int_equal(get32(madt + 36), LAPIC);

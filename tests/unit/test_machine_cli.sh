@@ -297,6 +297,23 @@ run machine hello.bin --until text=nonesuch
 [ $status -eq 1 ] && complained "'nonesuch' was not seen" && said Hello
 verdict 'until text that does not come' $?
 
+# Sleeps (ACPI's S3) with no event that wakes.
+guest sleeper 0x7c00 <<'END'
+.code16
+  mov $0x604, %dx
+  mov $0x2400, %ax
+  out %ax, %dx
+  hlt
+.org 510
+.word 0xaa55
+END
+run machine sleeper.bin --json
+[ $status -eq 1 ] && complained 'nothing will wake it' && said '"end": "asleep"'
+verdict 'asleep for ever' $?
+run machine sleeper.bin --screen none --save asleep.lbm
+[ $status -eq 1 ] && run machine --load asleep.lbm --json && [ $status -eq 1 ] && said '"end": "asleep"'
+verdict 'asleep, saved and loaded' $?
+
 run machine hello.bin --until halt --json
 [ $status -eq 0 ] && content && said '"end": "halted"'
 verdict 'until halt' $?

@@ -111,6 +111,13 @@ debug --fda "$guests/triple.bin" -- 'monitor catch none' c 'monitor cpu' c 'moni
   [ $status -eq 0 ]
 verdict 'a triple fault can be looked at; monitor reset' $?
 
+# The guest sleeps (ACPI's S3) without an event that wakes it, and has no waking vector: it restarts.
+start --fda "$guests/nap.bin"
+attach 'monitor wake' 'tbreak *0x7c00' c 'monitor xp 0x1004 1' 'monitor wake' kill
+finish
+saw 'it goes on at its waking vector' && where 0x7c00 && saw '1004: 01' && saw 'the guest is not asleep' && [ $status -eq 0 ]
+verdict 'monitor wake' $?
+
 # ---- registers and memory ----
 
 debug "${guest[@]}" -- 'monitor catch none' "break *$at_numbers" c 'unset tdesc filename' 'p $st0' 'p $st1' 'p $xmm0.v4_float' 'p/x $fctrl' \

@@ -192,6 +192,7 @@ static void test_guests_go_on(void **state)
     {"LB_QEMU_GUESTS", "devices.elf", "skylake", KERNEL, MANY, 99991, PREDICTOR_2BIT},
     {"LB_QEMU_GUESTS", "real.img", "skylake", FLOPPY, MANY, 29989, PREDICTOR_2BIT},
     {"LB_QEMU_GUESTS", "bios.img", "skylake", FLOPPY, UINT64_C(4000000), 299993, PREDICTOR_2BIT},
+    {"LB_QEMU_GUESTS", "sleep.img", "skylake", FLOPPY, MANY, 53, PREDICTOR_2BIT},
     {"LB_GUESTS", "hello.bin", "skylake", FLOPPY, 300000, 7001, PREDICTOR_2BIT},
     {"LB_GUESTS", "hook.bin", "skylake", FLOPPY, 300000, 7001, PREDICTOR_2BIT},
     {"LB_GUESTS", "halt5.bin", "skylake", FLOPPY, 300000, 7001, PREDICTOR_2BIT},
