@@ -10,6 +10,7 @@
 #include "analysis/annotate.h"       /* IWYU pragma: export */
 #include "analysis/callers.h"        /* IWYU pragma: export */
 #include "analysis/calls.h"          /* IWYU pragma: export */
+#include "analysis/calls_filter.h"   /* IWYU pragma: export */
 #include "analysis/code.h"           /* IWYU pragma: export */
 #include "analysis/counts.h"         /* IWYU pragma: export */
 #include "analysis/diff.h"           /* IWYU pragma: export */
@@ -17,6 +18,7 @@
 #include "analysis/filter.h"         /* IWYU pragma: export */
 #include "analysis/hot.h"            /* IWYU pragma: export */
 #include "analysis/location.h"       /* IWYU pragma: export */
+#include "analysis/module_totals.h"  /* IWYU pragma: export */
 #include "analysis/names.h"          /* IWYU pragma: export */
 #include "analysis/predict.h"        /* IWYU pragma: export */
 #include "analysis/reading.h"        /* IWYU pragma: export */

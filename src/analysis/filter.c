@@ -121,17 +121,11 @@ static bool name_fits(const char *pattern, const char *name)
   return name && (!strcmp(pattern, name) || !fnmatch(pattern, name, 0));
 }
 
-static bool is_in_module(const struct report_filter *filter, const struct report_name *name)
+static bool is_in_module(const struct report_filter *filter, uint32_t file)
 {
-  struct report_file file;
-
-  for (size_t i = 0; i < filter->options.module_count; i++) {
-    const char *pattern = filter->options.modules[i];
-
-    if (name_fits(pattern, name->module) ||
-        (strchr(pattern, '/') && report_names_file(filter->names, name->file, &file) && name_fits(pattern, file.name)))
+  for (size_t i = 0; i < filter->options.module_count; i++)
+    if (report_module_is(filter->names, file, filter->options.modules[i]))
       return true;
-  }
   return false;
 }
 
@@ -262,7 +256,7 @@ static uint32_t place_judge(const struct report_filter *filter, const struct rep
   const struct report_filter_options *options = &filter->options;
   uint32_t bits = 0;
 
-  if (name && is_in_module(filter, name))
+  if (name && is_in_module(filter, name->file))
     bits |= IN_MODULE;
   if (options->function_count && is_in_function(filter, name, location))
     bits |= IN_FUNCTION;
@@ -362,17 +356,7 @@ static uint32_t location_bits(struct report_filter *filter, const struct report_
 
 bool report_filter_file(const struct report_filter *filter, uint32_t file)
 {
-  struct report_file named;
-  struct report_name name = {.file = file};
-  const char *slash;
-
-  if (!filter->options.module_count)
-    return true;
-  if (!filter->names || !report_names_file(filter->names, file, &named))
-    return false;
-  slash = strrchr(named.name, '/');
-  name.module = slash ? slash + 1 : named.name;
-  return is_in_module(filter, &name);
+  return !filter->options.module_count || (filter->names && is_in_module(filter, file));
 }
 
 bool report_filter_function(struct report_filter *filter, const struct report_location *location)

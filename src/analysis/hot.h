@@ -31,8 +31,12 @@ struct report_spelling report_symbol_spell(const char *symbol);
  * and as the file has it (`mangled`, may be NULL). */
 bool report_symbol_is(const char *symbol, const char *mangled, const char *name);
 
-/* Is this the name of a module: the last part of its path, or all of it? */
+/* Is this the name of a module: the last part of its path, or all of it? It may be a pattern as those of a shell; only
+ * one with a '/' is compared with the whole path. */
 bool report_module_is(const struct report_names *names, uint32_t file, const char *name);
+
+/* Was such a module mapped, as far as the trace has been read? */
+bool report_module_is_mapped(const struct report_names *names, const char *name);
 
 /* `names`, `code` and `counts` must stay good; `filter` may be NULL. Returns 0, or -ENOMEM. */
 int report_hot_new(struct report_names *names, struct report_code *code, const struct report_counts *counts,

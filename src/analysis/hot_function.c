@@ -3,6 +3,7 @@
  * The functions of the tables, by number. A function is known by its file and where it begins (extent.h).
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +17,31 @@
 
 /* ---- names ---- */
 
+/* A name that is written as it is always fits, also where it would not as a pattern: "[vdso]". */
+static bool name_fits(const char *pattern, const char *name)
+{
+  return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
+}
+
 bool report_module_is(const struct report_names *names, uint32_t file, const char *name)
 {
   struct report_file found;
-  const char *base;
+  const char *slash;
 
   if (file == REPORT_NO_FILE || !report_names_file(names, file, &found))
     return false;
-  base = strrchr(found.name, '/');
-  return !strcmp(found.name, name) || (base && !strcmp(base + 1, name));
+  slash = strrchr(found.name, '/');
+  return name_fits(name, slash ? slash + 1 : found.name) || (strchr(name, '/') && name_fits(name, found.name));
+}
+
+bool report_module_is_mapped(const struct report_names *names, const char *name)
+{
+  struct report_file file;
+
+  for (uint32_t i = 0; report_names_file(names, i, &file); i++)
+    if (report_module_is(names, i, name))
+      return true;
+  return false;
 }
 
 /* ---- the hash ---- */

@@ -62,31 +62,14 @@ static int thread_compare(const void *one, const void *other, void *data)
 
 /* ---- nothing there ---- */
 
-static bool module_is_there(const struct report_reading *reading, const char *name)
-{
-  struct report_file file;
-
-  for (uint32_t i = 0; report_names_file(reading->names, i, &file); i++)
-    if (report_module_is(reading->names, i, name))
-      return true;
-  return false;
-}
-
 /* What was asked for did not run. Returns LB_E_NO_ENTRY after a complaint, or -ENOMEM. */
 static int nothing_show(const struct report_reading *reading, const struct report_hot_filter *filter)
 {
   struct report_hot *hot;
   int r;
 
-  if (filter->module && !module_is_there(reading, filter->module)) {
-    message("%s: no file '%s' was mapped; 'lbr report --by module' lists those that code ran in", reading->input.name,
-            filter->module);
-    return LB_E_NO_ENTRY;
-  }
-  if (!filter->function) {
-    message("%s: nothing of '%s' ran", reading->input.name, filter->module);
-    return LB_E_NO_ENTRY;
-  }
+  if (!filter->function || (filter->module && !report_module_is_mapped(reading->names, filter->module)))
+    return trace_input_tell_module(&reading->input, reading->names, filter->module);
   r = report_hot_new(reading->names, reading->code, reading->counts, &(struct report_hot_filter){0}, &hot);
   if (r < 0)
     return r;

@@ -39,7 +39,15 @@ void report_summary_free(struct report_summary *summary)
   stream_list_done(&summary->streams);
   edge_table_done(&summary->edges);
   function_list_done(&summary->functions);
+  report_filter_free(summary->filter);
   free(summary);
+}
+
+int report_summary_only(struct report_summary *summary, const char *module)
+{
+  summary->module = module;
+  return report_filter_new(&(struct report_filter_options){.modules = &summary->module, .module_count = 1},
+                           summary->names, &summary->filter);
 }
 
 /* ---- edges ---- */
@@ -145,22 +153,46 @@ static void summary_change(struct report_summary *summary)
 
 /* ---- records ---- */
 
+static void totals_add(struct report_totals *totals, const struct lb_branch *branch)
+{
+  totals->kinds[branch->kind]++;
+  totals->mispredicted += branch->flags & LB_BRANCH_MISPREDICTED;
+  totals->cpl_changes += branch->from_cpl != branch->to_cpl;
+}
+
+/* Of one module: branches that begin in it count; edges that end in it are kept as well. */
+static int module_branches(struct report_summary *summary, struct report_stream *stream,
+                           const struct lb_trace_branches *branches)
+{
+  for (size_t i = 0; i < branches->count; i++) {
+    const struct lb_branch *branch = &branches->branches[i];
+    bool is_from = report_filter_address(summary->filter, stream->space, report_from(branch));
+
+    if (!is_from && !report_filter_address(summary->filter, stream->space, report_to(branch)))
+      continue;
+    if (is_from)
+      totals_add(&summary->totals, branch);
+    stream->branches += is_from;
+    summary->totals.branches += is_from;
+    if (edges_add(summary, stream->space, branch, 1) < 0)
+      return -ENOMEM;
+  }
+  return 0;
+}
+
 static int summary_branches(struct report_summary *summary, const struct lb_trace_branches *branches)
 {
   struct report_stream *stream = stream_list_get(&summary->streams, branches->stream);
-  struct report_totals *totals = &summary->totals;
 
   if (!stream)
     return -ENOMEM;
+  summary->totals.all_branches += branches->count;
+  if (summary->filter)
+    return module_branches(summary, stream, branches);
   stream->branches += branches->count;
-  totals->branches += branches->count;
-  for (size_t i = 0; i < branches->count; i++) {
-    const struct lb_branch *branch = &branches->branches[i];
-
-    totals->kinds[branch->kind]++;
-    totals->mispredicted += branch->flags & LB_BRANCH_MISPREDICTED;
-    totals->cpl_changes += branch->from_cpl != branch->to_cpl;
-  }
+  summary->totals.branches += branches->count;
+  for (size_t i = 0; i < branches->count; i++)
+    totals_add(&summary->totals, &branches->branches[i]);
   return edges_add(summary, stream->space, branches->branches, branches->count);
 }
 
@@ -233,6 +265,7 @@ static int summary_counted(struct report_summary *summary, const struct lb_trace
     return -ENOMEM;
   stream->branches += counted->count;
   summary->totals.branches += counted->count;
+  summary->totals.all_branches += counted->count;
   summary->has_counted |= summary->reader != NULL;
   return 0;
 }
@@ -244,6 +277,8 @@ static int summary_module(struct report_summary *summary, const struct lb_trace_
   int r = summary->names && report_names_displaces(summary->names, record) ? counts_fetch(summary) : 0;
 
   summary_change(summary);
+  if (r >= 0 && summary->filter)
+    r = report_filter_record(summary->filter, record);
   return r < 0 || !summary->names ? r : report_names_module(summary->names, &record->module);
 }
 

@@ -20,6 +20,11 @@ struct report_summary;
 int report_summary_new(struct report_names *names, struct report_summary **ret_summary);
 void report_summary_free(struct report_summary *summary); /* takes NULL */
 
+/* Counts one module only (report_module_is): branches that begin in it, functions in it, and edges that begin or end in
+ * it. Branches must not be counted by the reader then. Before the first record; `module` must stay good. Returns 0, or
+ * -ENOMEM. */
+int report_summary_only(struct report_summary *summary, const char *module);
+
 /* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record);
 
@@ -31,6 +36,7 @@ void report_summary_count(struct report_summary *summary, struct lb_trace_reader
 int report_summary_end(struct report_summary *summary);
 
 struct report_totals {
+  uint64_t all_branches; /* of the trace; what follows may be of one module */
   uint64_t branches, mispredicted;
   uint64_t cpl_changes; /* branches that change the CPL */
   uint64_t kinds[LB_BRANCH_KINDS];

@@ -43,6 +43,8 @@ struct report_summary {
   struct lb_trace_reader *reader; /* that counts, or NULL */
   bool has_counted;               /* it has counts that were not fetched yet */
   char *metas[METAS];
+  const char *module;           /* counts are of it alone, or NULL; then */
+  struct report_filter *filter; /* this one knows what lies in it */
 };
 
 /* The number of the function that an address belongs to now. Returns >= 0, or -ENOMEM. */

@@ -39,6 +39,12 @@ static bool function_is_greater(const struct report_summary *summary, size_t one
   return a->branches != b->branches ? a->branches > b->branches : one < other;
 }
 
+/* Is it a function that is asked for? Edges of one module lead to functions of others as well. */
+static bool function_is_wanted(const struct report_summary *summary, const struct function *function)
+{
+  return function->branches && (!summary->module || report_module_is(summary->names, function->file, summary->module));
+}
+
 static void edges_fold(struct report_summary *summary)
 {
   for (size_t i = 0; i < summary->edges.capacity; i++)
@@ -58,7 +64,7 @@ int report_summary_functions(struct report_summary *summary, struct report_funct
     return -ENOMEM;
   }
   for (size_t i = 0; i < summary->functions.count && count; i++)
-    if (summary->functions.functions[i].branches)
+    if (function_is_wanted(summary, &summary->functions.functions[i]))
       top_offer(&top, summary, function_is_greater, i);
   for (unsigned i = 0; i < top.count; i++) {
     const struct function *function = &summary->functions.functions[top.items[i]];

@@ -228,6 +228,15 @@ void trace_input_tell_limit(const struct trace_input *input, const struct report
       input->name);
 }
 
+int trace_input_tell_module(const struct trace_input *input, const struct report_names *names, const char *module)
+{
+  if (report_module_is_mapped(names, module))
+    message("%s: nothing of '%s' ran", input->name, module);
+  else
+    message("%s: no file '%s' was mapped; 'lbr report --by module' lists those that code ran in", input->name, module);
+  return LB_E_NO_ENTRY;
+}
+
 int trace_input_close(struct trace_input *input)
 {
   bool is_damaged = input->gaps[LB_TRACE_DAMAGED] || input->gaps[LB_TRACE_MISSING];

@@ -48,6 +48,10 @@ bool trace_input_is_whole(const struct trace_input *input);
 /* Says that the trace names more code than is decoded (report_code_is_exhausted), if it is so. `code` may be NULL. */
 void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code);
 
+/* Says that no file of this name was mapped (report_module_is_mapped), if it is so, or else that nothing of it ran. The
+ * trace has been read. Returns LB_E_NO_ENTRY. */
+int trace_input_tell_module(const struct trace_input *input, const struct report_names *names, const char *module);
+
 /* Closes it and says what was wrong with it. Returns 0, or 1 if the file is damaged. */
 int trace_input_close(struct trace_input *input);
 

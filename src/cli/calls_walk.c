@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From functions that are entered and left to calls that are shown: --thread, --between, --function and --depth.
+ * From functions that are entered and left to calls that are shown: --thread, --between, --function, --module and
+ * --depth.
  * Branches are cut exactly where --between begins and ends, so that counts are those of the part that is asked for.
  */
 #include "cli/calls_walk.h"
@@ -13,11 +14,29 @@ enum { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
 
 static int walk_call(void *data, const struct report_call *call);
 
+/* --module chooses calls as the exports do; with it, so does --function. */
+static int filter_init(struct calls_walk *walk, struct report_names *names)
+{
+  const struct calls_options *options = walk->options;
+  struct report_filter_options wanted = {
+    .modules = &options->module,
+    .module_count = 1,
+    .functions = &options->function,
+    .function_count = options->function != NULL,
+  };
+  int r = report_filter_new(&wanted, names, &walk->filter);
+
+  return r < 0 ? r : report_calls_filter_new(walk->filter, &walk->calls_filter);
+}
+
 int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct report_names *names,
                     struct report_code *code)
 {
+  int r;
+
   *walk = (struct calls_walk){.options = options, .code = code};
-  return report_calls_new(names, code, walk_call, walk, &walk->calls);
+  r = options->module ? filter_init(walk, names) : 0;
+  return r < 0 ? r : report_calls_new(names, code, walk_call, walk, &walk->calls);
 }
 
 void calls_walk_done(struct calls_walk *walk)
@@ -26,6 +45,8 @@ void calls_walk_done(struct calls_walk *walk)
     free(walk->streams[i].nodes);
   free(walk->streams);
   free(walk->matches);
+  report_calls_filter_free(walk->calls_filter);
+  report_filter_free(walk->filter);
   report_calls_free(walk->calls);
 }
 
@@ -110,7 +131,7 @@ static int node_enter(struct calls_walk *walk, struct calls_stream *stream, cons
   };
   if (parent && parent->is_inside)
     node->level = parent->level + 1;
-  else if (walk->options->function)
+  else if (walk->options->function && !walk->filter)
     r = calls_walk_matches(walk, call->function, walk->options->function);
   node->is_inside = r > 0;
   return r < 0 ? r : node_show(walk, call->stream, stream, stream->count);
@@ -144,10 +165,11 @@ static int walk_call(void *data, const struct report_call *call)
 {
   struct calls_walk *walk = data;
   struct calls_stream *stream = stream_get(walk, call->stream);
-  int r;
+  struct report_call given = *call;
+  int r = walk->calls_filter ? report_calls_filter_take(walk->calls_filter, walk->calls, &given) : 1;
 
-  if (!stream)
-    return -ENOMEM;
+  if (r <= 0 || !stream)
+    return r < 0 || !stream ? -ENOMEM : 0;
   r = call->is_enter ? node_enter(walk, stream, call) : node_leave(walk, stream, call);
   if (r <= 0)
     return r;
@@ -251,6 +273,8 @@ int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *rec
 
   if (record->type == LB_TRACE_STOP && !stop_is_wanted(walk, record->stop.stream))
     return 0;
+  if (walk->filter && report_filter_record(walk->filter, record) < 0)
+    return -ENOMEM;
   if (record->type != LB_TRACE_BRANCHES)
     return walk_result(walk, report_calls_record(walk->calls, record));
   walk->branches += record->branches.count;

@@ -18,6 +18,7 @@ struct calls_options {
   uint32_t thread;        /* LB_TRACE_ALL: all */
   uint32_t depth;         /* levels that are shown */
   const char *function;   /* NULL: all; else only what this one calls */
+  const char *module;     /* NULL: all; else functions of others are left out */
   const char *callers;    /* NULL, or the function of --callers, */
   uint32_t caller_levels; /* and how many levels of them; 0: the usual */
   uint64_t first, last;   /* branches of a thread */
@@ -63,6 +64,8 @@ struct calls_walk {
   struct calls_view view;
   struct report_calls *calls;
   const struct report_code *code;
+  struct report_filter *filter;             /* of --module, or NULL; then */
+  struct report_calls_filter *calls_filter; /* this one lets calls of that module pass, inside --function */
   struct calls_stream *streams;
   size_t count, capacity;
   uint8_t *matches; /* of --function or --callers, for each number */

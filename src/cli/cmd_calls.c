@@ -24,6 +24,7 @@
 struct calls_run {
   struct calls_options *options;
   struct trace_input input;
+  struct report_names *names;
   struct report_summary *summary; /* knows the threads */
   struct calls_walk walk;
   bool has_callers; /* --callers found some */
@@ -154,7 +155,10 @@ static void nothing_tell(const struct calls_run *run)
 {
   const struct calls_options *options = run->options;
 
-  if (options->function || options->callers)
+  if (options->module &&
+      (!(options->function || options->callers) || !report_module_is_mapped(run->names, options->module)))
+    (void)trace_input_tell_module(&run->input, run->names, options->module);
+  else if (options->function || options->callers)
     cli_error("%s: '%s' is not called in it%s; 'lbr calls --summary' lists what is", run->input.name,
               options->function ? options->function : options->callers,
               options->first || options->last != UINT64_MAX ? ", there" : "");
@@ -202,7 +206,6 @@ static int stream_check(struct calls_run *run)
 static int calls_run(struct calls_options *options)
 {
   struct calls_run run = {.options = options};
-  struct report_names *names = NULL;
   struct report_code *code = NULL;
   int r, status = CLI_FAILURE, closed;
 
@@ -211,17 +214,17 @@ static int calls_run(struct calls_options *options)
   r = stream_check(&run);
   if (r < 0)
     goto out;
-  r = report_names_new(options->has_symbols ? &run.input.files : NULL, &names);
+  r = report_names_new(options->has_symbols ? &run.input.files : NULL, &run.names);
   if (r >= 0 && options->is_mangled)
-    report_names_keep_mangled(names);
+    report_names_keep_mangled(run.names);
   if (r >= 0)
-    r = report_code_new(names, &code);
+    r = report_code_new(run.names, &code);
   if (r >= 0)
-    r = report_summary_new(names, &run.summary);
+    r = report_summary_new(run.names, &run.summary);
   if (r >= 0)
-    r = calls_walk_init(&run.walk, options, names, code);
+    r = calls_walk_init(&run.walk, options, run.names, code);
   if (r >= 0)
-    r = trace_input_read_starts(&run.input, names);
+    r = trace_input_read_starts(&run.input, run.names);
   if (r >= 0)
     status = calls_show(&run);
   else
@@ -231,7 +234,7 @@ out:
   calls_walk_done(&run.walk);
   report_summary_free(run.summary);
   report_code_free(code);
-  report_names_free(names);
+  report_names_free(run.names);
   closed = trace_input_close(&run.input);
   return status == CLI_OK ? closed : status;
 }
@@ -241,6 +244,7 @@ out:
 enum {
   KEY_DEPTH = 0x100,
   KEY_FUNCTION,
+  KEY_MODULE,
   KEY_CALLERS,
   KEY_BETWEEN,
   KEY_LIMIT,
@@ -261,6 +265,10 @@ static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "Of what:", 2},
   {"depth", KEY_DEPTH, "N", 0, "Only the outermost N levels; with --callers, N levels of callers", 2},
   {"function", KEY_FUNCTION, "NAME", 0, "Only calls of this function, with what they call", 2},
+  {"module", KEY_MODULE, "NAME", 0,
+   "Only functions of this file: its path or the last part of it. What others ran counts for the function that called "
+   "them",
+   2},
   {"between", KEY_BETWEEN, "A..B", 0, "Only branches A to B of each thread, as 'lbr script' numbers them", 2},
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
   {0},
@@ -340,6 +348,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_FUNCTION:
     calls->function = argument;
+    return 0;
+  case KEY_MODULE:
+    calls->module = argument;
     return 0;
   case KEY_CALLERS:
     calls->callers = argument;

@@ -17,21 +17,24 @@
 #define TOP_MAX (1u << 20) /* rows of a table, for --top all */
 
 struct stat_arguments {
-  const char *file;
+  const char *file, *module;
   struct shared_options shared;
 };
 
 /* ---- the command ---- */
 
-static int trace_count(struct trace_input *input, struct report_summary *summary)
+/* The counts of one module are made branch by branch. */
+static int trace_count(struct trace_input *input, struct report_summary *summary, bool has_module)
 {
   struct trace_progress progress;
   struct lb_trace_record record;
   int r;
 
   trace_progress_begin(&progress, input->reader);
-  report_summary_count(summary, input->reader);
-  lb_trace_reader_count(input->reader, LB_TRACE_ALL);
+  if (!has_module) {
+    report_summary_count(summary, input->reader);
+    lb_trace_reader_count(input->reader, LB_TRACE_ALL);
+  }
   while ((r = trace_input_next(input, &record)) > 0) {
     r = report_summary_record(summary, &record);
     if (r < 0) {
@@ -39,7 +42,7 @@ static int trace_count(struct trace_input *input, struct report_summary *summary
       cli_error("%s: %s", input->name, lb_strerror(r));
       return r;
     }
-    trace_progress_show(&progress, report_summary_totals(summary)->branches);
+    trace_progress_show(&progress, report_summary_totals(summary)->all_branches);
   }
   trace_progress_end(&progress);
   if (report_summary_end(summary) < 0) {
@@ -49,27 +52,41 @@ static int trace_count(struct trace_input *input, struct report_summary *summary
   return r;
 }
 
+static int summary_make(const struct stat_arguments *arguments, struct trace_input *input,
+                        struct report_names **ret_names, struct report_summary **ret_summary)
+{
+  int r = report_names_new(arguments->shared.has_symbols ? &input->files : NULL, ret_names);
+
+  if (r >= 0)
+    r = report_summary_new(*ret_names, ret_summary);
+  if (r >= 0 && arguments->module)
+    r = report_summary_only(*ret_summary, arguments->module);
+  if (r >= 0 && arguments->shared.is_mangled)
+    report_names_keep_mangled(*ret_names);
+  if (r < 0)
+    cli_error("%s: %s", input->name, lb_strerror(r));
+  return r;
+}
+
 static int stat_run(const struct stat_arguments *arguments)
 {
   struct report_summary *summary = NULL;
   struct report_names *names = NULL;
+  struct report_module_totals module = {.name = arguments->module};
   struct trace_input input;
   int r, status;
 
   if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = report_names_new(arguments->shared.has_symbols ? &input.files : NULL, &names);
+  r = module.name ? report_module_read(&input, arguments->shared.has_symbols, &module) : 0;
   if (r >= 0)
-    r = report_summary_new(names, &summary);
-  if (r >= 0 && arguments->shared.is_mangled)
-    report_names_keep_mangled(names);
-  if (r < 0)
-    cli_error("%s: %s", input.name, lb_strerror(r));
+    r = summary_make(arguments, &input, &names, &summary);
   if (r >= 0) {
     uint64_t top = arguments->shared.top;
-    struct stat_page page = {&input, names, summary, top < TOP_MAX ? (unsigned)top : TOP_MAX};
+    struct stat_page page = {&input, names, summary, top < TOP_MAX ? (unsigned)top : TOP_MAX,
+                             module.name ? &module : NULL};
 
-    r = trace_count(&input, summary);
+    r = trace_count(&input, summary, module.name != NULL);
     if (stat_page_print(&page, arguments->shared.is_json) < 0)
       r = -ENOMEM;
   }
@@ -81,6 +98,13 @@ static int stat_run(const struct stat_arguments *arguments)
 
 /* ---- the command line ---- */
 
+enum { KEY_MODULE = 0x100 };
+
+static const struct argp_option options[] = {
+  {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
+  {0},
+};
+
 static const struct argp_child children[] = {SHARED_TOP,  SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_NAMES,
                                              SHARED_JSON, SHARED_OUTPUT,  SHARED_COMMON,   {0}};
 
@@ -91,6 +115,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   switch (key) {
   case ARGP_KEY_INIT:
     shared_options_give(state, children, &arguments->shared);
+    return 0;
+  case KEY_MODULE:
+    arguments->module = argument;
     return 0;
   case ARGP_KEY_ARG:
     option_trace(&arguments->file, argument, state);
@@ -105,6 +132,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 }
 
 const struct argp stat_argp = {
+  .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
   .doc = "Show how many branches a trace has and of which kinds, its threads, modules and gaps, and the functions and "

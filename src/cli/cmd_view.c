@@ -19,7 +19,7 @@
 #define CONTEXT 1000000u /* branches before a part, in which the calls that are open when it begins are looked for */
 
 struct view_arguments {
-  const char *file, *around;
+  const char *file, *around, *module;
   struct shared_options shared;
   uint64_t from, to, span, merge;
   bool has_source;
@@ -246,6 +246,7 @@ static int run_begin(struct view_run *run, struct view_arguments *arguments)
   struct report_view_options options = {
     .files = arguments->has_source ? &run->sources : NULL,
     .file = run->input.name,
+    .module = arguments->module,
     .merge = arguments->merge,
     .size = arguments->shared.limit ? arguments->shared.limit : REPORT_VIEW_SIZE,
   };
@@ -295,6 +296,8 @@ static int view_run(struct view_arguments *arguments)
     r = run_begin(&run, arguments);
   if (r >= 0)
     r = run_counts(&run);
+  if (r >= 0 && arguments->module && !report_view_ran(run.view))
+    r = trace_input_tell_module(&run.input, run.names, arguments->module);
   if (r >= 0)
     r = run_calls(&run);
   if (r >= 0)
@@ -309,7 +312,7 @@ static int view_run(struct view_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_FROM = 0x100, KEY_TO, KEY_BETWEEN, KEY_AROUND, KEY_SPAN, KEY_DETAIL, KEY_SIZE, KEY_NO_SOURCE };
+enum { KEY_FROM = 0x100, KEY_TO, KEY_BETWEEN, KEY_AROUND, KEY_MODULE, KEY_SPAN, KEY_DETAIL, KEY_SIZE, KEY_NO_SOURCE };
 
 static const struct argp_option options[] = {
   {"between", KEY_BETWEEN, "A..B", 0, "Timeline of branches A to B of each thread, as 'lbr script' numbers them", 0},
@@ -317,6 +320,8 @@ static const struct argp_option options[] = {
   {"to", KEY_TO, "N", OPTION_HIDDEN, NULL, 0},
   {"around", KEY_AROUND, "WHERE", 0, "Timeline around a branch, or around the first call of a function", 0},
   {"span", KEY_SPAN, "N", 0, "How many branches --around shows (default 1000000)", 0},
+  {"module", KEY_MODULE, "NAME", 0,
+   "Only functions of this file, and edges from and to it: its path or the last part of it", 0},
   {"detail", KEY_DETAIL, "N", 0, "Merge calls of fewer than N branches, for a smaller page", 0},
   {"size", KEY_SIZE, "MB", OPTION_HIDDEN, NULL, 0},
   {"no-source", KEY_NO_SOURCE, NULL, 0, "Leave out source files", 0},
@@ -363,6 +368,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_AROUND:
     arguments->around = argument;
+    return 0;
+  case KEY_MODULE:
+    arguments->module = argument;
     return 0;
   case KEY_SPAN:
     arguments->span = option_number("--span", argument, 2, UINT64_MAX - 1, state);

@@ -100,9 +100,10 @@ static void put_metas(const struct stat_page *stat, struct page *page)
 /* Conditional branches that were not taken, and the share of those that were, if the trace says. */
 static void put_conditional(const struct stat_page *stat, struct page *page, uint64_t taken)
 {
-  uint64_t not_taken;
+  uint64_t not_taken = stat->module ? stat->module->not_taken : 0;
+  bool is_known = stat->module ? stat->module->is_known : lb_trace_reader_not_taken(stat->input->reader, &not_taken);
 
-  if (!lb_trace_reader_not_taken(stat->input->reader, &not_taken)) {
+  if (!is_known) {
     page_absent(page, "not_taken");
     put_fraction(page, "taken_rate", -1);
     return;
@@ -123,27 +124,40 @@ static void put_mispredicted(const struct stat_page *stat, struct page *page, ui
     page_put(page, "mispredicted", page->is_json ? NULL : "not known");
 }
 
+/* Those of the run are a fact of the trace, those of a module were counted. Returns 0 for what is not known. */
+static uint64_t put_instructions(const struct stat_page *stat, struct page *page)
+{
+  const char *word = report_summary_meta(stat->summary, "instructions");
+  uint64_t instructions = 0;
+  bool is_known = stat->module ? stat->module->is_known : word && number_parse(word, &instructions) >= 0;
+
+  if (stat->module && is_known)
+    instructions = stat->module->instructions;
+  if (is_known)
+    page_put_count(page, "instructions", instructions);
+  else
+    page_absent(page, "instructions");
+  return instructions;
+}
+
 static void put_head(const struct stat_page *stat, struct page *page)
 {
   const struct report_totals *totals = report_summary_totals(stat->summary);
-  const char *word = report_summary_meta(stat->summary, "instructions");
-  uint64_t instructions = 0;
+  uint64_t instructions;
 
+  put_optional(page, "module", stat->module ? stat->module->name : NULL);
   page_put_flag(page, "complete", trace_input_is_whole(stat->input) && !stat->input->is_incomplete);
   put_metas(stat, page);
   page_put_count(page, "branches", totals->branches);
   put_conditional(stat, page, totals->kinds[LB_BRANCH_JCC]);
   put_mispredicted(stat, page, totals->mispredicted);
   page_put_count(page, "cpl_changes", totals->cpl_changes);
-  if (word && number_parse(word, &instructions) >= 0)
-    page_put_count(page, "instructions", instructions);
-  else
-    page_absent(page, "instructions");
+  instructions = put_instructions(stat, page);
   put_fraction(page, "taken_per_instruction",
                instructions && has_all(stat) ? (double)totals->branches / (double)instructions : -1);
   page_put_count(page, "bytes", stat->input->size);
   put_fraction(page, "bits_per_branch",
-               totals->branches ? 8 * (double)stat->input->size / (double)totals->branches : -1);
+               totals->branches && !stat->module ? 8 * (double)stat->input->size / (double)totals->branches : -1);
   page_put_count(page, "code_bytes", totals->code_bytes);
 }
 
@@ -206,11 +220,13 @@ static void put_modules(const struct stat_page *stat, struct page *page)
   static const struct page_column columns[] = {{"address", 18},  {"pieces", 7}, {"symbols", 8},
                                                {"build-id", 41}, {"file", 0},   {NULL, 0}};
   struct report_file file;
+  size_t rows = 0;
 
   page_heading(page, "Modules");
   page_table(page, "modules", columns);
   for (size_t i = 0; report_names_file(stat->names, i, &file); i++) {
-    if (i >= ROWS_MAX && !page->is_json)
+    if ((stat->module && !report_module_is(stat->names, (uint32_t)i, stat->module->name)) ||
+        (rows++ >= ROWS_MAX && !page->is_json))
       continue;
     page_row(page, false);
     page_put_hex(page, "address", file.address);
@@ -250,7 +266,7 @@ static int put_functions(const struct stat_page *stat, struct page *page)
 
     page_row(page, false);
     page_put_count(page, "branches", function->branches);
-    put_share(page, function->branches, report_summary_totals(stat->summary)->branches);
+    put_share(page, function->branches, report_summary_totals(stat->summary)->all_branches);
     page_put_count(page, "from_outside", function->entries);
     if (page->is_json) {
       page_put(page, "symbol", function->symbol);
@@ -323,7 +339,7 @@ static int put_edges(const struct stat_page *stat, struct page *page)
   for (int i = 0; i < count; i++) {
     page_row(page, false);
     page_put_count(page, "branches", edges[i].count);
-    put_share(page, edges[i].count, report_summary_totals(stat->summary)->branches);
+    put_share(page, edges[i].count, report_summary_totals(stat->summary)->all_branches);
     page_put(page, "kind", lb_branch_kind_name(edges[i].kind));
     put_ends(page, &edges[i]);
     page_row_end(page);

@@ -12,7 +12,8 @@ struct stat_page {
   const struct trace_input *input;
   const struct report_names *names;
   struct report_summary *summary;
-  unsigned top; /* functions and edges */
+  unsigned top;                              /* functions and edges */
+  const struct report_module_totals *module; /* the one that all of it is about, or NULL */
 };
 
 /* Returns 0, or -ENOMEM after a complaint. */

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/calls_filter.h"
-
 #define FLUSH_SIZE (256u << 10) /* bytes that are written at once */
 
 #define EXPORT_FORMAT(name) extern const struct export_format export_format_##name;
@@ -198,7 +196,7 @@ static int job_call(void *data, const struct report_call *call)
 
   if (job->options.stream != LB_TRACE_ALL && call->stream != job->options.stream)
     return 0;
-  r = job->calls_filter ? calls_filter_take(job->calls_filter, job->calls, &given) : 1;
+  r = job->calls_filter ? report_calls_filter_take(job->calls_filter, job->calls, &given) : 1;
   if (r <= 0)
     return r;
   return job->error < 0 ? job->error : job->options.format->call(job, &given);
@@ -220,7 +218,7 @@ static int job_new(struct export_job *job)
   if (r >= 0 && job->options.filter && !report_filter_is_empty(job->options.filter))
     r = report_filter_new(job->options.filter, job->names, &job->filter);
   if (r >= 0 && job->filter && format->needs & EXPORT_CALLS)
-    r = calls_filter_new(job->filter, &job->calls_filter);
+    r = report_calls_filter_new(job->filter, &job->calls_filter);
   return r;
 }
 
@@ -229,7 +227,7 @@ static void job_done(struct export_job *job)
   if (job->options.format->done && job->state)
     job->options.format->done(job);
   free(job->state);
-  calls_filter_free(job->calls_filter);
+  report_calls_filter_free(job->calls_filter);
   report_filter_free(job->filter);
   report_calls_free(job->calls);
   report_counts_free(job->counts);

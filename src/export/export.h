@@ -73,7 +73,7 @@ struct export_job {
   char message[EXPORT_MESSAGE]; /* why it failed, if it is not what the error says; or a warning */
   struct report_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
   struct text text;             /* the rest is export.c's: what has not been written yet */
-  struct calls_filter *calls_filter;
+  struct report_calls_filter *calls_filter;
   int error;
 };
 

@@ -66,7 +66,8 @@ static int call_count(struct report_view *view, const struct report_call *call)
   return view_active_add(&view->active, call->stream, call->function, 1);
 }
 
-static int call_enter(struct report_view *view, struct view_stream *stream, const struct report_call *call)
+static int call_enter(struct report_view *view, struct view_stream *stream, const struct report_call *call,
+                      bool is_shown)
 {
   struct view_frame *frames;
 
@@ -85,21 +86,21 @@ static int call_enter(struct report_view *view, struct view_stream *stream, cons
     .instructions = call->instructions,
     .taken = branches_before(call),
     .function = call->function,
+    .is_shown = is_shown,
   };
   view->frames++;
-  return stream->is_within ? call_count(view, call) : 0;
+  stream->shown += is_shown;
+  return stream->is_within && is_shown ? call_count(view, call) : 0;
 }
 
 /* ---- leaving ---- */
 
-/* Adds it to its function, and to what its caller called. */
-static int frame_count(struct report_view *view, struct view_stream *stream, const struct view_frame *frame,
-                       const struct report_call *call)
+/* Adds it to its function. */
+static int function_count(struct report_view *view, const struct view_frame *frame, uint32_t stream, uint64_t branches,
+                          uint64_t instructions)
 {
   struct view_function *function = &view->functions[frame->function];
-  uint64_t taken = branches_before(call), branches = taken > frame->taken ? taken - frame->taken : 0;
-  uint64_t instructions = call->instructions - frame->instructions;
-  int depth = view_active_add(&view->active, call->stream, frame->function, -1);
+  int depth = view_active_add(&view->active, stream, frame->function, -1);
 
   if (depth < 0)
     return depth;
@@ -109,13 +110,24 @@ static int frame_count(struct report_view *view, struct view_stream *stream, con
     function->all_branches += branches;
     function->all_instructions += instructions;
   }
-  if (stream->count) {
+  return 0;
+}
+
+/* Adds it to its function, if that is shown, and to what its caller called. */
+static int frame_count(struct report_view *view, struct view_stream *stream, const struct view_frame *frame,
+                       const struct report_call *call)
+{
+  uint64_t taken = branches_before(call), branches = taken > frame->taken ? taken - frame->taken : 0;
+  uint64_t instructions = call->instructions - frame->instructions;
+  int r = frame->is_shown ? function_count(view, frame, call->stream, branches, instructions) : 0;
+
+  if (r >= 0 && stream->count) {
     struct view_frame *caller = &stream->frames[stream->count - 1];
 
     caller->inner_branches += branches;
     caller->inner_instructions += instructions;
   }
-  return 0;
+  return r;
 }
 
 static int frame_show(struct report_view *view, const struct view_stream *stream, const struct view_frame *frame,
@@ -135,16 +147,21 @@ static int frame_show(struct report_view *view, const struct view_stream *stream
     .flags = (frame->is_cut ? VIEW_BEGINS_BEFORE : 0) | (stream->is_past ? VIEW_ENDS_BEHIND : 0),
   };
 
-  if (stream->count > VIEW_DEPTH_MAX) {
+  if (!frame->is_shown)
+    return 0;
+  if (stream->shown > VIEW_DEPTH_MAX) {
     view->store.has_deeper = true;
     return 0;
   }
-  block.depth = (uint16_t)stream->count;
+  block.depth = (uint16_t)stream->shown;
   return view_store_add(&view->store, &block);
 }
 
-static int stack_note(struct view_stream *stream, uint32_t function)
+/* The whole stack at the end, whatever else is shown. */
+static int stack_note(struct report_view *view, struct view_stream *stream, uint32_t function)
 {
+  if (!function_get(view, function))
+    return -ENOMEM;
   if (!stream->stack)
     stream->stack = calloc(VIEW_STACK_MAX, sizeof(*stream->stack));
   if (!stream->stack)
@@ -156,12 +173,13 @@ static int stack_note(struct view_stream *stream, uint32_t function)
 }
 
 /* Numbers only grow; if they do not, the call is taken to be empty. */
-static int call_leave(struct report_view *view, struct view_stream *stream, const struct report_call *call)
+static int call_leave(struct report_view *view, struct view_stream *stream, const struct report_call *call,
+                      bool is_shown)
 {
   struct view_frame frame;
-  int r = call->how == REPORT_CALL_END && !stream->is_past ? stack_note(stream, call->function) : 0;
+  int r = call->how == REPORT_CALL_END && !stream->is_past ? stack_note(view, stream, call->function) : 0;
 
-  if (r >= 0 && stream->is_within)
+  if (r >= 0 && stream->is_within && is_shown)
     r = report_stacks_call(view->stacks, call);
   if (r < 0)
     return r;
@@ -173,6 +191,7 @@ static int call_leave(struct report_view *view, struct view_stream *stream, cons
     return 0;
   frame = stream->frames[--stream->count];
   view->frames--;
+  stream->shown -= frame.is_shown;
   if (call->branch < frame.branch)
     frame.branch = call->branch;
   if (call->instructions < frame.instructions)
@@ -187,15 +206,17 @@ static int call_take(void *data, const struct report_call *call)
 {
   struct report_view *view = data;
   struct view_stream *stream = stream_get(view, call->stream);
+  struct report_call given = *call;
+  int shown = view->calls_filter ? report_calls_filter_take(view->calls_filter, view->calls, &given) : 1;
   int r;
 
-  if (!stream)
+  if (!stream || shown < 0)
     return -ENOMEM;
   if (call->branch > stream->branches)
     stream->branches = call->branch;
   if (call->instructions > stream->instructions)
     stream->instructions = call->instructions;
-  r = call->is_enter ? call_enter(view, stream, call) : call_leave(view, stream, call);
+  r = call->is_enter ? call_enter(view, stream, call, shown) : call_leave(view, stream, call, shown);
   return r < 0 ? r : 0;
 }
 
@@ -307,7 +328,10 @@ static int part_begin(struct report_view *view, uint32_t number, struct view_str
                                  .instructions = call.instructions,
                                  .taken = call.branch,
                                  .function = frame->function,
-                                 .is_cut = true};
+                                 .is_cut = true,
+                                 .is_shown = frame->is_shown};
+    if (!frame->is_shown)
+      continue;
     call.function = frame->function;
     call.depth = (uint32_t)i;
     r = call_count(view, &call);
@@ -357,6 +381,8 @@ int report_view_record(struct report_view *view, const struct lb_trace_record *r
 {
   int r = record_note(view, record);
 
+  if (r >= 0 && view->filter)
+    r = report_filter_record(view->filter, record);
   if (r < 0)
     return r;
   if (record->type == LB_TRACE_STOP &&
@@ -374,6 +400,14 @@ int report_view_end(struct report_view *view)
 
 /* ---- the whole ---- */
 
+static int filter_init(struct report_view *view)
+{
+  struct report_filter_options wanted = {.modules = &view->options.module, .module_count = 1};
+  int r = report_filter_new(&wanted, view->options.names, &view->filter);
+
+  return r < 0 ? r : report_calls_filter_new(view->filter, &view->calls_filter);
+}
+
 int report_view_new(const struct report_view_options *options, struct report_view **ret_view)
 {
   struct report_view *view = calloc(1, sizeof(*view));
@@ -387,6 +421,8 @@ int report_view_new(const struct report_view_options *options, struct report_vie
   room /= BLOCK_BYTES;
   view_store_init(&view->store, room < BLOCKS_MAX ? room : BLOCKS_MAX, options->merge);
   r = view->file ? report_stacks_new(&view->stacks) : -ENOMEM;
+  if (r >= 0)
+    r = options->module ? filter_init(view) : 0;
   if (r >= 0)
     r = report_calls_new(options->names, options->code, call_take, view, &view->calls);
   if (r < 0) {
@@ -417,6 +453,8 @@ void report_view_free(struct report_view *view)
   text_done(&view->edges);
   text_done(&view->code);
   text_done(&view->totals);
+  report_calls_filter_free(view->calls_filter);
+  report_filter_free(view->filter);
   report_calls_free(view->calls);
   free(view->file);
   free(view);
@@ -430,4 +468,9 @@ void report_view_limits(const struct report_view *view, struct report_view_limit
     .merged = view->store.merged,
     .calls = view->all_calls,
   };
+}
+
+size_t report_view_ran(const struct report_view *view)
+{
+  return view->ran;
 }

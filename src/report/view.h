@@ -21,10 +21,11 @@ struct report_view_options {
   struct report_code *code;         /* NULL: instructions are not counted, and no code is shown */
   const struct report_files *files; /* for source; NULL: no source is shown */
   const char *file;                 /* name of the trace, for the title and for commands that the page proposes */
-  uint32_t stream;                  /* this one only, or LB_TRACE_ALL, */
-  uint64_t from, to;                /* and these branches only, without the last: from 0 to UINT64_MAX for all */
-  uint64_t merge;                   /* merge calls of fewer branches even if there is room */
-  uint64_t size;                    /* bytes of the page; the timeline is made to fit */
+  const char *module; /* functions of this one only (report_module_is), and edges from and to them; or NULL */
+  uint32_t stream;    /* this one only, or LB_TRACE_ALL, */
+  uint64_t from, to;  /* and these branches only, without the last: from 0 to UINT64_MAX for all */
+  uint64_t merge;     /* merge calls of fewer branches even if there is room */
+  uint64_t size;      /* bytes of the page; the timeline is made to fit */
 };
 
 /* The options are copied, what they point to must stay good. Returns 0, or -ENOMEM. */
@@ -33,6 +34,9 @@ void report_view_free(struct report_view *view); /* takes NULL */
 
 /* First, if tables and code are wanted: what was counted, which is not needed afterwards. Returns 0, or -ENOMEM. */
 int report_view_counts(struct report_view *view, const struct report_counts *counts);
+
+/* How many functions ran, as was counted: with options.module, functions of that one. */
+size_t report_view_ran(const struct report_view *view);
 
 /* Then, the records of the trace. Of a part, branches that come before it tell which calls are open when it begins.
  * Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */

@@ -274,7 +274,10 @@ int report_view_counts(struct report_view *view, const struct report_counts *cou
   int r = put_totals(view, counts);
 
   if (r >= 0)
-    r = report_hot_new(view->options.names, view->options.code, counts, &(struct report_hot_filter){0}, &hot);
+    r = report_hot_new(view->options.names, view->options.code, counts,
+                       &(struct report_hot_filter){.module = view->options.module}, &hot);
+  if (r >= 0)
+    (void)report_hot_functions(hot, &view->ran);
   if (r >= 0)
     r = put_edges(view, counts, hot);
   if (r >= 0 && view->options.code)

@@ -27,13 +27,15 @@ struct view_frame {
   uint64_t taken;                              /* and how many branches there were before what it ran */
   uint64_t inner_branches, inner_instructions; /* of what it called */
   uint32_t function;
-  bool is_cut; /* it was entered before the part that is shown */
+  bool is_cut;   /* it was entered before the part that is shown */
+  bool is_shown; /* it is a function of the module, if there is one */
 };
 
 struct view_stream {
   bool is_within, is_past; /* the part that is shown has begun; it has ended */
   struct view_frame *frames;
   size_t count, capacity;
+  size_t shown;                    /* of the frames */
   uint32_t skipped;                /* deeper ones for which there was no room */
   uint64_t branches, instructions; /* the end, as far as known */
   uint64_t seen;                   /* branches that are in the trace */
@@ -60,6 +62,8 @@ struct report_view {
   struct report_view_options options;
   char *file;
   struct report_calls *calls;
+  struct report_filter *filter;             /* of options.module, or NULL; then */
+  struct report_calls_filter *calls_filter; /* this one lets calls of that module pass */
   struct stream_list list;
   struct view_stream *streams;
   size_t count, capacity;
@@ -80,6 +84,7 @@ struct report_view {
   uint32_t dead;                   /* process that a signal ended, 0: none is known, */
   uint32_t signal;                 /* and which */
   struct text edges, code, totals; /* JSON, made of the counts */
+  size_t ran;                      /* functions, likewise */
 };
 
 /* How many of a key there are, after one more and before one less. Returns that, or -ENOMEM. */

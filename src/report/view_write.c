@@ -247,6 +247,12 @@ static int put_limits(const struct report_view *view, struct text *text)
                               (unsigned long long)options->to)
                   : text_add(text, "\"range\":null,");
   if (r >= 0)
+    r = text_add(text, "\"module\":");
+  if (r >= 0)
+    r = options->module ? view_quote(text, options->module) : text_add(text, "null");
+  if (r >= 0)
+    r = text_add(text, ",");
+  if (r >= 0)
     r = text_addf(text, "\"only\":%lld,\"unfinished\":%s,\"loss\":%s,",
                   options->stream == LB_TRACE_ALL ? -1LL : (long long)options->stream,
                   view->is_unfinished ? "true" : "false", view->has_loss ? "true" : "false");

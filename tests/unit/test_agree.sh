@@ -343,6 +343,121 @@ for name in known guessed; do
   verdict "$name: every command has the same functions, and the oracle's numbers of each" $?
 done
 
+# ---- one file of a program ----
+
+# The program's own file: it calls into libc, which calls back.
+cat >module.c <<'END'
+#include <stdlib.h>
+static int __attribute__((noinline)) compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int main(void)
+{
+  int values[24];
+  for (int i = 0; i < 24; i++)
+    values[i] = i * 7 % 25;
+  for (int i = 0; i < 2; i++)
+    qsort(values, 24, sizeof(*values), compare);
+  return values[0] != 0;
+}
+END
+${CC:-cc} -O1 -g -fno-pie -no-pie -o module module.c || exit 1
+cat >module.py <<'END'
+import collections, json, re, subprocess, sys
+
+lbr = sys.argv[1]
+
+def run(*words):
+    return subprocess.run([lbr, *words], check=True, capture_output=True, text=True).stdout
+
+code = subprocess.run(["objdump", "-dw", "module"], check=True, capture_output=True, text=True).stdout
+code = {int(m[1], 16): m[2] for m in re.finditer(r"^ +([0-9a-f]+):\t[0-9a-f ]+\t(?:[a-z]+ )*?(?:bnd )?(\w+)", code, re.M)}
+places = sorted(code)
+names = subprocess.run(["nm", "module"], check=True, capture_output=True, text=True).stdout
+names = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
+is_in = lambda address: places[0] <= address <= places[-1]
+want, kinds, calls, at = collections.Counter(), collections.Counter(), collections.Counter(), None
+depth, spent = None, collections.Counter()
+for line in open("list"):
+    words = line.split()
+    if line.startswith("#"):
+        continue
+    source, to, kind = int(words[1], 16), int(words[2], 16), words[3]
+    if is_in(source):
+        ran = [place for place in places if at <= place <= source]
+        want["instructions"] += len(ran)
+        want["not_taken"] += sum(code[place].startswith("j") and code[place] != "jmp" for place in ran[:-1])
+        want["taken"] += 1
+        kinds[kind] += 1
+    want["edges"] += is_in(source) or is_in(to)
+    want["into"] += is_in(to)
+    # compare has no branch but its return.
+    if depth is not None:
+        spent["compare" if names["compare"] <= source < names["main"] else "main"] += 1
+        depth += kind.startswith("call") - (kind == "ret")
+        depth = None if depth == 0 else depth
+    if kind.startswith("call") and to == names["main"]:
+        depth = 1
+    for name in ("main", "compare"):
+        calls[name] += kind.startswith("call") and to == names[name]
+    at = to
+assert calls["main"] == 1 and calls["compare"] > 20 and want["not_taken"] >= 2, (calls, want)
+
+stat = json.loads(run("stat", "--json", "--top", "all", "--module", "module", "module.lbr"))
+report = json.loads(run("report", "--json", "--by", "module", "--module", "module", "module.lbr"))["modules"]
+whole = json.loads(run("stat", "--json", "module.lbr"))
+functions = json.loads(run("report", "--json", "--top", "all", "--module", "module", "module.lbr"))["functions"]
+for what, got in (
+    ("stat", [stat["instructions"], stat["branches"], stat["not_taken"]]),
+    ("report", [report[0][key] for key in ("instructions", "taken", "not_taken")]),
+):
+    assert got == [want["instructions"], want["taken"], want["not_taken"]], (what, got, want)
+assert stat["module"] == "module" and whole["module"] is None and len(report) == 1
+assert {row["kind"]: row["branches"] for row in stat["kinds"]} == kinds, (stat["kinds"], kinds)
+assert [row["branches"] for row in stat["threads"]] == [want["taken"]]
+assert [row["file"].split("/")[-1] for row in stat["modules"]] == ["module"]
+assert stat["modules"] == [row for row in whole["modules"] if row["file"].endswith("/module")]
+assert sum(row["branches"] for row in stat["functions"]) == want["into"]
+assert sum(row["branches"] for row in stat["edges"]) == want["edges"] > want["taken"]
+
+summary = [json.loads(line) for line in run("calls", "--summary", "--json", "--module", "module", "module.lbr").splitlines()]
+summary = {row["function"]: row for row in summary if row["type"] == "function"}
+assert not {"qsort", "__libc_start_main"} & set(summary), summary
+for name in ("main", "compare"):
+    assert summary[name]["calls"] == calls[name], (summary[name], calls)
+    assert summary[name]["own_branches"] == spent[name], (summary[name], spent)
+folded = run("calls", "--folded", "--module", "module", "module.lbr")
+assert folded == run("export", "--quiet", "--to", "folded", "--module", "module", "-o", "-", "module.lbr")
+assert sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) == sum(row["own_instructions"] for row in summary.values())
+inside = run("calls", "--folded", "--module", "module", "--function", "qsort", "module.lbr")
+assert [line.split()[0] for line in inside.splitlines()] == ["compare"], inside
+every = [json.loads(line) for line in run("calls", "--json", "--module", "module", "module.lbr").splitlines()]
+assert {row["module"] for row in every} == {"module"}, every[:3]
+assert sum(row["function"] == "compare" for row in every) == calls["compare"]
+
+run("view", "--quiet", "-o", "page.html", "--module", "module", "module.lbr")
+data = json.loads(re.search(r'<script type="[a-z/]*" id="data">(.*?)</script>', open("page.html").read(), re.S)[1])
+rows = [row for row in data["functions"] if row[2]]
+assert data["module"] == "module" and {row[1] for row in rows} == {"module"}, rows
+assert sum(row[3] for row in rows) == want["taken"] and sum(row[5] for row in rows) == want["instructions"], rows
+# Stubs of the PLT are no calls of their own.
+assert [row[5] for row in rows if row[0] == "compare"] == [row["instructions"] for row in functions if row["symbol"] == "compare"]
+assert {row[0]: row[2] for row in rows if row[0] in calls} == calls, rows
+assert sum(edge[3] for edge in data["edges"]) == want["edges"]
+assert {entry["module"] for entry in data["code"]} == {"module"}
+END
+env -i PATH=/usr/bin:/bin setarch -R "$lbr" record --quiet -o module.lbr -- ./module >out 2>err
+env -i PATH=/usr/bin:/bin "$oracle" -d list ./module >out 2>err
+python3 -B module.py "$lbr" >out 2>err || { tail -n 3 err | cut -c1-1000 | sed 's/^/  | /' && false; }
+verdict '--module: stat, report, calls, view and exports have the numbers of the same file, and those of the oracle' $?
+for command in report stat calls 'view -o page.html' 'calls --folded'; do
+  run $command --module libnone.so module.lbr
+  [ $status -eq 1 ] && complained "no file 'libnone.so' was mapped; 'lbr report --by module' lists"
+  verdict "$command --module: a file that is not in the trace" $?
+done
+run stat --module 'mod*' --json module.lbr
+[ $status -eq 0 ] && "$lbr" stat --module "$PWD/module" --json module.lbr | sed 's/"module": *"[^"]*"/X/' >one &&
+  "$lbr" stat --module 'mod*' --json module.lbr | sed 's/"module": *"[^"]*"/X/' | cmp -s - one
+verdict '--module takes a path or a pattern' $?
+
 # ---- where instructions are not known, no command makes numbers up ----
 
 "$lbr" calls --summary --json --no-symbols plain.lbr >unknown

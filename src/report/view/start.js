@@ -100,7 +100,8 @@ function command(from, to) {
   const thread = data.streams.length > 1 && mainLane && !mainLane.isSum ?
     ` --thread ${(view.selected ? view.selected.lane : mainLane).stream.number}` :
     '';
-  return `lbr view${thread} --between ${Math.max(0, Math.floor(from))}..${Math.ceil(to)} -o part.html ${
+  const module = data.module ? ` --module ${shellWord(data.module)}` : '';
+  return `lbr view${thread}${module} --between ${Math.max(0, Math.floor(from))}..${Math.ceil(to)} -o part.html ${
     shellWord(data.file)}`;
 }
 
@@ -133,6 +134,7 @@ function makeTitle() {
     parts.push(
       `${short(total.taken)} branches`,
       total.instructions ? `${total.unknown ? 'at least ' : ''}${short(total.instructions)} instructions` : '');
+  if (data.module) parts.push(`functions of ${data.module}`);
   if (data.range)
     parts.push(
       `timeline: branches ${number(data.range[0])} to ${data.range[1] > 1e18 ? 'the end' : number(data.range[1])}`);

@@ -40,6 +40,10 @@ const EDGE_COLUMNS = [
   {title: 'Source', value: (edge) => edge[5] || '', kind: 'name', text: (edge) => (edge[5] || '').replace(/^.*\//, '')},
 ];
 
+/* What the numbers are of. */
+const countsOf = (data.module ? `${data.module}: functions in it, edges from and to it. Exact counts of ` : 'Exact counts of ') +
+  (data.range ? 'this part' : 'the whole trace');
+
 const tables = {
   functions: {
     columns: FUNCTION_COLUMNS,
@@ -47,7 +51,7 @@ const tables = {
     sort: 3,
     isUp: false,
     note:
-      `Exact counts of ${data.range ? 'this part' : 'the whole trace'}. A call counts when it is entered. ` +
+      `${countsOf}. A call counts when it is entered. ` +
       'With callees: with all that it called, recursion counted once.',
     pick: (fn) => {
       setSearch(fn[F.NAME], true);
@@ -60,7 +64,7 @@ const tables = {
     rows: data.edges,
     sort: 3,
     isUp: false,
-    note: `The edges that were taken most: exact counts of ${data.range ? 'this part' : 'the whole trace'}.`,
+    note: `The edges that were taken most. ${countsOf}.`,
     pick: (edge) => setSearch(edge[1].replace(/\+0x[0-9a-f]+$/, ''), false),
     filter: (edge, text) => edge[0].toLowerCase().includes(text) || edge[1].toLowerCase().includes(text)
   },

@@ -3,10 +3,12 @@
  * Which calls are wanted. For each stream there is a stack of what was decided when a function was entered: it is left
  * in the same way.
  */
-#include "export/calls_filter.h"
+#include "analysis/calls_filter.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/base.h"
 
 /* Of a function: of one that was entered, GIVEN: it is wanted. */
 enum { IS_JUDGED = 1 << 0, IS_FUNCTION = 1 << 1, IS_MODULE = 1 << 2, IS_GIVEN = 1 << 3 };
@@ -22,16 +24,16 @@ struct filter_stream {
   uint32_t given;     /* that are open and were given */
 };
 
-struct calls_filter {
+struct report_calls_filter {
   struct report_filter *filter;
   struct bytes functions; /* by number: what is known of them */
   struct filter_stream *streams;
   size_t count, capacity;
 };
 
-int calls_filter_new(struct report_filter *filter, struct calls_filter **ret_calls)
+int report_calls_filter_new(struct report_filter *filter, struct report_calls_filter **ret_calls)
 {
-  struct calls_filter *calls = calloc(1, sizeof(*calls));
+  struct report_calls_filter *calls = calloc(1, sizeof(*calls));
 
   if (!calls)
     return -ENOMEM;
@@ -40,7 +42,7 @@ int calls_filter_new(struct report_filter *filter, struct calls_filter **ret_cal
   return 0;
 }
 
-void calls_filter_free(struct calls_filter *calls)
+void report_calls_filter_free(struct report_calls_filter *calls)
 {
   if (!calls)
     return;
@@ -62,7 +64,7 @@ static int bytes_push(struct bytes *bytes, unsigned value)
   return 0;
 }
 
-static struct filter_stream *stream_get(struct calls_filter *calls, uint32_t number)
+static struct filter_stream *stream_get(struct report_calls_filter *calls, uint32_t number)
 {
   while (number >= calls->count) {
     struct filter_stream *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
@@ -76,7 +78,7 @@ static struct filter_stream *stream_get(struct calls_filter *calls, uint32_t num
 }
 
 /* What is known of a function, or -ENOMEM. */
-static int function_judge(struct calls_filter *calls, const struct report_calls *from, uint32_t number)
+static int function_judge(struct report_calls_filter *calls, const struct report_calls *from, uint32_t number)
 {
   struct report_called called;
   unsigned bits = IS_JUDGED;
@@ -114,7 +116,8 @@ static int call_leave(struct filter_stream *stream, struct report_call *call)
   return (bits & IS_GIVEN) != 0;
 }
 
-int calls_filter_take(struct calls_filter *calls, const struct report_calls *from, struct report_call *call)
+int report_calls_filter_take(struct report_calls_filter *calls, const struct report_calls *from,
+                             struct report_call *call)
 {
   struct filter_stream *stream = stream_get(calls, call->stream);
   int bits = call->is_enter ? function_judge(calls, from, call->function) : 0;
