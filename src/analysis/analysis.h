@@ -14,6 +14,7 @@
 #include "analysis/code.h"           /* IWYU pragma: export */
 #include "analysis/counts.h"         /* IWYU pragma: export */
 #include "analysis/diff.h"           /* IWYU pragma: export */
+#include "analysis/diff_side.h"      /* IWYU pragma: export */
 #include "analysis/extent.h"         /* IWYU pragma: export */
 #include "analysis/filter.h"         /* IWYU pragma: export */
 #include "analysis/hot.h"            /* IWYU pragma: export */

@@ -19,6 +19,7 @@
 #include "report/annotate_page.h" /* IWYU pragma: export */
 #include "report/cpu_page.h"      /* IWYU pragma: export */
 #include "report/decode.h"        /* IWYU pragma: export */
+#include "report/diff_page.h"     /* IWYU pragma: export */
 #include "report/fit.h"           /* IWYU pragma: export */
 #include "report/hot_page.h"      /* IWYU pragma: export */
 #include "report/output.h"        /* IWYU pragma: export */

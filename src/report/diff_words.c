@@ -2,11 +2,12 @@
  *
  * What `lbr diff` prints of branches: where they come from and where they go, as function+offset and file:line.
  */
+#include "report/diff_words.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/diff_side.h"
 #include "symbol/symbol.h"
 
 #define PLACE_MAX 1400

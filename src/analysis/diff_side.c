@@ -2,18 +2,17 @@
  *
  * One of the two traces of `lbr diff`: what is in it, and the branches of one stream, with their keys.
  */
-#include "cli/diff_side.h"
+#include "analysis/diff_side.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
 
 static int side_complain(const struct diff_side *side, int error)
 {
-  cli_error("%s: %s", side->input.name, lb_strerror(error));
+  message("%s: %s", side->input.name, lb_strerror(error));
   return error;
 }
 
@@ -94,7 +93,7 @@ static int starts_learn(struct diff_side *side)
 }
 
 /* Names are made anew for a trace in which things move: they are right in the order of the file only. */
-static int names_begin(struct diff_side *side, const struct diff_side *other, const struct diff_arguments *arguments)
+static int names_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options)
 {
   int r = 0;
 
@@ -109,21 +108,21 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
   side->keys = NULL;
   side->filter = NULL;
   side->names = NULL;
-  r = report_names_new(arguments->has_symbols ? &side->input.files : NULL, &side->names);
+  r = report_names_new(options->has_symbols ? &side->input.files : NULL, &side->names);
   if (r < 0)
     return r;
-  if (arguments->is_mangled)
+  if (options->is_mangled)
     report_names_keep_mangled(side->names);
-  side->has_symbols = arguments->has_symbols;
-  side->is_region = report_filter_is_region(&arguments->filter.filter);
-  if (report_filter_needs_starts(&arguments->filter.filter))
+  side->has_symbols = options->has_symbols;
+  side->is_region = report_filter_is_region(&options->filter);
+  if (report_filter_needs_starts(&options->filter))
     r = starts_learn(side);
-  if (r >= 0 && !report_filter_is_empty(&arguments->filter.filter))
-    r = report_filter_new(&arguments->filter.filter, side->names, &side->filter);
+  if (r >= 0 && !report_filter_is_empty(&options->filter))
+    r = report_filter_new(&options->filter, side->names, &side->filter);
   return r < 0 ? r : report_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);
 }
 
-int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_arguments *arguments,
+int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options,
                     uint32_t number)
 {
   int r = trace_stream_begin(&side->stream, &side->input, number, 0);
@@ -134,7 +133,7 @@ int diff_side_begin(struct diff_side *side, const struct diff_side *other, const
   side->queue_at = side->queue_count = 0;
   side->is_over = false;
   side->gap = (struct lb_trace_gap){.reason = LB_TRACE_GAP_REASONS};
-  r = names_begin(side, other, arguments);
+  r = names_begin(side, other, options);
   return r < 0 ? side_complain(side, r) : 0;
 }
 

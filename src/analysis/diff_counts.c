@@ -7,25 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/diff_side.h"
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/diff_side.h"
 
 #define FUNCTIONS_MAX (1u << 20)
-
-struct count_row {
-  char *symbol, *module; /* NULL: none */
-  uint64_t hash;
-  uint64_t instructions[2], branches[2], entered[2];
-};
-
-struct count_rows {
-  struct count_row *rows;
-  size_t count, capacity;
-  uint32_t *places; /* a hash: numbers + 1 */
-  size_t place_count;
-  bool is_full;
-};
 
 /* ---- rows ---- */
 
@@ -41,12 +26,12 @@ static bool string_is(const char *one, const char *other)
   return one && other ? !strcmp(one, other) : one == other;
 }
 
-static uint32_t *row_place(const struct count_rows *rows, uint64_t hash, const char *symbol, const char *module)
+static uint32_t *row_place(const struct diff_counts *rows, uint64_t hash, const char *symbol, const char *module)
 {
   size_t i = (size_t)(hash >> 24) & (rows->place_count - 1);
 
   for (; rows->places[i]; i = (i + 1) & (rows->place_count - 1)) {
-    const struct count_row *row = &rows->rows[rows->places[i] - 1];
+    const struct diff_count_row *row = &rows->rows[rows->places[i] - 1];
 
     if (row->hash == hash && string_is(row->symbol, symbol) && string_is(row->module, module))
       break;
@@ -54,7 +39,7 @@ static uint32_t *row_place(const struct count_rows *rows, uint64_t hash, const c
   return &rows->places[i];
 }
 
-static int rows_rehash(struct count_rows *rows)
+static int rows_rehash(struct diff_counts *rows)
 {
   size_t count = rows->place_count ? 2 * rows->place_count : 1024;
   uint32_t *places = calloc(count, sizeof(*places));
@@ -78,15 +63,15 @@ static char *string_copy(const char *string, bool *has_failed)
 }
 
 /* Returns NULL without memory. */
-static struct count_row *row_add(struct count_rows *rows, uint64_t hash, const char *symbol, const char *module)
+static struct diff_count_row *row_add(struct diff_counts *rows, uint64_t hash, const char *symbol, const char *module)
 {
-  struct count_row *grown = array_grow(rows->rows, sizeof(*grown), rows->count, &rows->capacity);
+  struct diff_count_row *grown = array_grow(rows->rows, sizeof(*grown), rows->count, &rows->capacity);
   bool has_failed = !grown;
 
   if (!grown)
     return NULL;
   rows->rows = grown;
-  grown[rows->count] = (struct count_row){
+  grown[rows->count] = (struct diff_count_row){
     .symbol = string_copy(symbol, &has_failed), .module = string_copy(module, &has_failed), .hash = hash};
   if (has_failed) {
     free(grown[rows->count].symbol);
@@ -97,7 +82,7 @@ static struct count_row *row_add(struct count_rows *rows, uint64_t hash, const c
 }
 
 /* The row of a function. Returns 0 with NULL when there are too many, or -ENOMEM. */
-static int row_get(struct count_rows *rows, const char *symbol, const char *module, struct count_row **ret_row)
+static int row_get(struct diff_counts *rows, const char *symbol, const char *module, struct diff_count_row **ret_row)
 {
   uint64_t hash = hash_string(hash_string(UINT64_C(0xCBF29CE484222325), symbol), module);
   uint32_t *place;
@@ -107,7 +92,6 @@ static int row_get(struct count_rows *rows, const char *symbol, const char *modu
   place = row_place(rows, hash, symbol, module);
   *ret_row = NULL;
   if (!*place && rows->count >= FUNCTIONS_MAX) {
-    rows->is_full = true;
     return 0;
   }
   if (!*place && !row_add(rows, hash, symbol, module))
@@ -118,7 +102,7 @@ static int row_get(struct count_rows *rows, const char *symbol, const char *modu
   return 0;
 }
 
-static void rows_done(struct count_rows *rows)
+void diff_counts_done(struct diff_counts *rows)
 {
   for (size_t i = 0; i < rows->count; i++) {
     free(rows->rows[i].symbol);
@@ -131,15 +115,15 @@ static void rows_done(struct count_rows *rows)
 /* ---- counting ---- */
 
 /* The function at a location. */
-static int row_at(struct count_rows *rows, struct report_names *names, const struct report_location *location,
-                  struct report_name *ret_name, struct count_row **ret_row)
+static int row_at(struct diff_counts *rows, struct report_names *names, const struct report_location *location,
+                  struct report_name *ret_name, struct diff_count_row **ret_row)
 {
   if (!report_names_symbol(names, location, ret_name))
     *ret_name = (struct report_name){0};
   return row_get(rows, ret_name->symbol, ret_name->module, ret_row);
 }
 
-static int rows_add_blocks(struct count_rows *rows, struct report_names *names, const struct report_counts *counts,
+static int rows_add_blocks(struct diff_counts *rows, struct report_names *names, const struct report_counts *counts,
                            unsigned side)
 {
   size_t count;
@@ -147,7 +131,7 @@ static int rows_add_blocks(struct count_rows *rows, struct report_names *names, 
 
   for (size_t i = 0; i < count; i++) {
     struct report_name name;
-    struct count_row *row;
+    struct diff_count_row *row;
     int r = row_at(rows, names, &blocks[i].first, &name, &row);
 
     if (r < 0)
@@ -164,7 +148,7 @@ static bool kind_is_call(unsigned kind)
 }
 
 /* A call enters a function, and so does a jump to its start from another one. */
-static int rows_add_jumps(struct count_rows *rows, struct report_names *names, const struct report_counts *counts,
+static int rows_add_jumps(struct diff_counts *rows, struct report_names *names, const struct report_counts *counts,
                           unsigned side)
 {
   size_t count;
@@ -172,7 +156,7 @@ static int rows_add_jumps(struct count_rows *rows, struct report_names *names, c
 
   for (size_t i = 0; i < count; i++) {
     struct report_name from, to;
-    struct count_row *row;
+    struct diff_count_row *row;
     int r = jumps[i].is_passed ? 1 : row_at(rows, names, &jumps[i].from, &from, &row);
 
     if (r > 0)
@@ -212,22 +196,22 @@ static int trace_count(struct diff_side *side, struct report_counts *counts, uin
   return r < 0 ? r : report_counts_end(counts, side->input.reader);
 }
 
-static int side_count(struct diff_side *side, const struct diff_arguments *arguments, unsigned number,
-                      struct count_rows *rows, struct report_count_totals *ret_totals)
+static int side_count(struct diff_side *side, const struct diff_options *options, unsigned number,
+                      struct diff_counts *rows, struct report_count_totals *ret_totals)
 {
   struct report_names *names = NULL;
   struct report_code *code = NULL;
   struct report_counts *counts = NULL;
-  int r = report_names_new(arguments->has_symbols ? &side->input.files : NULL, &names);
+  int r = report_names_new(options->has_symbols ? &side->input.files : NULL, &names);
 
-  if (r >= 0 && arguments->is_mangled)
+  if (r >= 0 && options->is_mangled)
     report_names_keep_mangled(names);
   if (r >= 0)
     r = report_code_new(names, &code);
   if (r >= 0)
     r = report_counts_new(names, code, &counts);
   if (r >= 0)
-    r = trace_count(side, counts, arguments->streams[number]);
+    r = trace_count(side, counts, options->streams[number]);
   if (r >= 0)
     r = rows_add_blocks(rows, names, counts, number);
   if (r >= 0)
@@ -235,14 +219,14 @@ static int side_count(struct diff_side *side, const struct diff_arguments *argum
   if (r >= 0)
     *ret_totals = *report_counts_totals(counts);
   else
-    cli_error("%s: %s", side->input.name, lb_strerror(r));
+    message("%s: %s", side->input.name, lb_strerror(r));
   report_counts_free(counts);
   report_code_free(code);
   report_names_free(names);
   return r;
 }
 
-/* ---- what is printed ---- */
+/* ---- order ---- */
 
 static uint64_t difference(const uint64_t counts[2])
 {
@@ -252,7 +236,7 @@ static uint64_t difference(const uint64_t counts[2])
 /* By instructions; where these are not known, by branches. */
 static int rows_compare(const void *one, const void *other)
 {
-  const struct count_row *a = one, *b = other;
+  const struct diff_count_row *a = one, *b = other;
   uint64_t mine = difference(a->instructions), yours = difference(b->instructions);
   int r;
 
@@ -266,71 +250,19 @@ static int rows_compare(const void *one, const void *other)
   return r ? r : a->module && b->module ? strcmp(a->module, b->module) : (a->module != NULL) - (b->module != NULL);
 }
 
-static bool row_differs(const struct count_row *row)
+bool diff_count_row_differs(const struct diff_count_row *row)
 {
   return difference(row->instructions) || difference(row->branches) || difference(row->entered);
 }
 
-static void put_row(struct page *page, const struct count_row *row)
+int diff_counts_make(struct diff_side sides[2], const struct diff_options *options, struct diff_counts *ret_counts)
 {
-  page_row(page, false);
-  page_put_count(page, "instructions_a", row->instructions[0]);
-  page_put_count(page, "instructions_b", row->instructions[1]);
-  page_put_count(page, "branches_a", row->branches[0]);
-  page_put_count(page, "branches_b", row->branches[1]);
-  page_put_count(page, "entered_a", row->entered[0]);
-  page_put_count(page, "entered_b", row->entered[1]);
-  if (page->is_json) {
-    page_put(page, "function", row->symbol);
-    page_put(page, "module", row->module);
-  } else if (row->symbol) {
-    page_put(page, "function", row->symbol);
-  } else {
-    page_putf(page, "function", "[%s]", row->module ? row->module : "no file");
-  }
-  page_row_end(page);
-}
+  int r = 0;
 
-static void put_rows(struct page *page, struct count_rows *rows, uint32_t top)
-{
-  static const struct page_column columns[] = {{"instructions A", 15}, {"B", 15}, {"branches A", 12}, {"B", 12},
-                                               {"entered A", 10},      {"B", 10}, {"function", 0},    {NULL, 0}};
-
-  if (rows->count)
-    qsort(rows->rows, rows->count, sizeof(*rows->rows), rows_compare);
-  page_heading(page, "Functions whose counts changed most");
-  page_table(page, "functions", columns);
-  for (size_t i = 0; i < rows->count && i < top && row_differs(&rows->rows[i]); i++)
-    put_row(page, &rows->rows[i]);
-  page_table_end(page);
-}
-
-static void put_totals(struct page *page, const struct report_count_totals totals[2])
-{
-  page_put_count(page, "instructions_a", totals[0].instructions);
-  page_put_count(page, "instructions_b", totals[1].instructions);
-  page_put_count(page, "branches_a", totals[0].taken);
-  page_put_count(page, "branches_b", totals[1].taken);
-  if (page->is_json)
-    page_put_flag(page, "has_unknown_code", totals[0].has_unknown_code || totals[1].has_unknown_code);
-  else if (totals[0].has_unknown_code || totals[1].has_unknown_code)
-    page_remark(page, "the code of some places is not known: instructions are too few");
-}
-
-int diff_counts(struct diff_side sides[2], const struct diff_arguments *arguments, struct page *page)
-{
-  struct report_count_totals totals[2] = {{0}, {0}};
-  struct count_rows rows = {0};
-  int r = side_count(&sides[0], arguments, 0, &rows, &totals[0]);
-
-  if (r >= 0)
-    r = side_count(&sides[1], arguments, 1, &rows, &totals[1]);
-  if (r >= 0) {
-    page_section(page, "counts", "Counts");
-    put_totals(page, totals);
-    put_rows(page, &rows, arguments->top);
-    page_section_end(page);
-  }
-  rows_done(&rows);
-  return r;
+  *ret_counts = (struct diff_counts){0};
+  for (unsigned i = 0; i < 2 && r >= 0; i++)
+    r = side_count(&sides[i], options, i, ret_counts, &ret_counts->totals[i]);
+  if (r >= 0 && ret_counts->count)
+    qsort(ret_counts->rows, ret_counts->count, sizeof(*ret_counts->rows), rows_compare);
+  return r < 0 ? r : 0;
 }

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
+#include "analysis/diff_side.h"
 #include "base/base.h"
-#include "cli/diff_side.h"
 
 #define STEP 64u /* branches that are read at a time */
 

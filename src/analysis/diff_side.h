@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two traces that are compared: one of them, and a stream of it that is read branch by branch (diff_side.c); threads
+ * that belong together (diff_threads.c); two streams in step (diff_pair.c); string functions, which are passed over
+ * (diff_strings.c); functions whose counts differ (diff_counts.c).
+ */
+#ifndef ANALYSIS_DIFF_SIDE_H
+#define ANALYSIS_DIFF_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/counts.h"
+#include "analysis/diff.h"
+#include "analysis/filter.h"
+#include "analysis/names.h"
+#include "analysis/trace_input.h"
+#include "analysis/trace_progress.h"
+#include "analysis/trace_stream.h"
+#include "lastbranch/trace.h"
+
+#define DIFF_WINDOW 65536u /* branches of each run in which they must come together again */
+#define DIFF_RUN 16u       /* that are the same, one behind the other, when they have */
+#define DIFF_SHOWN_MAX 4096u
+
+struct diff_options {
+  uint32_t streams[2];                 /* LB_TRACE_ALL: all */
+  struct report_filter_options filter; /* only such branches are compared */
+  uint32_t before, after;              /* branches that are shown before they part, and of each behind that */
+  uint32_t top;                        /* functions whose counts are shown */
+  uint64_t limit;                      /* differences of a pair of threads that are shown */
+  bool is_strict;                      /* string functions of the C library are compared, too */
+  bool is_resync, has_symbols, has_counts, is_mangled;
+};
+
+/* A stream of a trace, for the pairing. */
+struct diff_thread {
+  char *name; /* as the trace has it */
+  uint64_t length;
+  uint32_t partner; /* number of the other trace's stream, or LB_TRACE_ALL */
+};
+
+struct diff_side {
+  struct trace_input input;
+  bool is_process, has_symbols;
+  struct report_diff_files files;
+  struct diff_thread *threads;
+  size_t thread_count, thread_capacity;
+  struct report_names *names;
+  struct report_diff_keys *keys;
+  bool has_learned; /* all that describes the trace was read once */
+  /* the stream that is read: */
+  struct trace_stream stream;
+  uint32_t space;
+  struct {
+    const struct lb_branch *branches;
+    const uint64_t *numbers; /* of each; NULL: they are one behind the other from `first` on */
+    uint64_t first;
+    size_t count;
+  } batch;                                     /* that is not used up */
+  struct report_filter *filter;                /* NULL: all branches are compared */
+  bool is_region;                              /* it asks for pieces of code: all branches in them are there */
+  struct lb_branch picked[LB_TRACE_BATCH_MAX]; /* that passed it */
+  uint64_t numbers[LB_TRACE_BATCH_MAX];
+  struct report_diff_branch *queue; /* branches that come before the batch: DIFF_WINDOW at most */
+  size_t queue_at, queue_count;
+  bool is_from_queue;      /* the branch that was given last */
+  bool is_over;            /* there is no more, or none that would follow: */
+  struct lb_trace_gap gap; /* branches are missing here; reason LB_TRACE_GAP_REASONS: none are */
+};
+
+/* Opens a trace and learns what is in it. Complains. Returns 0 or negative; diff_side_close only after 0. */
+int diff_side_open(struct diff_side *side, const char *name);
+
+/* Returns as trace_input_close. */
+int diff_side_close(struct diff_side *side);
+
+/* Begins with a stream. Complains. Returns 0 or negative. */
+int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options,
+                    uint32_t number);
+
+/* The next branch of the stream. Returns 1; 0 when it is over (a gap ends it, too); or negative after a complaint. */
+int diff_side_next(struct diff_side *side, struct report_diff_branch *ret_branch);
+
+/* The branch that was given last comes again. */
+void diff_side_put_back(struct diff_side *side);
+
+/* How many of the branches that both have ready are the same, from the first one on; passes over these. `ret_last`
+ * receives the last few of them, `most` at most, as the first side has them. Returns how many there were. */
+size_t diff_sides_pass(struct diff_side sides[2], struct report_diff_branch *ret_last, size_t most, size_t *ret_count);
+
+/* Fills the queue up to so many branches, DIFF_WINDOW at most. Returns 0, or negative after a complaint. */
+int diff_side_fill(struct diff_side *side, size_t count);
+
+/* Takes up to `count` branches from the queue. */
+void diff_side_drop(struct diff_side *side, size_t count);
+
+static inline const struct report_diff_branch *diff_side_queue(const struct diff_side *side)
+{
+  return side->queue + side->queue_at;
+}
+
+static inline size_t diff_side_queued(const struct diff_side *side)
+{
+  return side->queue_count - side->queue_at;
+}
+
+/* ---- which thread belongs to which (diff_threads.c) ---- */
+
+/* Sets the partners of all threads: the nth thread of a name belongs to the nth of that name, those that are left to
+ * each other in their order. Returns 0, or -ENOMEM. */
+int diff_threads_pair(struct diff_side sides[2]);
+
+/* ---- two streams in step (diff_pair.c) ---- */
+
+struct diff_pair {
+  struct diff_side *sides;
+  const struct diff_options *options;
+  uint32_t streams[2];
+  uint64_t same; /* branches that both took */
+  uint64_t differences;
+  uint64_t skipped; /* others, in string functions */
+  /* The rest is its own. */
+  struct trace_progress progress;
+  struct report_diff_branch *history; /* a ring of what the first of them did that the second did, too */
+  struct report_diff_branch *last;    /* on their way there */
+  uint32_t size, at, count;
+};
+
+/* Begins with two streams. Complains. Returns 0 or negative; diff_pair_done in either case. */
+int diff_pair_begin(struct diff_pair *pair, struct diff_side sides[2], const struct diff_options *options,
+                    const uint32_t streams[2]);
+void diff_pair_done(struct diff_pair *pair);
+
+/* Goes on to where they part: both queues begin there. Returns 1; 0 when both are over, or where branches are missing
+ * (diff_side_has_gap); or negative after a complaint. */
+int diff_pair_next(struct diff_pair *pair);
+
+/* The branches that both took before they part, as the first of them has them, the last one last: at most `before` of
+ * the options. The array is the caller's. Returns how many there are; 0 without memory. */
+size_t diff_pair_history(const struct diff_pair *pair, struct report_diff_branch **ret_branches);
+
+/* Looks for the place where both do the same again, and goes there; before the next diff_pair_next. Returns 1 with the
+ * branches that each took alone, 0 if there is no such place, or negative after a complaint. */
+int diff_pair_rejoin(struct diff_pair *pair, size_t *ret_one, size_t *ret_other);
+
+/* Are branches missing where the stream stopped? */
+bool diff_side_has_gap(const struct diff_side *side);
+
+/* ---- string functions (diff_strings.c) ---- */
+
+/* Two streams part: if both are in a string function of the C library and return to the same place, passes over it.
+ * `entry`: the last branch of both that was no conditional or direct jump: the call of a function that calls nothing;
+ * NULL: not known. Returns 1, with the return as the first of them has it; 0 if not; or negative after a complaint. */
+int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
+                      struct report_diff_branch *ret_return);
+
+/* ---- counts (diff_counts.c) ---- */
+
+/* A function of both traces. */
+struct diff_count_row {
+  char *symbol, *module; /* NULL: none */
+  uint64_t hash;
+  uint64_t instructions[2], branches[2], entered[2];
+};
+
+struct diff_counts {
+  struct report_count_totals totals[2];
+  struct diff_count_row *rows; /* those that differ most first */
+  size_t count, capacity;
+  uint32_t *places; /* a hash: numbers + 1 */
+  size_t place_count;
+};
+
+/* Counts both traces, one after the other. Complains. Returns 0 or negative; diff_counts_done in either case. */
+int diff_counts_make(struct diff_side sides[2], const struct diff_options *options, struct diff_counts *ret_counts);
+void diff_counts_done(struct diff_counts *counts);
+
+bool diff_count_row_differs(const struct diff_count_row *row);
+
+#endif

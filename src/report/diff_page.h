@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page of `lbr diff`.
+ */
+#ifndef REPORT_DIFF_PAGE_H
+#define REPORT_DIFF_PAGE_H
+
+#include "analysis/analysis.h"
+#include "report/page.h"
+
+struct diff_page {
+  struct diff_side *sides; /* two of them */
+  const struct diff_options *options;
+  const char *files[2]; /* as the user called them */
+};
+
+/* Compares the traces, thread by thread, and prints what there is to say of them. Complains. Returns 0 if they are the
+ * same, 1 if they differ, 2 if branches are missing, so that nobody can tell; or negative. */
+int diff_page_print(const struct diff_page *diff, const struct report_output *output, bool is_json);
+
+/* ---- two streams (diff_pair_page.c) ---- */
+
+/* What all pairs of threads have in common to say. */
+struct diff_summary {
+  uint64_t same;      /* branches that both took */
+  uint64_t skipped;   /* differences in string functions */
+  uint32_t different; /* pairs that differ, threads without partner */
+  char first[700];    /* where the first of them does; "": none */
+};
+
+/* Compares two streams, prints what there is to say of them, and adds it to the summary. Returns as diff_page_print. */
+int diff_put_pair(const struct diff_page *diff, const uint32_t streams[2], struct diff_summary *summary,
+                  struct page *page);
+
+/* ---- counts (diff_counts_page.c) ---- */
+
+/* Prints the functions whose counts differ most. Complains. Returns 0 or negative. */
+int diff_put_counts(const struct diff_page *diff, struct page *page);
+
+#endif
