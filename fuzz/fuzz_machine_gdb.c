@@ -4,7 +4,7 @@
  * `monitor` commands, the branch trace. Serving must end with the input, and the machine still be one that runs. See
  * gdb_way.h. An input that begins with "%" is for a processor without 64-bit mode.
  */
-#include "cli/machine_gdb.h"
+#include "gdb/gdb.h"
 #include "gdb_way.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

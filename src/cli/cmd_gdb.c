@@ -17,7 +17,6 @@
 #include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/gdb_trace.h"
 #include "cli/options.h"
 #include "gdb/gdb.h"
 

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/machine_options.h"
+#include "gdb/gdb.h"
 #include "session/session.h"
 
 #define MACHINE_DIED 3       /* exit status */
@@ -61,11 +62,6 @@ static void hear_bus(void *data, const struct lb_message *message)
   fprintf(session->bus, "%12llu ns  branch trace message  0x%016llx -> 0x%016llx\n",
           session->machine ? (unsigned long long)machine_time(session->machine) : 0, (unsigned long long)message->from,
           (unsigned long long)message->to);
-}
-
-static bool find_symbol(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset)
-{
-  return symbol_table_find(data, address, ret_name, ret_offset);
 }
 
 /* ---- what it starts with ---- */
@@ -345,19 +341,50 @@ static int session_status(const struct machine_session *session)
   return CLI_OK;
 }
 
+static void events_complain(const struct machine_view *view)
+{
+  struct text text = {0};
+
+  if (machine_text_unmodelled(view, &text))
+    cli_error("counter events programmed but not modelled: %s; they count 0, and 'lbr cpu %s' lists those that count",
+              text_string(&text), machine_cpu(view->machine)->model->name);
+  text_done(&text);
+}
+
+/* A guest died: everything that may tell why, on stderr. */
+static void death_show(struct machine_session *session)
+{
+  struct machine_view view = session_view(session);
+  struct machine_result result = session_result(session);
+  const char *reason = machine_stop_reason(session->machine);
+  struct text text = {0};
+
+  cli_error("%s%s%s, after %llu instructions", session->end == END_SHUTDOWN ? "the guest shut down" : "not implemented",
+            *reason ? ": " : "", reason, (unsigned long long)machine_retired(session->machine));
+  machine_text_death(&view, &result, &text);
+  fputs(text_string(&text), stderr);
+  text_done(&text);
+}
+
 static void session_show(struct machine_session *session)
 {
+  struct report_output output = cli_output();
+  struct machine_view view = session_view(session);
+  struct machine_result result = session_result(session);
+
   if (session->arguments->is_json) {
-    session_print_json(session);
+    output.wants_color = false;
+    machine_page_result(&view, &result, &output);
     return;
   }
   if (session->is_serial_text)
     serial_text_end(&session->serial_text, stdout);
   if (session->serial == stdout && session->heard.length && session->heard.data[session->heard.length - 1] != '\n')
     putchar('\n');
-  session_print_screen(session);
-  session_print_dumps(session);
-  session_complain_of_events(session);
+  if (session->screen != SCREEN_NONE)
+    machine_page_screen(&view, session->screen == SCREEN_ALL, &output);
+  machine_page_dumps(&view, session->arguments->format, &output);
+  events_complain(&view);
   if (isatty(STDERR_FILENO) && session->end != END_SHUTDOWN && session->end != END_UNIMPLEMENTED)
     cli_error("ended: %s, after %llu instructions in %.2f s", session_end_name(session->end),
               (unsigned long long)machine_retired(session->machine), session->seconds);
@@ -377,7 +404,7 @@ static int session_run_and_show(struct machine_session *session, struct machine_
     session->end = END_FAILED;
   session_show(session);
   if (session->end == END_SHUTDOWN || session->end == END_UNIMPLEMENTED)
-    session_print_death(session);
+    death_show(session);
   status = session_status(session);
   if (session->arguments->save && session_save(session) < 0 && status == CLI_OK)
     status = CLI_FAILURE;
@@ -434,7 +461,6 @@ int cmd_machine(int argc, char **argv)
         session_make(session, &arguments, &files) >= 0 &&
         (!arguments.trace || machine_trace_open(session, &files.started, argc, argv) >= 0) &&
         (!arguments.gdb || machine_gdb_open(session, &files.started, &gdb) >= 0)) {
-      session->report_symbols = (struct report_symbols){session->symbols, find_symbol};
       status = session_run_and_show(session, gdb);
       gdb = NULL;
     }

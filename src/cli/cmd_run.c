@@ -16,7 +16,6 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/gdb_trace.h"
 #include "cli/options.h"
 #include "cli/source_option.h"
 #include "gdb/gdb.h"
@@ -361,7 +360,7 @@ int cmd_run(int argc, char **argv)
     return PROGRAM_FAILURE;
   }
   session->arguments = &arguments;
-  session->debug = arguments.is_gdb ? run_gdb : NULL;
+  session->debug = arguments.is_gdb ? gdb_debug_dead : NULL;
   status = report_open(session);
   if (status == CLI_OK) {
     relay_start(arguments.signal);

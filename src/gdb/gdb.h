@@ -5,10 +5,13 @@
 #ifndef GDB_GDB_H
 #define GDB_GDB_H
 
-#include "gdb/blocks.h"  /* IWYU pragma: export */
-#include "gdb/listen.h"  /* IWYU pragma: export */
-#include "gdb/modules.h" /* IWYU pragma: export */
-#include "gdb/start.h"   /* IWYU pragma: export */
-#include "gdb/target.h"  /* IWYU pragma: export */
+#include "gdb/blocks.h"         /* IWYU pragma: export */
+#include "gdb/listen.h"         /* IWYU pragma: export */
+#include "gdb/modules.h"        /* IWYU pragma: export */
+#include "gdb/start.h"          /* IWYU pragma: export */
+#include "gdb/target.h"         /* IWYU pragma: export */
+#include "gdb/target_machine.h" /* IWYU pragma: export */
+#include "gdb/target_process.h" /* IWYU pragma: export */
+#include "gdb/target_trace.h"   /* IWYU pragma: export */
 
 #endif

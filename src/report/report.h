@@ -21,7 +21,9 @@
 #include "report/decode.h"        /* IWYU pragma: export */
 #include "report/diff_page.h"     /* IWYU pragma: export */
 #include "report/fit.h"           /* IWYU pragma: export */
+#include "report/format.h"        /* IWYU pragma: export */
 #include "report/hot_page.h"      /* IWYU pragma: export */
+#include "report/machine_page.h"  /* IWYU pragma: export */
 #include "report/output.h"        /* IWYU pragma: export */
 #include "report/page.h"          /* IWYU pragma: export */
 #include "report/register.h"      /* IWYU pragma: export */
@@ -30,20 +32,6 @@
 #include "report/source_paths.h"  /* IWYU pragma: export */
 #include "report/view.h"          /* IWYU pragma: export */
 #include "report/words.h"         /* IWYU pragma: export */
-
-enum report_format {
-  REPORT_TABLE,
-  REPORT_WINDBG,     /* the layout that the tool has for this CPU: old for combined registers, else new */
-  REPORT_WINDBG_OLD, /* that of extension 1.0.0.2, made for the Pentium M */
-  REPORT_JSON,
-  REPORT_FORMATS,
-};
-
-/* "table", "windbg", "windbg-old", "json"; NULL past the last. */
-const char *report_format_name(unsigned format);
-
-/* The format with this name. Returns >= 0, or -EINVAL. */
-int report_format_find(const char *word);
 
 /* Names for addresses. */
 struct report_symbols {

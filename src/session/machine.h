@@ -91,7 +91,6 @@ struct machine_session {
   bool is_serial_live; /* somebody types at the serial line */
   struct machine *machine;
   struct symbol_table *symbols;
-  struct report_symbols report_symbols;
   struct machine_trace trace;
 
   FILE *bus, *serial;
@@ -179,41 +178,12 @@ bool session_is_still(enum machine_stop stop);
 /* Is the run over after a slice? */
 bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
 
-/* ---- machine_gdb_serve.c ---- */
-
-struct machine_gdb;
-
-/* Listens where --gdb says and becomes the session's debugger; the first gdb is waited for, with --wait. `kernel`,
- * which may have no bytes, is what the machine starts. Returns 0, or negative after a complaint. */
-int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb);
-void machine_gdb_close(struct machine_gdb *gdb); /* takes NULL */
-
-/* ---- machine_events.c ---- */
-
-struct page;
-
-/* Events that the guest programmed counters for although the model does not count them: an error message, if there are
- * any; and a list in the JSON of a run. */
-void session_complain_of_events(struct machine_session *session);
-void session_put_events(struct machine_session *session, struct page *page);
-/* These, and what the counters of the processor that is shown count. Returns 0 or -ENOMEM. */
-int session_events_text(struct machine_session *session, struct text *output);
-
 /* ---- machine_live.c ---- */
 
 /* The same with a user at the terminal: the guest's screen and keyboard, or its serial line (is_serial_live). */
 void session_run_live(struct machine_session *session);
 
 /* ---- machine_screen.c ---- */
-
-/* A row of the screen as UTF-8, without blanks at its end. Returns 0 or -ENOMEM. */
-int screen_row_text(const struct machine_screen *screen, unsigned row, struct text *text);
-/* A letter of the screen as UTF-8; returns its bytes. */
-size_t screen_letter(uint8_t letter, char bytes[4]);
-/* Rows up to the last that is not blank. */
-unsigned screen_rows_used(const struct machine_screen *screen);
-/* Prints the screen as the user wants it at the end. */
-void session_print_screen(struct machine_session *session);
 
 /* What is shown of the screen in the terminal, so that only what changes is sent. */
 #define LIVE_COLUMNS 132
@@ -245,26 +215,9 @@ bool machine_keys_press(struct machine_keys *keys, struct machine *machine);
  * takes no more, and the rest is lost. */
 int machine_keys_type(struct machine *machine, const char *text);
 
-/* ---- machine_dump.c, machine_result.c ---- */
+/* ---- what is shown of it ---- */
 
-/* Appends what the recording unit holds. Returns as report_print. */
-int session_records_text(struct machine_session *session, enum report_format format, bool wants_color,
-                         struct text *text);
-/* Prints what --dump asks for, or the one object of --json. */
-void session_print_dumps(struct machine_session *session);
-void session_print_json(struct machine_session *session);
-/* A guest died: everything that may tell why, on stderr. */
-void session_print_death(struct machine_session *session);
-
-/* The pieces, to a page: each a section, a table or a list. */
-struct page;
-void dump_regs(struct machine_session *session, struct page *page);
-void dump_msrs(struct machine_session *session, struct page *page);
-void dump_ds(struct machine_session *session, struct page *page);
-void dump_bts(struct machine_session *session, struct page *page);
-void dump_pebs(struct machine_session *session, struct page *page);
-
-/* Registers in a few lines, for people. */
-void registers_text(const struct cpu *cpu, struct text *text);
+struct machine_view session_view(struct machine_session *session);
+struct machine_result session_result(struct machine_session *session);
 
 #endif

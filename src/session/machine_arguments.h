@@ -16,16 +16,6 @@
 
 enum screen_mode { SCREEN_DEFAULT, SCREEN_LIVE, SCREEN_FINAL, SCREEN_ALL, SCREEN_NONE };
 
-/* What --dump shows. */
-enum machine_dump {
-  DUMP_LBR = 1 << 0,
-  DUMP_DS = 1 << 1,
-  DUMP_BTS = 1 << 2,
-  DUMP_PEBS = 1 << 3,
-  DUMP_REGS = 1 << 4,
-  DUMP_MSRS = 1 << 5,
-};
-
 #define MODULES_MAX 32 /* --initrd */
 
 struct machine_arguments {

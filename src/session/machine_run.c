@@ -69,6 +69,26 @@ const char *session_end_name(enum session_end end)
   return names[end];
 }
 
+struct machine_view session_view(struct machine_session *session)
+{
+  return (struct machine_view){session->machine, session->symbols, session->arguments->dumps};
+}
+
+struct machine_result session_result(struct machine_session *session)
+{
+  return (struct machine_result){
+    .end = session_end_name(session->end),
+    .has_exit = session->end == END_EXIT,
+    .seconds = session->seconds,
+    .wants_screens = session->screen == SCREEN_ALL,
+    .serial = text_string(&session->heard),
+    .serial_dropped = session->heard_dropped,
+    .last = session->trace.last,
+    .last_size = TRACE_LAST,
+    .total = session->trace.total,
+  };
+}
+
 void session_look_for_text(struct machine_session *session)
 {
   const char *wanted = session->arguments->until_text;

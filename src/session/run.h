@@ -95,10 +95,6 @@ void run_source_alive(struct run_session *session);           /* as run_report_a
 void run_source_end(struct run_session *session, int status); /* run_report_end */
 void run_source_free(struct run_source *source);              /* takes NULL */
 
-/* ---- gdb (run_gdb.c) ---- */
-
-run_debug_function run_gdb;
-
 /* ---- panics (run_panic.c) ---- */
 
 /* Does the runtime of some language end a program with this status when it panics? */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/gdb_trace.h"
+#include "gdb/target_trace.h"
 
 #define SIGNAL_TRAP 5u
 

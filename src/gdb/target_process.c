@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/gdb_trace.h"
-#include "gdb/gdb.h"
-#include "session/session.h"
+#include "gdb/blocks.h"
+#include "gdb/listen.h"
+#include "gdb/modules.h"
+#include "gdb/start.h"
+#include "gdb/target_process.h"
+#include "gdb/target_trace.h"
 
 /* A held process as a target. */
 struct held {
@@ -211,11 +213,10 @@ static void held_tell(struct held *held)
 {
   uint8_t byte;
 
-  cli_error("loaded %s%zu branches of thread %u", held->branches.is_cut ? "the last " : "all ", held->branches.count,
-            held->thread->thread);
+  message("loaded %s%zu branches of thread %u", held->branches.is_cut ? "the last " : "all ", held->branches.count,
+          held->thread->thread);
   if (!held_read_memory(held, held->thread->rip, &byte, 1))
-    cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted",
-              held->thread->rip);
+    message("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted", held->thread->rip);
 }
 
 static int held_open(struct held *held, const struct run_session *session)
@@ -301,7 +302,7 @@ static void serve_own(struct held *held)
   int pid;
 
   if (!mkdtemp(folder)) {
-    cli_error("no folder can be made for the way to gdb: %s", strerror(errno));
+    message("no folder can be made for the way to gdb: %s", strerror(errno));
     return;
   }
   snprintf(place, sizeof(place), "unix:%s/socket", folder);
@@ -319,7 +320,7 @@ static void serve_own(struct held *held)
   rmdir(folder);
 }
 
-void run_gdb(struct run_session *session, const struct process_thread *thread)
+void gdb_debug_dead(struct run_session *session, const struct process_thread *thread)
 {
   struct held held = {.thread = thread, .memory = -1};
   int r = process_is_ours(thread->process) ? 0 : -ESRCH;
@@ -333,7 +334,7 @@ void run_gdb(struct run_session *session, const struct process_thread *thread)
   else if (r >= 0)
     serve_own(&held);
   else
-    cli_error("the program cannot be shown in gdb: %s", lb_strerror(r));
+    message("the program cannot be shown in gdb: %s", lb_strerror(r));
   held_close(&held);
   process_release(&session->process, thread);
   if (process_is_ours(thread->process))

@@ -3,10 +3,11 @@
  * A machine as gdb's target. machine_gdb_serve.c serves it, machine_gdb.c has it run, machine_gdb_register.c knows its
  * registers, machine_gdb_history.c where it was, machine_gdb_monitor.c the `monitor` commands.
  */
-#ifndef CLI_MACHINE_GDB_H
-#define CLI_MACHINE_GDB_H
+#ifndef GDB_TARGET_MACHINE_H
+#define GDB_TARGET_MACHINE_H
 
-#include "gdb/gdb.h"
+#include "gdb/listen.h"
+#include "gdb/target.h"
 #include "session/session.h"
 
 #define GDB_POINTS_MAX 1024u
@@ -78,6 +79,15 @@ struct machine_gdb {
   bool are_points_new;
   struct machine_history history;
 };
+
+/* ---- serving it (target_machine_serve.c) ---- */
+
+/* Listens where --gdb says and becomes the session's debugger; the first gdb is waited for, with --wait. `kernel`,
+ * which may have no bytes, is what the machine starts. Returns 0, or negative after a complaint. */
+int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb);
+void machine_gdb_close(struct machine_gdb *gdb); /* takes NULL */
+
+/* ---- the functions of the target ---- */
 
 /* The target of a session that has a machine; `front` runs it. */
 void machine_gdb_init(struct machine_gdb *gdb, struct machine_session *session, const struct machine_front *front);

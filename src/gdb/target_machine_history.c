@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/machine_gdb.h"
+#include "gdb/target_machine.h"
 #include "isa/isa.h"
 #include "report/report.h"
 

@@ -3,11 +3,13 @@
  * A trace as gdb is shown it: the threads of one process, each standing where it ended, and the straight pieces of code
  * that the last branches of a thread enclose.
  */
-#ifndef CLI_GDB_TRACE_H
-#define CLI_GDB_TRACE_H
+#ifndef GDB_TARGET_TRACE_H
+#define GDB_TARGET_TRACE_H
 
 #include "analysis/analysis.h"
-#include "gdb/gdb.h"
+#include "gdb/blocks.h"
+#include "gdb/modules.h"
+#include "gdb/target.h"
 
 #define GDB_TAIL_MAX 10000000u
 #define GDB_TAIL_DEFAULT 100000u

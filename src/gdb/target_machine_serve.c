@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/machine_gdb.h"
+#include "base/base.h"
+#include "gdb/target_machine.h"
 
 #define IDLE_MILLISECONDS 50
 #define MSR_FS_BASE 0xC0000100u
@@ -143,7 +143,7 @@ int machine_gdb_open(struct machine_session *session, const struct machine_file 
   int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
 
   if (!gdb)
-    cli_error("no memory for the way to gdb");
+    message("no memory for the way to gdb");
   if (r < 0) {
     free(gdb);
     return r;

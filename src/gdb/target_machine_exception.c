@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/machine_gdb.h"
+#include "gdb/target_machine.h"
 
 enum { ILLEGAL = 4, TRAP = 5, FLOATING = 8, BUS = 10, SEGMENT = 11 };
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/machine_gdb.h"
+#include "gdb/target_machine.h"
 
 #define MSR_EFER 0xC0000080u
 #define MSR_FS_BASE 0xC0000100u

@@ -13,7 +13,6 @@
 
 #include "analysis/analysis.h"
 #include "base/base.h"
-#include "cli/cli.h"
 #include "session/session.h"
 
 #define TRIES 20 /* to read the log of a thread that runs */
@@ -159,7 +158,7 @@ static void report_write(struct run_session *session, const struct text *text)
       continue;
     if (written < 0) {
       session->is_broken = true;
-      cli_error("the report cannot be written: %s", lb_strerror(-errno));
+      message("the report cannot be written: %s", lb_strerror(-errno));
       return;
     }
     bytes += written;
@@ -220,7 +219,7 @@ void run_report_print(struct run_session *session, const struct report_death *se
   if (r >= 0)
     r = report_death_print(&text, death, &options);
   if (r == -ENOMEM)
-    cli_error("no memory for the report");
+    message("no memory for the report");
   session->has_reported = true;
   report_write(session, &text);
   text_done(&text);
@@ -259,7 +258,7 @@ static void maker_print(struct maker *maker)
     r = run_names_new(&session->process, session->arguments->is_mangled, &names);
   if (r < 0) {
     if (r == -ENOMEM)
-      cli_error("no memory for the report");
+      message("no memory for the report");
     return;
   }
   maker->death.program = run_names_program(names, maker->space);
@@ -294,7 +293,7 @@ static void report_death(struct run_session *session, const struct process_threa
   };
   memcpy(maker.death.registers, thread->registers, sizeof(maker.death.registers));
   if (maker_add(&maker, thread) < 0 || (session->arguments->wants_all_threads && maker_add_process(&maker, thread) < 0))
-    cli_error("no memory for the report");
+    message("no memory for the report");
   else
     maker_print(&maker);
   maker_done(&maker);
@@ -364,7 +363,7 @@ static void report_living(struct run_session *session, const struct process_thre
   maker.death = (struct report_death){
     .ending = ending, .process = member->process, .signal = signal, .is_native = process_is_native(session, member)};
   if (ending != REPORT_UNKNOWN && maker_add_process(&maker, member) < 0)
-    cli_error("no memory for the report");
+    message("no memory for the report");
   else
     maker_print(&maker);
   maker_done(&maker);
@@ -379,7 +378,7 @@ void run_report_alive(struct run_session *session)
   else if (newest_of(session, (uint32_t)session->process.pid, &thread))
     report_living(session, &thread, REPORT_ALIVE, 0);
   else
-    cli_error("the program has not begun yet");
+    message("the program has not begun yet");
 }
 
 /* ---- the end ---- */
@@ -408,7 +407,7 @@ static void report_exit(struct run_session *session, int status, bool is_panic_o
   maker.space = newest.space;
   if ((is_found && maker_add(&maker, &last) < 0) ||
       ((session->arguments->wants_all_threads || !is_found) && maker_add_process(&maker, &newest) < 0))
-    cli_error("no memory for the report");
+    message("no memory for the report");
   else
     maker_print(&maker);
   maker_done(&maker);

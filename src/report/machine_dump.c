@@ -7,16 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "report/report.h"
-#include "session/session.h"
+#include "base/base.h"
+#include "machine/machine.h"
+#include "report/machine_page.h"
+#include "symbol/symbol.h"
 
 #define RECORDS_MAX 10000u /* that are shown: the newest */
 #define PEBS_SIZE_MAX 1024u
 
-static struct lb_recorder *recorder_of(struct machine_session *session)
+static struct lb_recorder *recorder_of(const struct machine_view *view)
 {
-  return &machine_cpu(session->machine)->recorder;
+  return &machine_cpu(view->machine)->recorder;
 }
 
 /* ---- registers ---- */
@@ -39,7 +40,7 @@ static const char *mode_name(const struct cpu *cpu)
   return cpu->mode & MODE_REAL ? "real" : names[cpu->mode & MODE_BITS];
 }
 
-void registers_text(const struct cpu *cpu, struct text *text)
+void machine_text_registers(const struct cpu *cpu, struct text *text)
 {
   unsigned count = is_wide(cpu) ? 16 : 8, columns = is_wide(cpu) ? 4 : 8;
   int width = is_wide(cpu) ? 16 : 8;
@@ -101,9 +102,9 @@ static void regs_json(const struct cpu *cpu, struct page *page)
   page_section_end(page);
 }
 
-void dump_regs(struct machine_session *session, struct page *page)
+void machine_page_regs(const struct machine_view *view, struct page *page)
 {
-  const struct cpu *cpu = machine_cpu(session->machine);
+  const struct cpu *cpu = machine_cpu(view->machine);
   struct text text = {0};
 
   if (page->is_json) {
@@ -111,7 +112,7 @@ void dump_regs(struct machine_session *session, struct page *page)
     return;
   }
   page_title(page, "Registers");
-  registers_text(cpu, &text);
+  machine_text_registers(cpu, &text);
   fputs(text_string(&text), page->file);
   text_done(&text);
 }
@@ -124,15 +125,15 @@ static bool is_of_the_stack(enum lb_register id)
   return id == LB_REG_LBR || id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO || id == LB_REG_LBR_INFO;
 }
 
-static void msr_row(struct machine_session *session, struct page *page, enum lb_register id, unsigned number)
+static void msr_row(const struct machine_view *view, struct page *page, enum lb_register id, unsigned number)
 {
-  const struct lb_cpu *cpu = session->arguments->cpu;
+  const struct lb_cpu *cpu = machine_cpu(view->machine)->model;
   struct lb_register_range range = lb_cpu_register(cpu, id);
   uint32_t msr = range.first + number * range.stride;
   uint64_t value;
   char name[64];
 
-  if (lb_recorder_rdmsr(recorder_of(session), msr, &value) != LB_MSR_OK)
+  if (lb_recorder_rdmsr(recorder_of(view), msr, &value) != LB_MSR_OK)
     return;
   lb_cpu_register_name(cpu, id, number, name, sizeof(name));
   page_row(page, false);
@@ -142,17 +143,17 @@ static void msr_row(struct machine_session *session, struct page *page, enum lb_
   page_row_end(page);
 }
 
-void dump_msrs(struct machine_session *session, struct page *page)
+void machine_page_msrs(const struct machine_view *view, struct page *page)
 {
   static const struct page_column columns[] = {{"address", 12}, {"name", 38}, {"value", 0}, {NULL, 0}};
 
   page_title(page, "Registers of the recording unit");
   page_table(page, "msrs", columns);
   for (unsigned id = 0; id < LB_REGISTERS; id++) {
-    struct lb_register_range range = lb_cpu_register(session->arguments->cpu, (enum lb_register)id);
+    struct lb_register_range range = lb_cpu_register(machine_cpu(view->machine)->model, (enum lb_register)id);
 
     for (unsigned number = 0; number < range.count && !is_of_the_stack((enum lb_register)id); number++)
-      msr_row(session, page, (enum lb_register)id, number);
+      msr_row(view, page, (enum lb_register)id, number);
   }
   page_table_end(page);
 }
@@ -160,10 +161,10 @@ void dump_msrs(struct machine_session *session, struct page *page)
 /* ---- the DS area ---- */
 
 /* The management area out of the guest's memory. Returns false when there is none. */
-static bool area_read(struct machine_session *session, uint64_t *ret_address, struct lb_ds_area *ret_area)
+static bool area_read(const struct machine_view *view, uint64_t *ret_address, struct lb_ds_area *ret_area)
 {
-  struct lb_recorder *recorder = recorder_of(session);
-  struct lb_register_range range = lb_cpu_register(session->arguments->cpu, LB_REG_DS_AREA);
+  struct lb_recorder *recorder = recorder_of(view);
+  struct lb_register_range range = lb_cpu_register(machine_cpu(view->machine)->model, LB_REG_DS_AREA);
   bool is_64 = lb_recorder_ds_is_64(recorder);
   unsigned char bytes[0x80];
   uint64_t address;
@@ -171,27 +172,27 @@ static bool area_read(struct machine_session *session, uint64_t *ret_address, st
 
   if (!range.count || lb_recorder_rdmsr(recorder, range.first, &address) != LB_MSR_OK || !address)
     return false;
-  size = cpu_peek(machine_cpu(session->machine), address, bytes, is_64 ? sizeof(bytes) : 0x30);
+  size = cpu_peek(machine_cpu(view->machine), address, bytes, is_64 ? sizeof(bytes) : 0x30);
   if (lb_ds_decode(is_64, bytes, size, ret_area) < 0)
     return false;
   *ret_address = address;
   return true;
 }
 
-static void area_absent(struct machine_session *session, struct page *page, const char *key)
+static void area_absent(const struct machine_view *view, struct page *page, const char *key)
 {
-  bool has = lb_cpu_register(session->arguments->cpu, LB_REG_DS_AREA).count;
+  bool has = lb_cpu_register(machine_cpu(view->machine)->model, LB_REG_DS_AREA).count;
 
   page_absent(page, key);
   page_remark(page, has ? "IA32_DS_AREA is 0 or points to no memory: the guest has set up no DS area"
                         : "this CPU has no debug store");
 }
 
-static void broken_rules(struct machine_session *session, struct page *page)
+static void broken_rules(const struct machine_view *view, struct page *page)
 {
   static const struct page_column columns[] = {{"rule", 18}, {"what is wrong", 0}, {NULL, 0}};
-  struct lb_ds_facts facts = machine_ds_facts(session->machine);
-  uint32_t broken = lb_ds_check(recorder_of(session), &facts);
+  struct lb_ds_facts facts = machine_ds_facts(view->machine);
+  uint32_t broken = lb_ds_check(recorder_of(view), &facts);
 
   page_heading(page, "Requirements that the DS area breaks");
   page_table(page, "broken_rules", columns);
@@ -206,14 +207,14 @@ static void broken_rules(struct machine_session *session, struct page *page)
   page_table_end(page);
 }
 
-void dump_ds(struct machine_session *session, struct page *page)
+void machine_page_ds(const struct machine_view *view, struct page *page)
 {
   uint64_t address;
   struct lb_ds_area ds;
 
   page_title(page, "DS area");
-  if (!area_read(session, &address, &ds)) {
-    area_absent(session, page, "ds");
+  if (!area_read(view, &address, &ds)) {
+    area_absent(view, page, "ds");
     return;
   }
   page_section(page, "ds", NULL);
@@ -227,39 +228,39 @@ void dump_ds(struct machine_session *session, struct page *page)
   page_put_hex(page, "pebs_index", ds.pebs_index);
   page_put_hex(page, "pebs_absolute_maximum", ds.pebs_maximum);
   page_put_hex(page, "pebs_threshold", ds.pebs_threshold);
-  page_put_number(page, "messages_stored", lb_recorder_messages(recorder_of(session)).stored);
-  page_put_number(page, "messages_lost", lb_recorder_messages(recorder_of(session)).lost);
-  broken_rules(session, page);
+  page_put_number(page, "messages_stored", lb_recorder_messages(recorder_of(view)).stored);
+  page_put_number(page, "messages_lost", lb_recorder_messages(recorder_of(view)).lost);
+  broken_rules(view, page);
   page_section_end(page);
 }
 
 /* ---- BTS ---- */
 
-static void symbol_put(struct machine_session *session, struct page *page, const char *key, uint64_t address)
+static void symbol_put(const struct machine_view *view, struct page *page, const char *key, uint64_t address)
 {
   const char *name;
   uint64_t offset;
 
-  if (symbol_table_find(session->symbols, address, &name, &offset))
+  if (symbol_table_find(view->symbols, address, &name, &offset))
     page_putf(page, key, "%s+0x%llx", name, (unsigned long long)offset);
   else
     page_put(page, key, NULL);
 }
 
-static void bts_row(struct machine_session *session, struct page *page, uint64_t number,
+static void bts_row(const struct machine_view *view, struct page *page, uint64_t number,
                     const struct lb_bts_record *record)
 {
   page_row(page, false);
   page_put_number(page, "record", number);
   page_put_hex(page, "from", record->from);
   page_put_hex(page, "to", record->to);
-  if (session->arguments->cpu->ds->has_predicted)
+  if (machine_cpu(view->machine)->model->ds->has_predicted)
     page_put_flag(page, "predicted", record->is_predicted);
   else
     page_put(page, "predicted", NULL);
-  if (page->is_json || session->symbols) {
-    symbol_put(session, page, "from_symbol", record->from);
-    symbol_put(session, page, "to_symbol", record->to);
+  if (page->is_json || view->symbols) {
+    symbol_put(view, page, "from_symbol", record->from);
+    symbol_put(view, page, "to_symbol", record->to);
   }
   page_row_end(page);
 }
@@ -272,14 +273,14 @@ struct bts_order {
 };
 
 /* Without BTINT the buffer is circular (SDM 17.4.9.3); then a record at the index is an older one. */
-static bool bts_has_gone_round(struct machine_session *session, const struct lb_ds_area *ds,
+static bool bts_has_gone_round(const struct machine_view *view, const struct lb_ds_area *ds,
                                const struct bts_order *order)
 {
-  struct lb_recorder *recorder = recorder_of(session);
+  struct lb_recorder *recorder = recorder_of(view);
   uint64_t debugctl = 0, interrupts = lb_cpu_debugctl(lb_recorder_cpu(recorder), LB_DEBUGCTL_BTINT);
   unsigned char bytes[24];
   struct lb_bts_record record;
-  size_t size = cpu_peek(machine_cpu(session->machine), ds->bts_index, bytes, order->size);
+  size_t size = cpu_peek(machine_cpu(view->machine), ds->bts_index, bytes, order->size);
 
   lb_recorder_rdmsr(recorder, lb_cpu_register(lb_recorder_cpu(recorder), LB_REG_DEBUGCTL).first, &debugctl);
   return order->count < order->capacity && !(debugctl & interrupts) &&
@@ -287,7 +288,7 @@ static bool bts_has_gone_round(struct machine_session *session, const struct lb_
          (record.from || record.to);
 }
 
-static struct bts_order bts_order(struct machine_session *session, const struct lb_ds_area *ds)
+static struct bts_order bts_order(const struct machine_view *view, const struct lb_ds_area *ds)
 {
   struct bts_order order = {.base = ds->bts_base, .size = ds->is_64 ? 24 : 12};
 
@@ -295,14 +296,14 @@ static struct bts_order bts_order(struct machine_session *session, const struct 
     return order;
   order.capacity = (ds->bts_maximum - ds->bts_base) / order.size;
   order.count = (ds->bts_index - ds->bts_base) / order.size;
-  if (bts_has_gone_round(session, ds, &order)) {
+  if (bts_has_gone_round(view, ds, &order)) {
     order.first = order.count;
     order.count = order.capacity;
   }
   return order;
 }
 
-static void bts_rows(struct machine_session *session, struct page *page, const struct bts_order *order)
+static void bts_rows(const struct machine_view *view, struct page *page, const struct bts_order *order)
 {
   uint64_t skip = order->count > RECORDS_MAX ? order->count - RECORDS_MAX : 0;
 
@@ -310,15 +311,15 @@ static void bts_rows(struct machine_session *session, struct page *page, const s
     uint64_t place = order->base + (order->first + i) % order->capacity * order->size;
     unsigned char bytes[24];
     struct lb_bts_record record;
-    size_t size = cpu_peek(machine_cpu(session->machine), place, bytes, order->size);
+    size_t size = cpu_peek(machine_cpu(view->machine), place, bytes, order->size);
 
     if (lb_bts_decode(order->size == 24, bytes, size, &record) < 0)
       break;
-    bts_row(session, page, i, &record);
+    bts_row(view, page, i, &record);
   }
 }
 
-void dump_bts(struct machine_session *session, struct page *page)
+void machine_page_bts(const struct machine_view *view, struct page *page)
 {
   static const struct page_column plain[] = {{"record", 8}, {"from", 18}, {"to", 18}, {"predicted", 0}, {NULL, 0}};
   static const struct page_column named[] = {{"record", 8},       {"from", 18},     {"to", 18}, {"predicted", 10},
@@ -328,22 +329,22 @@ void dump_bts(struct machine_session *session, struct page *page)
   uint64_t address;
 
   page_title(page, "BTS buffer, oldest record first");
-  if (!area_read(session, &address, &ds)) {
-    area_absent(session, page, "bts");
+  if (!area_read(view, &address, &ds)) {
+    area_absent(view, page, "bts");
     return;
   }
-  order = bts_order(session, &ds);
+  order = bts_order(view, &ds);
   page_section(page, "bts", NULL);
   page_put_number(page, "count", order.count);
   page_put_number(page, "capacity", order.capacity);
-  page_put_number(page, "lost", lb_recorder_messages(recorder_of(session)).lost);
+  page_put_number(page, "lost", lb_recorder_messages(recorder_of(view)).lost);
   if (order.count > RECORDS_MAX)
     page_remark(page, "the newest %u of them:", RECORDS_MAX);
-  page_table(page, "records", page->is_json || session->symbols ? named : plain);
-  bts_rows(session, page, &order);
+  page_table(page, "records", page->is_json || view->symbols ? named : plain);
+  bts_rows(view, page, &order);
   page_table_end(page);
-  if (page->is_json || !(session->arguments->dumps & DUMP_DS)) /* once is enough for people */
-    broken_rules(session, page);
+  if (page->is_json || !(view->dumps & DUMP_DS)) /* once is enough for people */
+    broken_rules(view, page);
   page_section_end(page);
 }
 
@@ -362,9 +363,9 @@ static void pebs_row(struct page *page, uint64_t number, const struct lb_registe
   page_row_end(page);
 }
 
-static void pebs_rows(struct machine_session *session, struct page *page, const struct lb_ds_area *ds)
+static void pebs_rows(const struct machine_view *view, struct page *page, const struct lb_ds_area *ds)
 {
-  unsigned format = session->arguments->cpu->ds->pebs;
+  unsigned format = machine_cpu(view->machine)->model->ds->pebs;
   uint64_t place = ds->pebs_base;
 
   if (format == LB_PEBS_P4 && ds->is_64)
@@ -373,7 +374,7 @@ static void pebs_rows(struct machine_session *session, struct page *page, const 
     unsigned char bytes[PEBS_SIZE_MAX];
     uint64_t left = ds->pebs_index - place, status;
     struct lb_registers registers;
-    size_t size = cpu_peek(machine_cpu(session->machine), place, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
+    size_t size = cpu_peek(machine_cpu(view->machine), place, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
     int r = lb_pebs_decode(format, bytes, size, &registers, &status);
 
     if (r <= 0)
@@ -383,7 +384,7 @@ static void pebs_rows(struct machine_session *session, struct page *page, const 
   }
 }
 
-void dump_pebs(struct machine_session *session, struct page *page)
+void machine_page_pebs(const struct machine_view *view, struct page *page)
 {
   static const struct page_column columns[] = {{"record", 8},  {"rip", 18}, {"eventing ip", 18}, {"data address", 18},
                                                {"rflags", 10}, {"rax", 18}, {"status", 0},       {NULL, 0}};
@@ -391,12 +392,12 @@ void dump_pebs(struct machine_session *session, struct page *page)
   uint64_t address;
 
   page_title(page, "PEBS buffer, oldest record first");
-  if (!area_read(session, &address, &ds)) {
-    area_absent(session, page, "pebs");
+  if (!area_read(view, &address, &ds)) {
+    area_absent(view, page, "pebs");
     return;
   }
   page_table(page, "pebs", columns);
-  if (session->arguments->cpu->ds->pebs != LB_PEBS_NONE)
-    pebs_rows(session, page, &ds);
+  if (machine_cpu(view->machine)->model->ds->pebs != LB_PEBS_NONE)
+    pebs_rows(view, page, &ds);
   page_table_end(page);
 }

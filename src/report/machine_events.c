@@ -5,9 +5,9 @@
  */
 #include <inttypes.h>
 
-#include "cli/cli.h"
-#include "report/report.h"
-#include "session/session.h"
+#include "base/base.h"
+#include "machine/machine.h"
+#include "report/machine_page.h"
 
 #define EVENTS_MAX (MACHINE_CPUS * LB_UNMODELLED_MAX)
 
@@ -24,30 +24,30 @@ static int event_text(const struct lb_cpu *cpu, uint64_t select, struct text *te
 }
 
 /* The events of all processors that are not modelled, each once. Returns how many. */
-static unsigned unmodelled(struct machine_session *session, uint64_t events[EVENTS_MAX])
+static unsigned unmodelled(const struct machine_view *view, uint64_t events[EVENTS_MAX])
 {
   unsigned count = 0, known;
 
-  for (unsigned i = 0; i < machine_cpu_count(session->machine); i++) {
+  for (unsigned i = 0; i < machine_cpu_count(view->machine); i++) {
     uint64_t select;
 
-    machine_show(session->machine, i);
-    for (unsigned k = 0; lb_recorder_unmodelled(&machine_cpu(session->machine)->recorder, k, &select) == 0; k++) {
+    machine_show(view->machine, i);
+    for (unsigned k = 0; lb_recorder_unmodelled(&machine_cpu(view->machine)->recorder, k, &select) == 0; k++) {
       for (known = 0; known < count && events[known] != select; known++)
         ;
       if (known == count && count < EVENTS_MAX)
         events[count++] = select;
     }
   }
-  machine_show(session->machine, 0);
+  machine_show(view->machine, 0);
   return count;
 }
 
-static unsigned unmodelled_text(struct machine_session *session, struct text *text)
+unsigned machine_text_unmodelled(const struct machine_view *view, struct text *text)
 {
-  const struct lb_cpu *cpu = machine_cpu(session->machine)->model;
+  const struct lb_cpu *cpu = machine_cpu(view->machine)->model;
   uint64_t events[EVENTS_MAX];
-  unsigned count = unmodelled(session, events);
+  unsigned count = unmodelled(view, events);
 
   for (unsigned i = 0; i < count; i++) {
     text_add(text, i ? ", " : "");
@@ -56,21 +56,11 @@ static unsigned unmodelled_text(struct machine_session *session, struct text *te
   return count;
 }
 
-void session_complain_of_events(struct machine_session *session)
+void machine_page_events(const struct machine_view *view, struct page *page)
 {
-  struct text text = {0};
-
-  if (unmodelled_text(session, &text))
-    cli_error("counter events programmed but not modelled: %s; they count 0, and 'lbr cpu %s' lists those that count",
-              text_string(&text), machine_cpu(session->machine)->model->name);
-  text_done(&text);
-}
-
-void session_put_events(struct machine_session *session, struct page *page)
-{
-  const struct lb_cpu *cpu = machine_cpu(session->machine)->model;
+  const struct lb_cpu *cpu = machine_cpu(view->machine)->model;
   uint64_t events[EVENTS_MAX];
-  unsigned count = unmodelled(session, events);
+  unsigned count = unmodelled(view, events);
 
   page_list(page, "unmodelled_events");
   for (unsigned i = 0; i < count; i++) {
@@ -98,9 +88,9 @@ static int counter_text(const struct lb_recorder *recorder, unsigned i, struct t
                    select & UINT64_C(1) << 22 ? "" : " (disabled)", count);
 }
 
-int session_events_text(struct machine_session *session, struct text *output)
+int machine_text_events(const struct machine_view *view, struct text *output)
 {
-  const struct lb_recorder *recorder = &machine_cpu(session->machine)->recorder;
+  const struct lb_recorder *recorder = &machine_cpu(view->machine)->recorder;
   const struct lb_pmu *pmu = lb_recorder_cpu(recorder)->pmu;
   size_t before = output->length;
   struct text text = {0};
@@ -108,7 +98,7 @@ int session_events_text(struct machine_session *session, struct text *output)
 
   for (unsigned i = 0; r >= 0 && i < pmu->counters && pmu->kind != LB_PMU_P4; i++)
     r = counter_text(recorder, i, output);
-  if (unmodelled_text(session, &text))
+  if (machine_text_unmodelled(view, &text))
     r = text_addf(output, "counter events programmed but not modelled: %s\n", text_string(&text));
   else if (r >= 0 && output->length == before)
     r = text_add(output, "no event select is programmed\n");

@@ -3,7 +3,7 @@
  * A machine that runs, as gdb's target: points, stops, and going on, slice after slice, through the front that runs the
  * machine without gdb, too.
  */
-#include "cli/machine_gdb.h"
+#include "gdb/target_machine.h"
 
 #include <errno.h>
 

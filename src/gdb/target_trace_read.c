@@ -3,7 +3,7 @@
  * Reading a trace for gdb. What describes it is read once; of the branches, those at the end of a thread, when gdb asks
  * for them: a trace may have thousands of threads, and gdb looks at few.
  */
-#include "cli/gdb_trace.h"
+#include "gdb/target_trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
 #include "trace/trace.h"
 
 /* ---- what describes the trace ---- */
@@ -210,11 +209,11 @@ int gdb_trace_open(struct gdb_trace *trace, const char *name, uint32_t stream, u
     return -EIO;
   r = trace_prepare(trace, stream);
   if (r == LB_E_NO_ENTRY && stream == LB_TRACE_ALL)
-    cli_error("%s: it has no threads", name);
+    message("%s: it has no threads", name);
   else if (r == LB_E_NO_ENTRY)
-    cli_error("%s: it has no thread %u", name, stream);
+    message("%s: it has no thread %u", name, stream);
   else if (r < 0 && !trace->input.has_failed)
-    cli_error("%s: %s", name, lb_strerror(r));
+    message("%s: %s", name, lb_strerror(r));
   if (r < 0)
     gdb_trace_close(trace);
   return r;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/machine_gdb.h"
+#include "gdb/target_machine.h"
 #include "report/report.h"
 
 #define PHYSICAL_MAX 4096u /* bytes that are shown */
@@ -23,22 +23,26 @@ static int monitor_lbr(struct machine_gdb *gdb, const char *rest, struct text *o
 {
   int format = *rest ? report_format_find(rest) : REPORT_TABLE;
 
-  return format < 0 ? -EINVAL : session_records_text(gdb->session, (enum report_format)format, false, output);
+  struct machine_view view = session_view(gdb->session);
+
+  return format < 0 ? -EINVAL : machine_text_records(&view, (enum report_format)format, false, output);
 }
 
 /* A piece of --dump. */
-static int dump_text(struct machine_gdb *gdb, void (*put)(struct machine_session *, struct page *), struct text *output)
+static int dump_text(struct machine_gdb *gdb, void (*put)(const struct machine_view *, struct page *),
+                     struct text *output)
 {
   char *bytes = NULL;
   size_t size = 0;
   struct report_output memory = {.file = open_memstream(&bytes, &size)};
+  struct machine_view view = session_view(gdb->session);
   struct page page;
   int r;
 
   if (!memory.file)
     return -ENOMEM;
   page_open(&page, &memory, false);
-  put(gdb->session, &page);
+  put(&view, &page);
   page_close(&page);
   r = fclose(memory.file) ? -ENOMEM : 0;
   if (r >= 0)
@@ -49,17 +53,19 @@ static int dump_text(struct machine_gdb *gdb, void (*put)(struct machine_session
 
 static int monitor_bts(struct machine_gdb *gdb, const char *rest, struct text *output)
 {
-  return *rest ? -EINVAL : dump_text(gdb, dump_bts, output);
+  return *rest ? -EINVAL : dump_text(gdb, machine_page_bts, output);
 }
 
 static int monitor_ds(struct machine_gdb *gdb, const char *rest, struct text *output)
 {
-  return *rest ? -EINVAL : dump_text(gdb, dump_ds, output);
+  return *rest ? -EINVAL : dump_text(gdb, machine_page_ds, output);
 }
 
 static int monitor_events(struct machine_gdb *gdb, const char *rest, struct text *output)
 {
-  return *rest ? -EINVAL : session_events_text(gdb->session, output);
+  struct machine_view view = session_view(gdb->session);
+
+  return *rest ? -EINVAL : machine_text_events(&view, output);
 }
 
 /* ---- MSRs ---- */
@@ -140,7 +146,7 @@ static int monitor_cpu(struct machine_gdb *gdb, const char *rest, struct text *o
     return -EINVAL;
   text_addf(output, "%s; it %s; %" PRIu64 " instructions\n", cpu->model->title, activities[cpu->activity & 3],
             cpu_retired(cpu));
-  registers_text(cpu, output);
+  machine_text_registers(cpu, output);
   return text_addf(output,
                    "  the next instruction is at 0x%" PRIx64 ", which is %04x:%" PRIx64 "; gdb takes it for %s\n",
                    machine_gdb_rip(cpu), cpu->segment[CS].selector, cpu->rip, told[gdb->told]);
