@@ -11,6 +11,10 @@
 #include "analysis/callers.h"        /* IWYU pragma: export */
 #include "analysis/calls.h"          /* IWYU pragma: export */
 #include "analysis/calls_filter.h"   /* IWYU pragma: export */
+#include "analysis/calls_folded.h"   /* IWYU pragma: export */
+#include "analysis/calls_graph.h"    /* IWYU pragma: export */
+#include "analysis/calls_tree.h"     /* IWYU pragma: export */
+#include "analysis/calls_walk.h"     /* IWYU pragma: export */
 #include "analysis/code.h"           /* IWYU pragma: export */
 #include "analysis/counts.h"         /* IWYU pragma: export */
 #include "analysis/diff.h"           /* IWYU pragma: export */

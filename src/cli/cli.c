@@ -89,13 +89,6 @@ struct report_output cli_output(void)
   };
 }
 
-const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE])
-{
-  struct report_output output = cli_output();
-
-  return report_number(&output, value, buffer);
-}
-
 void cli_page_open(struct page *page, bool is_json, bool wants_color)
 {
   struct report_output output = cli_output();

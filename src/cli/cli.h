@@ -49,10 +49,6 @@ int cli_name_columns(void);
  * (fit_stdout.h) and whole elsewhere. */
 void cli_set_whole_rows(void);
 
-/* A count as standard output shows it (report_number). */
-#define CLI_NUMBER_SIZE 32
-const char *cli_number(uint64_t value, char buffer[CLI_NUMBER_SIZE]);
-
 /* Standard output, for reports. */
 struct report_output;
 struct report_output cli_output(void);

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/stat_page.h"
+#include "report/report.h"
 
 #define TOP_MAX (1u << 20) /* rows of a table, for --top all */
 
@@ -83,11 +83,12 @@ static int stat_run(const struct stat_arguments *arguments)
     r = summary_make(arguments, &input, &names, &summary);
   if (r >= 0) {
     uint64_t top = arguments->shared.top;
+    struct report_output output = cli_output();
     struct stat_page page = {&input, names, summary, top < TOP_MAX ? (unsigned)top : TOP_MAX,
                              module.name ? &module : NULL};
 
     r = trace_count(&input, summary, module.name != NULL);
-    if (stat_page_print(&page, arguments->shared.is_json) < 0)
+    if (stat_page_print(&page, &output, arguments->shared.is_json) < 0)
       r = -ENOMEM;
   }
   report_summary_free(summary);

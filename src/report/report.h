@@ -17,6 +17,7 @@
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
 #include "report/annotate_page.h" /* IWYU pragma: export */
+#include "report/calls_page.h"    /* IWYU pragma: export */
 #include "report/cpu_page.h"      /* IWYU pragma: export */
 #include "report/decode.h"        /* IWYU pragma: export */
 #include "report/diff_page.h"     /* IWYU pragma: export */
@@ -30,6 +31,7 @@
 #include "report/script.h"        /* IWYU pragma: export */
 #include "report/source_lines.h"  /* IWYU pragma: export */
 #include "report/source_paths.h"  /* IWYU pragma: export */
+#include "report/stat_page.h"     /* IWYU pragma: export */
 #include "report/view.h"          /* IWYU pragma: export */
 #include "report/words.h"         /* IWYU pragma: export */
 

@@ -4,11 +4,9 @@
  * its outermost call.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/calls_graph.h"
-#include "cli/cli.h"
+#include "analysis/calls_graph.h"
 
 #define EDGES_LEAST 4096u
 #define EDGES_MAX (1u << 22) /* places */
@@ -170,7 +168,7 @@ static int edge_compare(const void *one, const void *other)
   return a->caller < b->caller ? -1 : a->caller > b->caller;
 }
 
-int calls_graph_end(struct calls_graph *graph)
+void calls_graph_end(struct calls_graph *graph)
 {
   size_t count = 0;
 
@@ -183,7 +181,6 @@ int calls_graph_end(struct calls_graph *graph)
     qsort(graph->functions, graph->count, sizeof(*graph->functions), function_compare);
   if (count)
     qsort(graph->edges, count, sizeof(*graph->edges), edge_compare);
-  return calls_graph_print(graph);
 }
 
 void calls_graph_done(struct calls_graph *graph)

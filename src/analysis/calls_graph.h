@@ -2,10 +2,10 @@
  *
  * Functions and the calls between them, summed up.
  */
-#ifndef CLI_CALLS_GRAPH_H
-#define CLI_CALLS_GRAPH_H
+#ifndef ANALYSIS_CALLS_GRAPH_H
+#define ANALYSIS_CALLS_GRAPH_H
 
-#include "cli/calls_view.h"
+#include "analysis/calls_walk.h"
 
 struct graph_function {
   uint32_t number;
@@ -23,7 +23,19 @@ struct graph_edge {
   uint64_t instructions, unknown; /* of the callee and all that it called */
 };
 
-/* Prints both lists, which are sorted. Returns 0, or -ENOMEM. */
-int calls_graph_print(const struct calls_graph *graph);
+struct calls_graph {
+  const struct calls_walk *walk;
+  struct graph_function *functions; /* by number */
+  size_t count, capacity;
+  struct graph_edge *edges; /* a hash */
+  size_t edge_count, edge_capacity;
+  uint32_t stream; /* whose functions are marked as active */
+  bool has_forgotten;
+};
+
+void calls_graph_begin(struct calls_graph *graph, struct calls_walk *walk);
+/* Behind the last call: both become lists, which are sorted. */
+void calls_graph_end(struct calls_graph *graph);
+void calls_graph_done(struct calls_graph *graph);
 
 #endif

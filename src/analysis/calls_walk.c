@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From functions that are entered and left to calls that are shown: --thread, --between, --function, --module and
- * --depth.
- * Branches are cut exactly where --between begins and ends, so that counts are those of the part that is asked for.
+ * --depth. Branches are cut exactly where --between begins and ends, so that counts are those of the part that is asked
+ * for.
  */
-#include "cli/calls_walk.h"
+#include "analysis/calls_walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analysis/analysis.h"
 
 enum { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
 

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/calls_view.h"
-#include "cli/cli.h"
+#include "report/calls_page.h"
 
 #define LEVELS 64u /* of callers, without --depth */
 #define NONE REPORT_STACK_NONE
@@ -19,6 +18,7 @@ struct link {
 };
 
 struct printing {
+  const struct calls_page *page;
   const struct calls_walk *walk;
   const struct report_stacks *tree;
   struct link *links;
@@ -81,29 +81,29 @@ static uint32_t entry_next(const struct printing *printing, uint32_t entry)
 
 static void print_line(struct printing *printing, const struct report_stack *entry)
 {
-  char number[CLI_NUMBER_SIZE];
+  char number[REPORT_NUMBER_SIZE];
 
-  printf("%13llu  %5.1f%% %15s %13llu  %*s%s%s\n", (unsigned long long)entry->calls,
-         printing->calls ? 100.0 * (double)entry->calls / (double)printing->calls : 0.0,
-         entry->unknown ? "-" : calls_json_number(entry->instructions, true, number),
-         (unsigned long long)entry->branches, 2 * (int)entry->level, "", entry->level ? "< " : "",
-         text_string(&printing->name));
+  fprintf(printing->page->output.file, "%13llu  %5.1f%% %15s %13llu  %*s%s%s\n", (unsigned long long)entry->calls,
+          printing->calls ? 100.0 * (double)entry->calls / (double)printing->calls : 0.0,
+          entry->unknown ? "-" : calls_json_number(entry->instructions, true, number),
+          (unsigned long long)entry->branches, 2 * (int)entry->level, "", entry->level ? "< " : "",
+          text_string(&printing->name));
 }
 
 static void print_json(struct printing *printing, uint32_t number, const struct report_stack *entry)
 {
-  char numbers[CLI_NUMBER_SIZE];
+  char numbers[REPORT_NUMBER_SIZE];
 
-  printf("{\"type\":\"caller\",\"number\":%u,\"called\":", number);
+  fprintf(printing->page->output.file, "{\"type\":\"caller\",\"number\":%u,\"called\":", number);
   if (entry->caller == NONE)
-    fputs("null", stdout);
+    fputs("null", printing->page->output.file);
   else
-    printf("%u", entry->caller);
-  printf(",\"level\":%u,\"function\":", entry->level);
-  calls_json_string(text_string(&printing->name));
-  printf(",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu%s}\n", (unsigned long long)entry->calls,
-         calls_json_number(entry->instructions, !entry->unknown, numbers), (unsigned long long)entry->branches,
-         calls_json_unknown(printing->walk, !entry->unknown));
+    fprintf(printing->page->output.file, "%u", entry->caller);
+  fprintf(printing->page->output.file, ",\"level\":%u,\"function\":", entry->level);
+  calls_json_string(printing->page->output.file, text_string(&printing->name));
+  fprintf(printing->page->output.file, ",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu%s}\n",
+          (unsigned long long)entry->calls, calls_json_number(entry->instructions, !entry->unknown, numbers),
+          (unsigned long long)entry->branches, calls_json_unknown(printing->walk, !entry->unknown));
 }
 
 static int print_entry(struct printing *printing, uint32_t number)
@@ -113,11 +113,11 @@ static int print_entry(struct printing *printing, uint32_t number)
   printing->name.length = 0;
   if (calls_name(printing->walk, entry->function, &printing->name) < 0)
     return -ENOMEM;
-  if (printing->walk->options->is_json)
+  if (printing->page->is_json)
     print_json(printing, number, entry);
   else
     print_line(printing, entry);
-  return ferror(stdout) ? -EIO : 0;
+  return ferror(printing->page->output.file) ? -EIO : 0;
 }
 
 static int print_tree(struct printing *printing)
@@ -125,13 +125,14 @@ static int print_tree(struct printing *printing)
   uint64_t limit = printing->walk->options->limit;
   int r = 0;
 
-  if (!printing->walk->options->is_json)
-    printf("%13s  %6s %15s %13s  function < its callers\n", "calls", "share", "instructions", "branches");
+  if (!printing->page->is_json)
+    fprintf(printing->page->output.file, "%13s  %6s %15s %13s  function < its callers\n", "calls", "share",
+            "instructions", "branches");
   for (uint32_t i = printing->first; i != NONE && r >= 0; i = entry_next(printing, i))
     if (printing->lines++ < limit)
       r = print_entry(printing, i);
-  if (r >= 0 && printing->lines > limit && !printing->walk->options->is_json)
-    printf("... and %llu more: --top\n", (unsigned long long)(printing->lines - limit));
+  if (r >= 0 && printing->lines > limit && !printing->page->is_json)
+    fprintf(printing->page->output.file, "... and %llu more: --top\n", (unsigned long long)(printing->lines - limit));
   return r;
 }
 
@@ -144,10 +145,11 @@ static int is_wanted(void *data, uint32_t function)
   return calls_walk_matches(walk, function, walk->options->callers);
 }
 
-int calls_callers_end(struct calls_folded *folded, struct calls_walk *walk, bool *ret_is_found)
+int calls_callers_print(const struct calls_page *page, const struct calls_folded *folded, bool *ret_is_found)
 {
+  struct calls_walk *walk = page->walk;
   uint32_t levels = walk->options->caller_levels ? walk->options->caller_levels : LEVELS;
-  struct printing printing = {.walk = walk};
+  struct printing printing = {.page = page, .walk = walk};
   struct report_stacks *tree = NULL;
   int r = folded->stacks ? report_callers_new(folded->stacks, is_wanted, walk, levels, &tree) : 0;
 

@@ -4,7 +4,7 @@
  * there are too many lines, the smallest calls are summed up. So a short run is shown whole, and of a long one what it
  * spent its time on, with exact numbers.
  */
-#include "cli/calls_tree.h"
+#include "analysis/calls_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -210,7 +210,7 @@ void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk)
   walk->view = (struct calls_view){tree_enter, tree_leave, tree};
 }
 
-int calls_tree_end(struct calls_tree *tree, const struct report_summary *summary)
+int calls_tree_end(struct calls_tree *tree)
 {
   size_t count = tree->walk->options->limit < SIZE_MAX / 2 ? 2 * (size_t)tree->walk->options->limit : SIZE_MAX;
 
@@ -220,7 +220,7 @@ int calls_tree_end(struct calls_tree *tree, const struct report_summary *summary
   for (; count > 1 && tree->lines > tree->walk->options->limit; count -= count / 8 + 1)
     if (tree_shrink(tree, count) < 0)
       return -ENOMEM;
-  return calls_tree_print(tree, summary);
+  return 0;
 }
 
 void calls_tree_done(struct calls_tree *tree)

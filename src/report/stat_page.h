@@ -2,11 +2,11 @@
  *
  * The page of `lbr stat`.
  */
-#ifndef CLI_STAT_PAGE_H
-#define CLI_STAT_PAGE_H
+#ifndef REPORT_STAT_PAGE_H
+#define REPORT_STAT_PAGE_H
 
 #include "analysis/analysis.h"
-#include "report/report.h"
+#include "report/output.h"
 
 struct stat_page {
   const struct trace_input *input;
@@ -17,6 +17,6 @@ struct stat_page {
 };
 
 /* Returns 0, or -ENOMEM after a complaint. */
-int stat_page_print(const struct stat_page *stat, bool is_json);
+int stat_page_print(const struct stat_page *stat, const struct report_output *output, bool is_json);
 
 #endif

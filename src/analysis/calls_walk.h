@@ -3,18 +3,19 @@
  * The calls of a trace, on their way to one of the shapes in which `lbr calls` shows them: only those that the user
  * wants, each with what it cost.
  */
-#ifndef CLI_CALLS_WALK_H
-#define CLI_CALLS_WALK_H
+#ifndef ANALYSIS_CALLS_WALK_H
+#define ANALYSIS_CALLS_WALK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/analysis.h"
+#include "analysis/calls.h"
+#include "analysis/code.h"
+#include "analysis/filter.h"
 #include "base/base.h"
 
 struct calls_options {
-  const char *file;
   uint32_t thread;        /* LB_TRACE_ALL: all */
   uint32_t depth;         /* levels that are shown */
   const char *function;   /* NULL: all; else only what this one calls */
@@ -23,9 +24,7 @@ struct calls_options {
   uint32_t caller_levels; /* and how many levels of them; 0: the usual */
   uint64_t first, last;   /* branches of a thread */
   uint64_t limit;         /* lines; UINT64_MAX: as many as there are */
-  bool is_all, is_json, is_summary, is_folded;
-  bool by_branches; /* of --folded */
-  bool has_symbols, is_mangled;
+  bool by_branches;       /* calls are weighed by branches, not by instructions */
 };
 
 /* A call that is open. */
@@ -93,5 +92,11 @@ int calls_name(const struct calls_walk *walk, uint32_t function, struct text *te
 
 /* Its symbol, or NULL, and its module, or NULL. */
 void calls_names(const struct calls_walk *walk, uint32_t function, const char **ret_symbol, const char **ret_module);
+
+/* What a call is weighed by: instructions, or branches if those are not known. */
+static inline uint64_t calls_weight(const struct calls_walk *walk, uint64_t instructions, uint64_t branches)
+{
+  return walk->options->by_branches ? branches : instructions;
+}
 
 #endif

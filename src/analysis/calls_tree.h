@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of the tree that calls_tree.c keeps, and what makes them fewer.
+ * The tree of the calls of a whole run, in as many lines as are wanted (calls_tree.c), and what makes them fewer
+ * (calls_join.c).
  */
-#ifndef CLI_CALLS_TREE_H
-#define CLI_CALLS_TREE_H
+#ifndef ANALYSIS_CALLS_TREE_H
+#define ANALYSIS_CALLS_TREE_H
 
-#include "cli/calls_view.h"
+#include "analysis/calls_walk.h"
 
 #define TREE_SMALL UINT32_MAX /* as a function: calls that are summed up */
 #define TREE_NONE SIZE_MAX
@@ -39,6 +40,21 @@ struct tree_stream {
   size_t open_count, open_capacity;
 };
 
+struct calls_tree {
+  const struct calls_walk *walk;
+  struct tree_stream *streams;
+  size_t count, capacity;
+  size_t lines, lines_max; /* of all streams */
+  uint64_t threshold;      /* calls with less in them are summed up */
+  size_t left_out;         /* streams that have no lines any more, and what ran in them */
+  uint64_t left_instructions, left_branches, left_unknown;
+};
+
+void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk);
+/* Behind the last call: makes it as many lines as are wanted. Returns 0, or -ENOMEM. */
+int calls_tree_end(struct calls_tree *tree);
+void calls_tree_done(struct calls_tree *tree);
+
 static inline uint64_t shape_mix(uint64_t shape, uint64_t more)
 {
   shape = (shape ^ more) * UINT64_C(0x9E3779B97F4A7C15);
@@ -60,8 +76,5 @@ int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
 
 /* The newest call of the newest open one is small: so are perhaps those before it. */
 void tree_sum_up(struct tree_stream *stream, struct tree_line *line);
-
-/* Prints what is kept, thread by thread. Returns 0, or -ENOMEM. */
-int calls_tree_print(const struct calls_tree *tree, const struct report_summary *summary);
 
 #endif

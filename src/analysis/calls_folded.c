@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacks in one line each, "a;b;c COUNT", as programs that draw flame graphs read them.
+ * The stacks of a run, each with what it cost: of functions that call each other a path from the outermost one.
  */
-#include <errno.h>
-#include <stdio.h>
+#include "analysis/calls_folded.h"
 
-#include "cli/calls_view.h"
+#include <errno.h>
 
 static int folded_enter(void *data, uint32_t stream, struct calls_node *nodes, size_t count)
 {
@@ -42,27 +41,6 @@ void calls_folded_begin(struct calls_folded *folded, struct calls_walk *walk)
 {
   *folded = (struct calls_folded){.walk = walk};
   walk->view = (struct calls_view){folded_enter, folded_leave, folded};
-}
-
-int calls_folded_end(struct calls_folded *folded)
-{
-  const struct report_stack *stack;
-  struct text line = {0};
-  int r = 0;
-
-  for (size_t i = 0; r >= 0 && folded->stacks && (stack = report_stacks_get(folded->stacks, i)); i++) {
-    uint64_t count = calls_weight(folded->walk, stack->instructions, stack->branches);
-
-    if (!count)
-      continue;
-    line.length = 0;
-    r = report_stacks_fold(folded->stacks, (uint32_t)i, folded->walk->calls, &line);
-    printf("%s %llu\n", text_string(&line), (unsigned long long)count);
-    if (ferror(stdout))
-      r = -EIO;
-  }
-  text_done(&line);
-  return r;
 }
 
 void calls_folded_done(struct calls_folded *folded)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "cli/calls_view.h"
+#include "report/calls_page.h"
 
 #define FLUSH_SIZE (1u << 15) /* bytes */
 
@@ -16,9 +16,9 @@ static const char *const how_words[] = {"start", "call", "tail", "signal", "retu
 
 static int list_flush(struct calls_list *list)
 {
-  fwrite(list->text.data, 1, list->text.length, stdout);
+  fwrite(list->text.data, 1, list->text.length, list->page->output.file);
   list->text.length = 0;
-  return ferror(stdout) ? -EIO : 0;
+  return ferror(list->page->output.file) ? -EIO : 0;
 }
 
 /* A line is done. Returns 0, 1 if it was the last that is wanted, or negative. */
@@ -37,7 +37,7 @@ static int line_end(struct calls_list *list)
 
 static int put_numbers(struct calls_list *list, uint32_t stream, const struct calls_node *node, bool is_done)
 {
-  char number[CLI_NUMBER_SIZE];
+  char number[REPORT_NUMBER_SIZE];
   int r = list->has_threads ? text_addf(&list->text, "%5u ", stream) : 0;
 
   if (r >= 0 && is_done)
@@ -155,7 +155,7 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
   struct calls_list *list = data;
   struct text *text = &list->text;
   struct report_called called = {0};
-  char numbers[2][CLI_NUMBER_SIZE];
+  char numbers[2][REPORT_NUMBER_SIZE];
   int r = text_addf(text, "{\"thread\":%u,\"level\":%u", stream, node->level);
 
   report_calls_function(list->walk->calls, node->function, &called);
@@ -182,13 +182,14 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
 
 /* ---- all of it ---- */
 
-void calls_list_begin(struct calls_list *list, struct calls_walk *walk, bool has_threads)
+void calls_list_begin(struct calls_list *list, const struct calls_page *page, bool has_threads)
 {
-  *list = (struct calls_list){.indent_max = calls_indent_max(), .walk = walk, .has_threads = has_threads};
-  walk->view = walk->options->is_json ? (struct calls_view){json_enter, json_leave, list}
-                                      : (struct calls_view){list_enter, list_leave, list};
-  if (!walk->options->is_json)
-    printf("%s%15s %13s  call\n", has_threads ? "thrd  " : "", "instructions", "branches");
+  *list = (struct calls_list){
+    .page = page, .indent_max = calls_indent_max(&page->output), .walk = page->walk, .has_threads = has_threads};
+  page->walk->view = page->is_json ? (struct calls_view){json_enter, json_leave, list}
+                                   : (struct calls_view){list_enter, list_leave, list};
+  if (!page->is_json)
+    fprintf(page->output.file, "%s%15s %13s  call\n", has_threads ? "thrd  " : "", "instructions", "branches");
 }
 
 int calls_list_end(struct calls_list *list)

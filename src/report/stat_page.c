@@ -2,7 +2,7 @@
  *
  * The page of `lbr stat`: what the trace is, then tables: kinds, threads, modules, functions, edges, gaps.
  */
-#include "cli/stat_page.h"
+#include "report/stat_page.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,7 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "report/report.h"
+#include "report/page.h"
 
 #define ROWS_MAX 50u /* threads and modules that the text shows; JSON has all */
 
@@ -376,12 +375,12 @@ static void put_gaps(const struct stat_page *stat, struct page *page)
 
 /* ---- the page ---- */
 
-int stat_page_print(const struct stat_page *stat, bool is_json)
+int stat_page_print(const struct stat_page *stat, const struct report_output *output, bool is_json)
 {
   struct page page;
   int functions, edges;
 
-  cli_page_open(&page, is_json, cli_wants_color());
+  page_open(&page, output, is_json);
   page_title(&page, stat->input->name);
   page_put_json(&page, "edges_are_exact", report_summary_totals(stat->summary)->has_forgotten ? "false" : "true");
   put_head(stat, &page);
@@ -394,6 +393,6 @@ int stat_page_print(const struct stat_page *stat, bool is_json)
   page_close(&page);
   if (functions >= 0 && edges >= 0)
     return 0;
-  cli_error("%s: %s", stat->input->name, lb_strerror(-ENOMEM));
+  message("%s: %s", stat->input->name, lb_strerror(-ENOMEM));
   return -ENOMEM;
 }

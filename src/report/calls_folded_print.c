@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stacks in one line each, "a;b;c COUNT", as programs that draw flame graphs read them.
+ */
+#include <errno.h>
+
+#include "report/calls_page.h"
+
+int calls_folded_print(const struct calls_page *page, const struct calls_folded *folded)
+{
+  const struct report_stack *stack;
+  struct text line = {0};
+  int r = 0;
+
+  for (size_t i = 0; r >= 0 && folded->stacks && (stack = report_stacks_get(folded->stacks, i)); i++) {
+    uint64_t count = calls_weight(folded->walk, stack->instructions, stack->branches);
+
+    if (!count)
+      continue;
+    line.length = 0;
+    r = report_stacks_fold(folded->stacks, (uint32_t)i, folded->walk->calls, &line);
+    fprintf(page->output.file, "%s %llu\n", text_string(&line), (unsigned long long)count);
+    if (ferror(page->output.file))
+      r = -EIO;
+  }
+  text_done(&line);
+  return r;
+}

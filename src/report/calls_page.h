@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shapes in which `lbr calls` shows calls: each call as it comes, the tree, functions and who calls whom, stacks,
+ * the callers of a function.
+ */
+#ifndef REPORT_CALLS_PAGE_H
+#define REPORT_CALLS_PAGE_H
+
+#include "analysis/analysis.h"
+#include "report/output.h"
+
+enum calls_shape {
+  CALLS_TREE,    /* the tree of a whole run, in as many lines as are wanted */
+  CALLS_LIST,    /* each call, as it comes: --all and --json */
+  CALLS_SUMMARY, /* who calls whom, summed up: --summary */
+  CALLS_FOLDED,  /* stacks in one line each, for flame graphs: --folded */
+  CALLS_CALLERS, /* who called a function: --callers */
+};
+
+struct calls_page {
+  struct report_output output;
+  enum calls_shape shape;
+  bool is_json;
+  struct trace_input *input;
+  struct report_names *names;
+  struct report_summary *summary; /* is given the records that tell of threads */
+  struct calls_walk *walk;
+};
+
+/* Reads the trace and prints its calls. Returns 0, or negative after a complaint: there is nothing to show, for one. */
+int calls_page_print(const struct calls_page *page);
+
+/* ---- each call (calls_list.c) ---- */
+
+struct calls_list {
+  const struct calls_page *page;
+  struct calls_walk *walk;
+  bool has_threads; /* a column tells which thread it is */
+  unsigned indent_max;
+  uint64_t lines;   /* printed */
+  bool is_cut;      /* there would have been more */
+  bool has_pending; /* the newest call was entered, and not printed yet */
+  uint32_t stream;  /* whose */
+  struct text text;
+};
+
+void calls_list_begin(struct calls_list *list, const struct calls_page *page, bool has_threads);
+/* Returns 0, or negative: it could not be printed. */
+int calls_list_end(struct calls_list *list);
+void calls_list_done(struct calls_list *list);
+
+/* ---- the others, at the end ---- */
+
+/* Each returns 0, -ENOMEM or -EIO. */
+int calls_tree_print(const struct calls_page *page, const struct calls_tree *tree);
+int calls_graph_print(const struct calls_page *page, const struct calls_graph *graph);
+int calls_folded_print(const struct calls_page *page, const struct calls_folded *folded);
+int calls_callers_print(const struct calls_page *page, const struct calls_folded *folded, bool *ret_is_found);
+
+/* ---- for all ---- */
+
+/* Levels that are indented, deeper ones being told by their number: fewer in a narrow terminal. */
+unsigned calls_indent_max(const struct report_output *output);
+
+/* A number of instructions for a cell, "-" if some of the code that ran is not known. */
+const char *calls_number(const struct report_output *output, uint64_t instructions, bool is_known,
+                         char buffer[REPORT_NUMBER_SIZE]);
+/* The same for JSON: null. */
+const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[REPORT_NUMBER_SIZE]);
+
+/* The member `unknown` of an object whose instructions are null: why they are not known. "" if they are. */
+const char *calls_json_unknown(const struct calls_walk *walk, bool is_known);
+/* " 12.3%", or "-". */
+const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[REPORT_NUMBER_SIZE]);
+
+/* Prints a string of JSON with its quotes. */
+void calls_json_string(FILE *file, const char *string);
+
+#endif

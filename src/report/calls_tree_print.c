@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tree of calls as text: a heading for each thread, a line for each call, and what one must know to read it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "report/calls_page.h"
+
+#define INDENT_MAX 60 /* levels; deeper ones are told by their number */
+#define INDENT_LEAST 4
+#define ROOM 60 /* columns for numbers and a name, beside the indentation */
+#define DIM "\033[2m"
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+static const char *const how_words[] = {"start", "call", "tail", "signal", "return", "unwind", "end", "lost"};
+
+struct printing {
+  const struct report_output *output;
+  const struct calls_tree *tree;
+  unsigned indent_max;
+  uint64_t total; /* weight of all threads; */
+  bool is_known;  /* what they are weighed by is known of all code */
+  struct text name;
+};
+
+unsigned calls_indent_max(const struct report_output *output)
+{
+  int columns = output->columns, levels = (columns - ROOM) / 2;
+
+  if (!columns || levels > INDENT_MAX)
+    return INDENT_MAX;
+  return levels < INDENT_LEAST ? INDENT_LEAST : (unsigned)levels;
+}
+
+const char *calls_number(const struct report_output *output, uint64_t instructions, bool is_known,
+                         char buffer[REPORT_NUMBER_SIZE])
+{
+  return is_known ? report_number(output, instructions, buffer) : "-";
+}
+
+const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[REPORT_NUMBER_SIZE])
+{
+  snprintf(buffer, REPORT_NUMBER_SIZE, "%llu", (unsigned long long)instructions);
+  return is_known ? buffer : "null";
+}
+
+const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[REPORT_NUMBER_SIZE])
+{
+  snprintf(buffer, REPORT_NUMBER_SIZE, "%.1f%%", whole ? 100.0 * (double)part / (double)whole : 0.0);
+  return is_known ? buffer : "-";
+}
+
+const char *calls_json_unknown(const struct calls_walk *walk, bool is_known)
+{
+  if (is_known)
+    return "";
+  return report_code_is_exhausted(walk->code) ? ",\"unknown\":\"decode_limit\"" : ",\"unknown\":\"code\"";
+}
+
+static void print_name(struct printing *printing, const struct tree_line *line)
+{
+  char number[REPORT_NUMBER_SIZE];
+
+  printing->name.length = 0;
+  if (line->function == TREE_SMALL)
+    fprintf(printing->output->file, "%s(%s small call%s)%s", printing->output->wants_color ? DIM : "",
+            report_number(printing->output, line->repeats, number), line->repeats == 1 ? "" : "s",
+            printing->output->wants_color ? PLAIN : "");
+  else if (calls_name(printing->tree->walk, line->function, &printing->name) >= 0)
+    fputs(text_string(&printing->name), printing->output->file);
+  if (line->repeats > 1 && line->function != TREE_SMALL)
+    fprintf(printing->output->file, " x %s", report_number(printing->output, line->repeats, number));
+}
+
+static void print_line(struct printing *printing, const struct tree_line *line)
+{
+  uint64_t weight = calls_weight(printing->tree->walk, line->instructions, line->branches);
+  char instructions[REPORT_NUMBER_SIZE], branches[REPORT_NUMBER_SIZE], share[REPORT_NUMBER_SIZE];
+
+  fprintf(printing->output->file, "%15s  %6s %13s  ",
+          calls_number(printing->output, line->instructions, !line->unknown, instructions),
+          calls_share(weight, printing->total, printing->is_known, share),
+          report_number(printing->output, line->branches, branches));
+  if (line->level <= printing->indent_max)
+    fprintf(printing->output->file, "%*s", 2 * (int)line->level, "");
+  else
+    fprintf(printing->output->file, "%*s(level %u) ", 2 * (int)printing->indent_max, "", line->level);
+  print_name(printing, line);
+  if (line->how != REPORT_CALL_CALL)
+    fprintf(printing->output->file, "  [%s]", how_words[line->how]);
+  if (line->left != REPORT_CALL_RETURN)
+    fprintf(printing->output->file, "  [%s]", how_words[line->left]);
+  putc('\n', printing->output->file);
+}
+
+/* Does the command line tell more than the name? */
+static bool command_tells(const struct report_stream *stream)
+{
+  const char *slash = stream->command ? strrchr(stream->command, '/') : NULL;
+
+  return stream->command && (!stream->name || strcmp(slash ? slash + 1 : stream->command, stream->name) != 0);
+}
+
+static void print_heading(const struct printing *printing, const struct report_summary *summary, size_t number)
+{
+  struct report_stream stream = {0};
+
+  fprintf(printing->output->file, "%sthread %zu", printing->output->wants_color ? BOLD : "", number);
+  if (report_summary_stream(summary, number, &stream) && stream.is_described && stream.process)
+    fprintf(printing->output->file, ": process %u, thread %u", stream.process, stream.thread);
+  if (stream.name && *stream.name)
+    fprintf(printing->output->file, ", %s", stream.name);
+  if (command_tells(&stream))
+    fprintf(printing->output->file, ", %s", stream.command);
+  fprintf(printing->output->file, "%s\n%15s  %6s %13s  call\n", printing->output->wants_color ? PLAIN : "",
+          "instructions", "share", "branches");
+}
+
+static void print_left_out(const struct printing *printing)
+{
+  const struct calls_tree *tree = printing->tree;
+  char number[REPORT_NUMBER_SIZE] = "";
+
+  if (!tree->left_unknown)
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)tree->left_instructions);
+  if (tree->left_out)
+    fprintf(printing->output->file,
+            "\n%zu more thread%s, in which less ran: %s%s%llu branches in all. 'lbr stat' lists them, "
+            "--thread\nshows one, --top makes it more.\n",
+            tree->left_out, tree->left_out == 1 ? "" : "s", number, *number ? " instructions and " : "",
+            (unsigned long long)tree->left_branches);
+}
+
+static void print_remarks(const struct printing *printing)
+{
+  const struct calls_walk *walk = printing->tree->walk;
+  uint64_t threshold = printing->tree->threshold;
+
+  fputs("\nEvery number is an exact count. 'x N': so many calls that are alike, one after another or in turn.\n",
+        printing->output->file);
+  if (threshold) {
+    fprintf(printing->output->file, "Calls with fewer than %llu %s are summed up, ", (unsigned long long)threshold,
+            walk->options->by_branches ? "branches" : "instructions");
+    if (walk->options->limit < TREE_LINES_MOST)
+      fprintf(printing->output->file,
+              "to make it %llu lines: --top makes it more, --function and --between\nshow a part, --all shows every "
+              "call.\n",
+              (unsigned long long)walk->options->limit);
+    else
+      fputs("since there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
+            printing->output->file);
+  }
+  if (report_code_is_exhausted(walk->code))
+    fputs("'-' as instructions: the trace names more code than is decoded for a file. --by branches gives the\n"
+          "shares of branches, which are known.\n",
+          printing->output->file);
+  else if (report_calls_has_unknown(walk->calls))
+    fputs(
+      "'-' as instructions: some of the code that ran there is not known, or not 64-bit code. --by branches gives the\n"
+      "shares of branches, which are known.\n",
+      printing->output->file);
+}
+
+int calls_tree_print(const struct calls_page *page, const struct calls_tree *tree)
+{
+  struct printing printing = {
+    .output = &page->output,
+    .tree = tree,
+    .indent_max = calls_indent_max(&page->output),
+    .is_known = tree->walk->options->by_branches || !report_calls_has_unknown(tree->walk->calls),
+    .total = calls_weight(tree->walk, tree->left_instructions, tree->left_branches),
+  };
+  bool is_first = true;
+
+  for (size_t i = 0; i < tree->count; i++)
+    for (size_t k = 0; k < tree->streams[i].count; k++)
+      if (!tree->streams[i].lines[k].level)
+        printing.total +=
+          calls_weight(tree->walk, tree->streams[i].lines[k].instructions, tree->streams[i].lines[k].branches);
+  for (size_t i = 0; i < tree->count; i++) {
+    if (!tree->streams[i].count)
+      continue;
+    if (!is_first)
+      putc('\n', page->output.file);
+    is_first = false;
+    print_heading(&printing, page->summary, i);
+    for (size_t k = 0; k < tree->streams[i].count; k++)
+      print_line(&printing, &tree->streams[i].lines[k]);
+  }
+  print_left_out(&printing);
+  if (!is_first)
+    print_remarks(&printing);
+  text_done(&printing.name);
+  return 0;
+}
