@@ -7,13 +7,12 @@ PREFIX = /usr/local
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-deps: ## install the Debian packages that building and testing need
+deps: ## install the Debian packages that building and testing need; elsewhere, name them
 	@tools/install-deps
 
 build: ## build lbr and liblastbranch in build/
-	@tools/install-deps build
-	@test -f $(BUILD)/build.ninja || meson setup --werror -Dtests=false --prefix=$(PREFIX) $(BUILD)
-	@ninja -C $(BUILD)
+	@tools/install-deps --check build
+	@tools/build $(BUILD) $(PREFIX)
 
 test: deps ## build three ways, run every test and check
 	@tools/run-tests
@@ -21,23 +20,25 @@ test: deps ## build three ways, run every test and check
 test-long: deps ## run the tests that take minutes each: JITs, servers, stress
 	@tools/run-tests long
 
-demo: build ## see how a program died, and two experiments on two processors
+demo: ## install what is missing, build, see how a program died, and two experiments on two processors
+	@tools/install-deps build
+	@tools/build --quiet $(BUILD) $(PREFIX)
 	@tools/demo $(BUILD)/lbr
 
-bench: build ## run the bench programs, with the emulators they compare with if these can be had
+bench-deps:
+	@tools/install-deps build
 	@tools/install-deps bench || true
+
+bench: bench-deps build ## run the bench programs, with the emulators they compare with if these can be had
 	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ] && [ -x $$program ]; then $$program || exit 1; fi; done
 
-bench-process: build ## what lbr run and lbr record cost, beside valgrind and QEMU; ten minutes
-	@tools/install-deps bench || true
+bench-process: bench-deps build ## what lbr run and lbr record cost, beside valgrind and QEMU; ten minutes
 	@bench/process --lbr $(BUILD)/lbr
 
-bench-read: build ## how fast the commands that read a trace are; ten minutes
-	@tools/install-deps bench || true
+bench-read: bench-deps build ## how fast the commands that read a trace are; ten minutes
 	@bench/read --lbr $(BUILD)/lbr
 
-bench-bolt: build ## what BOLT gains from our profile; five minutes
-	@tools/install-deps bench || true
+bench-bolt: bench-deps build ## what BOLT gains from our profile; five minutes
 	@bench/bolt --lbr $(BUILD)/lbr
 
 tidy: deps ## clang-tidy with the analysis that make test leaves out, on the build of the tests
@@ -57,4 +58,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test test-long demo bench bench-process bench-read bench-bolt tidy fuzz install format clean
+.PHONY: help deps build test test-long demo bench-deps bench bench-process bench-read bench-bolt tidy fuzz install format clean
