@@ -4,299 +4,18 @@
  * what the unit holds in the end and which expectations did not hold.
  */
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "report/report.h"
 #include "sim/sim.h"
 
 struct sim_arguments {
-  const struct lb_cpu *cpu; /* NULL: those of the file */
-  enum report_format format;
-  bool is_check, is_verbose;
+  struct sim_show_options show;
   char **files;
   int count;
   struct shared_options shared;
 };
-
-/* One file while it is shown. */
-struct sim_show {
-  const struct sim_arguments *arguments;
-  const char *file;
-  FILE *out;
-  int error;
-};
-
-/* With JSON, stdout is for the objects alone: what is for people goes to stderr. */
-static FILE *text_stream(const struct sim_arguments *arguments)
-{
-  return arguments->format == REPORT_JSON ? stderr : stdout;
-}
-
-/* ---- reading ---- */
-
-/* Reads a file of at most SIM_BYTES_MAX bytes, and one more to see that it is longer. Returns 0, or -errno. */
-static int stream_read(FILE *stream, char **ret_text, size_t *ret_size)
-{
-  char *text = malloc(SIM_BYTES_MAX + 1);
-  size_t size;
-
-  if (!text)
-    return -ENOMEM;
-  errno = 0;
-  size = fread(text, 1, SIM_BYTES_MAX + 1, stream);
-  if (ferror(stream)) {
-    free(text);
-    return errno ? -errno : -EIO;
-  }
-  *ret_text = text;
-  *ret_size = size;
-  return 0;
-}
-
-static int file_read(const char *name, char **ret_text, size_t *ret_size)
-{
-  FILE *stream;
-  int r;
-
-  if (!strcmp(name, "-"))
-    return stream_read(stdin, ret_text, ret_size);
-  stream = fopen(name, "re");
-  if (!stream)
-    return -errno;
-  r = stream_read(stream, ret_text, ret_size);
-  fclose(stream);
-  return r;
-}
-
-static const char *file_name(const char *name)
-{
-  return strcmp(name, "-") ? name : "stdin";
-}
-
-/* The statement that did not hold, without the word that says so again. */
-static const char *expected_text(const struct sim_failure *failure)
-{
-  return failure->expected + (strncmp(failure->expected, "expect ", 7) == 0 ? 7 : 0);
-}
-
-/* Complains where the complaint belongs: --check answers for every file on stdout. */
-static void file_complain(const struct sim_arguments *arguments, const char *file, unsigned line, const char *text)
-{
-  char place[32] = "";
-
-  if (line)
-    snprintf(place, sizeof(place), "line %u: ", line);
-  if (arguments->is_check)
-    printf("FAIL %s: %s%s\n", file, place, text);
-  else
-    cli_error("%s: %s%s", file, place, text);
-}
-
-/* Returns 0, or negative after a complaint. */
-static int file_parse(const struct sim_arguments *arguments, const char *name, struct sim **ret_sim)
-{
-  struct sim_error error = {0};
-  char *text = NULL;
-  size_t size = 0;
-  int r = file_read(name, &text, &size);
-
-  if (r >= 0)
-    r = sim_parse(text, size, &error, ret_sim);
-  free(text);
-  if (r < 0)
-    file_complain(arguments, file_name(name), error.line, *error.text ? error.text : lb_strerror(r));
-  return r;
-}
-
-/* ---- showing ---- */
-
-static void show_step(void *data, unsigned line, const char *statement, const char *effect)
-{
-  const struct sim_show *show = data;
-
-  fprintf(show->out, "%5u  %s\n", line, statement);
-  if (*effect)
-    fprintf(show->out, "         -> %s\n", effect);
-}
-
-static void show_print(void *data, unsigned line, const char *output)
-{
-  const struct sim_show *show = data;
-
-  (void)line;
-  fputs(output, show->out);
-}
-
-static void show_end(void *data, unsigned thread, const struct lb_recorder *recorder,
-                     const struct report_options *options)
-{
-  struct sim_show *show = data;
-  struct report_options mine = *options;
-  struct text text = {0};
-  int r;
-
-  mine.wants_color = cli_wants_color();
-  r = report_print(&text, recorder, show->arguments->format, &mine);
-  if (r < 0)
-    show->error = r;
-  if (thread)
-    fprintf(show->out, "thread %u:\n", thread);
-  fputs(text_string(&text), stdout);
-  text_done(&text);
-}
-
-static void show_failures(const struct sim_show *show, const struct sim_result *result)
-{
-  for (size_t i = 0; i < result->count; i++) {
-    const struct sim_failure *failure = &result->failures[i];
-    char line[16] = "";
-
-    if (failure->line)
-      snprintf(line, sizeof(line), ":%u", failure->line);
-    fprintf(show->out, "%s%s: expected: %s\n", show->file, line, expected_text(failure));
-    fprintf(show->out, "%*s       got: %s\n", (int)(strlen(show->file) + strlen(line)), "", failure->got);
-  }
-  if (result->is_cut)
-    fprintf(show->out, "%s: more does not hold\n", show->file);
-}
-
-/* ---- running ---- */
-
-/* What a run gives back: how many expectations failed, or negative after a complaint. */
-typedef int run_function(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
-                         const char *file);
-
-/* Says nothing unless it is the first thing that fails: one line for each file. */
-static int check_cpu(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
-                     const char *file)
-{
-  struct sim_result result = {0};
-  int r = sim_run(sim, cpu, NULL, &result);
-
-  if (r < 0) {
-    file_complain(arguments, file, 0, lb_strerror(r));
-    return r;
-  }
-  if (result.count) {
-    const struct sim_failure *first = &result.failures[0];
-    struct text text = {0};
-
-    r = text_addf(&text, "on %s, expected: %s; got: %s", cpu->name, expected_text(first), first->got);
-    file_complain(arguments, file, first->line, r < 0 ? lb_strerror(r) : text_string(&text));
-    text_done(&text);
-  }
-  r = (int)result.count;
-  sim_result_done(&result);
-  return r;
-}
-
-static int show_cpu(const struct sim_arguments *arguments, const struct sim *sim, const struct lb_cpu *cpu,
-                    const char *file)
-{
-  struct sim_show show = {.arguments = arguments, .file = file, .out = text_stream(arguments)};
-  struct sim_watch watch = {.data = &show, .print = show_print, .end = show_end};
-  struct sim_result result = {0};
-  int r, count;
-
-  if (arguments->is_verbose)
-    watch.step = show_step;
-  fprintf(show.out, "\non %s:\n", cpu->name);
-  r = sim_run(sim, cpu, &watch, &result);
-  if (r >= 0)
-    r = show.error;
-  if (r < 0) {
-    file_complain(arguments, file, 0, lb_strerror(r));
-    return r;
-  }
-  count = (int)result.count;
-  if (count)
-    show_failures(&show, &result);
-  else if (sim_expectations(sim, cpu))
-    fprintf(show.out, "expectations: %zu, all hold\n", sim_expectations(sim, cpu));
-  sim_result_done(&result);
-  return count;
-}
-
-static bool is_for(const struct sim *sim, const struct lb_cpu *cpu)
-{
-  const struct lb_cpu *one;
-
-  for (size_t i = 0; (one = sim_cpu_at(sim, i)); i++)
-    if (one == cpu)
-      return true;
-  return false;
-}
-
-/* Of several files, each says which it is. */
-static void show_title(const struct sim_arguments *arguments, const struct sim *sim, const char *file)
-{
-  FILE *out = text_stream(arguments);
-  const char *title = sim_title(sim);
-
-  if (!*title || arguments->count > 1)
-    fprintf(out, "%s%s", file, *title ? ": " : "");
-  fprintf(out, "%s\n", title);
-  if (arguments->is_verbose && *sim_source(sim))
-    fprintf(out, "source: %s\n", sim_source(sim));
-  if (arguments->cpu && sim_cpu_at(sim, 0) && !is_for(sim, arguments->cpu))
-    fprintf(out, "the file was written for other CPUs, not for %s: what it expects may not hold\n",
-            arguments->cpu->name);
-}
-
-/* Runs the file on its CPUs or on the user's; --check stops at the first that fails. */
-static int file_run(const struct sim_arguments *arguments, const struct sim *sim, const char *file)
-{
-  run_function *run = arguments->is_check ? check_cpu : show_cpu;
-  const struct lb_cpu *cpu;
-  int failures = 0;
-
-  if (!arguments->cpu && !sim_cpu_at(sim, 0)) {
-    file_complain(arguments, file, 0, "the file names no CPU; name one with --cpu");
-    return LB_E_NO_CPU;
-  }
-  if (!arguments->is_check)
-    show_title(arguments, sim, file);
-  if (arguments->cpu)
-    return run(arguments, sim, arguments->cpu, file);
-  for (size_t i = 0; (cpu = sim_cpu_at(sim, i)); i++) {
-    int r = run(arguments, sim, cpu, file);
-
-    if (r < 0 || (r > 0 && arguments->is_check))
-      return r;
-    failures += r;
-  }
-  return failures;
-}
-
-/* On a CPU that the file does not name, differences are what the user wants to see: no failure, unless with --check. */
-static bool failures_count(const struct sim_arguments *arguments, const struct sim *sim)
-{
-  return arguments->is_check || !arguments->cpu || !sim_cpu_at(sim, 0) || is_for(sim, arguments->cpu);
-}
-
-static int file_sim(const struct sim_arguments *arguments, const char *name)
-{
-  const char *file = file_name(name);
-  struct sim *sim = NULL;
-  int status = CLI_FAILURE;
-  int failures;
-
-  if (file_parse(arguments, name, &sim) < 0)
-    return CLI_FAILURE;
-  failures = file_run(arguments, sim, file);
-  if (failures == 0 || (failures > 0 && !failures_count(arguments, sim)))
-    status = CLI_OK;
-  if (failures == 0 && arguments->is_check)
-    printf("ok %s\n", file);
-  sim_free(sim);
-  return status;
-}
 
 /* ---- the command line ---- */
 
@@ -317,26 +36,26 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 
   switch (key) {
   case 'c':
-    arguments->cpu = cli_option_cpu(argument);
+    arguments->show.cpu = cli_option_cpu(argument);
     return 0;
   case 'f':
     format = report_format_find(argument);
     if (format < 0)
       argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
-    arguments->format = (enum report_format)format;
+    arguments->show.format = (enum report_format)format;
     return 0;
   case ARGP_KEY_INIT:
     shared_options_give(state, children, &arguments->shared);
     return 0;
   case ARGP_KEY_END:
     if (arguments->shared.is_json)
-      arguments->format = REPORT_JSON;
+      arguments->show.format = REPORT_JSON;
     return 0;
   case 'k':
-    arguments->is_check = true;
+    arguments->show.is_check = true;
     return 0;
   case 'v':
-    arguments->is_verbose = true;
+    arguments->show.is_verbose = true;
     return 0;
   case ARGP_KEY_ARGS:
     arguments->files = state->argv + state->next;
@@ -363,15 +82,19 @@ const struct argp sim_argp = {
 
 int cmd_sim(int argc, char **argv)
 {
-  struct sim_arguments arguments = {.format = REPORT_TABLE};
+  struct sim_arguments arguments = {.show = {.format = REPORT_TABLE}};
+  struct sim_show_options *show = &arguments.show;
   int status = CLI_OK;
 
   shared_options_init(&arguments.shared);
   argp_parse(&sim_argp, argc, argv, 0, NULL, &arguments);
+  show->output = cli_output();
+  show->notes = show->format == REPORT_JSON ? stderr : stdout; /* with JSON, stdout is for the objects alone */
+  show->has_several = arguments.count > 1;
   for (int i = 0; i < arguments.count; i++) {
-    if (i > 0 && !arguments.is_check)
-      fputc('\n', text_stream(&arguments));
-    if (file_sim(&arguments, arguments.files[i]) != CLI_OK)
+    if (i > 0 && !show->is_check)
+      fputc('\n', show->notes);
+    if (!sim_show(show, arguments.files[i]))
       status = CLI_FAILURE;
   }
   return status;

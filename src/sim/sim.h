@@ -11,6 +11,7 @@
 
 #include "lastbranch/recorder.h"
 #include "report/report.h"
+#include "sim/show.h" /* IWYU pragma: export */
 
 #define SIM_BYTES_MAX (1u << 20)   /* of a file */
 #define SIM_STATEMENTS_MAX 10000   /* in a file */
