@@ -85,10 +85,40 @@ struct machine_debugger {
   bool (*is_attached)(const void *data);
 };
 
+/* How far a run is. */
+struct machine_progress {
+  double retired; /* instructions so far, */
+  double rate;    /* in a second lately */
+  double seconds; /* of the guest's time */
+};
+
+struct machine_session;
+
+/* Shows it; NULL: the run is over, and what was shown goes away. */
+typedef void machine_progress_function(const struct machine_session *session, const struct machine_progress *progress);
+
+/* A file, whole, as it lies on the disk. */
+struct machine_file {
+  const char *name;
+  const uint8_t *bytes; /* NULL: none */
+  size_t size;
+};
+
+/* The files that the machine starts with, by what they turned out to be. */
+struct machine_files {
+  struct machine_file floppy, disk, kernel, flat, modules[MODULES_MAX];
+  struct machine_file started; /* the kernel as the machine keeps it: unpacked, if it is compressed */
+};
+
 struct machine_session {
   const struct machine_arguments *arguments;
+  /* Set by whoever makes the session: */
   enum screen_mode screen;
-  bool is_serial_live; /* somebody types at the serial line */
+  bool is_serial_live;                 /* somebody types at the serial line */
+  FILE *console;                       /* where the guest's serial line and bus go if they name no file */
+  machine_progress_function *progress; /* NULL: nobody wants to know */
+  /* The rest is the session's own. */
+  struct machine_files files;
   struct machine *machine;
   struct symbol_table *symbols;
   struct machine_trace trace;
@@ -110,13 +140,6 @@ extern volatile sig_atomic_t session_signal;
 
 /* ---- machine_file.c ---- */
 
-/* A file, whole, as it lies on the disk. */
-struct machine_file {
-  const char *name;
-  const uint8_t *bytes; /* NULL: none */
-  size_t size;
-};
-
 /* Returns 0, or negative after a complaint. */
 int machine_file_open(struct machine_file *file, const char *name);
 void machine_file_close(struct machine_file *file);
@@ -129,10 +152,23 @@ enum image_sort machine_file_sort(const struct machine_file *file);
  * feed is no code of use. */
 bool machine_file_is_text(const struct machine_file *file);
 
-/* A file for output, readable by the owner only; "-" is stdout. Returns 0, or negative after a complaint. */
-int output_open(const char *name, FILE **ret_file);
+/* A file for output, readable by the owner only; "-" is `console`. Returns 0, or negative after a complaint. */
+int output_open(const char *name, FILE *console, FILE **ret_file);
 /* Closes it and complains if it could not be written. Takes NULL. */
-int output_close(const char *name, FILE *file);
+int output_close(const char *name, const FILE *console, FILE *file);
+
+/* ---- machine_start.c ---- */
+
+/* Makes the machine that the arguments ask for, and fills in what they leave out. Returns 0, or negative after a
+ * complaint; session_close in either case. */
+int session_open(struct machine_session *session, struct machine_arguments *arguments);
+void session_close(struct machine_session *session);
+
+/* Closes the files of the serial line and the bus. Returns 0, or negative after a complaint. */
+int session_close_outputs(struct machine_session *session);
+
+/* From now on, the first signal ends the run, and a second one the program. */
+void session_catch_signals(struct machine_session *session);
 
 /* ---- machine_trace.c ---- */
 
@@ -157,7 +193,7 @@ void serial_text_end(struct serial_text *text, FILE *file);
 
 /* ---- machine_run.c ---- */
 
-/* Runs the machine to the end of the run. */
+/* Runs the machine to the end of the run: with a user at the terminal, or without. */
 void session_run(struct machine_session *session);
 /* Looks whether the text to stop at is on the screen. */
 void session_look_for_text(struct machine_session *session);

@@ -97,13 +97,13 @@ enum image_sort machine_file_sort(const struct machine_file *file)
 
 /* ---- output ---- */
 
-int output_open(const char *name, FILE **ret_file)
+int output_open(const char *name, FILE *console, FILE **ret_file)
 {
   FILE *file;
   int fd;
 
   if (!strcmp(name, "-")) {
-    *ret_file = stdout;
+    *ret_file = console;
     return 0;
   }
   fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
@@ -118,7 +118,7 @@ int output_open(const char *name, FILE **ret_file)
   return 0;
 }
 
-int output_close(const char *name, FILE *file)
+int output_close(const char *name, const FILE *console, FILE *file)
 {
   bool is_bad;
 
@@ -126,7 +126,7 @@ int output_close(const char *name, FILE *file)
     return 0;
   errno = 0;
   is_bad = ferror(file);
-  if (file != stdout)
+  if (file != console)
     is_bad |= fclose(file) != 0;
   if (!is_bad)
     return 0;

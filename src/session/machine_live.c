@@ -156,7 +156,7 @@ static void frame_put(struct live *live, double now)
   struct text text = {0};
 
   if (terminal_is_serial) {
-    fflush(stdout);
+    fflush(live->session->console);
     return;
   }
   if (now < live->next_frame && !terminal_has_changed)

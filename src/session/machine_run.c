@@ -155,38 +155,23 @@ static bool input_wakes(struct machine_session *session, struct input *input)
 /* ---- what the user sees meanwhile ---- */
 
 struct progress {
-  bool is_shown;
   double next, last_time;
   uint64_t last_retired;
 };
 
-static void progress_show(struct machine_session *session, struct progress *progress, double now)
+static void progress_tell(struct machine_session *session, struct progress *progress, double now)
 {
   uint64_t retired = machine_retired(session->machine);
+  struct machine_progress state = {.retired = (double)retired,
+                                   .seconds = (double)machine_time(session->machine) * 1e-9};
 
-  if (!progress->is_shown || now < progress->next)
+  if (!session->progress || now < progress->next)
     return;
-  fprintf(stderr, "\r%.1f million instructions, %.0f a microsecond, %.3f s of the guest's time\033[K",
-          (double)retired * 1e-6, (double)(retired - progress->last_retired) * 1e-6 / (now - progress->last_time),
-          (double)machine_time(session->machine) * 1e-9);
+  state.rate = (double)(retired - progress->last_retired) / (now - progress->last_time);
+  session->progress(session, &state);
   progress->next = now + PROGRESS_SECONDS;
   progress->last_time = now;
   progress->last_retired = retired;
-}
-
-/* Not where it would get mixed up with what the guest says. */
-static struct progress progress_begin(const struct machine_session *session, double now)
-{
-  bool is_mixed = isatty(STDOUT_FILENO) && (session->serial == stdout || session->bus == stdout);
-
-  return (struct progress){
-    .is_shown = isatty(STDERR_FILENO) && !is_mixed, .next = now + PROGRESS_SECONDS, .last_time = now};
-}
-
-static void progress_end(const struct progress *progress)
-{
-  if (progress->is_shown)
-    fputs("\r\033[K", stderr);
 }
 
 /* ---- the loop ---- */
@@ -303,14 +288,14 @@ static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   *ret_stop = machine_run(session->machine, &limit);
   now = clock_seconds();
   session->seconds = now - plain->start;
-  if (session->serial == stdout)
-    fflush(stdout);
+  if (session->serial == session->console)
+    fflush(session->console);
   if (session_slice_ends(session, *ret_stop, session->seconds) &&
       (session->end != END_IDLE || session_signal || !input_wakes(session, &plain->input)))
     return true;
   waits = *ret_stop == MACHINE_STOP_TIME && !machine_is_asleep(session->machine);
   input_feed(session, &plain->input, waits ? WAIT_MILLISECONDS : 0);
-  progress_show(session, &plain->progress, now);
+  progress_tell(session, &plain->progress, now);
   return false;
 }
 
@@ -328,14 +313,23 @@ static bool plain_wait(void *data, int fd, int milliseconds)
   return session_signal;
 }
 
-void session_run(struct machine_session *session)
+static void plain_run(struct machine_session *session)
 {
   double start = clock_seconds();
-  struct plain plain = {session, start, progress_begin(session, start), {.count = 0}};
+  struct plain plain = {session, start, {.next = start + PROGRESS_SECONDS, .last_time = start}, {.count = 0}};
   struct machine_front front = {&plain, plain_slice, plain_wait};
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
   while (!session_debug(session, &front, session_is_still(stop)) && !plain_slice(&plain, false, &stop))
     ;
-  progress_end(&plain.progress);
+  if (session->progress)
+    session->progress(session, NULL);
+}
+
+void session_run(struct machine_session *session)
+{
+  if (session->screen == SCREEN_LIVE || session->is_serial_live)
+    session_run_live(session);
+  else
+    plain_run(session);
 }
