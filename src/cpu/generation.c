@@ -4,12 +4,11 @@
  */
 #include "cpu/generation.h"
 
-#include <string.h>
+#include "cpudb/cpudb.h"
 
 static const struct generation rows[GENERATIONS] = {
-#define CPU_GENERATION(row, line_, name_, family_, model_, stepping_, leaves_, extended_, evidence)                    \
-  [GENERATION_##row] = {.name = name_,                                                                                 \
-                        .line = LINE_##line_,                                                                          \
+#define CPU_GENERATION(row, line_, family_, model_, stepping_, leaves_, extended_, evidence)                           \
+  [GENERATION_##row] = {.line = LINE_##line_,                                                                          \
                         .family = family_,                                                                             \
                         .model = model_,                                                                               \
                         .stepping = stepping_,                                                                         \
@@ -19,30 +18,18 @@ static const struct generation rows[GENERATIONS] = {
 #undef CPU_GENERATION
 };
 
-static unsigned vendor_line(unsigned vendor)
-{
-  switch (vendor) {
-  case LB_VENDOR_AMD:
-  case LB_VENDOR_HYGON:
-    return LINE_AMD;
-  case LB_VENDOR_CENTAUR:
-  case LB_VENDOR_ZHAOXIN:
-    return LINE_VIA;
-  default:
-    return LINE_INTEL;
-  }
-}
+static const uint8_t rows_of_cpus[] = {
+#define CPU_GENERATION(row, ...) [CPUDB_##row] = GENERATION_##row,
+#include "cpu/generation.def"
+#undef CPU_GENERATION
+};
+
+_Static_assert((unsigned)GENERATIONS == (unsigned)CPUDB_CPUS,
+               "every CPU of cpudb/cpu.def and cpu_amd.def has one row in cpu/generation.def");
 
 enum generation_row generation_find(const struct lb_cpu *model)
 {
-  unsigned last = 0;
-  for (unsigned i = 0; i < GENERATIONS; i++) {
-    if (!strcmp(rows[i].name, model->name))
-      return (enum generation_row)i;
-    if (rows[i].line == vendor_line(model->vendor))
-      last = i;
-  }
-  return (enum generation_row)last;
+  return (enum generation_row)rows_of_cpus[cpudb_row(model)];
 }
 
 const struct generation *generation_at(enum generation_row row)

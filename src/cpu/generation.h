@@ -17,13 +17,12 @@ enum generation_row {
 enum generation_line { LINE_INTEL, LINE_ATOM, LINE_AMD, LINE_VIA };
 
 struct generation {
-  const char *name; /* of the catalogue */
-  uint8_t line;     /* enum generation_line */
+  uint8_t line; /* enum generation_line */
   uint8_t family, model, stepping;
   uint32_t leaves, extended; /* highest basic and extended leaf of CPUID */
 };
 
-/* The row of a CPU. One that has none, because the catalogue is newer, gets the last of its vendor. */
+/* The row of a CPU of the catalogue. */
 enum generation_row generation_find(const struct lb_cpu *model);
 const struct generation *generation_at(enum generation_row row);
 

@@ -2,6 +2,7 @@
  *
  * The catalogue's tables, made from the .def files, and the ways to find a row: by number, by name, by what CPUID says.
  */
+#include <assert.h>
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -84,7 +85,7 @@ const struct lb_ds cpudb_dss[] = {
 #define FEATURES_AMD64 (F(LONG_MODE) | F(LER))
 
 const struct lb_cpu cpudb_cpus[] = {
-#define LB_CPU(row, ...) [CPU_##row] = {__VA_ARGS__},
+#define LB_CPU(row, set, ...) [CPUDB_##row] = {__VA_ARGS__},
 #include "cpudb/cpu.def"
 #include "cpudb/cpu_amd.def"
 #undef LB_CPU
@@ -92,8 +93,8 @@ const struct lb_cpu cpudb_cpus[] = {
 
 static const struct lb_model models[] = {
 #define LB_MODEL(vendor_, family_, first, last, first_step, last_step, row, basis_, evidence_)                         \
-  {LB_VENDOR_##vendor_,    family_,           first,    last, first_step, last_step,                                   \
-   &cpudb_cpus[CPU_##row], LB_BASIS_##basis_, evidence_},
+  {LB_VENDOR_##vendor_,      family_,           first,    last, first_step, last_step,                                 \
+   &cpudb_cpus[CPUDB_##row], LB_BASIS_##basis_, evidence_},
 #include "cpudb/model.def"
 #undef LB_MODEL
 };
@@ -104,7 +105,13 @@ static const struct lb_model models[] = {
 
 const struct lb_cpu *lb_cpu_at(size_t index)
 {
-  return index < CPU_ROWS ? &cpudb_cpus[index] : NULL;
+  return index < CPUDB_CPUS ? &cpudb_cpus[index] : NULL;
+}
+
+enum cpudb_cpu cpudb_row(const struct lb_cpu *cpu)
+{
+  assert(cpu >= cpudb_cpus && cpu < cpudb_cpus + CPUDB_CPUS);
+  return (enum cpudb_cpu)(cpu - cpudb_cpus);
 }
 
 const struct lb_model *lb_model_at(size_t index)
@@ -276,7 +283,7 @@ static int find_signature(const char *name, const struct lb_cpu **ret_cpu)
 
 int lb_cpu_find(const char *name, const struct lb_cpu **ret_cpu)
 {
-  for (size_t i = 0; i < CPU_ROWS; i++)
+  for (size_t i = 0; i < CPUDB_CPUS; i++)
     if (word_is(cpudb_cpus[i].name, name) || list_has(cpudb_cpus[i].aliases, name)) {
       *ret_cpu = &cpudb_cpus[i];
       return 0;

@@ -11,6 +11,18 @@
 
 #include "lastbranch/cpudb.h"
 
+/* The rows of the catalogue, in its order, for tables that have one row for each CPU. */
+enum cpudb_cpu {
+#define LB_CPU(row, ...) CPUDB_##row,
+#include "cpudb/cpu.def"
+#include "cpudb/cpu_amd.def"
+#undef LB_CPU
+  CPUDB_CPUS,
+};
+
+/* The row of a CPU, which must be one of the catalogue's. */
+enum cpudb_cpu cpudb_row(const struct lb_cpu *cpu);
+
 /* Which field of a register is asked for: by name, by a bit that it holds, or both. */
 struct cpudb_field_question {
   enum lb_register id;

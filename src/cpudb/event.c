@@ -95,15 +95,16 @@ static const struct row rows[] = {
 
 /* ---- what a CPU has ---- */
 
-static const uint8_t cpu_sets[CPU_ROWS] = {
-#define LB_EVENT_CPU(set, cpu) [CPU_##cpu] = SET_##set,
-#include "cpudb/event_set.def"
-#undef LB_EVENT_CPU
+static const uint8_t cpu_sets[] = {
+#define LB_CPU(row, set, ...) [CPUDB_##row] = SET_##set,
+#include "cpudb/cpu.def"
+#include "cpudb/cpu_amd.def"
+#undef LB_CPU
 };
 
 static unsigned set_of(const struct lb_cpu *cpu)
 {
-  return cpu_sets[cpu - cpudb_cpus];
+  return cpu_sets[cpudb_row(cpu)];
 }
 
 /* A second unit mask needs a CPU whose event selects have one. */

@@ -6,7 +6,7 @@
 #ifndef CPUDB_TABLES_H
 #define CPUDB_TABLES_H
 
-#include "lastbranch/cpudb.h"
+#include "cpudb/cpudb.h"
 
 enum cpudb_class {
 #define LB_LBR_CLASS(row, ...) CLASS_##row,
@@ -36,18 +36,10 @@ enum cpudb_ds {
   DS_ROWS,
 };
 
-enum cpudb_cpu {
-#define LB_CPU(row, ...) CPU_##row,
-#include "cpudb/cpu.def"
-#include "cpudb/cpu_amd.def"
-#undef LB_CPU
-  CPU_ROWS,
-};
-
 extern const struct lb_lbr_class cpudb_classes[CLASS_ROWS];
 extern const struct lb_debugctl cpudb_debugctls[DEBUGCTL_ROWS];
 extern const struct lb_pmu cpudb_pmus[PMU_ROWS];
 extern const struct lb_ds cpudb_dss[DS_ROWS];
-extern const struct lb_cpu cpudb_cpus[CPU_ROWS];
+extern const struct lb_cpu cpudb_cpus[CPUDB_CPUS];
 
 #endif
