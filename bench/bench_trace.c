@@ -162,7 +162,7 @@ static double time_read(const char *path, void (*take)(void *data, const struct 
 
 static void take_stat(void *data, const struct lb_trace_record *record)
 {
-  check(report_summary_record(data, record), "stat");
+  check(analysis_summary_record(data, record), "stat");
 }
 
 struct lines {
@@ -186,12 +186,12 @@ static void show(const char *name, double seconds, double base)
 static void measure(const char *title, const char *path)
 {
   const struct report_script_options options = {.stream = LB_TRACE_ALL, .limit = UINT64_MAX};
-  struct report_summary *summary;
+  struct analysis_summary *summary;
   struct lb_trace_size size;
   struct lines lines = {0};
   double base;
 
-  check(report_summary_new(NULL, &summary), "stat");
+  check(analysis_summary_new(NULL, &summary), "stat");
   check(report_script_new(&options, &lines.script), "script");
   window_count -= window_count % BATCH;
   time_copy(); /* memory that is touched for the first time costs more */
@@ -204,7 +204,7 @@ static void measure(const char *title, const char *path)
   show("script", time_read(path, take_script, &lines), base);
   printf("  %.2f bits a branch in the file\n", 8 * (double)size.bytes / (double)size.branches);
   unlink(path);
-  report_summary_free(summary);
+  analysis_summary_free(summary);
   report_script_free(lines.script);
   text_done(&lines.text);
 }

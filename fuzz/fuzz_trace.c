@@ -83,9 +83,9 @@ static void record_check(const struct lb_trace_record *record)
 
 /* What is made of the records. */
 struct readers {
-  struct report_names *names;
+  struct analysis_names *names;
   struct report_script *script;
-  struct report_summary *summary;
+  struct analysis_summary *summary;
   struct text text;
 };
 
@@ -94,24 +94,24 @@ static void readers_init(struct readers *readers, bool is_json)
   struct report_script_options options = {.is_json = is_json, .stream = LB_TRACE_ALL, .limit = UINT64_MAX};
 
   *readers = (struct readers){0};
-  if (report_names_new(NULL, &readers->names) < 0)
+  if (analysis_names_new(NULL, &readers->names) < 0)
     abort();
   options.names = readers->names;
-  if (report_script_new(&options, &readers->script) < 0 || report_summary_new(readers->names, &readers->summary) < 0)
+  if (report_script_new(&options, &readers->script) < 0 || analysis_summary_new(readers->names, &readers->summary) < 0)
     abort();
 }
 
 static void readers_done(struct readers *readers)
 {
-  struct report_function functions[3];
-  struct report_edge edges[3];
+  struct analysis_function functions[3];
+  struct analysis_edge edges[3];
 
-  if (report_summary_functions(readers->summary, functions, 3) < 0 ||
-      report_summary_edges(readers->summary, edges, 3) < 0)
+  if (analysis_summary_functions(readers->summary, functions, 3) < 0 ||
+      analysis_summary_edges(readers->summary, edges, 3) < 0)
     abort();
-  report_summary_free(readers->summary);
+  analysis_summary_free(readers->summary);
   report_script_free(readers->script);
-  report_names_free(readers->names);
+  analysis_names_free(readers->names);
   text_done(&readers->text);
 }
 
@@ -121,7 +121,7 @@ static void readers_take(struct readers *readers, const struct lb_trace_record *
   struct text *text = &readers->text;
 
   text->length = 0;
-  if (report_script_record(readers->script, record, text) < 0 || report_summary_record(readers->summary, record) < 0)
+  if (report_script_record(readers->script, record, text) < 0 || analysis_summary_record(readers->summary, record) < 0)
     abort();
   for (size_t i = 0; i < text->length; i++)
     if (((unsigned char)text->data[i] < ' ' && text->data[i] != '\n') || text->data[i] == 0x7F)
@@ -150,61 +150,61 @@ static void records_read(struct lb_trace_reader *reader, struct readers *readers
 /* What is counted is summed up by location. */
 static void counts_read(struct lb_trace_reader *reader, uint32_t stream)
 {
-  struct report_names *names;
-  struct report_code *code;
-  struct report_counts *counts;
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_counts *counts;
   struct lb_trace_record record;
   size_t count;
 
-  if (report_names_new(NULL, &names) < 0 || report_code_new(names, &code) < 0 ||
-      report_counts_new(names, code, &counts) < 0)
+  if (analysis_names_new(NULL, &names) < 0 || analysis_code_new(names, &code) < 0 ||
+      analysis_counts_new(names, code, &counts) < 0)
     abort();
-  report_counts_stream(counts, stream);
+  analysis_counts_stream(counts, stream);
   lb_trace_reader_count(reader, stream);
   for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++) {
     record_check(&record);
-    if (report_counts_record(counts, reader, &record) < 0)
+    if (analysis_counts_record(counts, reader, &record) < 0)
       abort();
   }
-  if (report_counts_end(counts, reader) < 0)
+  if (analysis_counts_end(counts, reader) < 0)
     abort();
-  sink += (uintptr_t)report_counts_blocks(counts, &count) + count;
-  report_counts_free(counts);
-  report_code_free(code);
-  report_names_free(names);
+  sink += (uintptr_t)analysis_counts_blocks(counts, &count) + count;
+  analysis_counts_free(counts);
+  analysis_code_free(code);
+  analysis_names_free(names);
 }
 
 /* Functions are left in the order in which they were entered, all of them. */
-static int call_check(void *data, const struct report_call *call)
+static int call_check(void *data, const struct analysis_call *call)
 {
   int64_t *open = data;
 
   *open += call->is_enter ? 1 : -1;
-  if (*open < 0 || call->how > REPORT_CALL_LOST)
+  if (*open < 0 || call->how > ANALYSIS_CALL_LOST)
     abort();
   return 0;
 }
 
 static void calls_read(struct lb_trace_reader *reader)
 {
-  struct report_names *names;
-  struct report_code *code;
-  struct report_calls *calls;
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_calls *calls;
   struct lb_trace_record record;
   int64_t open = 0;
 
-  if (report_names_new(NULL, &names) < 0 || report_code_new(names, &code) < 0 ||
-      report_calls_new(names, code, call_check, &open, &calls) < 0)
+  if (analysis_names_new(NULL, &names) < 0 || analysis_code_new(names, &code) < 0 ||
+      analysis_calls_new(names, code, call_check, &open, &calls) < 0)
     abort();
   lb_trace_reader_rewind(reader);
   for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++)
-    if (report_calls_record(calls, &record) < 0)
+    if (analysis_calls_record(calls, &record) < 0)
       abort();
-  if (report_calls_end(calls) < 0 || open)
+  if (analysis_calls_end(calls) < 0 || open)
     abort();
-  report_calls_free(calls);
-  report_code_free(code);
-  report_names_free(names);
+  analysis_calls_free(calls);
+  analysis_code_free(code);
+  analysis_names_free(names);
 }
 
 static void trace_read(const uint8_t *bytes, size_t size)

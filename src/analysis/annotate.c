@@ -14,26 +14,26 @@
 #include "symbol/symbol.h"
 
 #define ROWS_MAX (1u << 17)
-#define BLOCK_REACH (UINT64_C(15) * REPORT_INSTRUCTIONS_MAX) /* a block is no longer than this */
+#define BLOCK_REACH (UINT64_C(15) * ANALYSIS_INSTRUCTIONS_MAX) /* a block is no longer than this */
 #define BYTES_MAX (UINT64_C(1) << 22)
 
 struct annotator {
-  struct report_names *names;
-  struct report_code *code;
+  struct analysis_names *names;
+  struct analysis_code *code;
   bool wants_lines;
-  struct report_location start;
+  struct analysis_location start;
   uint64_t end; /* behind the last byte of the function */
-  struct report_ran *rans;
+  struct analysis_ran *rans;
   size_t ran_count, ran_capacity, ran; /* of these, so many are behind us */
-  const struct report_jump *jumps;
+  const struct analysis_jump *jumps;
   size_t jump_count, jump;
-  struct report_annotation *annotation;
+  struct analysis_annotation *annotation;
   size_t capacity;
 };
 
 /* ---- what ran ---- */
 
-static bool location_is_near(const struct report_location *one, const struct report_location *other)
+static bool location_is_near(const struct analysis_location *one, const struct analysis_location *other)
 {
   return one->file == other->file && one->space == other->space;
 }
@@ -43,10 +43,10 @@ static bool address_is_inside(const struct annotator *annotator, uint64_t addres
   return address >= annotator->start.address && address < annotator->end;
 }
 
-static int ran_keep(void *data, const struct report_ran *ran)
+static int ran_keep(void *data, const struct analysis_ran *ran)
 {
   struct annotator *annotator = data;
-  struct report_ran *rans;
+  struct analysis_ran *rans;
 
   if (!address_is_inside(annotator, ran->at.address))
     return 0;
@@ -59,17 +59,17 @@ static int ran_keep(void *data, const struct report_ran *ran)
 }
 
 /* The first of the blocks that begins at this address of the function's file or behind it. */
-static size_t block_find(const struct annotator *annotator, const struct report_block *blocks, size_t count,
+static size_t block_find(const struct annotator *annotator, const struct analysis_block *blocks, size_t count,
                          uint64_t address)
 {
-  struct report_location wanted = annotator->start;
+  struct analysis_location wanted = annotator->start;
   size_t low = 0;
 
   wanted.address = address;
   for (size_t high = count; low < high;) {
     size_t middle = low + (high - low) / 2;
 
-    if (report_location_compare(&blocks[middle].first, &wanted) < 0)
+    if (analysis_location_compare(&blocks[middle].first, &wanted) < 0)
       low = middle + 1;
     else
       high = middle;
@@ -78,12 +78,12 @@ static size_t block_find(const struct annotator *annotator, const struct report_
 }
 
 /* Blocks may begin before the function and run into it. */
-static int rans_read(struct annotator *annotator, const struct report_counts *counts)
+static int rans_read(struct annotator *annotator, const struct analysis_counts *counts)
 {
   uint64_t start = annotator->start.address;
   size_t count, first, last, kept = 0;
-  const struct report_block *blocks = report_counts_blocks(counts, &count);
-  struct report_block *inside;
+  const struct analysis_block *blocks = analysis_counts_blocks(counts, &count);
+  struct analysis_block *inside;
   int r;
 
   first = block_find(annotator, blocks, count, start > BLOCK_REACH ? start - BLOCK_REACH : 0);
@@ -94,20 +94,20 @@ static int rans_read(struct annotator *annotator, const struct report_counts *co
   for (size_t i = first; i < last; i++)
     if (blocks[i].last >= start)
       inside[kept++] = blocks[i];
-  r = report_blocks_walk(annotator->code, inside, kept, ran_keep, annotator);
+  r = analysis_blocks_walk(annotator->code, inside, kept, ran_keep, annotator);
   free(inside);
   return r;
 }
 
-static void jumps_find(struct annotator *annotator, const struct report_counts *counts)
+static void jumps_find(struct annotator *annotator, const struct analysis_counts *counts)
 {
   size_t count, low = 0;
-  const struct report_jump *jumps = report_counts_jumps(counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_jumps(counts, &count);
 
   for (size_t high = count; low < high;) {
     size_t middle = low + (high - low) / 2;
 
-    if (report_location_compare(&jumps[middle].from, &annotator->start) < 0)
+    if (analysis_location_compare(&jumps[middle].from, &annotator->start) < 0)
       low = middle + 1;
     else
       high = middle;
@@ -143,9 +143,9 @@ static bool kind_is_plain(unsigned kind)
   return lb_branch_kind_class(kind) != LB_CLASS_FAR;
 }
 
-static void row_set_jumps(struct annotator *annotator, struct report_annotated *row)
+static void row_set_jumps(struct annotator *annotator, struct analysis_annotated *row)
 {
-  const struct report_jump *jumps = annotator->jumps + annotator->jump;
+  const struct analysis_jump *jumps = annotator->jumps + annotator->jump;
   size_t left = annotator->jump_count - annotator->jump;
 
   for (; left && jumps->from.address == row->at.address; jumps++, left--) {
@@ -160,11 +160,11 @@ static void row_set_jumps(struct annotator *annotator, struct report_annotated *
   }
 }
 
-static void row_set_source(struct annotator *annotator, struct report_annotated *row)
+static void row_set_source(struct annotator *annotator, struct analysis_annotated *row)
 {
   struct symbol_place place;
 
-  if (!annotator->wants_lines || !report_names_place(annotator->names, &row->at, &place) || !place.frame_count)
+  if (!annotator->wants_lines || !analysis_names_place(annotator->names, &row->at, &place) || !place.frame_count)
     return;
   row->file = place.frames[0].file;
   row->line = place.frames[0].line;
@@ -174,18 +174,18 @@ static void row_set_source(struct annotator *annotator, struct report_annotated 
     row->chain = row->chain * 1000003 + place.frames[i].line * 131 + place.frames[i].column;
 }
 
-static int row_add(struct annotator *annotator, uint64_t address, const struct report_instruction *instruction)
+static int row_add(struct annotator *annotator, uint64_t address, const struct analysis_instruction *instruction)
 {
-  struct report_annotation *annotation = annotator->annotation;
-  struct report_annotated *rows =
+  struct analysis_annotation *annotation = annotator->annotation;
+  struct analysis_annotated *rows =
     array_grow(annotation->rows, sizeof(*rows), annotation->row_count, &annotator->capacity);
-  struct report_annotated *row;
+  struct analysis_annotated *row;
 
   if (!rows)
     return -ENOMEM;
   annotation->rows = rows;
   row = &rows[annotation->row_count++];
-  *row = (struct report_annotated){.at = annotator->start, .length = instruction->length, .kind = instruction->kind};
+  *row = (struct analysis_annotated){.at = annotator->start, .length = instruction->length, .kind = instruction->kind};
   row->at.address = address;
   if (annotator->ran < annotator->ran_count && annotator->rans[annotator->ran].at.address == address)
     row->executed = annotator->rans[annotator->ran].executed;
@@ -206,17 +206,17 @@ static bool code_is_known(const struct annotator *annotator)
 
 static int rows_read(struct annotator *annotator)
 {
-  struct report_annotation *annotation = annotator->annotation;
+  struct analysis_annotation *annotation = annotator->annotation;
   uint64_t address = annotator->start.address;
   int r = 0;
 
   while (r >= 0 && address < annotator->end && annotation->row_count < ROWS_MAX) {
     uint64_t anchor = anchor_find(annotator, address), next;
-    struct report_instruction instruction = {.kind = -1};
-    struct report_location at = annotator->start;
+    struct analysis_instruction instruction = {.kind = -1};
+    struct analysis_location at = annotator->start;
 
     at.address = address;
-    if (!code_is_known(annotator) || !report_code_instruction(annotator->code, &at, &instruction) ||
+    if (!code_is_known(annotator) || !analysis_code_instruction(annotator->code, &at, &instruction) ||
         !instruction.length)
       annotation->has_unknown = true;
     if (instruction.length || anchor == address)
@@ -231,11 +231,11 @@ static int rows_read(struct annotator *annotator)
 
 /* ---- all of it ---- */
 
-int report_annotate(struct report_names *names, struct report_code *code, const struct report_counts *counts,
-                    const struct report_hot_function *function, bool wants_lines,
-                    struct report_annotation *ret_annotation)
+int analysis_annotate(struct analysis_names *names, struct analysis_code *code, const struct analysis_counts *counts,
+                      const struct analysis_hot_function *function, bool wants_lines,
+                      struct analysis_annotation *ret_annotation)
 {
-  struct report_annotation annotation = {.function = *function};
+  struct analysis_annotation annotation = {.function = *function};
   struct annotator annotator = {
     .names = names,
     .code = code,
@@ -259,25 +259,26 @@ int report_annotate(struct report_names *names, struct report_code *code, const 
     r = annotation_draw(&annotation);
   free(annotator.rans);
   if (r < 0)
-    report_annotation_done(&annotation);
+    analysis_annotation_done(&annotation);
   else
     *ret_annotation = annotation;
   return r;
 }
 
-void report_annotation_done(struct report_annotation *annotation)
+void analysis_annotation_done(struct analysis_annotation *annotation)
 {
   free(annotation->rows);
   free(annotation->arrows);
-  *annotation = (struct report_annotation){0};
+  *annotation = (struct analysis_annotation){0};
 }
 
-const struct report_jump *report_annotated_target(const struct report_annotated *row, const struct report_jump *after)
+const struct analysis_jump *analysis_annotated_target(const struct analysis_annotated *row,
+                                                      const struct analysis_jump *after)
 {
-  const struct report_jump *best = NULL;
+  const struct analysis_jump *best = NULL;
 
   for (size_t i = 0; i < row->jump_count; i++) {
-    const struct report_jump *jump = &row->jumps[i];
+    const struct analysis_jump *jump = &row->jumps[i];
 
     if (jump->is_passed || (after && (jump->count > after->count || (jump->count == after->count && jump <= after))))
       continue;

@@ -13,25 +13,26 @@
 /* The functions that a word means: NAME, MODULE:NAME, 0xADDRESS (linear, or as its file is linked) or MODULE:0xADDRESS
  * (as linked). `hot` has all functions that ran. The array is the caller's to free. Returns how many there are, or
  * -ENOMEM. */
-int report_functions_find(struct report_names *names, const struct report_counts *counts, const struct report_hot *hot,
-                          const char *word, struct report_hot_function **ret_functions);
+int analysis_functions_find(struct analysis_names *names, const struct analysis_counts *counts,
+                            const struct analysis_hot *hot, const char *word,
+                            struct analysis_hot_function **ret_functions);
 
 /* The names of functions that ran and are most like this one. Returns how many, at most `count`. */
-size_t report_functions_near(const struct report_hot *hot, const char *word, const char **ret_names, size_t count);
+size_t analysis_functions_near(const struct analysis_hot *hot, const char *word, const char **ret_names, size_t count);
 
 /* A module that has a function of this name, of which nothing ran; or NULL. Files that nothing ran in are not opened.
  */
-const char *report_functions_idle(const struct report_names *names, const char *word);
+const char *analysis_functions_idle(const struct analysis_names *names, const char *word);
 
 /* ---- its rows ---- */
 
-struct report_annotated {
-  struct report_location at;
-  uint8_t length;                  /* 0: what stands there is not known, only that it is a branch */
-  int8_t kind;                     /* enum lb_branch_kind of what may jump; else -1 */
-  uint64_t executed;               /* as far as known */
-  uint64_t taken, passed;          /* of a branch */
-  const struct report_jump *jumps; /* by which it was left, in the order of their targets; passed ones too */
+struct analysis_annotated {
+  struct analysis_location at;
+  uint8_t length;                    /* 0: what stands there is not known, only that it is a branch */
+  int8_t kind;                       /* enum lb_branch_kind of what may jump; else -1 */
+  uint64_t executed;                 /* as far as known */
+  uint64_t taken, passed;            /* of a branch */
+  const struct analysis_jump *jumps; /* by which it was left, in the order of their targets; passed ones too */
   size_t jump_count;
   /* The source: the innermost function that was inlined here. NULL and 0: not known. */
   const char *file, *function;
@@ -41,19 +42,19 @@ struct report_annotated {
 };
 
 /* A branch inside of the function that was taken; to be drawn beside it. */
-struct report_arrow {
+struct analysis_arrow {
   size_t from, to; /* rows */
   uint64_t count;
   unsigned lane; /* 0: nearest to the code. Arrows that lie beside each other have different ones */
 };
 
-#define REPORT_LANES_MAX 8u
+#define ANALYSIS_LANES_MAX 8u
 
-struct report_annotation {
-  struct report_hot_function function;
-  struct report_annotated *rows; /* by address */
+struct analysis_annotation {
+  struct analysis_hot_function function;
+  struct analysis_annotated *rows; /* by address */
   size_t row_count;
-  struct report_arrow *arrows; /* the hottest first */
+  struct analysis_arrow *arrows; /* the hottest first */
   size_t arrow_count;
   unsigned lanes;       /* that are in use */
   size_t hidden_arrows; /* for which there was no lane */
@@ -65,13 +66,14 @@ struct report_annotation {
 };
 
 /* Returns 0, or -ENOMEM. `wants_lines`: false leaves the debug information alone. */
-int report_annotate(struct report_names *names, struct report_code *code, const struct report_counts *counts,
-                    const struct report_hot_function *function, bool wants_lines,
-                    struct report_annotation *ret_annotation);
+int analysis_annotate(struct analysis_names *names, struct analysis_code *code, const struct analysis_counts *counts,
+                      const struct analysis_hot_function *function, bool wants_lines,
+                      struct analysis_annotation *ret_annotation);
 /* The target of a branch that follows `after` when targets are sorted by count, the most frequent first; NULL asks for
  * the first. Returns NULL behind the last. */
-const struct report_jump *report_annotated_target(const struct report_annotated *row, const struct report_jump *after);
+const struct analysis_jump *analysis_annotated_target(const struct analysis_annotated *row,
+                                                      const struct analysis_jump *after);
 
-void report_annotation_done(struct report_annotation *annotation); /* takes what is all zero, too */
+void analysis_annotation_done(struct analysis_annotation *annotation); /* takes what is all zero, too */
 
 #endif

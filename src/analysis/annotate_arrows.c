@@ -13,7 +13,7 @@
 #define ARROWS_MAX 24u /* hottest edges that are drawn */
 
 /* The row at an address, or the number of rows. */
-static size_t row_find(const struct report_annotation *annotation, uint64_t address)
+static size_t row_find(const struct analysis_annotation *annotation, uint64_t address)
 {
   size_t low = 0, high = annotation->row_count;
 
@@ -33,9 +33,9 @@ static bool kind_is_drawn(unsigned kind)
   return kind == LB_BRANCH_JCC || kind == LB_BRANCH_NEAR_REL_JMP || kind == LB_BRANCH_NEAR_IND_JMP;
 }
 
-static int arrow_add(struct report_annotation *annotation, size_t *capacity, const struct report_arrow *arrow)
+static int arrow_add(struct analysis_annotation *annotation, size_t *capacity, const struct analysis_arrow *arrow)
 {
-  struct report_arrow *arrows = array_grow(annotation->arrows, sizeof(*arrows), annotation->arrow_count, capacity);
+  struct analysis_arrow *arrows = array_grow(annotation->arrows, sizeof(*arrows), annotation->arrow_count, capacity);
 
   if (!arrows)
     return -ENOMEM;
@@ -44,23 +44,23 @@ static int arrow_add(struct report_annotation *annotation, size_t *capacity, con
   return 0;
 }
 
-static int arrows_collect(struct report_annotation *annotation)
+static int arrows_collect(struct analysis_annotation *annotation)
 {
   size_t capacity = 0;
   int r = 0;
 
   for (size_t i = 0; i < annotation->row_count && r >= 0; i++) {
-    const struct report_annotated *row = &annotation->rows[i];
+    const struct analysis_annotated *row = &annotation->rows[i];
 
     for (size_t j = 0; j < row->jump_count && r >= 0; j++) {
-      const struct report_jump *jump = &row->jumps[j];
+      const struct analysis_jump *jump = &row->jumps[j];
       size_t to = annotation->row_count;
 
       if (!jump->is_passed && kind_is_drawn(jump->kind) && jump->to.file == row->at.file &&
           jump->to.space == row->at.space)
         to = row_find(annotation, jump->to.address);
       if (to < annotation->row_count && to != i)
-        r = arrow_add(annotation, &capacity, &(struct report_arrow){.from = i, .to = to, .count = jump->count});
+        r = arrow_add(annotation, &capacity, &(struct analysis_arrow){.from = i, .to = to, .count = jump->count});
     }
   }
   return r;
@@ -68,19 +68,19 @@ static int arrows_collect(struct report_annotation *annotation)
 
 /* ---- lanes ---- */
 
-static size_t arrow_top(const struct report_arrow *arrow)
+static size_t arrow_top(const struct analysis_arrow *arrow)
 {
   return arrow->from < arrow->to ? arrow->from : arrow->to;
 }
 
-static size_t arrow_bottom(const struct report_arrow *arrow)
+static size_t arrow_bottom(const struct analysis_arrow *arrow)
 {
   return arrow->from < arrow->to ? arrow->to : arrow->from;
 }
 
 static int hot_compare(const void *one, const void *other)
 {
-  const struct report_arrow *a = one, *b = other;
+  const struct analysis_arrow *a = one, *b = other;
 
   if (a->count != b->count)
     return a->count < b->count ? 1 : -1;
@@ -89,19 +89,19 @@ static int hot_compare(const void *one, const void *other)
 
 static int short_compare(const void *one, const void *other)
 {
-  const struct report_arrow *a = one, *b = other;
+  const struct analysis_arrow *a = one, *b = other;
   size_t length = arrow_bottom(a) - arrow_top(a), other_length = arrow_bottom(b) - arrow_top(b);
 
   return length != other_length ? (length < other_length ? -1 : 1) : hot_compare(one, other);
 }
 
 /* Do they lie beside each other? */
-static bool arrows_clash(const struct report_arrow *one, const struct report_arrow *other)
+static bool arrows_clash(const struct analysis_arrow *one, const struct analysis_arrow *other)
 {
   return arrow_top(one) <= arrow_bottom(other) && arrow_top(other) <= arrow_bottom(one);
 }
 
-static unsigned lane_find(const struct report_arrow *arrows, size_t count, const struct report_arrow *arrow)
+static unsigned lane_find(const struct analysis_arrow *arrows, size_t count, const struct analysis_arrow *arrow)
 {
   unsigned taken = 0, lane = 0;
 
@@ -113,10 +113,10 @@ static unsigned lane_find(const struct report_arrow *arrows, size_t count, const
   return lane;
 }
 
-int annotation_draw(struct report_annotation *annotation)
+int annotation_draw(struct analysis_annotation *annotation)
 {
   size_t count, kept = 0;
-  struct report_arrow *arrows;
+  struct analysis_arrow *arrows;
   int r = arrows_collect(annotation);
 
   if (r < 0)
@@ -130,10 +130,10 @@ int annotation_draw(struct report_annotation *annotation)
   if (count)
     qsort(arrows, count, sizeof(*arrows), short_compare);
   for (size_t i = 0; i < count; i++) {
-    struct report_arrow arrow = arrows[i];
+    struct analysis_arrow arrow = arrows[i];
 
     arrow.lane = lane_find(arrows, kept, &arrow);
-    if (arrow.lane >= REPORT_LANES_MAX)
+    if (arrow.lane >= ANALYSIS_LANES_MAX)
       continue;
     annotation->lanes = arrow.lane >= annotation->lanes ? arrow.lane + 1 : annotation->lanes;
     arrows[kept++] = arrow;

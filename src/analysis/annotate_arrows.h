@@ -8,6 +8,6 @@
 #include "analysis/annotate.h"
 
 /* Makes the arrows of an annotation that has its rows. Returns 0, or -ENOMEM. */
-int annotation_draw(struct report_annotation *annotation);
+int annotation_draw(struct analysis_annotation *annotation);
 
 #endif

@@ -16,17 +16,17 @@
 #define SPACES_MAX 4096u
 
 struct finder {
-  struct report_names *names;
-  const struct report_counts *counts;
-  const struct report_hot *hot;
-  struct report_hot_function *found;
+  struct analysis_names *names;
+  const struct analysis_counts *counts;
+  const struct analysis_hot *hot;
+  struct analysis_hot_function *found;
   size_t count, capacity;
 };
 
 /* Keeps a function once. */
-static int found_add(struct finder *finder, const struct report_hot_function *function)
+static int found_add(struct finder *finder, const struct analysis_hot_function *function)
 {
-  struct report_hot_function *found;
+  struct analysis_hot_function *found;
 
   for (size_t i = 0; i < finder->count; i++)
     if (finder->found[i].file == function->file && finder->found[i].space == function->space &&
@@ -41,11 +41,11 @@ static int found_add(struct finder *finder, const struct report_hot_function *fu
 }
 
 /* Before the first place that a call led to, code without symbols has no beginning but where it ran first. */
-static struct report_hot_function code_cut(const struct finder *finder, const struct report_hot_function *function)
+static struct analysis_hot_function code_cut(const struct finder *finder, const struct analysis_hot_function *function)
 {
-  struct report_hot_function cut = *function;
+  struct analysis_hot_function cut = *function;
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(finder->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(finder->counts, &count);
 
   for (size_t i = 0; i < count; i++)
     if (blocks[i].first.file == cut.file && blocks[i].first.space == cut.space &&
@@ -74,16 +74,16 @@ static const char *word_colon(const char *word)
 static int names_find(struct finder *finder, const char *word)
 {
   size_t count;
-  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(finder->hot, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
-    struct report_extent extent = hot_function_extent(&functions[i]);
-    struct report_hot_function function = functions[i];
+    struct analysis_extent extent = hot_function_extent(&functions[i]);
+    struct analysis_hot_function function = functions[i];
 
-    if ((report_extent_is_guess(&extent) && *word != '[') || !report_word_names(word, finder->names, &extent))
+    if ((analysis_extent_is_guess(&extent) && *word != '[') || !analysis_word_names(word, finder->names, &extent))
       continue;
-    if (function.source == REPORT_BY_NOTHING)
+    if (function.source == ANALYSIS_EXTENT_BY_NOTHING)
       function = code_cut(finder, &function);
     r = found_add(finder, &function);
   }
@@ -93,29 +93,29 @@ static int names_find(struct finder *finder, const char *word)
 /* ---- addresses ---- */
 
 /* Code without a symbol, as far as it ran. */
-static int code_find(struct finder *finder, const struct report_location *at)
+static int code_find(struct finder *finder, const struct analysis_location *at)
 {
   size_t count;
-  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(finder->hot, &count);
 
   for (size_t i = 0; i < count; i++)
     if (!functions[i].symbol && functions[i].file == at->file && functions[i].space == at->space &&
         at->address - functions[i].start < functions[i].size) {
-      struct report_hot_function function = code_cut(finder, &functions[i]);
+      struct analysis_hot_function function = code_cut(finder, &functions[i]);
 
       return at->address < function.start ? 0 : found_add(finder, &function);
     }
   return 0;
 }
 
-static int location_find(struct finder *finder, const struct report_location *at)
+static int location_find(struct finder *finder, const struct analysis_location *at)
 {
-  struct report_hot_function function = {.file = at->file, .space = at->space};
-  struct report_name name;
+  struct analysis_hot_function function = {.file = at->file, .space = at->space};
+  struct analysis_name name;
   size_t count;
-  const struct report_hot_function *functions = report_hot_functions(finder->hot, &count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(finder->hot, &count);
 
-  if (!report_names_symbol(finder->names, at, &name) || !name.symbol)
+  if (!analysis_names_symbol(finder->names, at, &name) || !name.symbol)
     return code_find(finder, at);
   for (size_t i = 0; i < count; i++)
     if (functions[i].file == at->file && functions[i].start == name.start && functions[i].symbol)
@@ -134,33 +134,34 @@ static int linear_find(struct finder *finder, uint64_t address)
   int r = 0;
 
   for (uint32_t stream = 0; stream < SPACES_MAX && r >= 0; stream++) {
-    uint32_t space = report_names_space(finder->names, stream);
-    struct report_location at;
+    uint32_t space = analysis_names_space(finder->names, stream);
+    struct analysis_location at;
 
     if (space == UINT32_MAX)
       break;
-    at = report_names_locate(finder->names, space, address);
-    r = at.file == REPORT_NO_FILE ? code_find(finder, &at) : location_find(finder, &at);
+    at = analysis_names_locate(finder->names, space, address);
+    r = at.file == ANALYSIS_NO_FILE ? code_find(finder, &at) : location_find(finder, &at);
   }
   return r;
 }
 
 /* Where it is in a file of which something ran there; `target` NULL: in any. */
-static int linked_find(struct finder *finder, const struct report_target *target, uint64_t address)
+static int linked_find(struct finder *finder, const struct analysis_target *target, uint64_t address)
 {
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(finder->counts, &count);
-  uint32_t last = REPORT_NO_FILE;
+  const struct analysis_block *blocks = analysis_counts_blocks(finder->counts, &count);
+  uint32_t last = ANALYSIS_NO_FILE;
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
-    struct report_location at = {.file = blocks[i].first.file, .address = address};
-    struct report_name name;
+    struct analysis_location at = {.file = blocks[i].first.file, .address = address};
+    struct analysis_name name;
 
-    if (at.file == REPORT_NO_FILE || at.file == last)
+    if (at.file == ANALYSIS_NO_FILE || at.file == last)
       continue;
     last = at.file;
-    if (!report_names_symbol(finder->names, &at, &name) || (target && !report_target_is_module(target, name.module)))
+    if (!analysis_names_symbol(finder->names, &at, &name) ||
+        (target && !analysis_target_is_module(target, name.module)))
       continue;
     if (name.symbol || target)
       r = location_find(finder, &at);
@@ -175,9 +176,9 @@ static int linked_find(struct finder *finder, const struct report_target *target
 /* Code without a symbol, or a function that never ran, by its address. */
 static int addresses_find(struct finder *finder, const char *word)
 {
-  struct report_target target;
+  struct analysis_target target;
   char *copy = strdup(word);
-  int r = copy ? report_target_parse(copy, &target) : -ENOMEM;
+  int r = copy ? analysis_target_parse(copy, &target) : -ENOMEM;
 
   if (r < 0) {
     r = r == -ENOMEM ? r : 0;
@@ -192,8 +193,9 @@ static int addresses_find(struct finder *finder, const char *word)
   return r;
 }
 
-int report_functions_find(struct report_names *names, const struct report_counts *counts, const struct report_hot *hot,
-                          const char *word, struct report_hot_function **ret_functions)
+int analysis_functions_find(struct analysis_names *names, const struct analysis_counts *counts,
+                            const struct analysis_hot *hot, const char *word,
+                            struct analysis_hot_function **ret_functions)
 {
   struct finder finder = {.names = names, .counts = counts, .hot = hot};
   int r = names_find(&finder, word);
@@ -225,10 +227,10 @@ static size_t name_distance(const char *symbol, const char *word)
   return word_distance(name, word);
 }
 
-size_t report_functions_near(const struct report_hot *hot, const char *word, const char **ret_names, size_t count)
+size_t analysis_functions_near(const struct analysis_hot *hot, const char *word, const char **ret_names, size_t count)
 {
   size_t function_count, found = 0, distances[16];
-  const struct report_hot_function *functions = report_hot_functions(hot, &function_count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(hot, &function_count);
   const char *colon = word_colon(word);
 
   word = colon ? colon + 1 : word;
@@ -251,7 +253,7 @@ size_t report_functions_near(const struct report_hot *hot, const char *word, con
   return found;
 }
 
-const char *report_functions_idle(const struct report_names *names, const char *word)
+const char *analysis_functions_idle(const struct analysis_names *names, const char *word)
 {
   const char *colon = word_colon(word);
   uint64_t address;

@@ -9,19 +9,19 @@
 
 /* A stack with all that it called. */
 struct whole {
-  struct report_cost cost;   /* with all that it called */
+  struct analysis_cost cost; /* with all that it called */
   bool is_wanted, is_within; /* the function itself; a call of it is among the callers */
 };
 
-static void wholes_add_up(const struct report_stacks *stacks, struct whole *wholes)
+static void wholes_add_up(const struct analysis_stacks *stacks, struct whole *wholes)
 {
-  for (size_t i = report_stacks_count(stacks); i-- > 0;) {
-    const struct report_stack *stack = report_stacks_get(stacks, i);
+  for (size_t i = analysis_stacks_count(stacks); i-- > 0;) {
+    const struct analysis_stack *stack = analysis_stacks_get(stacks, i);
 
     wholes[i].cost.instructions += stack->instructions;
     wholes[i].cost.branches += stack->branches;
     wholes[i].cost.unknown += stack->unknown;
-    if (stack->caller == REPORT_STACK_NONE)
+    if (stack->caller == ANALYSIS_STACK_NONE)
       continue;
     wholes[stack->caller].cost.instructions += wholes[i].cost.instructions;
     wholes[stack->caller].cost.branches += wholes[i].cost.branches;
@@ -29,13 +29,13 @@ static void wholes_add_up(const struct report_stacks *stacks, struct whole *whol
   }
 }
 
-static int wholes_mark(const struct report_stacks *stacks, struct whole *wholes, report_callers_function *is_wanted,
+static int wholes_mark(const struct analysis_stacks *stacks, struct whole *wholes, analysis_callers_function *is_wanted,
                        void *data)
 {
-  const struct report_stack *stack;
+  const struct analysis_stack *stack;
 
-  for (size_t i = 0; (stack = report_stacks_get(stacks, i)); i++) {
-    const struct whole *caller = stack->caller == REPORT_STACK_NONE ? NULL : &wholes[stack->caller];
+  for (size_t i = 0; (stack = analysis_stacks_get(stacks, i)); i++) {
+    const struct whole *caller = stack->caller == ANALYSIS_STACK_NONE ? NULL : &wholes[stack->caller];
     int r = is_wanted(data, stack->function);
 
     if (r < 0)
@@ -47,35 +47,35 @@ static int wholes_mark(const struct report_stacks *stacks, struct whole *wholes,
 }
 
 /* Adds a stack of a wanted function, from the inside out. */
-static int stack_turn(struct report_stacks *callers, const struct report_stacks *stacks, uint32_t number,
+static int stack_turn(struct analysis_stacks *callers, const struct analysis_stacks *stacks, uint32_t number,
                       const struct whole *whole, uint32_t levels)
 {
-  uint64_t calls = report_stacks_get(stacks, number)->calls;
-  uint32_t entry = REPORT_STACK_NONE;
+  uint64_t calls = analysis_stacks_get(stacks, number)->calls;
+  uint32_t entry = ANALYSIS_STACK_NONE;
 
-  for (uint32_t level = 0; number != REPORT_STACK_NONE && level <= levels; level++) {
-    const struct report_stack *stack = report_stacks_get(stacks, number);
+  for (uint32_t level = 0; number != ANALYSIS_STACK_NONE && level <= levels; level++) {
+    const struct analysis_stack *stack = analysis_stacks_get(stacks, number);
     uint32_t before = entry;
 
-    if (report_stacks_enter(callers, before, stack->function, &entry) < 0)
+    if (analysis_stacks_enter(callers, before, stack->function, &entry) < 0)
       return -ENOMEM;
     if (entry == before) /* there is no room for more */
       break;
-    report_stacks_called(callers, entry, calls);
+    analysis_stacks_called(callers, entry, calls);
     if (!whole->is_within)
-      report_stacks_add(callers, entry, &whole->cost);
+      analysis_stacks_add(callers, entry, &whole->cost);
     number = stack->caller;
   }
   return 0;
 }
 
-int report_callers_new(const struct report_stacks *stacks, report_callers_function *is_wanted, void *data,
-                       uint32_t levels, struct report_stacks **ret_callers)
+int analysis_callers_new(const struct analysis_stacks *stacks, analysis_callers_function *is_wanted, void *data,
+                         uint32_t levels, struct analysis_stacks **ret_callers)
 {
-  size_t count = report_stacks_count(stacks);
+  size_t count = analysis_stacks_count(stacks);
   struct whole *wholes = calloc(count + 1, sizeof(*wholes));
-  struct report_stacks *callers = NULL;
-  int r = wholes ? report_stacks_new(&callers) : -ENOMEM;
+  struct analysis_stacks *callers = NULL;
+  int r = wholes ? analysis_stacks_new(&callers) : -ENOMEM;
 
   if (r >= 0) {
     wholes_add_up(stacks, wholes);
@@ -86,7 +86,7 @@ int report_callers_new(const struct report_stacks *stacks, report_callers_functi
       r = stack_turn(callers, stacks, (uint32_t)i, &wholes[i], levels);
   free(wholes);
   if (r < 0) {
-    report_stacks_free(callers);
+    analysis_stacks_free(callers);
     return r;
   }
   *ret_callers = callers;

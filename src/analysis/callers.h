@@ -8,12 +8,12 @@
 
 #include "analysis/stacks.h"
 
-typedef int report_callers_function(void *data, uint32_t function); /* 1: wanted, 0: not, or negative to stop */
+typedef int analysis_callers_function(void *data, uint32_t function); /* 1: wanted, 0: not, or negative to stop */
 
 /* An entry counts the calls of the wanted function that came through it, and what these ran with all that they called.
  * The cost of a function that calls itself is counted for its outermost call. At most `levels` callers above each
  * function are kept. Returns 0, -ENOMEM, or what the function returned. */
-int report_callers_new(const struct report_stacks *stacks, report_callers_function *is_wanted, void *data,
-                       uint32_t levels, struct report_stacks **ret_callers);
+int analysis_callers_new(const struct analysis_stacks *stacks, analysis_callers_function *is_wanted, void *data,
+                         uint32_t levels, struct analysis_stacks **ret_callers);
 
 #endif

@@ -40,9 +40,9 @@ struct edge_known {
   bool is_falling; /* a function begins between `start` and `from` */
 };
 
-struct report_calls {
-  struct report_names *names;
-  struct report_code *code;
+struct analysis_calls {
+  struct analysis_names *names;
+  struct analysis_code *code;
   struct called_list called;
   struct call_stacks stacks;
   struct call_stack *streams;
@@ -53,14 +53,14 @@ struct report_calls {
   bool has_unknown;
 };
 
-int report_calls_new(struct report_names *names, struct report_code *code, report_call_function *function, void *data,
-                     struct report_calls **ret_calls)
+int analysis_calls_new(struct analysis_names *names, struct analysis_code *code, analysis_call_function *function,
+                       void *data, struct analysis_calls **ret_calls)
 {
-  struct report_calls *calls = calloc(1, sizeof(*calls));
+  struct analysis_calls *calls = calloc(1, sizeof(*calls));
 
   if (!calls)
     return -ENOMEM;
-  *calls = (struct report_calls){
+  *calls = (struct analysis_calls){
     .names = names,
     .code = code,
     .stacks = {.called = &calls->called, .function = function, .data = data},
@@ -68,14 +68,14 @@ int report_calls_new(struct report_names *names, struct report_code *code, repor
     .generation = 1,
   };
   if (called_list_init(&calls->called, names) < 0 || !calls->edges) {
-    report_calls_free(calls);
+    analysis_calls_free(calls);
     return -ENOMEM;
   }
   *ret_calls = calls;
   return 0;
 }
 
-void report_calls_free(struct report_calls *calls)
+void analysis_calls_free(struct analysis_calls *calls)
 {
   if (!calls)
     return;
@@ -133,14 +133,15 @@ static bool is_run(unsigned kind)
          kind != LB_BRANCH_MACHINE_CHECK;
 }
 
-static uint32_t piece_count(struct report_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
+static uint32_t piece_count(struct analysis_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
 {
   bool is_64 = !(branch->flags & LB_BRANCH_FROM_32);
   unsigned count;
 
   if (!calls->code || !edge->start)
     return 0;
-  count = is_64 || edge->start == edge->from ? report_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
+  count =
+    is_64 || edge->start == edge->from ? analysis_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
   edge->is_unknown = !count;
   calls->has_unknown |= edge->is_unknown;
   if (!count) /* but the branch did run */
@@ -148,15 +149,15 @@ static uint32_t piece_count(struct report_calls *calls, const struct lb_branch *
   return is_run(edge->kind) ? count : count - 1;
 }
 
-static uint8_t call_length(const struct report_calls *calls, const struct edge_known *edge)
+static uint8_t call_length(const struct analysis_calls *calls, const struct edge_known *edge)
 {
-  struct report_instruction instruction;
-  struct report_location location;
+  struct analysis_instruction instruction;
+  struct analysis_location location;
 
   if (!calls->code)
     return 0;
-  location = report_names_locate(calls->names, edge->space, edge->from);
-  return report_code_instruction(calls->code, &location, &instruction) && instruction.kind == (int8_t)edge->kind
+  location = analysis_names_locate(calls->names, edge->space, edge->from);
+  return analysis_code_instruction(calls->code, &location, &instruction) && instruction.kind == (int8_t)edge->kind
            ? instruction.length
            : 0;
 }
@@ -184,15 +185,15 @@ static uint8_t edge_judge(const struct lb_branch *branch, const struct edge_know
 }
 
 /* What lies where, or where functions begin, may have changed. */
-static void names_check(struct report_calls *calls)
+static void names_check(struct analysis_calls *calls)
 {
-  if (calls->of_names != report_names_generation(calls->names)) {
-    calls->of_names = report_names_generation(calls->names);
+  if (calls->of_names != analysis_names_generation(calls->names)) {
+    calls->of_names = analysis_names_generation(calls->names);
     calls->generation++;
   }
 }
 
-static int edge_learn(struct report_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
+static int edge_learn(struct analysis_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
 {
   bool is_call = action_of(edge->kind) == EDGE_CALL && !(branch->flags & LB_BRANCH_TO_NEXT);
   struct target start, from, to;
@@ -206,8 +207,8 @@ static int edge_learn(struct report_calls *calls, const struct lb_branch *branch
   edge->flags = to.flags;
   edge->action = edge_judge(branch, edge, &from, &to);
   edge->length = edge->action == EDGE_CALL ? call_length(calls, edge) : 0;
-  edge->is_falling =
-    start.function != from.function && calls->called.functions[from.function].called.source != REPORT_BY_NOTHING;
+  edge->is_falling = start.function != from.function &&
+                     calls->called.functions[from.function].called.source != ANALYSIS_EXTENT_BY_NOTHING;
   names_check(calls);
   edge->generation = calls->generation;
   return 0;
@@ -217,19 +218,19 @@ static int edge_learn(struct report_calls *calls, const struct lb_branch *branch
 
 /* The instructions of a piece that lie before `first`; where they are not known, none: the branch, which is what is
  * counted then, lies behind it. */
-static uint32_t fall_count(struct report_calls *calls, const struct edge_known *edge, uint64_t first)
+static uint32_t fall_count(struct analysis_calls *calls, const struct edge_known *edge, uint64_t first)
 {
-  unsigned count = calls->code ? report_code_count(calls->code, edge->space, edge->start, first) : 0;
+  unsigned count = calls->code ? analysis_code_count(calls->code, edge->space, edge->start, first) : 0;
 
   return count && count <= edge->instructions ? count - 1 : 0;
 }
 
 /* What runs has come into another function without a branch, before the branch. */
-static int edge_fall(struct report_calls *calls, struct call_stack *stack, const struct edge_known *edge)
+static int edge_fall(struct analysis_calls *calls, struct call_stack *stack, const struct edge_known *edge)
 {
   struct call_stack before = *stack;
   const struct called *function;
-  struct report_location at;
+  struct analysis_location at;
   struct target target;
   uint64_t first;
   int r = called_list_find(&calls->called, edge->space, edge->from, false, &target);
@@ -237,7 +238,7 @@ static int edge_fall(struct report_calls *calls, struct call_stack *stack, const
   if (r < 0)
     return r;
   function = &calls->called.functions[target.function];
-  at = report_names_locate(calls->names, edge->space, edge->from);
+  at = analysis_names_locate(calls->names, edge->space, edge->from);
   first = edge->from - (at.address - function->start);
   if (first <= edge->start || first > edge->from)
     return 0;
@@ -251,12 +252,12 @@ static int edge_fall(struct report_calls *calls, struct call_stack *stack, const
   return r;
 }
 
-static int edge_call(struct report_calls *calls, struct call_stack *stack, const struct edge_known *edge,
+static int edge_call(struct analysis_calls *calls, struct call_stack *stack, const struct edge_known *edge,
                      const struct target *target)
 {
   struct frame frame = {.back = edge->from + CALL_SHORTEST, .slack = INSTRUCTION_MAX - CALL_SHORTEST};
 
-  frame.how = edge->action == EDGE_EVENT ? REPORT_CALL_SIGNAL : REPORT_CALL_CALL;
+  frame.how = edge->action == EDGE_EVENT ? ANALYSIS_CALL_SIGNAL : ANALYSIS_CALL_CALL;
   frame.is_far = edge->action != EDGE_CALL;
   if (edge->length) {
     frame.back = edge->from + edge->length;
@@ -268,7 +269,7 @@ static int edge_call(struct report_calls *calls, struct call_stack *stack, const
   return call_stack_call(&calls->stacks, stack, target, &frame);
 }
 
-static int edge_act(struct report_calls *calls, struct call_stack *stack, const struct edge_known *edge)
+static int edge_act(struct analysis_calls *calls, struct call_stack *stack, const struct edge_known *edge)
 {
   struct target target = {edge->to, edge->space, edge->generation, edge->function, edge->flags};
   int r = edge->is_falling ? edge_fall(calls, stack, edge) : 0;
@@ -298,18 +299,18 @@ static int edge_act(struct report_calls *calls, struct call_stack *stack, const 
 
 /* ---- branches ---- */
 
-static struct edge_known *edge_place(const struct report_calls *calls, uint64_t start, uint64_t from, uint64_t to)
+static struct edge_known *edge_place(const struct analysis_calls *calls, uint64_t start, uint64_t from, uint64_t to)
 {
   uint64_t hash = (from + 3 * start) * UINT64_C(0x9E3779B97F4A7C15) ^ to * UINT64_C(0xC2B2AE3D27D4EB4F);
 
   return &calls->edges[(hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 48];
 }
 
-static int branches_take(struct report_calls *calls, struct call_stack *stack, const struct lb_trace_branches *batch)
+static int branches_take(struct analysis_calls *calls, struct call_stack *stack, const struct lb_trace_branches *batch)
 {
   for (size_t i = 0; i < batch->count; i++) {
     const struct lb_branch *branch = &batch->branches[i];
-    uint64_t from = report_from(branch), to = report_to(branch), start = stack->at;
+    uint64_t from = analysis_from(branch), to = analysis_to(branch), start = stack->at;
     struct edge_known *edge = edge_place(calls, start, from, to);
     int r;
 
@@ -338,7 +339,7 @@ static int branches_take(struct report_calls *calls, struct call_stack *stack, c
 }
 
 /* The stack of a stream. NULL without memory. */
-static struct call_stack *stream_stack(struct report_calls *calls, uint32_t stream)
+static struct call_stack *stream_stack(struct analysis_calls *calls, uint32_t stream)
 {
   while (stream >= calls->count) {
     struct call_stack *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
@@ -352,7 +353,7 @@ static struct call_stack *stream_stack(struct report_calls *calls, uint32_t stre
   return &calls->streams[stream];
 }
 
-static int calls_branches(struct report_calls *calls, const struct lb_trace_branches *batch)
+static int calls_branches(struct analysis_calls *calls, const struct lb_trace_branches *batch)
 {
   struct call_stack *stack = stream_stack(calls, batch->stream);
   struct target target;
@@ -362,13 +363,13 @@ static int calls_branches(struct report_calls *calls, const struct lb_trace_bran
     return -ENOMEM;
   if (!batch->count)
     return 0;
-  stack->space = report_names_space(calls->names, batch->stream);
+  stack->space = analysis_names_space(calls->names, batch->stream);
   if (!stack->at)
     stack->at = batch->start;
   names_check(calls);
   if (!stack->count) {
     stack->branch = batch->first;
-    r = called_list_find(&calls->called, stack->space, report_from(batch->branches), false, &target);
+    r = called_list_find(&calls->called, stack->space, analysis_from(batch->branches), false, &target);
     if (r >= 0)
       r = call_stack_begin(&calls->stacks, stack, &target);
   }
@@ -377,25 +378,25 @@ static int calls_branches(struct report_calls *calls, const struct lb_trace_bran
 
 /* ---- other records ---- */
 
-static int calls_gap(struct report_calls *calls, const struct lb_trace_gap *gap)
+static int calls_gap(struct analysis_calls *calls, const struct lb_trace_gap *gap)
 {
   int r = 0;
 
   for (size_t i = 0; i < calls->count && r >= 0; i++)
     if (gap->stream == LB_TRACE_ALL || gap->stream == i)
-      r = call_stack_leave_all(&calls->stacks, &calls->streams[i], REPORT_CALL_LOST);
+      r = call_stack_leave_all(&calls->stacks, &calls->streams[i], ANALYSIS_CALL_LOST);
   return r;
 }
 
 /* What ran from the last branch up to where the stream stopped. */
-static int calls_stop(struct report_calls *calls, const struct lb_trace_stop *stop)
+static int calls_stop(struct analysis_calls *calls, const struct lb_trace_stop *stop)
 {
   struct call_stack *stack = stop->stream < calls->count ? &calls->streams[stop->stream] : NULL;
   unsigned count;
 
   if (!stack || !stack->at || stack->at >= stop->at || !calls->code)
     return 0;
-  count = report_code_count(calls->code, stack->space, stack->at, stop->at);
+  count = analysis_code_count(calls->code, stack->space, stack->at, stop->at);
   calls->has_unknown |= !count;
   stack->unknown += !count;
   stack->instructions += count ? count - 1 : 0;
@@ -404,14 +405,14 @@ static int calls_stop(struct report_calls *calls, const struct lb_trace_stop *st
 }
 
 /* A stream that is said to be something else begins anew. */
-static int calls_stream(struct report_calls *calls, const struct lb_trace_stream *stream)
+static int calls_stream(struct analysis_calls *calls, const struct lb_trace_stream *stream)
 {
   if (stream->number >= calls->count)
     return 0;
-  return call_stack_leave_all(&calls->stacks, &calls->streams[stream->number], REPORT_CALL_END);
+  return call_stack_leave_all(&calls->stacks, &calls->streams[stream->number], ANALYSIS_CALL_END);
 }
 
-int report_calls_record(struct report_calls *calls, const struct lb_trace_record *record)
+int analysis_calls_record(struct analysis_calls *calls, const struct lb_trace_record *record)
 {
   int r;
 
@@ -419,7 +420,7 @@ int report_calls_record(struct report_calls *calls, const struct lb_trace_record
     return calls_branches(calls, &record->branches);
   if (record->type == LB_TRACE_STOP)
     return calls_stop(calls, &record->stop);
-  r = report_names_record(calls->names, record);
+  r = analysis_names_record(calls->names, record);
   if (r >= 0 && record->type == LB_TRACE_GAP)
     r = calls_gap(calls, &record->gap);
   if (r >= 0 && record->type == LB_TRACE_STREAM)
@@ -427,18 +428,18 @@ int report_calls_record(struct report_calls *calls, const struct lb_trace_record
   return r;
 }
 
-int report_calls_end(struct report_calls *calls)
+int analysis_calls_end(struct analysis_calls *calls)
 {
   int r = 0;
 
   for (size_t i = 0; i < calls->count && r >= 0; i++)
-    r = call_stack_leave_all(&calls->stacks, &calls->streams[i], REPORT_CALL_END);
+    r = call_stack_leave_all(&calls->stacks, &calls->streams[i], ANALYSIS_CALL_END);
   return r;
 }
 
 /* ---- answers ---- */
 
-void report_calls_position(const struct report_calls *calls, uint32_t stream, struct report_call *call)
+void analysis_calls_position(const struct analysis_calls *calls, uint32_t stream, struct analysis_call *call)
 {
   const struct call_stack *stack = stream < calls->count ? &calls->streams[stream] : NULL;
 
@@ -447,8 +448,8 @@ void report_calls_position(const struct report_calls *calls, uint32_t stream, st
   call->unknown = stack ? stack->unknown : 0;
 }
 
-bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t number,
-                       struct report_open_call *ret_call)
+bool analysis_calls_open(const struct analysis_calls *calls, uint32_t stream, size_t number,
+                         struct analysis_open_call *ret_call)
 {
   const struct call_stack *stack = stream < calls->count ? &calls->streams[stream] : NULL;
   const struct frame *frame;
@@ -456,11 +457,11 @@ bool report_calls_open(const struct report_calls *calls, uint32_t stream, size_t
   if (!stack || number >= stack->count)
     return false;
   frame = &stack->frames[stack->count - 1 - number];
-  *ret_call = (struct report_open_call){.how = frame->how, .branch = frame->branch};
+  *ret_call = (struct analysis_open_call){.how = frame->how, .branch = frame->branch};
   return true;
 }
 
-bool report_calls_function(const struct report_calls *calls, uint32_t number, struct report_called *ret_called)
+bool analysis_calls_function(const struct analysis_calls *calls, uint32_t number, struct analysis_called *ret_called)
 {
   if (number >= calls->called.count)
     return false;
@@ -468,22 +469,22 @@ bool report_calls_function(const struct report_calls *calls, uint32_t number, st
   return true;
 }
 
-bool report_called_is(const struct report_calls *calls, const struct report_called *called, const char *word)
+bool analysis_called_is(const struct analysis_calls *calls, const struct analysis_called *called, const char *word)
 {
-  struct report_extent extent = {
+  struct analysis_extent extent = {
     .symbol = called->symbol,
     .module = called->module,
     .file = called->location.file,
     .space = called->location.space,
-    .start = called->source == REPORT_BY_NOTHING ? 0 : called->location.address,
+    .start = called->source == ANALYSIS_EXTENT_BY_NOTHING ? 0 : called->location.address,
     .end = called->end,
     .source = called->source,
   };
 
-  return report_word_names(word, calls->names, &extent);
+  return analysis_word_names(word, calls->names, &extent);
 }
 
-bool report_calls_has_unknown(const struct report_calls *calls)
+bool analysis_calls_has_unknown(const struct analysis_calls *calls)
 {
   return calls->has_unknown;
 }

@@ -24,16 +24,16 @@ struct filter_stream {
   uint32_t given;     /* that are open and were given */
 };
 
-struct report_calls_filter {
-  struct report_filter *filter;
+struct analysis_calls_filter {
+  struct analysis_filter *filter;
   struct bytes functions; /* by number: what is known of them */
   struct filter_stream *streams;
   size_t count, capacity;
 };
 
-int report_calls_filter_new(struct report_filter *filter, struct report_calls_filter **ret_calls)
+int analysis_calls_filter_new(struct analysis_filter *filter, struct analysis_calls_filter **ret_calls)
 {
-  struct report_calls_filter *calls = calloc(1, sizeof(*calls));
+  struct analysis_calls_filter *calls = calloc(1, sizeof(*calls));
 
   if (!calls)
     return -ENOMEM;
@@ -42,7 +42,7 @@ int report_calls_filter_new(struct report_filter *filter, struct report_calls_fi
   return 0;
 }
 
-void report_calls_filter_free(struct report_calls_filter *calls)
+void analysis_calls_filter_free(struct analysis_calls_filter *calls)
 {
   if (!calls)
     return;
@@ -64,7 +64,7 @@ static int bytes_push(struct bytes *bytes, unsigned value)
   return 0;
 }
 
-static struct filter_stream *stream_get(struct report_calls_filter *calls, uint32_t number)
+static struct filter_stream *stream_get(struct analysis_calls_filter *calls, uint32_t number)
 {
   while (number >= calls->count) {
     struct filter_stream *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
@@ -78,9 +78,9 @@ static struct filter_stream *stream_get(struct report_calls_filter *calls, uint3
 }
 
 /* What is known of a function, or -ENOMEM. */
-static int function_judge(struct report_calls_filter *calls, const struct report_calls *from, uint32_t number)
+static int function_judge(struct analysis_calls_filter *calls, const struct analysis_calls *from, uint32_t number)
 {
-  struct report_called called;
+  struct analysis_called called;
   unsigned bits = IS_JUDGED;
 
   while (number >= calls->functions.count)
@@ -88,15 +88,15 @@ static int function_judge(struct report_calls_filter *calls, const struct report
       return -ENOMEM;
   if (calls->functions.list[number])
     return calls->functions.list[number];
-  if (report_calls_function(from, number, &called)) {
-    bits |= report_filter_function(calls->filter, &called.location) ? IS_FUNCTION : 0;
-    bits |= report_filter_file(calls->filter, called.location.file) ? IS_MODULE : 0;
+  if (analysis_calls_function(from, number, &called)) {
+    bits |= analysis_filter_function(calls->filter, &called.location) ? IS_FUNCTION : 0;
+    bits |= analysis_filter_file(calls->filter, called.location.file) ? IS_MODULE : 0;
   }
   calls->functions.list[number] = (uint8_t)bits;
   return (int)bits;
 }
 
-static int call_enter(struct filter_stream *stream, struct report_call *call, int bits)
+static int call_enter(struct filter_stream *stream, struct analysis_call *call, int bits)
 {
   stream->functions += (bits & IS_FUNCTION) != 0;
   if (stream->functions && bits & IS_MODULE)
@@ -106,7 +106,7 @@ static int call_enter(struct filter_stream *stream, struct report_call *call, in
   return bytes_push(&stream->open, (unsigned)bits) < 0 ? -ENOMEM : (bits & IS_GIVEN) != 0;
 }
 
-static int call_leave(struct filter_stream *stream, struct report_call *call)
+static int call_leave(struct filter_stream *stream, struct analysis_call *call)
 {
   unsigned bits = stream->open.count ? stream->open.list[--stream->open.count] : 0;
 
@@ -116,8 +116,8 @@ static int call_leave(struct filter_stream *stream, struct report_call *call)
   return (bits & IS_GIVEN) != 0;
 }
 
-int report_calls_filter_take(struct report_calls_filter *calls, const struct report_calls *from,
-                             struct report_call *call)
+int analysis_calls_filter_take(struct analysis_calls_filter *calls, const struct analysis_calls *from,
+                               struct analysis_call *call)
 {
   struct filter_stream *stream = stream_get(calls, call->stream);
   int bits = call->is_enter ? function_judge(calls, from, call->function) : 0;

@@ -111,7 +111,7 @@ static int stack_return_from(struct call_stacks *stacks, struct call_stack *stac
 {
   size_t skipped = found + 1;
 
-  while (skipped < stack->count && stack->frames[skipped].how == REPORT_CALL_TAIL)
+  while (skipped < stack->count && stack->frames[skipped].how == ANALYSIS_CALL_TAIL)
     skipped++;
   return call_stack_leave(stacks, stack, found, skipped);
 }
@@ -142,7 +142,7 @@ static int stack_return_elsewhere(struct call_stacks *stacks, struct call_stack 
 {
   size_t found;
 
-  if (!call_stack_chain(stack) && stack->frames[0].how == REPORT_CALL_START)
+  if (!call_stack_chain(stack) && stack->frames[0].how == ANALYSIS_CALL_START)
     return stack_return_outside(stacks, stack, target);
   found = call_stack_point(stack);
   if (found == FRAME_NONE)
@@ -159,7 +159,7 @@ static int stack_stray(struct call_stacks *stacks, struct call_stack *stack, con
 {
   size_t begin = call_stack_chain(stack);
 
-  if (stack->frames[begin].how == REPORT_CALL_SIGNAL) /* to the code that ends a signal's handler */
+  if (stack->frames[begin].how == ANALYSIS_CALL_SIGNAL) /* to the code that ends a signal's handler */
     return call_stack_leave(stacks, stack, begin + 1, SIZE_MAX);
   if (target->flags & TARGET_IS_START)
     return call_stack_jump(stacks, stack, target, true);

@@ -10,15 +10,15 @@ static int folded_enter(void *data, uint32_t stream, struct calls_node *nodes, s
 {
   struct calls_folded *folded = data;
   struct calls_node *node = &nodes[count - 1];
-  uint32_t caller = node->level ? nodes[count - 2].mark : REPORT_STACK_NONE;
+  uint32_t caller = node->level ? nodes[count - 2].mark : ANALYSIS_STACK_NONE;
 
   (void)stream;
-  if (!folded->stacks && report_stacks_new(&folded->stacks) < 0)
+  if (!folded->stacks && analysis_stacks_new(&folded->stacks) < 0)
     return -ENOMEM;
-  if (report_stacks_enter(folded->stacks, caller, node->function, &node->mark) < 0)
+  if (analysis_stacks_enter(folded->stacks, caller, node->function, &node->mark) < 0)
     return -ENOMEM;
   if (node->mark != caller) /* without room, it is a part of its caller */
-    report_stacks_called(folded->stacks, node->mark, 1);
+    analysis_stacks_called(folded->stacks, node->mark, 1);
   return 0;
 }
 
@@ -28,10 +28,10 @@ static int folded_leave(void *data, uint32_t stream, struct calls_node *nodes, s
   const struct calls_node *node = &nodes[count - 1];
 
   (void)stream;
-  report_stacks_add(folded->stacks, node->mark,
-                    &(struct report_cost){.instructions = node->instructions - node->inner_instructions,
-                                          .branches = node->branches - node->inner_branches,
-                                          .unknown = node->unknown - node->inner_unknown});
+  analysis_stacks_add(folded->stacks, node->mark,
+                      &(struct analysis_cost){.instructions = node->instructions - node->inner_instructions,
+                                              .branches = node->branches - node->inner_branches,
+                                              .unknown = node->unknown - node->inner_unknown});
   return 0;
 }
 
@@ -45,5 +45,5 @@ void calls_folded_begin(struct calls_folded *folded, struct calls_walk *walk)
 
 void calls_folded_done(struct calls_folded *folded)
 {
-  report_stacks_free(folded->stacks);
+  analysis_stacks_free(folded->stacks);
 }

@@ -10,7 +10,7 @@
 
 struct calls_folded {
   const struct calls_walk *walk;
-  struct report_stacks *stacks; /* NULL: there was no call yet */
+  struct analysis_stacks *stacks; /* NULL: there was no call yet */
 };
 
 void calls_folded_begin(struct calls_folded *folded, struct calls_walk *walk);

@@ -17,7 +17,7 @@
 #define PLACES_LEAST 4096u
 #define COLD ".cold"
 
-int called_list_init(struct called_list *list, struct report_names *names)
+int called_list_init(struct called_list *list, struct analysis_names *names)
 {
   *list = (struct called_list){.names = names, .targets = calloc(TARGETS, sizeof(*list->targets))};
   return list->targets ? 0 : -ENOMEM;
@@ -56,7 +56,7 @@ static int places_grow(struct called_list *list)
   if (!next.places)
     return -ENOMEM;
   for (size_t i = 0; i < list->count; i++) {
-    const struct report_location *location = &list->functions[i].called.location;
+    const struct analysis_location *location = &list->functions[i].called.location;
 
     *place_of(&next, location->file, location->space, list->functions[i].start) = (uint32_t)i + 1;
   }
@@ -69,7 +69,7 @@ static int places_grow(struct called_list *list)
 /* The number of a function that is in the list from now on. Returns 0, or -ENOMEM. */
 static int function_add(struct called_list *list, const struct called *function, uint32_t *ret_number)
 {
-  const struct report_location *location = &function->called.location;
+  const struct analysis_location *location = &function->called.location;
   struct called *functions;
 
   functions = array_grow(list->functions, sizeof(*functions), list->count, &list->capacity);
@@ -128,27 +128,27 @@ bool called_is_part(const struct called *part, const struct called *whole)
 /* ---- from addresses to functions ---- */
 
 /* The code before the first entry of a PLT, to which all of them jump, has no symbol. */
-static bool extent_is_plt(struct report_names *names, const struct report_extent *extent)
+static bool extent_is_plt(struct analysis_names *names, const struct analysis_extent *extent)
 {
-  struct report_location at = {.file = extent->file, .address = extent->start};
-  struct report_name name;
+  struct analysis_location at = {.file = extent->file, .address = extent->start};
+  struct analysis_name name;
   size_t length;
 
-  if (extent->source != REPORT_BY_UNWIND || extent->end - extent->start <= PLT_ENTRY)
+  if (extent->source != ANALYSIS_EXTENT_BY_UNWIND || extent->end - extent->start <= PLT_ENTRY)
     return false;
   at.address += PLT_ENTRY;
-  if (!report_names_symbol(names, &at, &name) || !name.symbol)
+  if (!analysis_names_symbol(names, &at, &name) || !name.symbol)
     return false;
   length = strlen(name.symbol);
   return length > 4 && !strcmp(name.symbol + length - 4, "@plt");
 }
 
-static void function_describe(struct called_list *list, const struct report_location *location,
+static void function_describe(struct called_list *list, const struct analysis_location *location,
                               struct called *ret_function)
 {
-  struct report_extent extent;
+  struct analysis_extent extent;
 
-  report_extent_find(list->names, location, &extent);
+  analysis_extent_find(list->names, location, &extent);
   *ret_function = (struct called){
     .called = {.symbol = extent.symbol,
                .module = extent.module,
@@ -158,17 +158,17 @@ static void function_describe(struct called_list *list, const struct report_loca
     .start = extent.start,
     .flags = extent.symbol                         ? flags_of(extent.symbol)
              : extent_is_plt(list->names, &extent) ? TARGET_IS_EXACT | TARGET_IS_STUB
-             : report_extent_is_guess(&extent)     ? 0
+             : analysis_extent_is_guess(&extent)   ? 0
                                                    : TARGET_IS_EXACT,
   };
-  if (extent.source != REPORT_BY_NOTHING)
+  if (extent.source != ANALYSIS_EXTENT_BY_NOTHING)
     ret_function->called.location.address = extent.start;
 }
 
 /* A call leads to code of which nothing is known yet. */
-static int target_begin(struct called_list *list, const struct report_location *location)
+static int target_begin(struct called_list *list, const struct analysis_location *location)
 {
-  int r = list->names->starts.count < STARTS_LATE ? report_starts_add(list->names, location) : 0;
+  int r = list->names->starts.count < STARTS_LATE ? analysis_starts_add(list->names, location) : 0;
 
   if (r > 0)
     names_change(list->names);
@@ -178,7 +178,7 @@ static int target_begin(struct called_list *list, const struct report_location *
 /* Too many functions: the last number is for all that come behind. */
 static int function_number(struct called_list *list, const struct called *function, uint32_t *ret_number)
 {
-  const struct report_location *location = &function->called.location;
+  const struct analysis_location *location = &function->called.location;
   uint32_t place = *place_of(list, location->file, location->space, function->start);
 
   if (!place && list->count >= CALLED_MAX + (CALLED_MAX >> 2))
@@ -192,7 +192,7 @@ static int function_number(struct called_list *list, const struct called *functi
 
 static int target_find(struct called_list *list, bool is_call, struct target *target)
 {
-  struct report_location location = report_names_locate(list->names, target->space, target->address);
+  struct analysis_location location = analysis_names_locate(list->names, target->space, target->address);
   struct called function;
   int r;
 
@@ -203,7 +203,7 @@ static int target_find(struct called_list *list, bool is_call, struct target *ta
   function_describe(list, &location, &function);
   r = function_number(list, &function, &target->function);
   target->flags = function.flags;
-  if (function.start == location.address && function.called.source != REPORT_BY_NOTHING)
+  if (function.start == location.address && function.called.source != ANALYSIS_EXTENT_BY_NOTHING)
     target->flags |= TARGET_IS_START;
   return r;
 }
@@ -216,12 +216,12 @@ int called_list_find(struct called_list *list, uint32_t space, uint64_t address,
   int r = 0;
 
   if (target->address != address || target->space != space ||
-      target->generation != report_names_generation(list->names) ||
+      target->generation != analysis_names_generation(list->names) ||
       (is_call && !(target->flags & (TARGET_IS_START | TARGET_IS_EXACT)))) {
     *target = (struct target){.address = address, .space = space};
     r = target_find(list, is_call, target);
     if (r >= 0)
-      target->generation = report_names_generation(list->names);
+      target->generation = analysis_names_generation(list->names);
   }
   *ret_target = *target;
   return r;

@@ -19,8 +19,8 @@ enum target_flag {
 };
 
 struct called {
-  struct report_called called;
-  uint64_t start; /* as in struct report_extent */
+  struct analysis_called called;
+  uint64_t start; /* as in struct analysis_extent */
   uint8_t flags;  /* enum target_flag, without TARGET_IS_START */
 };
 
@@ -32,7 +32,7 @@ struct target {
 };
 
 struct called_list {
-  struct report_names *names;
+  struct analysis_names *names;
   struct called *functions;
   size_t count, capacity;
   uint32_t *places; /* hash of numbers plus 1 */
@@ -41,7 +41,7 @@ struct called_list {
 };
 
 /* Returns 0, or -ENOMEM. */
-int called_list_init(struct called_list *list, struct report_names *names);
+int called_list_init(struct called_list *list, struct analysis_names *names);
 void called_list_done(struct called_list *list);
 
 /* Finds the function at a linear address. `is_call`: the address was called; if no function is known there yet, one

@@ -78,8 +78,8 @@ void tree_join(struct tree_stream *stream)
 static void line_make_small(struct tree_line *line)
 {
   line->function = TREE_SMALL;
-  line->how = REPORT_CALL_CALL;
-  line->left = REPORT_CALL_RETURN;
+  line->how = ANALYSIS_CALL_CALL;
+  line->left = ANALYSIS_CALL_RETURN;
   line->size = 1;
   line->shape = shape_of(line, 0);
 }

@@ -40,7 +40,7 @@ static int list_search(struct eh_cursor *cursor, uint64_t list, uint64_t start, 
   return cursor->has_failed ? -ENOENT : 0;
 }
 
-int landing_find(struct report_names *names, const struct report_location *location, uint64_t *ret_address)
+int landing_find(struct analysis_names *names, const struct analysis_location *location, uint64_t *ret_address)
 {
   struct eh_cursor cursor = {.names = names, .file = location->file};
   struct eh_function function;

@@ -9,6 +9,6 @@
 
 /* The landing pad for an exception that passes through the instruction at `location`, as an address of the same file.
  * Returns 1; 0 if there is none for it; -ENOENT if it is not known: no file, no tables, or none of a usual form. */
-int landing_find(struct report_names *names, const struct report_location *location, uint64_t *ret_address);
+int landing_find(struct analysis_names *names, const struct analysis_location *location, uint64_t *ret_address);
 
 #endif

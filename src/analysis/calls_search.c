@@ -36,7 +36,7 @@ static size_t search_end(const struct call_stack *stack)
 
 size_t frames_find_holder(const struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
-  struct report_location at = report_names_locate(stacks->called->names, target->space, target->address);
+  struct analysis_location at = analysis_names_locate(stacks->called->names, target->space, target->address);
   size_t found = FRAME_NONE, end = search_end(stack);
   uint64_t least = REACH;
 
@@ -62,17 +62,17 @@ size_t frames_find_holder(const struct call_stacks *stacks, struct call_stack *s
 /* Where an exception lands that comes out of the call before `back`, as a linear address; 0: nowhere, or not known. */
 static uint64_t landing_of(struct call_stacks *stacks, struct call_stack *stack, uint64_t back)
 {
-  struct report_names *names = stacks->called->names;
-  uint32_t generation = report_names_generation(names);
+  struct analysis_names *names = stacks->called->names;
+  uint32_t generation = analysis_names_generation(names);
   struct landing *landing = &stacks->landings[(back ^ back >> 8) % LANDINGS];
-  struct report_location location;
+  struct analysis_location location;
   uint64_t address;
 
   if (landing->back == back && landing->space == stack->space && landing->generation == generation)
     return landing->to;
   stack->patience -= PATIENCE_LEAST;
   *landing = (struct landing){.back = back, .space = stack->space, .generation = generation};
-  location = report_names_locate(names, stack->space, back - 1);
+  location = analysis_names_locate(names, stack->space, back - 1);
   if (landing_find(names, &location, &address) > 0)
     landing->to = back - 1 + (address - location.address);
   return landing->to;
@@ -85,7 +85,7 @@ size_t frames_find_landing(struct call_stacks *stacks, struct call_stack *stack)
   size_t end = search_end(stack);
 
   for (size_t i = stack->count - 1; i-- > end && stack->patience > 0;)
-    if (stack->frames[i + 1].how == REPORT_CALL_CALL && !stack->frames[i + 1].is_far &&
+    if (stack->frames[i + 1].how == ANALYSIS_CALL_CALL && !stack->frames[i + 1].is_far &&
         landing_of(stacks, stack, stack->frames[i + 1].back) == stack->to && stack->to)
       return i;
   return FRAME_NONE;
@@ -106,7 +106,7 @@ size_t frames_find_jumper(const struct call_stacks *stacks, const struct call_st
 static bool frame_expects(const struct frame *frame, uint64_t to, bool is_far)
 {
   return to - frame->back <= frame->slack && frame->is_far == is_far &&
-         (frame->how == REPORT_CALL_CALL || frame->how == REPORT_CALL_SIGNAL);
+         (frame->how == ANALYSIS_CALL_CALL || frame->how == ANALYSIS_CALL_SIGNAL);
 }
 
 size_t frames_find_expected(struct call_stack *stack, bool is_far)

@@ -19,10 +19,10 @@ void call_stack_done(struct call_stack *stack)
 /* ---- one frame ---- */
 
 static int stack_tell(struct call_stacks *stacks, const struct call_stack *stack, const struct frame *frame,
-                      bool is_enter, enum report_call_how how)
+                      bool is_enter, enum analysis_call_how how)
 {
-  bool is_branch = how != REPORT_CALL_START && how != REPORT_CALL_END && how != REPORT_CALL_LOST;
-  struct report_call call = {
+  bool is_branch = how != ANALYSIS_CALL_START && how != ANALYSIS_CALL_END && how != ANALYSIS_CALL_LOST;
+  struct analysis_call call = {
     .stream = stack->stream,
     .depth = stack->depth,
     .is_enter = is_enter,
@@ -35,11 +35,11 @@ static int stack_tell(struct call_stacks *stacks, const struct call_stack *stack
     .unknown = stack->unknown,
   };
 
-  return stack->depth < REPORT_CALLS_DEPTH_MAX ? stacks->function(stacks->data, &call) : 0;
+  return stack->depth < ANALYSIS_CALLS_DEPTH_MAX ? stacks->function(stacks->data, &call) : 0;
 }
 
 static int frame_enter(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame,
-                       enum report_call_how how)
+                       enum analysis_call_how how)
 {
   int r = stack_tell(stacks, stack, frame, true, how);
 
@@ -48,7 +48,7 @@ static int frame_enter(struct call_stacks *stacks, struct call_stack *stack, con
 }
 
 static int frame_leave(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame,
-                       enum report_call_how how)
+                       enum analysis_call_how how)
 {
   stack->depth--;
   return stack_tell(stacks, stack, frame, false, how);
@@ -74,7 +74,7 @@ static int frame_add(struct call_stacks *stacks, struct call_stack *stack, const
 /* Takes frames off, the newest first: those from number `returned` on are left by an unwinding, the others by a return,
  * or all as `how` says. */
 static int frames_take(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned,
-                       enum report_call_how how)
+                       enum analysis_call_how how)
 {
   int r = 0;
 
@@ -82,7 +82,7 @@ static int frames_take(struct call_stacks *stacks, struct call_stack *stack, siz
     const struct frame *frame = &stack->frames[--stack->count];
 
     if (!frame->is_hidden)
-      r = frame_leave(stacks, stack, frame, stack->count >= returned ? REPORT_CALL_UNWIND : how);
+      r = frame_leave(stacks, stack, frame, stack->count >= returned ? ANALYSIS_CALL_UNWIND : how);
   }
   while (stack->point_count && stack->points[stack->point_count - 1].frame >= stack->count)
     stack->point_count--;
@@ -91,10 +91,10 @@ static int frames_take(struct call_stacks *stacks, struct call_stack *stack, siz
 
 int call_stack_leave(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned)
 {
-  return frames_take(stacks, stack, count, returned, REPORT_CALL_RETURN);
+  return frames_take(stacks, stack, count, returned, ANALYSIS_CALL_RETURN);
 }
 
-int call_stack_leave_all(struct call_stacks *stacks, struct call_stack *stack, enum report_call_how how)
+int call_stack_leave_all(struct call_stacks *stacks, struct call_stack *stack, enum analysis_call_how how)
 {
   int r = frames_take(stacks, stack, 0, SIZE_MAX, how);
 
@@ -109,7 +109,7 @@ size_t call_stack_chain(const struct call_stack *stack)
 {
   size_t i = stack->count - 1;
 
-  while (i && stack->frames[i].how == REPORT_CALL_TAIL)
+  while (i && stack->frames[i].how == ANALYSIS_CALL_TAIL)
     i--;
   return i;
 }
@@ -148,7 +148,7 @@ size_t call_stack_point(const struct call_stack *stack)
 
 int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
-  struct frame frame = {.how = REPORT_CALL_START, .function = target->function, .branch = stack->branch};
+  struct frame frame = {.how = ANALYSIS_CALL_START, .function = target->function, .branch = stack->branch};
 
   if (!stack->patience)
     stack->patience = PATIENCE;
@@ -170,7 +170,7 @@ int call_stack_lose(struct call_stacks *stacks, struct call_stack *stack)
   int r;
 
   stack->branch++;
-  r = call_stack_leave_all(stacks, stack, REPORT_CALL_LOST);
+  r = call_stack_leave_all(stacks, stack, ANALYSIS_CALL_LOST);
   stack->branch--;
   return r;
 }
@@ -205,10 +205,10 @@ int call_stack_call(struct call_stacks *stacks, struct call_stack *stack, const 
 }
 
 int call_stack_replace(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
-                       enum report_call_how how)
+                       enum analysis_call_how how)
 {
   struct frame *frame = call_stack_top(stack);
-  int r = frame->is_hidden ? 0 : frame_leave(stacks, stack, frame, REPORT_CALL_RETURN);
+  int r = frame->is_hidden ? 0 : frame_leave(stacks, stack, frame, ANALYSIS_CALL_RETURN);
 
   frame->function = target->function;
   frame->is_hidden = (target->flags & TARGET_IS_STUB) != 0;
@@ -219,16 +219,16 @@ int call_stack_replace(struct call_stacks *stacks, struct call_stack *stack, con
 
 int call_stack_tail(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
-  struct frame frame = {.how = REPORT_CALL_TAIL};
+  struct frame frame = {.how = ANALYSIS_CALL_TAIL};
   size_t begin = call_stack_chain(stack);
   int r = 0;
 
   for (size_t i = stack->count; i-- > begin && r >= 0;)
     if (stack->frames[i].function == target->function) {
       r = call_stack_leave(stacks, stack, i + 1, SIZE_MAX);
-      return r < 0 ? r : call_stack_replace(stacks, stack, target, REPORT_CALL_TAIL);
+      return r < 0 ? r : call_stack_replace(stacks, stack, target, ANALYSIS_CALL_TAIL);
     }
   if (stack->count - begin > TAILS_MAX)
-    return call_stack_replace(stacks, stack, target, REPORT_CALL_TAIL);
+    return call_stack_replace(stacks, stack, target, ANALYSIS_CALL_TAIL);
   return call_stack_call(stacks, stack, target, &frame);
 }

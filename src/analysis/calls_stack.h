@@ -13,7 +13,7 @@
 struct frame {
   uint64_t back;     /* where the return is to lead, */
   uint8_t slack;     /* or up to so many bytes behind that, since the length of the call is not known */
-  uint8_t how;       /* enum report_call_how */
+  uint8_t how;       /* enum analysis_call_how */
   bool is_far;       /* entered by a signal, interrupt, system call or far call: near returns do not end it */
   bool is_hidden;    /* an entry of the PLT: becomes the function it stands for */
   uint32_t function; /* number */
@@ -56,7 +56,7 @@ struct landing {
 struct call_stacks {
   struct called_list *called;
   struct landing landings[LANDINGS];
-  report_call_function *function;
+  analysis_call_function *function;
   void *data;
   size_t frames; /* of all */
 };
@@ -72,7 +72,7 @@ static inline struct frame *call_stack_top(const struct call_stack *stack)
 int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
 /* Leaves all frames, and forgets where the stream is. */
-int call_stack_leave_all(struct call_stacks *stacks, struct call_stack *stack, enum report_call_how how);
+int call_stack_leave_all(struct call_stacks *stacks, struct call_stack *stack, enum analysis_call_how how);
 
 int call_stack_call(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
                     const struct frame *frame);
@@ -90,7 +90,7 @@ static inline bool call_stack_is_expected(const struct call_stack *stack)
 {
   const struct frame *frame = &stack->frames[stack->count - 1];
 
-  return stack->to - frame->back <= frame->slack && !frame->is_far && frame->how == REPORT_CALL_CALL;
+  return stack->to - frame->back <= frame->slack && !frame->is_far && frame->how == ANALYSIS_CALL_CALL;
 }
 
 /* Leaves the newest `stack->count - count` frames, those down to `returned` as an unwinding does. */
@@ -106,7 +106,7 @@ int call_stack_lose(struct call_stacks *stacks, struct call_stack *stack);
 
 /* The newest frame becomes another function's, to which it jumped; `how` is for those who look. */
 int call_stack_replace(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
-                       enum report_call_how how);
+                       enum analysis_call_how how);
 
 /* A tail call. A function that is in the row of tail calls already is left and entered again: programs that only jump
  * from function to function do not need a stack without end. */

@@ -14,31 +14,31 @@
 
 enum { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
 
-static int walk_call(void *data, const struct report_call *call);
+static int walk_call(void *data, const struct analysis_call *call);
 
 /* --module chooses calls as the exports do; with it, so does --function. */
-static int filter_init(struct calls_walk *walk, struct report_names *names)
+static int filter_init(struct calls_walk *walk, struct analysis_names *names)
 {
   const struct calls_options *options = walk->options;
-  struct report_filter_options wanted = {
+  struct analysis_filter_options wanted = {
     .modules = &options->module,
     .module_count = 1,
     .functions = &options->function,
     .function_count = options->function != NULL,
   };
-  int r = report_filter_new(&wanted, names, &walk->filter);
+  int r = analysis_filter_new(&wanted, names, &walk->filter);
 
-  return r < 0 ? r : report_calls_filter_new(walk->filter, &walk->calls_filter);
+  return r < 0 ? r : analysis_calls_filter_new(walk->filter, &walk->calls_filter);
 }
 
-int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct report_names *names,
-                    struct report_code *code)
+int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct analysis_names *names,
+                    struct analysis_code *code)
 {
   int r;
 
   *walk = (struct calls_walk){.options = options, .code = code};
   r = options->module ? filter_init(walk, names) : 0;
-  return r < 0 ? r : report_calls_new(names, code, walk_call, walk, &walk->calls);
+  return r < 0 ? r : analysis_calls_new(names, code, walk_call, walk, &walk->calls);
 }
 
 void calls_walk_done(struct calls_walk *walk)
@@ -47,30 +47,30 @@ void calls_walk_done(struct calls_walk *walk)
     free(walk->streams[i].nodes);
   free(walk->streams);
   free(walk->matches);
-  report_calls_filter_free(walk->calls_filter);
-  report_filter_free(walk->filter);
-  report_calls_free(walk->calls);
+  analysis_calls_filter_free(walk->calls_filter);
+  analysis_filter_free(walk->filter);
+  analysis_calls_free(walk->calls);
 }
 
 /* ---- names ---- */
 
 void calls_names(const struct calls_walk *walk, uint32_t function, const char **ret_symbol, const char **ret_module)
 {
-  struct report_called called = {0};
+  struct analysis_called called = {0};
 
-  report_calls_function(walk->calls, function, &called);
+  analysis_calls_function(walk->calls, function, &called);
   *ret_symbol = called.symbol;
   *ret_module = called.module;
 }
 
 int calls_name(const struct calls_walk *walk, uint32_t function, struct text *text)
 {
-  return report_called_name(walk->calls, function, text);
+  return analysis_called_name(walk->calls, function, text);
 }
 
 int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *wanted)
 {
-  struct report_called called = {0};
+  struct analysis_called called = {0};
 
   while (function >= walk->match_count) {
     uint8_t *matches = array_grow(walk->matches, sizeof(*matches), walk->match_count, &walk->match_capacity);
@@ -81,8 +81,8 @@ int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *w
     matches[walk->match_count++] = MATCH_NOT_ASKED;
   }
   if (walk->matches[function] == MATCH_NOT_ASKED) {
-    report_calls_function(walk->calls, function, &called);
-    walk->matches[function] = report_called_is(walk->calls, &called, wanted) ? MATCH_YES : MATCH_NO;
+    analysis_calls_function(walk->calls, function, &called);
+    walk->matches[function] = analysis_called_is(walk->calls, &called, wanted) ? MATCH_YES : MATCH_NO;
   }
   return walk->matches[function] == MATCH_YES;
 }
@@ -112,7 +112,7 @@ static int node_show(struct calls_walk *walk, uint32_t number, struct calls_stre
   return walk->view.enter(walk->view.data, number, stream->nodes, count);
 }
 
-static int node_enter(struct calls_walk *walk, struct calls_stream *stream, const struct report_call *call)
+static int node_enter(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_call *call)
 {
   struct calls_node *nodes = array_grow(stream->nodes, sizeof(*nodes), stream->count, &stream->capacity);
   const struct calls_node *parent;
@@ -139,7 +139,7 @@ static int node_enter(struct calls_walk *walk, struct calls_stream *stream, cons
   return r < 0 ? r : node_show(walk, call->stream, stream, stream->count);
 }
 
-static int node_leave(struct calls_walk *walk, struct calls_stream *stream, const struct report_call *call)
+static int node_leave(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_call *call)
 {
   struct calls_node *node, *parent;
   int r;
@@ -162,13 +162,13 @@ static int node_leave(struct calls_walk *walk, struct calls_stream *stream, cons
   return r;
 }
 
-/* Functions return through here to report_calls, where only negative numbers stop. */
-static int walk_call(void *data, const struct report_call *call)
+/* Functions return through here to analysis_calls, where only negative numbers stop. */
+static int walk_call(void *data, const struct analysis_call *call)
 {
   struct calls_walk *walk = data;
   struct calls_stream *stream = stream_get(walk, call->stream);
-  struct report_call given = *call;
-  int r = walk->calls_filter ? report_calls_filter_take(walk->calls_filter, walk->calls, &given) : 1;
+  struct analysis_call given = *call;
+  int r = walk->calls_filter ? analysis_calls_filter_take(walk->calls_filter, walk->calls, &given) : 1;
 
   if (r <= 0 || !stream)
     return r < 0 || !stream ? -ENOMEM : 0;
@@ -189,10 +189,10 @@ static int walk_result(const struct calls_walk *walk, int r)
 /* What is open there is shown from there on. */
 static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
 {
-  struct report_call now;
+  struct analysis_call now;
   int r = 0;
 
-  report_calls_position(walk->calls, number, &now);
+  analysis_calls_position(walk->calls, number, &now);
   stream->is_within = true;
   for (size_t i = 0; i < stream->count && !r; i++) {
     stream->nodes[i].branch = now.branch;
@@ -205,10 +205,10 @@ static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_s
 
 static int stream_end(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
 {
-  struct report_call call = {.stream = number, .how = REPORT_CALL_END};
+  struct analysis_call call = {.stream = number, .how = ANALYSIS_CALL_END};
   int r = 0;
 
-  report_calls_position(walk->calls, number, &call);
+  analysis_calls_position(walk->calls, number, &call);
   while (stream->count && !r)
     r = node_leave(walk, stream, &call);
   stream->is_past = true;
@@ -228,7 +228,7 @@ static int branches_before(struct calls_walk *walk, struct lb_trace_record *reco
   if (!count)
     return 0;
   part.branches.count = count;
-  r = report_calls_record(walk->calls, &part);
+  r = analysis_calls_record(walk->calls, &part);
   rest->first += count;
   rest->branches += count;
   rest->count -= count;
@@ -275,19 +275,19 @@ int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *rec
 
   if (record->type == LB_TRACE_STOP && !stop_is_wanted(walk, record->stop.stream))
     return 0;
-  if (walk->filter && report_filter_record(walk->filter, record) < 0)
+  if (walk->filter && analysis_filter_record(walk->filter, record) < 0)
     return -ENOMEM;
   if (record->type != LB_TRACE_BRANCHES)
-    return walk_result(walk, report_calls_record(walk->calls, record));
+    return walk_result(walk, analysis_calls_record(walk->calls, record));
   walk->branches += record->branches.count;
   if (thread != LB_TRACE_ALL && record->branches.stream != thread)
     return 0;
   if (!walk->options->first && walk->options->last == UINT64_MAX)
-    return walk_result(walk, report_calls_record(walk->calls, record));
+    return walk_result(walk, analysis_calls_record(walk->calls, record));
   return walk_result(walk, walk_branches(walk, record));
 }
 
 int calls_walk_end(struct calls_walk *walk)
 {
-  return walk_result(walk, report_calls_end(walk->calls));
+  return walk_result(walk, analysis_calls_end(walk->calls));
 }

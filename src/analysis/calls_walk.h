@@ -30,7 +30,7 @@ struct calls_options {
 /* A call that is open. */
 struct calls_node {
   uint32_t function;
-  uint8_t how, left; /* enum report_call_how: entered and, in the end, left */
+  uint8_t how, left; /* enum analysis_call_how: entered and, in the end, left */
   bool is_shown;     /* it was given to the view */
   bool is_inside;    /* of --function */
   uint32_t level;    /* among those that are shown, 0: outermost */
@@ -61,10 +61,10 @@ struct calls_stream {
 struct calls_walk {
   const struct calls_options *options;
   struct calls_view view;
-  struct report_calls *calls;
-  const struct report_code *code;
-  struct report_filter *filter;             /* of --module, or NULL; then */
-  struct report_calls_filter *calls_filter; /* this one lets calls of that module pass, inside --function */
+  struct analysis_calls *calls;
+  const struct analysis_code *code;
+  struct analysis_filter *filter;             /* of --module, or NULL; then */
+  struct analysis_calls_filter *calls_filter; /* this one lets calls of that module pass, inside --function */
   struct calls_stream *streams;
   size_t count, capacity;
   uint8_t *matches; /* of --function or --callers, for each number */
@@ -74,8 +74,8 @@ struct calls_walk {
 };
 
 /* The options and `names` must stay good; the view is to be set by the caller. Returns 0, or -ENOMEM. */
-int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct report_names *names,
-                    struct report_code *code);
+int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct analysis_names *names,
+                    struct analysis_code *code);
 void calls_walk_done(struct calls_walk *walk);
 
 /* Takes a record. Returns 0, 1 when nothing more is wanted, or negative. */

@@ -41,12 +41,12 @@ struct grain {
   uint64_t jccs;       /* and of those that are conditional branches */
 };
 
-struct report_code {
-  struct report_names *names;
+struct analysis_code {
+  struct analysis_names *names;
   int64_t leave; /* to do more than usual */
   bool is_exhausted;
   /* bytes that were fetched last */
-  struct report_location window;
+  struct analysis_location window;
   size_t window_size;
   uint32_t window_generation;
   uint8_t bytes[WINDOW];
@@ -54,9 +54,9 @@ struct report_code {
   struct grain grains[GRAINS];
 };
 
-int report_code_new(struct report_names *names, struct report_code **ret_code)
+int analysis_code_new(struct analysis_names *names, struct analysis_code **ret_code)
 {
-  struct report_code *code = calloc(1, sizeof(*code));
+  struct analysis_code *code = calloc(1, sizeof(*code));
 
   if (!code)
     return -ENOMEM;
@@ -66,7 +66,7 @@ int report_code_new(struct report_names *names, struct report_code **ret_code)
   return 0;
 }
 
-void report_code_free(struct report_code *code)
+void analysis_code_free(struct analysis_code *code)
 {
   free(code);
 }
@@ -75,23 +75,23 @@ void report_code_free(struct report_code *code)
 
 /* The bytes at a location, from the window if they are there. Returns how many; fewer than an instruction may have only
  * if there are no more. */
-static size_t bytes_at(struct report_code *code, const struct report_location *location, const uint8_t **ret_bytes)
+static size_t bytes_at(struct analysis_code *code, const struct analysis_location *location, const uint8_t **ret_bytes)
 {
   uint64_t offset = location->address - code->window.address;
-  bool is_same = code->window_generation == report_names_generation(code->names) &&
+  bool is_same = code->window_generation == analysis_names_generation(code->names) &&
                  code->window.file == location->file && code->window.space == location->space;
 
   if (!is_same || offset >= code->window_size || code->window_size - offset < ISA_LENGTH_MAX) {
     code->window = *location;
-    code->window_generation = report_names_generation(code->names);
-    code->window_size = report_names_code(code->names, location, code->bytes, WINDOW);
+    code->window_generation = analysis_names_generation(code->names);
+    code->window_size = analysis_names_code(code->names, location, code->bytes, WINDOW);
     offset = 0;
   }
   *ret_bytes = code->bytes + offset;
   return code->window_size - offset;
 }
 
-static int decode_at(struct report_code *code, const struct report_location *location,
+static int decode_at(struct analysis_code *code, const struct analysis_location *location,
                      struct isa_instruction *instruction)
 {
   const uint8_t *bytes;
@@ -102,8 +102,8 @@ static int decode_at(struct report_code *code, const struct report_location *loc
 
 /* ---- instructions ---- */
 
-bool report_code_instruction(struct report_code *code, const struct report_location *location,
-                             struct report_instruction *ret_instruction)
+bool analysis_code_instruction(struct analysis_code *code, const struct analysis_location *location,
+                               struct analysis_instruction *ret_instruction)
 {
   struct isa_instruction instruction;
   int length = decode_at(code, location, &instruction);
@@ -112,7 +112,7 @@ bool report_code_instruction(struct report_code *code, const struct report_locat
   if (length < 0)
     return false;
   *ret_instruction =
-    (struct report_instruction){.length = (uint8_t)length, .kind = (int8_t)isa_branch_kind(&instruction)};
+    (struct analysis_instruction){.length = (uint8_t)length, .kind = (int8_t)isa_branch_kind(&instruction)};
   for (unsigned i = 0; i < instruction.code.operand_count_visible && ret_instruction->kind >= 0; i++)
     if (instruction.operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && instruction.operands[i].imm.is_relative &&
         ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&instruction.code, &instruction.operands[i], location->address, &target)))
@@ -120,7 +120,8 @@ bool report_code_instruction(struct report_code *code, const struct report_locat
   return true;
 }
 
-unsigned report_code_text(struct report_code *code, const struct report_location *location, char *text, size_t size)
+unsigned analysis_code_text(struct analysis_code *code, const struct analysis_location *location, char *text,
+                            size_t size)
 {
   struct isa_instruction instruction;
 
@@ -131,19 +132,19 @@ unsigned report_code_text(struct report_code *code, const struct report_location
 
 /* ---- grains ---- */
 
-bool report_code_charge(struct report_code *code, unsigned work)
+bool analysis_code_charge(struct analysis_code *code, unsigned work)
 {
   code->leave -= work;
   code->is_exhausted |= code->leave < 0;
   return code->leave >= 0;
 }
 
-bool report_code_is_exhausted(const struct report_code *code)
+bool analysis_code_is_exhausted(const struct analysis_code *code)
 {
   return code->is_exhausted;
 }
 
-static void grain_decode(struct report_code *code, struct report_location location, struct grain *grain)
+static void grain_decode(struct analysis_code *code, struct analysis_location location, struct grain *grain)
 {
   unsigned at = grain->entry;
 
@@ -165,19 +166,20 @@ static void grain_decode(struct report_code *code, struct report_location locati
 }
 
 /* The grain for an instruction at a location. `seen`: those of the piece before it. NULL: no leave. */
-static const struct grain *grain_get(struct report_code *code, const struct report_location *location, unsigned seen)
+static const struct grain *grain_get(struct analysis_code *code, const struct analysis_location *location,
+                                     unsigned seen)
 {
   uint64_t place = location->address / GRAIN;
   uint8_t entry = location->address % GRAIN;
   uint64_t hash = (place ^ (uint64_t)location->file << 40 ^ (uint64_t)location->space << 20 ^ (uint64_t)entry << 58) *
                   UINT64_C(0x9E3779B97F4A7C15);
   struct grain *grain = &code->grains[hash >> 48];
-  uint32_t generation = report_names_generation(code->names);
+  uint32_t generation = analysis_names_generation(code->names);
   bool is_there = grain->generation == generation && grain->place == place && grain->entry == entry &&
                   grain->file == location->file && grain->space == location->space;
 
   if (seen >= GRAINS_FREE &&
-      !report_code_charge(code, is_there ? (unsigned)__builtin_popcountll(grain->starts) : GRAIN))
+      !analysis_code_charge(code, is_there ? (unsigned)__builtin_popcountll(grain->starts) : GRAIN))
     return NULL;
   if (!is_there) {
     *grain = (struct grain){
@@ -198,10 +200,10 @@ static unsigned highest(uint64_t mask)
   return 63u - (unsigned)__builtin_clzll(mask);
 }
 
-enum report_stop report_code_follow(struct report_code *code, const struct report_location *location, uint64_t end,
-                                    uint64_t *ret_at)
+enum analysis_stop analysis_code_follow(struct analysis_code *code, const struct analysis_location *location,
+                                        uint64_t end, uint64_t *ret_at)
 {
-  struct report_location at = *location;
+  struct analysis_location at = *location;
   uint64_t last = location->address;
 
   for (unsigned seen = 0; at.address <= end; seen++) {
@@ -209,37 +211,37 @@ enum report_stop report_code_follow(struct report_code *code, const struct repor
     uint64_t base = at.address & ~(uint64_t)(GRAIN - 1), below;
 
     if (!grain)
-      return REPORT_STOP_UNKNOWN;
+      return ANALYSIS_STOP_UNKNOWN;
     below = mask_below(base, end);
     if (grain->jccs & below) {
       *ret_at = base + (unsigned)__builtin_ctzll(grain->jccs & below);
-      return REPORT_STOP_JCC;
+      return ANALYSIS_STOP_JCC;
     }
     if (grain->starts & below)
       last = base + highest(grain->starts & below);
     if (end - base < GRAIN) {
       if (!(grain->starts >> (end - base) & 1))
-        return REPORT_STOP_UNKNOWN;
+        return ANALYSIS_STOP_UNKNOWN;
       *ret_at = last;
-      return REPORT_STOP_END;
+      return ANALYSIS_STOP_END;
     }
     if (grain->exit == GRAIN_BAD || base > UINT64_MAX - 2 * GRAIN)
-      return REPORT_STOP_UNKNOWN;
+      return ANALYSIS_STOP_UNKNOWN;
     at.address = base + GRAIN + grain->exit;
   }
-  return REPORT_STOP_UNKNOWN;
+  return ANALYSIS_STOP_UNKNOWN;
 }
 
 /* ---- how many ---- */
 
-static unsigned pieces_count(struct report_code *code, uint32_t space, uint64_t first, uint64_t last)
+static unsigned pieces_count(struct analysis_code *code, uint32_t space, uint64_t first, uint64_t last)
 {
-  struct report_location at = report_names_locate(code->names, space, first);
+  struct analysis_location at = analysis_names_locate(code->names, space, first);
   uint64_t end = at.address + (last - first);
   unsigned count = 0;
 
   code->leave += LEAVE_PIECE;
-  for (unsigned seen = 0; at.address <= end && count <= REPORT_INSTRUCTIONS_MAX; seen++) {
+  for (unsigned seen = 0; at.address <= end && count <= ANALYSIS_INSTRUCTIONS_MAX; seen++) {
     const struct grain *grain = grain_get(code, &at, seen);
     uint64_t base = at.address & ~(uint64_t)(GRAIN - 1);
 
@@ -247,7 +249,7 @@ static unsigned pieces_count(struct report_code *code, uint32_t space, uint64_t 
       return 0;
     count += (unsigned)__builtin_popcountll(grain->starts & mask_below(base, end));
     if (end - base < GRAIN)
-      return grain->starts >> (end - base) & 1 && count < REPORT_INSTRUCTIONS_MAX ? count + 1 : 0;
+      return grain->starts >> (end - base) & 1 && count < ANALYSIS_INSTRUCTIONS_MAX ? count + 1 : 0;
     if (grain->exit == GRAIN_BAD || base > UINT64_MAX - 2 * GRAIN)
       return 0;
     at.address = base + GRAIN + grain->exit;
@@ -255,16 +257,16 @@ static unsigned pieces_count(struct report_code *code, uint32_t space, uint64_t 
   return 0;
 }
 
-unsigned report_code_count(struct report_code *code, uint32_t space, uint64_t first, uint64_t last)
+unsigned analysis_code_count(struct analysis_code *code, uint32_t space, uint64_t first, uint64_t last)
 {
   uint64_t hash = (first * UINT64_C(0x9E3779B97F4A7C15)) ^ (last * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ space;
   struct answer *answer = &code->answers[(hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 46];
-  uint32_t generation = report_names_generation(code->names);
+  uint32_t generation = analysis_names_generation(code->names);
 
   if (answer->first == first && answer->last == last && answer->space == space && answer->generation == generation)
     return answer->count;
   *answer = (struct answer){first, last, space, generation, 0};
-  if (first <= last && last - first < UINT64_C(16) * REPORT_INSTRUCTIONS_MAX)
+  if (first <= last && last - first < UINT64_C(16) * ANALYSIS_INSTRUCTIONS_MAX)
     answer->count = pieces_count(code, space, first, last);
   return answer->count;
 }

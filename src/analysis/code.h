@@ -8,51 +8,53 @@
 
 #include "analysis/location.h"
 
-struct report_code;
+struct analysis_code;
 
 /* `names` must stay good. Returns 0, or -ENOMEM. */
-int report_code_new(struct report_names *names, struct report_code **ret_code);
-void report_code_free(struct report_code *code); /* takes NULL */
+int analysis_code_new(struct analysis_names *names, struct analysis_code **ret_code);
+void analysis_code_free(struct analysis_code *code); /* takes NULL */
 
-#define REPORT_INSTRUCTIONS_MAX 65536u /* of a straight piece: more are not counted */
+#define ANALYSIS_INSTRUCTIONS_MAX 65536u /* of a straight piece: more are not counted */
 
 /* How many instructions there are from `first` up to the one at `last`, that one included, in a straight line; 0: not
  * known, because the bytes are not, or they are no such instructions. Both are linear. Answers are kept, by a hash: a
  * question that was asked before costs a few nanoseconds. */
-unsigned report_code_count(struct report_code *code, uint32_t space, uint64_t first, uint64_t last);
+unsigned analysis_code_count(struct analysis_code *code, uint32_t space, uint64_t first, uint64_t last);
 
-struct report_instruction {
+struct analysis_instruction {
   uint8_t length;
   int8_t kind;     /* enum lb_branch_kind of what may jump; -1: goes on with the next */
   uint64_t target; /* of a direct branch, as an address of the same location; 0: none, or not known */
 };
 
 /* The instruction at a location. Returns false, touching nothing, if it is not known. */
-bool report_code_instruction(struct report_code *code, const struct report_location *location,
-                             struct report_instruction *ret_instruction);
+bool analysis_code_instruction(struct analysis_code *code, const struct analysis_location *location,
+                               struct analysis_instruction *ret_instruction);
 
 /* ---- straight code ---- */
 
-enum report_stop {
-  REPORT_STOP_UNKNOWN, /* the bytes are not known, no instruction begins at `end`, or this is more work than allowed */
-  REPORT_STOP_JCC,     /* a conditional branch that ends at or before `end` */
-  REPORT_STOP_END,     /* `end` itself */
+enum analysis_stop {
+  ANALYSIS_STOP_UNKNOWN, /* the bytes are not known, no instruction begins at `end`, or this is more work than allowed
+                          */
+  ANALYSIS_STOP_JCC,     /* a conditional branch that ends at or before `end` */
+  ANALYSIS_STOP_END,     /* `end` itself */
 };
 
 /* Follows the instructions at a location up to the first conditional branch, or up to `end`, an address of the same
- * location. `*ret_at` is then the address of that branch; with REPORT_STOP_END, that of the last instruction before
+ * location. `*ret_at` is then the address of that branch; with ANALYSIS_STOP_END, that of the last instruction before
  * `end`. Reads each instruction of the code about once, however often it is asked. */
-enum report_stop report_code_follow(struct report_code *code, const struct report_location *location, uint64_t end,
-                                    uint64_t *ret_at);
+enum analysis_stop analysis_code_follow(struct analysis_code *code, const struct analysis_location *location,
+                                        uint64_t end, uint64_t *ret_at);
 
 /* Asks for leave to do `work` that one piece of code causes beyond what is usual (an instruction is 1). A file of a
  * few hundred bytes may name billions of instructions: false when enough was done for such pieces. */
-bool report_code_charge(struct report_code *code, unsigned work);
+bool analysis_code_charge(struct analysis_code *code, unsigned work);
 
 /* Was leave refused? Counts are then too low. */
-bool report_code_is_exhausted(const struct report_code *code);
+bool analysis_code_is_exhausted(const struct analysis_code *code);
 
 /* An instruction as text, in Intel syntax. Returns its length, or 0. */
-unsigned report_code_text(struct report_code *code, const struct report_location *location, char *text, size_t size);
+unsigned analysis_code_text(struct analysis_code *code, const struct analysis_location *location, char *text,
+                            size_t size);
 
 #endif

@@ -13,7 +13,7 @@
 #define SLOTS_LEAST 256u
 
 /* Where the number of a granule stands in the hash, plus 1; 0 there: it is not known. */
-static uint32_t *granule_slot(const struct code_store *store, const struct report_location *location)
+static uint32_t *granule_slot(const struct code_store *store, const struct analysis_location *location)
 {
   uint64_t place = location->address / GRANULE;
   uint64_t hash =
@@ -38,7 +38,7 @@ static int slots_grow(struct code_store *store)
     return -ENOMEM;
   for (size_t i = 0; i < store->count; i++) {
     const struct granule *granule = &store->granules[i];
-    struct report_location location = {granule->file, granule->space, granule->place * GRANULE};
+    struct analysis_location location = {granule->file, granule->space, granule->place * GRANULE};
 
     *granule_slot(&next, &location) = (uint32_t)i + 1;
   }
@@ -49,7 +49,7 @@ static int slots_grow(struct code_store *store)
 }
 
 /* The granule of a location, which is there from now on. Returns 0, with NULL beyond the limit; or -ENOMEM. */
-static int granule_get(struct code_store *store, const struct report_location *location, struct granule **ret_granule)
+static int granule_get(struct code_store *store, const struct analysis_location *location, struct granule **ret_granule)
 {
   struct granule *granules;
   uint32_t *slot;
@@ -75,7 +75,7 @@ static int granule_get(struct code_store *store, const struct report_location *l
 }
 
 /* Bytes that lie in one granule. Beyond the limit they are left out. */
-static int granule_add(struct code_store *store, const struct report_location *location, const uint8_t *bytes,
+static int granule_add(struct code_store *store, const struct analysis_location *location, const uint8_t *bytes,
                        size_t size)
 {
   unsigned first = location->address % GRANULE;
@@ -90,9 +90,10 @@ static int granule_add(struct code_store *store, const struct report_location *l
   return 0;
 }
 
-int code_store_add(struct code_store *store, const struct report_location *location, const uint8_t *bytes, size_t size)
+int code_store_add(struct code_store *store, const struct analysis_location *location, const uint8_t *bytes,
+                   size_t size)
 {
-  struct report_location at = *location;
+  struct analysis_location at = *location;
   int r = 0;
 
   while (size && r >= 0) {
@@ -107,10 +108,10 @@ int code_store_add(struct code_store *store, const struct report_location *locat
   return r;
 }
 
-size_t code_store_get(const struct code_store *store, const struct report_location *location, uint8_t *bytes,
+size_t code_store_get(const struct code_store *store, const struct analysis_location *location, uint8_t *bytes,
                       size_t size)
 {
-  struct report_location at = *location;
+  struct analysis_location at = *location;
   size_t done = 0;
 
   for (; store->count && done < size; done++, at.address++) {

@@ -13,7 +13,7 @@
 
 static bool key_is(const struct count_item *one, const struct count_item *other)
 {
-  return report_location_is(&one->from, &other->from) && report_location_is(&one->to, &other->to) &&
+  return analysis_location_is(&one->from, &other->from) && analysis_location_is(&one->to, &other->to) &&
          one->start == other->start && one->kind == other->kind && one->is_passed == other->is_passed;
 }
 

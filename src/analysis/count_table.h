@@ -8,7 +8,7 @@
 #include "analysis/location.h"
 
 struct count_item {
-  struct report_location from, to;
+  struct analysis_location from, to;
   uint64_t start;
   int8_t kind;
   bool is_passed;

@@ -19,29 +19,29 @@ struct count_stream {
   uint64_t at; /* 0: not known */
 };
 
-struct report_counts {
-  struct report_names *names;
-  struct report_code *code;
+struct analysis_counts {
+  struct analysis_names *names;
+  struct analysis_code *code;
   uint32_t stream; /* wanted, or LB_TRACE_ALL */
   struct count_stream *streams;
   size_t stream_count, stream_capacity;
   struct count_table raw, blocks, jumps;
   bool is_fresh; /* nothing was counted since it was put away */
-  struct report_block *block_list;
-  struct report_jump *jump_list;
+  struct analysis_block *block_list;
+  struct analysis_jump *jump_list;
   size_t block_count, jump_count;
-  struct report_block *chosen_blocks; /* those that pass a filter; NULL: there is none */
-  struct report_jump *chosen_jumps;
+  struct analysis_block *chosen_blocks; /* those that pass a filter; NULL: there is none */
+  struct analysis_jump *chosen_jumps;
   size_t chosen_block_count, chosen_jump_count;
-  struct report_count_totals totals;
+  struct analysis_count_totals totals;
 };
 
 #define RAW_MAX (1u << 20)
 #define TABLE_MAX (1u << 21)
 
-int report_counts_new(struct report_names *names, struct report_code *code, struct report_counts **ret_counts)
+int analysis_counts_new(struct analysis_names *names, struct analysis_code *code, struct analysis_counts **ret_counts)
 {
-  struct report_counts *counts = calloc(1, sizeof(*counts));
+  struct analysis_counts *counts = calloc(1, sizeof(*counts));
 
   if (!counts)
     return -ENOMEM;
@@ -53,7 +53,7 @@ int report_counts_new(struct report_names *names, struct report_code *code, stru
   return 0;
 }
 
-void report_counts_free(struct report_counts *counts)
+void analysis_counts_free(struct analysis_counts *counts)
 {
   if (!counts)
     return;
@@ -68,7 +68,7 @@ void report_counts_free(struct report_counts *counts)
   free(counts);
 }
 
-void report_counts_stream(struct report_counts *counts, uint32_t stream)
+void analysis_counts_stream(struct analysis_counts *counts, uint32_t stream)
 {
   counts->stream = stream;
 }
@@ -84,7 +84,7 @@ struct piece {
 };
 
 /* Counts something in a table. One that finds no room is left out, which is told. Returns 0, or -ENOMEM. */
-static int table_count(struct report_counts *counts, struct count_table *table, const struct count_item *key,
+static int table_count(struct analysis_counts *counts, struct count_table *table, const struct count_item *key,
                        uint64_t count, struct count_item **ret_item)
 {
   struct count_item *item;
@@ -104,9 +104,9 @@ static int table_count(struct report_counts *counts, struct count_table *table, 
   return 0;
 }
 
-static int block_count(struct report_counts *counts, const struct piece *piece, uint64_t executed)
+static int block_count(struct analysis_counts *counts, const struct piece *piece, uint64_t executed)
 {
-  struct report_location first = report_names_locate(counts->names, piece->space, piece->first);
+  struct analysis_location first = analysis_names_locate(counts->names, piece->space, piece->first);
   struct count_item key = {.from = first, .to = {.address = first.address + (piece->last - piece->first)}};
   struct count_item *item;
   int r = table_count(counts, &counts->blocks, &key, executed, &item);
@@ -115,13 +115,13 @@ static int block_count(struct report_counts *counts, const struct piece *piece, 
     return r;
   item->is_known = true;
   item->last = piece->kind;
-  item->instructions = report_code_count(counts->code, piece->space, piece->first, piece->last);
+  item->instructions = analysis_code_count(counts->code, piece->space, piece->first, piece->last);
   item->length = piece->end ? (uint32_t)(piece->end - piece->last) : 0;
   return 0;
 }
 
-static int jump_count(struct report_counts *counts, const struct report_location *from,
-                      const struct report_location *to, unsigned kind, bool is_passed, uint64_t count)
+static int jump_count(struct analysis_counts *counts, const struct analysis_location *from,
+                      const struct analysis_location *to, unsigned kind, bool is_passed, uint64_t count)
 {
   struct count_item key = {.from = *from, .to = *to, .kind = (int8_t)kind, .is_passed = is_passed};
   struct count_item *item;
@@ -129,11 +129,11 @@ static int jump_count(struct report_counts *counts, const struct report_location
   return table_count(counts, &counts->jumps, &key, count, &item);
 }
 
-static int jump_count_linear(struct report_counts *counts, uint32_t space, uint64_t from, uint64_t to, unsigned kind,
+static int jump_count_linear(struct analysis_counts *counts, uint32_t space, uint64_t from, uint64_t to, unsigned kind,
                              bool is_passed, uint64_t count)
 {
-  struct report_location one = report_names_locate(counts->names, space, from);
-  struct report_location other = report_names_locate(counts->names, space, to);
+  struct analysis_location one = analysis_names_locate(counts->names, space, from);
+  struct analysis_location other = analysis_names_locate(counts->names, space, to);
 
   return count ? jump_count(counts, &one, &other, kind, is_passed, count) : 0;
 }
@@ -141,25 +141,25 @@ static int jump_count_linear(struct report_counts *counts, uint32_t space, uint6
 /* ---- what the reader counted ---- */
 
 /* The last instruction before an address, of a piece that begins at `first`. Without code, `first`. */
-static uint64_t last_before(struct report_counts *counts, uint32_t space, uint64_t first, uint64_t end)
+static uint64_t last_before(struct analysis_counts *counts, uint32_t space, uint64_t first, uint64_t end)
 {
-  struct report_location location = report_names_locate(counts->names, space, first);
+  struct analysis_location location = analysis_names_locate(counts->names, space, first);
   uint64_t limit = location.address + (end - first), begin = location.address, last;
-  struct report_instruction jcc;
-  enum report_stop stop;
+  struct analysis_instruction jcc;
+  enum analysis_stop stop;
 
-  while ((stop = report_code_follow(counts->code, &location, limit, &last)) == REPORT_STOP_JCC) {
+  while ((stop = analysis_code_follow(counts->code, &location, limit, &last)) == ANALYSIS_STOP_JCC) {
     location.address = last;
-    if (!report_code_instruction(counts->code, &location, &jcc) || jcc.length > limit - last)
+    if (!analysis_code_instruction(counts->code, &location, &jcc) || jcc.length > limit - last)
       return first;
     location.address += jcc.length;
     if (location.address == limit)
       return first + (last - begin);
   }
-  return stop == REPORT_STOP_END ? first + (last - begin) : first;
+  return stop == ANALYSIS_STOP_END ? first + (last - begin) : first;
 }
 
-static int take_cut(struct report_counts *counts, uint32_t space, uint64_t start, uint64_t end, uint64_t executed)
+static int take_cut(struct analysis_counts *counts, uint32_t space, uint64_t start, uint64_t end, uint64_t executed)
 {
   struct piece piece = {.space = space, .first = start, .end = end, .kind = -1};
 
@@ -172,7 +172,7 @@ static int take_cut(struct report_counts *counts, uint32_t space, uint64_t start
 /* A count of the reader: lb_trace_count_function. */
 static int take_count(void *context, const struct lb_trace_count *count)
 {
-  struct report_counts *counts = context;
+  struct analysis_counts *counts = context;
   struct piece piece = {count->space, count->start, count->from, count->from + count->length, (int8_t)count->kind};
   int r = 0;
 
@@ -209,7 +209,7 @@ static bool kind_interrupts(unsigned kind)
 }
 
 /* A conditional branch in the middle of a piece was passed: a block ends there. Returns 0, or -ENOMEM. */
-static int take_passed(struct report_counts *counts, const struct piece *piece, uint64_t count)
+static int take_passed(struct analysis_counts *counts, const struct piece *piece, uint64_t count)
 {
   int r = block_count(counts, piece, count);
 
@@ -218,8 +218,8 @@ static int take_passed(struct report_counts *counts, const struct piece *piece, 
 
 /* Where a walk along straight code is. Addresses are linear; `location` is that of `piece.last`. */
 struct straight {
-  struct report_counts *counts;
-  struct report_location location;
+  struct analysis_counts *counts;
+  struct analysis_location location;
   struct piece piece;
   uint64_t count;  /* how often it ran */
   unsigned passed; /* conditional branches so far */
@@ -238,13 +238,13 @@ static void straight_move(struct straight *walk, uint64_t address)
 /* The next instruction is a conditional branch, which was not taken. */
 static int straight_pass(struct straight *walk, uint64_t from)
 {
-  struct report_instruction instruction;
+  struct analysis_instruction instruction;
   struct piece *piece = &walk->piece;
   int r;
 
-  if (!report_code_instruction(walk->counts->code, &walk->location, &instruction) ||
+  if (!analysis_code_instruction(walk->counts->code, &walk->location, &instruction) ||
       instruction.length > from - piece->last ||
-      (++walk->passed > PASSED_FREE && !report_code_charge(walk->counts->code, PASSED_WORK))) {
+      (++walk->passed > PASSED_FREE && !analysis_code_charge(walk->counts->code, PASSED_WORK))) {
     walk->is_unknown = true;
     return 0;
   }
@@ -259,10 +259,10 @@ static int straight_pass(struct straight *walk, uint64_t from)
 /* The piece ends with an instruction that was not the branch: something interrupted what ran behind it. */
 static int straight_interrupt(struct straight *walk, uint64_t last, uint64_t from)
 {
-  struct report_instruction instruction = {.kind = -1};
+  struct analysis_instruction instruction = {.kind = -1};
 
   straight_move(walk, last);
-  (void)report_code_instruction(walk->counts->code, &walk->location, &instruction);
+  (void)analysis_code_instruction(walk->counts->code, &walk->location, &instruction);
   walk->piece.end = from;
   walk->piece.kind = instruction.kind;
   return block_count(walk->counts, &walk->piece, walk->count);
@@ -270,23 +270,23 @@ static int straight_interrupt(struct straight *walk, uint64_t last, uint64_t fro
 
 static int straight_finish(struct straight *walk, uint64_t from, unsigned kind)
 {
-  struct report_instruction instruction;
+  struct analysis_instruction instruction;
   bool is_known = !walk->is_unknown;
 
   straight_move(walk, from);
   walk->piece.kind = (int8_t)kind;
-  is_known = is_known && report_code_instruction(walk->counts->code, &walk->location, &instruction);
+  is_known = is_known && analysis_code_instruction(walk->counts->code, &walk->location, &instruction);
   walk->piece.end = is_known ? from + instruction.length : 0;
   return block_count(walk->counts, &walk->piece, walk->count);
 }
 
 /* What ran from where the stream was to the branch: blocks, as far as the code is known. */
-static int take_straight(struct report_counts *counts, uint32_t space, uint64_t start, uint64_t from, unsigned kind,
+static int take_straight(struct analysis_counts *counts, uint32_t space, uint64_t start, uint64_t from, unsigned kind,
                          uint64_t count)
 {
   struct straight walk = {
     .counts = counts,
-    .location = report_names_locate(counts->names, space, start),
+    .location = analysis_names_locate(counts->names, space, start),
     .piece = {.space = space, .first = start, .last = start},
     .count = count,
   };
@@ -296,13 +296,13 @@ static int take_straight(struct report_counts *counts, uint32_t space, uint64_t 
 
   while (r >= 0 && walk.piece.last < from && !walk.is_unknown) {
     uint64_t last;
-    enum report_stop stop = report_code_follow(counts->code, &walk.location, limit, &last);
+    enum analysis_stop stop = analysis_code_follow(counts->code, &walk.location, limit, &last);
 
     last = from - (limit - last);
-    if (stop == REPORT_STOP_END && is_interrupted)
+    if (stop == ANALYSIS_STOP_END && is_interrupted)
       return straight_interrupt(&walk, last, from);
-    if (stop != REPORT_STOP_JCC) {
-      walk.is_unknown = stop == REPORT_STOP_UNKNOWN;
+    if (stop != ANALYSIS_STOP_JCC) {
+      walk.is_unknown = stop == ANALYSIS_STOP_UNKNOWN;
       break;
     }
     straight_move(&walk, last);
@@ -316,7 +316,7 @@ static int take_straight(struct report_counts *counts, uint32_t space, uint64_t 
 #define KIND_STOP (-1) /* as a kind: no branch, the stream stopped there, as a fault does */
 
 /* A branch that was kept by linear addresses. */
-static int take_raw(struct report_counts *counts, const struct count_item *item)
+static int take_raw(struct analysis_counts *counts, const struct count_item *item)
 {
   uint32_t space = item->from.space;
   bool is_stop = item->kind == KIND_STOP;
@@ -332,7 +332,7 @@ static int take_raw(struct report_counts *counts, const struct count_item *item)
                                    item->count);
 }
 
-static int raw_fold(struct report_counts *counts)
+static int raw_fold(struct analysis_counts *counts)
 {
   for (size_t i = 0; i < counts->raw.capacity; i++)
     if (counts->raw.items[i].count && take_raw(counts, &counts->raw.items[i]) < 0)
@@ -342,7 +342,7 @@ static int raw_fold(struct report_counts *counts)
 }
 
 /* Puts away what was counted by linear addresses. */
-static int counts_fold(struct report_counts *counts, struct lb_trace_reader *reader)
+static int counts_fold(struct analysis_counts *counts, struct lb_trace_reader *reader)
 {
   int r = counts->is_fresh ? 0 : lb_trace_reader_counts(reader, take_count, counts);
 
@@ -352,7 +352,7 @@ static int counts_fold(struct report_counts *counts, struct lb_trace_reader *rea
 
 /* ---- records ---- */
 
-static struct count_stream *stream_at(struct report_counts *counts, uint32_t number)
+static struct count_stream *stream_at(struct analysis_counts *counts, uint32_t number)
 {
   while (number >= counts->stream_count) {
     struct count_stream *streams =
@@ -366,7 +366,7 @@ static struct count_stream *stream_at(struct report_counts *counts, uint32_t num
   return &counts->streams[number];
 }
 
-static int raw_count(struct report_counts *counts, const struct count_item *key)
+static int raw_count(struct analysis_counts *counts, const struct count_item *key)
 {
   if (count_table_is_full(&counts->raw)) {
     int r = counts->raw.capacity < RAW_MAX ? count_table_grow(&counts->raw) : raw_fold(counts);
@@ -378,10 +378,10 @@ static int raw_count(struct report_counts *counts, const struct count_item *key)
   return 0;
 }
 
-static int counts_branches(struct report_counts *counts, const struct lb_trace_branches *branches)
+static int counts_branches(struct analysis_counts *counts, const struct lb_trace_branches *branches)
 {
   struct count_stream *stream = stream_at(counts, branches->stream);
-  uint32_t space = report_names_space(counts->names, branches->stream);
+  uint32_t space = analysis_names_space(counts->names, branches->stream);
 
   if (!stream)
     return -ENOMEM;
@@ -391,8 +391,8 @@ static int counts_branches(struct report_counts *counts, const struct lb_trace_b
     const struct lb_branch *branch = &branches->branches[i];
     bool is_32 = branch->flags & LB_BRANCH_FROM_32;
     struct count_item key = {
-      .from = {REPORT_NO_FILE, space, report_from(branch)},
-      .to = {REPORT_NO_FILE, space, report_to(branch)},
+      .from = {ANALYSIS_NO_FILE, space, analysis_from(branch)},
+      .to = {ANALYSIS_NO_FILE, space, analysis_to(branch)},
       .start = is_32 ? 0 : stream->at,
       .kind = (int8_t)branch->kind,
     };
@@ -406,11 +406,11 @@ static int counts_branches(struct report_counts *counts, const struct lb_trace_b
 }
 
 /* What ran from the last branch up to where the stream stopped. */
-static int counts_stop(struct report_counts *counts, const struct lb_trace_stop *stop)
+static int counts_stop(struct analysis_counts *counts, const struct lb_trace_stop *stop)
 {
   struct count_stream *stream = stream_at(counts, stop->stream);
-  uint32_t space = report_names_space(counts->names, stop->stream);
-  struct count_item key = {.from = {REPORT_NO_FILE, space, stop->at}, .kind = KIND_STOP};
+  uint32_t space = analysis_names_space(counts->names, stop->stream);
+  struct count_item key = {.from = {ANALYSIS_NO_FILE, space, stop->at}, .kind = KIND_STOP};
 
   if (!stream)
     return -ENOMEM;
@@ -420,19 +420,19 @@ static int counts_stop(struct report_counts *counts, const struct lb_trace_stop 
 }
 
 /* It is not known where the streams are. */
-static void streams_lose(struct report_counts *counts, uint32_t stream)
+static void streams_lose(struct analysis_counts *counts, uint32_t stream)
 {
   for (size_t i = 0; i < counts->stream_count; i++)
     if (stream == LB_TRACE_ALL || stream == i)
       counts->streams[i].at = 0;
 }
 
-static bool stream_is_wanted(const struct report_counts *counts, uint32_t stream)
+static bool stream_is_wanted(const struct analysis_counts *counts, uint32_t stream)
 {
   return counts->stream == LB_TRACE_ALL || stream == counts->stream || stream == LB_TRACE_ALL;
 }
 
-static int counts_counted(struct report_counts *counts, const struct lb_trace_counted *counted)
+static int counts_counted(struct analysis_counts *counts, const struct lb_trace_counted *counted)
 {
   struct count_stream *stream = stream_at(counts, counted->stream);
 
@@ -443,8 +443,8 @@ static int counts_counted(struct report_counts *counts, const struct lb_trace_co
   return 0;
 }
 
-int report_counts_record(struct report_counts *counts, struct lb_trace_reader *reader,
-                         const struct lb_trace_record *record)
+int analysis_counts_record(struct analysis_counts *counts, struct lb_trace_reader *reader,
+                           const struct lb_trace_record *record)
 {
   int r = 0;
 
@@ -462,9 +462,9 @@ int report_counts_record(struct report_counts *counts, struct lb_trace_reader *r
     }
     return 0;
   default:
-    if (report_names_displaces(counts->names, record))
+    if (analysis_names_displaces(counts->names, record))
       r = counts_fold(counts, reader);
-    return r < 0 ? r : report_names_record(counts->names, record);
+    return r < 0 ? r : analysis_names_record(counts->names, record);
   }
 }
 
@@ -472,25 +472,25 @@ int report_counts_record(struct report_counts *counts, struct lb_trace_reader *r
 
 static int block_compare(const void *one, const void *other)
 {
-  const struct report_block *a = one, *b = other;
-  int r = report_location_compare(&a->first, &b->first);
+  const struct analysis_block *a = one, *b = other;
+  int r = analysis_location_compare(&a->first, &b->first);
 
   return r ? r : a->last < b->last ? -1 : a->last > b->last;
 }
 
 static int jump_compare(const void *one, const void *other)
 {
-  const struct report_jump *a = one, *b = other;
-  int r = report_location_compare(&a->from, &b->from);
+  const struct analysis_jump *a = one, *b = other;
+  int r = analysis_location_compare(&a->from, &b->from);
 
   if (!r)
-    r = report_location_compare(&a->to, &b->to);
+    r = analysis_location_compare(&a->to, &b->to);
   if (!r)
     r = (int)a->kind - (int)b->kind;
   return r ? r : (int)a->is_passed - (int)b->is_passed;
 }
 
-static int blocks_list(struct report_counts *counts)
+static int blocks_list(struct analysis_counts *counts)
 {
   counts->block_list = calloc(counts->blocks.count + 1, sizeof(*counts->block_list));
   if (!counts->block_list)
@@ -500,7 +500,7 @@ static int blocks_list(struct report_counts *counts)
 
     if (!item->count)
       continue;
-    counts->block_list[counts->block_count++] = (struct report_block){
+    counts->block_list[counts->block_count++] = (struct analysis_block){
       .first = item->from,
       .last = item->to.address,
       .end = item->length ? item->to.address + item->length : 0,
@@ -516,7 +516,7 @@ static int blocks_list(struct report_counts *counts)
   return 0;
 }
 
-static int jumps_list(struct report_counts *counts)
+static int jumps_list(struct analysis_counts *counts)
 {
   counts->jump_list = calloc(counts->jumps.count + 1, sizeof(*counts->jump_list));
   if (!counts->jump_list)
@@ -526,11 +526,11 @@ static int jumps_list(struct report_counts *counts)
 
     if (!item->count)
       continue;
-    counts->jump_list[counts->jump_count++] = (struct report_jump){.from = item->from,
-                                                                   .to = item->to,
-                                                                   .kind = (uint8_t)item->kind,
-                                                                   .is_passed = item->is_passed,
-                                                                   .count = item->count};
+    counts->jump_list[counts->jump_count++] = (struct analysis_jump){.from = item->from,
+                                                                     .to = item->to,
+                                                                     .kind = (uint8_t)item->kind,
+                                                                     .is_passed = item->is_passed,
+                                                                     .count = item->count};
     *(item->is_passed ? &counts->totals.passed : &counts->totals.taken) += item->count;
   }
   count_table_done(&counts->jumps);
@@ -539,18 +539,18 @@ static int jumps_list(struct report_counts *counts)
 }
 
 /* Lets the names know where functions begin, before anybody asks which function something is in. */
-static int starts_learn(struct report_counts *counts)
+static int starts_learn(struct analysis_counts *counts)
 {
   for (size_t i = 0; i < counts->jump_count; i++) {
-    const struct report_jump *jump = &counts->jump_list[i];
+    const struct analysis_jump *jump = &counts->jump_list[i];
 
-    if (!jump->is_passed && report_starts_jump(counts->names, &jump->from, &jump->to, jump->kind) < 0)
+    if (!jump->is_passed && analysis_starts_jump(counts->names, &jump->from, &jump->to, jump->kind) < 0)
       return -ENOMEM;
   }
   return 0;
 }
 
-int report_counts_end(struct report_counts *counts, struct lb_trace_reader *reader)
+int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *reader)
 {
   int r = counts_fold(counts, reader);
 
@@ -564,7 +564,7 @@ int report_counts_end(struct report_counts *counts, struct lb_trace_reader *read
 
 /* ---- then ---- */
 
-int report_counts_filter(struct report_counts *counts, struct report_filter *filter)
+int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filter *filter)
 {
   if (!filter)
     return 0;
@@ -573,43 +573,43 @@ int report_counts_filter(struct report_counts *counts, struct report_filter *fil
   if (!counts->chosen_blocks || !counts->chosen_jumps)
     return -ENOMEM;
   for (size_t i = 0; i < counts->block_count; i++)
-    if (report_filter_block(filter, &counts->block_list[i]))
+    if (analysis_filter_block(filter, &counts->block_list[i]))
       counts->chosen_blocks[counts->chosen_block_count++] = counts->block_list[i];
   for (size_t i = 0; i < counts->jump_count; i++)
-    if (report_filter_jump(filter, &counts->jump_list[i]))
+    if (analysis_filter_jump(filter, &counts->jump_list[i]))
       counts->chosen_jumps[counts->chosen_jump_count++] = counts->jump_list[i];
   return 0;
 }
 
-const struct report_block *report_counts_all_blocks(const struct report_counts *counts, size_t *ret_count)
+const struct analysis_block *analysis_counts_all_blocks(const struct analysis_counts *counts, size_t *ret_count)
 {
   *ret_count = counts->block_count;
   return counts->block_list;
 }
 
-const struct report_jump *report_counts_all_jumps(const struct report_counts *counts, size_t *ret_count)
+const struct analysis_jump *analysis_counts_all_jumps(const struct analysis_counts *counts, size_t *ret_count)
 {
   *ret_count = counts->jump_count;
   return counts->jump_list;
 }
 
-const struct report_block *report_counts_blocks(const struct report_counts *counts, size_t *ret_count)
+const struct analysis_block *analysis_counts_blocks(const struct analysis_counts *counts, size_t *ret_count)
 {
   if (!counts->chosen_blocks)
-    return report_counts_all_blocks(counts, ret_count);
+    return analysis_counts_all_blocks(counts, ret_count);
   *ret_count = counts->chosen_block_count;
   return counts->chosen_blocks;
 }
 
-const struct report_jump *report_counts_jumps(const struct report_counts *counts, size_t *ret_count)
+const struct analysis_jump *analysis_counts_jumps(const struct analysis_counts *counts, size_t *ret_count)
 {
   if (!counts->chosen_jumps)
-    return report_counts_all_jumps(counts, ret_count);
+    return analysis_counts_all_jumps(counts, ret_count);
   *ret_count = counts->chosen_jump_count;
   return counts->chosen_jumps;
 }
 
-const struct report_count_totals *report_counts_totals(const struct report_counts *counts)
+const struct analysis_count_totals *analysis_counts_totals(const struct analysis_counts *counts)
 {
   return &counts->totals;
 }

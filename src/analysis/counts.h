@@ -11,27 +11,27 @@
 
 #include "analysis/code.h"
 
-struct report_counts;
+struct analysis_counts;
 
 /* `names` and `code` must stay good; `names` learns of modules from here. Returns 0, or -ENOMEM. */
-int report_counts_new(struct report_names *names, struct report_code *code, struct report_counts **ret_counts);
-void report_counts_free(struct report_counts *counts); /* takes NULL */
+int analysis_counts_new(struct analysis_names *names, struct analysis_code *code, struct analysis_counts **ret_counts);
+void analysis_counts_free(struct analysis_counts *counts); /* takes NULL */
 
 /* Only this stream; LB_TRACE_ALL (as at first): all. Before the first record. */
-void report_counts_stream(struct report_counts *counts, uint32_t stream);
+void analysis_counts_stream(struct analysis_counts *counts, uint32_t stream);
 
 /* Takes a record of a reader that counts (lb_trace_reader_count). `reader` is asked for its counts when things are
  * about to lie elsewhere. Memory stays below about 400 MiB, symbols not counted. Returns 0, or -ENOMEM. */
-int report_counts_record(struct report_counts *counts, struct lb_trace_reader *reader,
-                         const struct lb_trace_record *record);
+int analysis_counts_record(struct analysis_counts *counts, struct lb_trace_reader *reader,
+                           const struct lb_trace_record *record);
 
 /* Once, behind the last record. Returns 0, or -ENOMEM. */
-int report_counts_end(struct report_counts *counts, struct lb_trace_reader *reader);
+int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *reader);
 
 /* ---- then ---- */
 
-struct report_block {
-  struct report_location first;
+struct analysis_block {
+  struct analysis_location first;
   uint64_t last; /* address, as first.address is one, of its last instruction, */
   uint64_t end;  /* and of the byte behind that; 0: not known */
   uint64_t executed;
@@ -39,28 +39,28 @@ struct report_block {
   int8_t kind;           /* enum lb_branch_kind of the last instruction; -1: it is not a branch, or not known */
 };
 
-struct report_jump {
-  struct report_location from, to;
+struct analysis_jump {
+  struct analysis_location from, to;
   uint8_t kind;   /* enum lb_branch_kind */
   bool is_passed; /* a conditional branch that was not taken; `to` is behind it */
   uint64_t count;
 };
 
-struct report_filter;
+struct analysis_filter;
 
-/* Leaves out of the lists below what does not pass; `filter` NULL: nothing. Once, behind report_counts_end. Returns 0,
- * or -ENOMEM. */
-int report_counts_filter(struct report_counts *counts, struct report_filter *filter);
+/* Leaves out of the lists below what does not pass; `filter` NULL: nothing. Once, behind analysis_counts_end. Returns
+ * 0, or -ENOMEM. */
+int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filter *filter);
 
-/* Those that are not left out, sorted by file, space and address. Good until report_counts_free. */
-const struct report_block *report_counts_blocks(const struct report_counts *counts, size_t *ret_count);
-const struct report_jump *report_counts_jumps(const struct report_counts *counts, size_t *ret_count);
+/* Those that are not left out, sorted by file, space and address. Good until analysis_counts_free. */
+const struct analysis_block *analysis_counts_blocks(const struct analysis_counts *counts, size_t *ret_count);
+const struct analysis_jump *analysis_counts_jumps(const struct analysis_counts *counts, size_t *ret_count);
 
 /* The same with what is left out: for who asks what code there is, and not how often it ran. */
-const struct report_block *report_counts_all_blocks(const struct report_counts *counts, size_t *ret_count);
-const struct report_jump *report_counts_all_jumps(const struct report_counts *counts, size_t *ret_count);
+const struct analysis_block *analysis_counts_all_blocks(const struct analysis_counts *counts, size_t *ret_count);
+const struct analysis_jump *analysis_counts_all_jumps(const struct analysis_counts *counts, size_t *ret_count);
 
-struct report_count_totals {
+struct analysis_count_totals {
   uint64_t taken, passed; /* branches; conditional ones not taken */
   uint64_t instructions;  /* as far as known */
   bool has_unknown_code;  /* blocks of which it is not known what they are: instructions and passed are too low */
@@ -68,6 +68,6 @@ struct report_count_totals {
   uint64_t gaps;          /* records of them */
 };
 
-const struct report_count_totals *report_counts_totals(const struct report_counts *counts);
+const struct analysis_count_totals *analysis_counts_totals(const struct analysis_counts *counts);
 
 #endif

@@ -17,12 +17,12 @@
 struct answer {
   uint64_t address;
   uint32_t space, generation; /* 0: there is none */
-  struct report_diff_key key;
+  struct analysis_diff_key key;
 };
 
-struct report_diff_keys {
-  struct report_names *names;
-  const struct report_diff_files *other;
+struct analysis_diff_keys {
+  struct analysis_names *names;
+  const struct analysis_diff_files *other;
   bool is_process;
   const char *by_symbol;
   struct answer answers[ANSWERS];
@@ -48,7 +48,7 @@ static uint64_t file_id(const uint8_t *build_id, size_t build_id_size, const cha
   return hash | UINT64_C(1) << 63;
 }
 
-static bool files_have(const struct report_diff_files *files, uint64_t id)
+static bool files_have(const struct analysis_diff_files *files, uint64_t id)
 {
   for (size_t i = 0; i < files->count; i++)
     if (files->ids[i] == id)
@@ -56,14 +56,14 @@ static bool files_have(const struct report_diff_files *files, uint64_t id)
   return false;
 }
 
-int report_diff_files_record(struct report_diff_files *files, const struct lb_trace_record *record)
+int analysis_diff_files_record(struct analysis_diff_files *files, const struct lb_trace_record *record)
 {
   uint64_t *ids, id;
 
   if (record->type != LB_TRACE_MODULE || record->module.is_gone)
     return 0;
   id = file_id(record->module.build_id, record->module.build_id_size, record->module.name);
-  if (files_have(files, id) || files->count >= REPORT_DIFF_FILES_MAX)
+  if (files_have(files, id) || files->count >= ANALYSIS_DIFF_FILES_MAX)
     return 0;
   ids = array_grow(files->ids, sizeof(*ids), files->count, &files->capacity);
   if (!ids)
@@ -73,18 +73,18 @@ int report_diff_files_record(struct report_diff_files *files, const struct lb_tr
   return 0;
 }
 
-void report_diff_files_done(struct report_diff_files *files)
+void analysis_diff_files_done(struct analysis_diff_files *files)
 {
   free(files->ids);
-  *files = (struct report_diff_files){0};
+  *files = (struct analysis_diff_files){0};
 }
 
 /* ---- keys ---- */
 
-int report_diff_keys_new(struct report_names *names, const struct report_diff_files *other, bool is_process,
-                         struct report_diff_keys **ret_keys)
+int analysis_diff_keys_new(struct analysis_names *names, const struct analysis_diff_files *other, bool is_process,
+                           struct analysis_diff_keys **ret_keys)
 {
-  struct report_diff_keys *keys = calloc(1, sizeof(*keys));
+  struct analysis_diff_keys *keys = calloc(1, sizeof(*keys));
 
   if (!keys)
     return -ENOMEM;
@@ -95,49 +95,49 @@ int report_diff_keys_new(struct report_names *names, const struct report_diff_fi
   return 0;
 }
 
-void report_diff_keys_free(struct report_diff_keys *keys)
+void analysis_diff_keys_free(struct analysis_diff_keys *keys)
 {
   free(keys);
 }
 
-const char *report_diff_keys_by_symbol(const struct report_diff_keys *keys)
+const char *analysis_diff_keys_by_symbol(const struct analysis_diff_keys *keys)
 {
   return keys->by_symbol;
 }
 
-static struct report_diff_key key_by_symbol(struct report_diff_keys *keys, const struct report_location *location,
-                                            const struct report_file *file)
+static struct analysis_diff_key key_by_symbol(struct analysis_diff_keys *keys, const struct analysis_location *location,
+                                              const struct analysis_file *file)
 {
   const uint64_t start = UINT64_C(0x84222325CBF29CE4);
-  struct report_name name;
+  struct analysis_name name;
   const char *word;
 
   keys->by_symbol = file->name;
-  if (!report_names_symbol(keys->names, location, &name))
-    return (struct report_diff_key){NO_FILE_ID, location->address};
+  if (!analysis_names_symbol(keys->names, location, &name))
+    return (struct analysis_diff_key){NO_FILE_ID, location->address};
   word = name.mangled ? name.mangled : name.symbol ? name.symbol : name.module;
-  return (struct report_diff_key){hash_add(start, word, strlen(word)) | UINT64_C(1) << 63, name.offset};
+  return (struct analysis_diff_key){hash_add(start, word, strlen(word)) | UINT64_C(1) << 63, name.offset};
 }
 
 /* A path that is not fit to be printed is not found again here: without a build-id, such a file goes by symbols. */
-static struct report_diff_key key_make(struct report_diff_keys *keys, uint32_t space, uint64_t address)
+static struct analysis_diff_key key_make(struct analysis_diff_keys *keys, uint32_t space, uint64_t address)
 {
-  struct report_location location = report_names_locate(keys->names, space, address);
-  struct report_file file;
+  struct analysis_location location = analysis_names_locate(keys->names, space, address);
+  struct analysis_file file;
   uint64_t id;
 
-  if (location.file == REPORT_NO_FILE || !report_names_file(keys->names, location.file, &file))
-    return (struct report_diff_key){NO_FILE_ID, keys->is_process ? address % PAGE : address};
+  if (location.file == ANALYSIS_NO_FILE || !analysis_names_file(keys->names, location.file, &file))
+    return (struct analysis_diff_key){NO_FILE_ID, keys->is_process ? address % PAGE : address};
   id = file_id(file.build_id, file.build_id_size, file.name);
   if (files_have(keys->other, id))
-    return (struct report_diff_key){id, location.address};
+    return (struct analysis_diff_key){id, location.address};
   return key_by_symbol(keys, &location, &file);
 }
 
-struct report_diff_key report_diff_key(struct report_diff_keys *keys, uint32_t space, uint64_t address)
+struct analysis_diff_key analysis_diff_key(struct analysis_diff_keys *keys, uint32_t space, uint64_t address)
 {
   struct answer *answer = &keys->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
-  uint32_t generation = report_names_generation(keys->names);
+  uint32_t generation = analysis_names_generation(keys->names);
 
   if (answer->address != address || answer->space != space || answer->generation != generation)
     *answer = (struct answer){address, space, generation, key_make(keys, space, address)};
@@ -146,7 +146,7 @@ struct report_diff_key report_diff_key(struct report_diff_keys *keys, uint32_t s
 
 /* ---- coming together ---- */
 
-static uint64_t branch_hash(const struct report_diff_branch *branch)
+static uint64_t branch_hash(const struct analysis_diff_branch *branch)
 {
   uint64_t hash = branch->from.id * 3 ^ branch->to.id * 5 ^ branch->branch.kind;
 
@@ -156,7 +156,7 @@ static uint64_t branch_hash(const struct report_diff_branch *branch)
 }
 
 /* For each branch one hash of it and those that follow, for as many as have enough behind them. NULL without memory. */
-static uint64_t *hashes_of_runs(const struct report_diff_branch *branches, size_t count, size_t run)
+static uint64_t *hashes_of_runs(const struct analysis_diff_branch *branches, size_t count, size_t run)
 {
   uint64_t *hashes = calloc(count + 1, sizeof(*hashes));
 
@@ -203,16 +203,17 @@ static int places_make(struct places *places, const uint64_t *hashes, size_t cou
   return 0;
 }
 
-static bool runs_are_same(const struct report_diff_branch *one, const struct report_diff_branch *other, size_t run)
+static bool runs_are_same(const struct analysis_diff_branch *one, const struct analysis_diff_branch *other, size_t run)
 {
   for (size_t i = 0; i < run; i++)
-    if (!report_diff_is_same(&one[i], &other[i]))
+    if (!analysis_diff_is_same(&one[i], &other[i]))
       return false;
   return true;
 }
 
-int report_diff_rejoin(const struct report_diff_branch *one, size_t one_count, const struct report_diff_branch *other,
-                       size_t other_count, size_t run, size_t *ret_one, size_t *ret_other)
+int analysis_diff_rejoin(const struct analysis_diff_branch *one, size_t one_count,
+                         const struct analysis_diff_branch *other, size_t other_count, size_t run, size_t *ret_one,
+                         size_t *ret_other)
 {
   size_t one_runs = one_count >= run ? one_count - run + 1 : 0, best = SIZE_MAX;
   size_t other_runs = other_count >= run ? other_count - run + 1 : 0;

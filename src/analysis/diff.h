@@ -14,45 +14,46 @@
 #include "analysis/location.h"
 
 /* The files that a trace names. */
-struct report_diff_files {
+struct analysis_diff_files {
   uint64_t *ids; /* of build-id or path */
   size_t count, capacity;
 };
 
-#define REPORT_DIFF_FILES_MAX 4096u /* more are not told apart: they are compared by symbol */
+#define ANALYSIS_DIFF_FILES_MAX 4096u /* more are not told apart: they are compared by symbol */
 
 /* Takes the modules of a trace; other records do nothing. Returns 0, or -ENOMEM. */
-int report_diff_files_record(struct report_diff_files *files, const struct lb_trace_record *record);
-void report_diff_files_done(struct report_diff_files *files);
+int analysis_diff_files_record(struct analysis_diff_files *files, const struct lb_trace_record *record);
+void analysis_diff_files_done(struct analysis_diff_files *files);
 
 /* An address, in a form that is the same in both runs. */
-struct report_diff_key {
+struct analysis_diff_key {
   uint64_t id, address;
 };
 
-#define REPORT_DIFF_OUTSIDE_ID 2u /* no address has it: for ends of branches that are not compared */
+#define ANALYSIS_DIFF_OUTSIDE_ID 2u /* no address has it: for ends of branches that are not compared */
 
-struct report_diff_keys;
+struct analysis_diff_keys;
 
 /* Keys of one of the two runs. `names` and `other`, the files of the other run, must stay good. `is_process`: of a
  * program. Returns 0, or -ENOMEM. */
-int report_diff_keys_new(struct report_names *names, const struct report_diff_files *other, bool is_process,
-                         struct report_diff_keys **ret_keys);
-void report_diff_keys_free(struct report_diff_keys *keys); /* takes NULL */
+int analysis_diff_keys_new(struct analysis_names *names, const struct analysis_diff_files *other, bool is_process,
+                           struct analysis_diff_keys **ret_keys);
+void analysis_diff_keys_free(struct analysis_diff_keys *keys); /* takes NULL */
 
-struct report_diff_key report_diff_key(struct report_diff_keys *keys, uint32_t space, uint64_t address);
+struct analysis_diff_key analysis_diff_key(struct analysis_diff_keys *keys, uint32_t space, uint64_t address);
 
 /* Was any file compared by symbols, because the other trace does not have it? Its name, fit to be printed, or NULL. */
-const char *report_diff_keys_by_symbol(const struct report_diff_keys *keys);
+const char *analysis_diff_keys_by_symbol(const struct analysis_diff_keys *keys);
 
 /* A branch of one run. Two are the same if key and kind are. */
-struct report_diff_branch {
+struct analysis_diff_branch {
   uint64_t number;
   struct lb_branch branch;
-  struct report_diff_key from, to;
+  struct analysis_diff_key from, to;
 };
 
-static inline bool report_diff_is_same(const struct report_diff_branch *one, const struct report_diff_branch *other)
+static inline bool analysis_diff_is_same(const struct analysis_diff_branch *one,
+                                         const struct analysis_diff_branch *other)
 {
   return one->from.address == other->from.address && one->to.address == other->to.address &&
          one->from.id == other->from.id && one->to.id == other->to.id && one->branch.kind == other->branch.kind;
@@ -60,7 +61,8 @@ static inline bool report_diff_is_same(const struct report_diff_branch *one, con
 
 /* Two runs that have parted: where do they come together again? Looks for the nearest places from which on `run`
  * branches are the same. Returns 1; 0: there are none; or -ENOMEM. */
-int report_diff_rejoin(const struct report_diff_branch *one, size_t one_count, const struct report_diff_branch *other,
-                       size_t other_count, size_t run, size_t *ret_one, size_t *ret_other);
+int analysis_diff_rejoin(const struct analysis_diff_branch *one, size_t one_count,
+                         const struct analysis_diff_branch *other, size_t other_count, size_t run, size_t *ret_one,
+                         size_t *ret_other);
 
 #endif

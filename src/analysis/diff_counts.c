@@ -115,22 +115,22 @@ void diff_counts_done(struct diff_counts *rows)
 /* ---- counting ---- */
 
 /* The function at a location. */
-static int row_at(struct diff_counts *rows, struct report_names *names, const struct report_location *location,
-                  struct report_name *ret_name, struct diff_count_row **ret_row)
+static int row_at(struct diff_counts *rows, struct analysis_names *names, const struct analysis_location *location,
+                  struct analysis_name *ret_name, struct diff_count_row **ret_row)
 {
-  if (!report_names_symbol(names, location, ret_name))
-    *ret_name = (struct report_name){0};
+  if (!analysis_names_symbol(names, location, ret_name))
+    *ret_name = (struct analysis_name){0};
   return row_get(rows, ret_name->symbol, ret_name->module, ret_row);
 }
 
-static int rows_add_blocks(struct diff_counts *rows, struct report_names *names, const struct report_counts *counts,
+static int rows_add_blocks(struct diff_counts *rows, struct analysis_names *names, const struct analysis_counts *counts,
                            unsigned side)
 {
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(counts, &count);
 
   for (size_t i = 0; i < count; i++) {
-    struct report_name name;
+    struct analysis_name name;
     struct diff_count_row *row;
     int r = row_at(rows, names, &blocks[i].first, &name, &row);
 
@@ -148,14 +148,14 @@ static bool kind_is_call(unsigned kind)
 }
 
 /* A call enters a function, and so does a jump to its start from another one. */
-static int rows_add_jumps(struct diff_counts *rows, struct report_names *names, const struct report_counts *counts,
+static int rows_add_jumps(struct diff_counts *rows, struct analysis_names *names, const struct analysis_counts *counts,
                           unsigned side)
 {
   size_t count;
-  const struct report_jump *jumps = report_counts_jumps(counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_jumps(counts, &count);
 
   for (size_t i = 0; i < count; i++) {
-    struct report_name from, to;
+    struct analysis_name from, to;
     struct diff_count_row *row;
     int r = jumps[i].is_passed ? 1 : row_at(rows, names, &jumps[i].from, &from, &row);
 
@@ -174,7 +174,7 @@ static int rows_add_jumps(struct diff_counts *rows, struct report_names *names, 
   return 0;
 }
 
-static int trace_count(struct diff_side *side, struct report_counts *counts, uint32_t stream)
+static int trace_count(struct diff_side *side, struct analysis_counts *counts, uint32_t stream)
 {
   struct trace_progress progress;
   struct lb_trace_record record;
@@ -182,10 +182,10 @@ static int trace_count(struct diff_side *side, struct report_counts *counts, uin
   int r;
 
   trace_progress_begin(&progress, side->input.reader);
-  report_counts_stream(counts, stream);
+  analysis_counts_stream(counts, stream);
   lb_trace_reader_count(side->input.reader, stream);
   while ((r = trace_input_next(&side->input, &record)) > 0) {
-    r = report_counts_record(counts, side->input.reader, &record);
+    r = analysis_counts_record(counts, side->input.reader, &record);
     if (r < 0)
       break;
     if (record.type == LB_TRACE_COUNTED || record.type == LB_TRACE_BRANCHES)
@@ -193,23 +193,23 @@ static int trace_count(struct diff_side *side, struct report_counts *counts, uin
     trace_progress_show(&progress, branches);
   }
   trace_progress_end(&progress);
-  return r < 0 ? r : report_counts_end(counts, side->input.reader);
+  return r < 0 ? r : analysis_counts_end(counts, side->input.reader);
 }
 
 static int side_count(struct diff_side *side, const struct diff_options *options, unsigned number,
-                      struct diff_counts *rows, struct report_count_totals *ret_totals)
+                      struct diff_counts *rows, struct analysis_count_totals *ret_totals)
 {
-  struct report_names *names = NULL;
-  struct report_code *code = NULL;
-  struct report_counts *counts = NULL;
-  int r = report_names_new(options->has_symbols ? &side->input.files : NULL, &names);
+  struct analysis_names *names = NULL;
+  struct analysis_code *code = NULL;
+  struct analysis_counts *counts = NULL;
+  int r = analysis_names_new(options->has_symbols ? &side->input.files : NULL, &names);
 
   if (r >= 0 && options->is_mangled)
-    report_names_keep_mangled(names);
+    analysis_names_keep_mangled(names);
   if (r >= 0)
-    r = report_code_new(names, &code);
+    r = analysis_code_new(names, &code);
   if (r >= 0)
-    r = report_counts_new(names, code, &counts);
+    r = analysis_counts_new(names, code, &counts);
   if (r >= 0)
     r = trace_count(side, counts, options->streams[number]);
   if (r >= 0)
@@ -217,12 +217,12 @@ static int side_count(struct diff_side *side, const struct diff_options *options
   if (r >= 0)
     r = rows_add_jumps(rows, names, counts, number);
   if (r >= 0)
-    *ret_totals = *report_counts_totals(counts);
+    *ret_totals = *analysis_counts_totals(counts);
   else
     message("%s: %s", side->input.name, lb_strerror(r));
-  report_counts_free(counts);
-  report_code_free(code);
-  report_names_free(names);
+  analysis_counts_free(counts);
+  analysis_code_free(code);
+  analysis_names_free(names);
   return r;
 }
 

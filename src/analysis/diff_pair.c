@@ -10,7 +10,7 @@
 
 #define HISTORY_LEAST 64u /* branches that are kept, also if fewer are shown */
 
-static void history_add(struct diff_pair *pair, const struct report_diff_branch *branch)
+static void history_add(struct diff_pair *pair, const struct analysis_diff_branch *branch)
 {
   pair->history[pair->at] = *branch;
   pair->at = pair->at + 1 == pair->size ? 0 : pair->at + 1;
@@ -32,7 +32,7 @@ static void pair_pass(struct diff_pair *pair)
 /* Goes on while both do the same. Returns 1 when they part, 0 when both are over, or negative. */
 static int pair_walk(struct diff_pair *pair)
 {
-  struct report_diff_branch one, other;
+  struct analysis_diff_branch one, other;
   struct diff_side *a = &pair->sides[0], *b = &pair->sides[1];
 
   for (;;) {
@@ -45,7 +45,7 @@ static int pair_walk(struct diff_pair *pair)
       return r_one < 0 ? r_one : r_other;
     if (!r_one && !r_other)
       return 0;
-    if (!r_one || !r_other || !report_diff_is_same(&one, &other)) {
+    if (!r_one || !r_other || !analysis_diff_is_same(&one, &other)) {
       if (r_one)
         diff_side_put_back(a);
       if (r_other)
@@ -60,15 +60,15 @@ static int pair_walk(struct diff_pair *pair)
 /* ---- where they part ---- */
 
 /* The last branch that both took, or the one so many before it. */
-static const struct report_diff_branch *history_get(const struct diff_pair *pair, uint32_t before)
+static const struct analysis_diff_branch *history_get(const struct diff_pair *pair, uint32_t before)
 {
   return &pair->history[(pair->at + pair->size - 1 - before) % pair->size];
 }
 
-size_t diff_pair_history(const struct diff_pair *pair, struct report_diff_branch **ret_branches)
+size_t diff_pair_history(const struct diff_pair *pair, struct analysis_diff_branch **ret_branches)
 {
   uint32_t count = pair->count < pair->options->before ? pair->count : pair->options->before;
-  struct report_diff_branch *sorted = calloc(count + 1, sizeof(*sorted));
+  struct analysis_diff_branch *sorted = calloc(count + 1, sizeof(*sorted));
 
   for (uint32_t i = 0; sorted && i < count; i++)
     sorted[i] = *history_get(pair, count - 1 - i);
@@ -91,8 +91,8 @@ int diff_pair_rejoin(struct diff_pair *pair, size_t *ret_one, size_t *ret_other)
 {
   struct diff_side *a = &pair->sides[0], *b = &pair->sides[1];
   size_t run = pair_run_length(pair);
-  int r = run ? report_diff_rejoin(diff_side_queue(a), diff_side_queued(a), diff_side_queue(b), diff_side_queued(b),
-                                   run, ret_one, ret_other)
+  int r = run ? analysis_diff_rejoin(diff_side_queue(a), diff_side_queued(a), diff_side_queue(b), diff_side_queued(b),
+                                     run, ret_one, ret_other)
               : 0;
 
   if (r < 0)
@@ -121,10 +121,10 @@ static bool pair_is_at_gap(const struct diff_pair *pair)
 }
 
 /* The last branch of both that was no conditional or direct jump; NULL: none is in the history. */
-static const struct report_diff_branch *history_entry(const struct diff_pair *pair)
+static const struct analysis_diff_branch *history_entry(const struct diff_pair *pair)
 {
   for (uint32_t i = 0; i < pair->count; i++) {
-    const struct report_diff_branch *branch = history_get(pair, i);
+    const struct analysis_diff_branch *branch = history_get(pair, i);
 
     if (branch->branch.kind != LB_BRANCH_JCC && branch->branch.kind != LB_BRANCH_NEAR_REL_JMP)
       return branch;
@@ -135,7 +135,7 @@ static const struct report_diff_branch *history_entry(const struct diff_pair *pa
 /* Goes on while both do the same, and past what is not compared. Returns as pair_walk. */
 static int pair_walk_on(struct diff_pair *pair)
 {
-  struct report_diff_branch last;
+  struct analysis_diff_branch last;
   int r;
 
   if (pair->differences) /* what was before the last one is not before the next */

@@ -40,7 +40,7 @@ static int side_describe(struct diff_side *side)
   int r = trace_input_tail(&side->input, LB_TRACE_ALL, 0);
 
   while (r >= 0 && (r = trace_input_next(&side->input, &record)) > 0) {
-    r = report_diff_files_record(&side->files, &record);
+    r = analysis_diff_files_record(&side->files, &record);
     if (r >= 0 && record.type == LB_TRACE_STREAM)
       r = threads_add(side, &record.stream);
     if (record.type == LB_TRACE_META && !strcmp(record.meta.key, "source"))
@@ -75,10 +75,10 @@ int diff_side_close(struct diff_side *side)
     free(side->threads[i].name);
   free(side->threads);
   free(side->queue);
-  report_diff_files_done(&side->files);
-  report_diff_keys_free(side->keys);
-  report_filter_free(side->filter);
-  report_names_free(side->names);
+  analysis_diff_files_done(&side->files);
+  analysis_diff_keys_free(side->keys);
+  analysis_filter_free(side->filter);
+  analysis_names_free(side->names);
   return trace_input_close(&side->input);
 }
 
@@ -102,24 +102,24 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
       lb_trace_reader_skip(side->input.reader); /* what describes the trace, which the names have */
     return 0;
   }
-  report_diff_keys_free(side->keys);
-  report_filter_free(side->filter);
-  report_names_free(side->names);
+  analysis_diff_keys_free(side->keys);
+  analysis_filter_free(side->filter);
+  analysis_names_free(side->names);
   side->keys = NULL;
   side->filter = NULL;
   side->names = NULL;
-  r = report_names_new(options->has_symbols ? &side->input.files : NULL, &side->names);
+  r = analysis_names_new(options->has_symbols ? &side->input.files : NULL, &side->names);
   if (r < 0)
     return r;
   if (options->is_mangled)
-    report_names_keep_mangled(side->names);
+    analysis_names_keep_mangled(side->names);
   side->has_symbols = options->has_symbols;
-  side->is_region = report_filter_is_region(&options->filter);
-  if (report_filter_needs_starts(&options->filter))
+  side->is_region = analysis_filter_is_region(&options->filter);
+  if (analysis_filter_needs_starts(&options->filter))
     r = starts_learn(side);
-  if (r >= 0 && !report_filter_is_empty(&options->filter))
-    r = report_filter_new(&options->filter, side->names, &side->filter);
-  return r < 0 ? r : report_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);
+  if (r >= 0 && !analysis_filter_is_empty(&options->filter))
+    r = analysis_filter_new(&options->filter, side->names, &side->filter);
+  return r < 0 ? r : analysis_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);
 }
 
 int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options,
@@ -142,14 +142,14 @@ static void batch_take(struct diff_side *side, const struct lb_trace_branches *b
 {
   uint16_t places[LB_TRACE_BATCH_MAX];
 
-  side->space = report_names_space(side->names, branches->stream);
+  side->space = analysis_names_space(side->names, branches->stream);
   side->batch.branches = branches->branches;
   side->batch.numbers = NULL;
   side->batch.first = branches->first;
   side->batch.count = branches->count;
   if (!side->filter)
     return;
-  side->batch.count = report_filter_branches(side->filter, branches, places);
+  side->batch.count = analysis_filter_branches(side->filter, branches, places);
   for (size_t i = 0; i < side->batch.count; i++) {
     side->picked[i] = branches->branches[places[i]];
     side->numbers[i] = branches->first + places[i];
@@ -161,10 +161,10 @@ static void batch_take(struct diff_side *side, const struct lb_trace_branches *b
 /* What a record tells of streams, modules and code. */
 static int record_learn(struct diff_side *side, const struct lb_trace_record *record)
 {
-  int r = report_names_record(side->names, record);
+  int r = analysis_names_record(side->names, record);
 
   if (r >= 0 && side->filter)
-    r = report_filter_record(side->filter, record);
+    r = analysis_filter_record(side->filter, record);
   return r < 0 ? side_complain(side, r) : 0;
 }
 
@@ -195,23 +195,23 @@ static int batch_get(struct diff_side *side)
 }
 
 /* From where other code comes back to the code that is compared does not matter. */
-static inline struct report_diff_key from_key(const struct diff_side *side, const struct lb_branch *branch)
+static inline struct analysis_diff_key from_key(const struct diff_side *side, const struct lb_branch *branch)
 {
-  if (side->is_region && !report_filter_address(side->filter, side->space, report_from(branch)))
-    return (struct report_diff_key){REPORT_DIFF_OUTSIDE_ID, 0};
-  return report_diff_key(side->keys, side->space, report_from(branch));
+  if (side->is_region && !analysis_filter_address(side->filter, side->space, analysis_from(branch)))
+    return (struct analysis_diff_key){ANALYSIS_DIFF_OUTSIDE_ID, 0};
+  return analysis_diff_key(side->keys, side->space, analysis_from(branch));
 }
 
 /* A branch of the batch, from its start. */
-static struct report_diff_branch batch_branch(const struct diff_side *side, size_t at)
+static struct analysis_diff_branch batch_branch(const struct diff_side *side, size_t at)
 {
   const struct lb_branch *branch = &side->batch.branches[at];
 
-  return (struct report_diff_branch){
+  return (struct analysis_diff_branch){
     .number = side->batch.numbers ? side->batch.numbers[at] : side->batch.first + at,
     .branch = *branch,
     .from = from_key(side, branch),
-    .to = report_diff_key(side->keys, side->space, report_to(branch)),
+    .to = analysis_diff_key(side->keys, side->space, analysis_to(branch)),
   };
 }
 
@@ -226,7 +226,7 @@ static void batch_pass(struct diff_side *side, ptrdiff_t count)
 }
 
 /* The next branch of the trace itself. */
-static int branch_get(struct diff_side *side, struct report_diff_branch *branch)
+static int branch_get(struct diff_side *side, struct analysis_diff_branch *branch)
 {
   int r = side->batch.count ? 1 : batch_get(side);
 
@@ -237,7 +237,7 @@ static int branch_get(struct diff_side *side, struct report_diff_branch *branch)
   return 1;
 }
 
-int diff_side_next(struct diff_side *side, struct report_diff_branch *ret_branch)
+int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_branch)
 {
   side->is_from_queue = side->queue_at < side->queue_count;
   if (!side->is_from_queue)
@@ -254,7 +254,7 @@ void diff_side_put_back(struct diff_side *side)
     batch_pass(side, -1);
 }
 
-static inline bool key_is(struct report_diff_key one, struct report_diff_key other)
+static inline bool key_is(struct analysis_diff_key one, struct analysis_diff_key other)
 {
   return one.address == other.address && one.id == other.id;
 }
@@ -265,11 +265,11 @@ static inline bool branches_are_same(const struct diff_side sides[2], size_t at)
   const struct lb_branch *one = &a->batch.branches[at], *other = &b->batch.branches[at];
 
   return one->kind == other->kind && key_is(from_key(a, one), from_key(b, other)) &&
-         key_is(report_diff_key(a->keys, a->space, report_to(one)),
-                report_diff_key(b->keys, b->space, report_to(other)));
+         key_is(analysis_diff_key(a->keys, a->space, analysis_to(one)),
+                analysis_diff_key(b->keys, b->space, analysis_to(other)));
 }
 
-size_t diff_sides_pass(struct diff_side sides[2], struct report_diff_branch *ret_last, size_t most, size_t *ret_count)
+size_t diff_sides_pass(struct diff_side sides[2], struct analysis_diff_branch *ret_last, size_t most, size_t *ret_count)
 {
   size_t limit = sides[0].batch.count < sides[1].batch.count ? sides[0].batch.count : sides[1].batch.count, same = 0;
 

@@ -25,12 +25,12 @@
 #define DIFF_SHOWN_MAX 4096u
 
 struct diff_options {
-  uint32_t streams[2];                 /* LB_TRACE_ALL: all */
-  struct report_filter_options filter; /* only such branches are compared */
-  uint32_t before, after;              /* branches that are shown before they part, and of each behind that */
-  uint32_t top;                        /* functions whose counts are shown */
-  uint64_t limit;                      /* differences of a pair of threads that are shown */
-  bool is_strict;                      /* string functions of the C library are compared, too */
+  uint32_t streams[2];                   /* LB_TRACE_ALL: all */
+  struct analysis_filter_options filter; /* only such branches are compared */
+  uint32_t before, after;                /* branches that are shown before they part, and of each behind that */
+  uint32_t top;                          /* functions whose counts are shown */
+  uint64_t limit;                        /* differences of a pair of threads that are shown */
+  bool is_strict;                        /* string functions of the C library are compared, too */
   bool is_resync, has_symbols, has_counts, is_mangled;
 };
 
@@ -44,11 +44,11 @@ struct diff_thread {
 struct diff_side {
   struct trace_input input;
   bool is_process, has_symbols;
-  struct report_diff_files files;
+  struct analysis_diff_files files;
   struct diff_thread *threads;
   size_t thread_count, thread_capacity;
-  struct report_names *names;
-  struct report_diff_keys *keys;
+  struct analysis_names *names;
+  struct analysis_diff_keys *keys;
   bool has_learned; /* all that describes the trace was read once */
   /* the stream that is read: */
   struct trace_stream stream;
@@ -59,11 +59,11 @@ struct diff_side {
     uint64_t first;
     size_t count;
   } batch;                                     /* that is not used up */
-  struct report_filter *filter;                /* NULL: all branches are compared */
+  struct analysis_filter *filter;              /* NULL: all branches are compared */
   bool is_region;                              /* it asks for pieces of code: all branches in them are there */
   struct lb_branch picked[LB_TRACE_BATCH_MAX]; /* that passed it */
   uint64_t numbers[LB_TRACE_BATCH_MAX];
-  struct report_diff_branch *queue; /* branches that come before the batch: DIFF_WINDOW at most */
+  struct analysis_diff_branch *queue; /* branches that come before the batch: DIFF_WINDOW at most */
   size_t queue_at, queue_count;
   bool is_from_queue;      /* the branch that was given last */
   bool is_over;            /* there is no more, or none that would follow: */
@@ -81,14 +81,15 @@ int diff_side_begin(struct diff_side *side, const struct diff_side *other, const
                     uint32_t number);
 
 /* The next branch of the stream. Returns 1; 0 when it is over (a gap ends it, too); or negative after a complaint. */
-int diff_side_next(struct diff_side *side, struct report_diff_branch *ret_branch);
+int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_branch);
 
 /* The branch that was given last comes again. */
 void diff_side_put_back(struct diff_side *side);
 
 /* How many of the branches that both have ready are the same, from the first one on; passes over these. `ret_last`
  * receives the last few of them, `most` at most, as the first side has them. Returns how many there were. */
-size_t diff_sides_pass(struct diff_side sides[2], struct report_diff_branch *ret_last, size_t most, size_t *ret_count);
+size_t diff_sides_pass(struct diff_side sides[2], struct analysis_diff_branch *ret_last, size_t most,
+                       size_t *ret_count);
 
 /* Fills the queue up to so many branches, DIFF_WINDOW at most. Returns 0, or negative after a complaint. */
 int diff_side_fill(struct diff_side *side, size_t count);
@@ -96,7 +97,7 @@ int diff_side_fill(struct diff_side *side, size_t count);
 /* Takes up to `count` branches from the queue. */
 void diff_side_drop(struct diff_side *side, size_t count);
 
-static inline const struct report_diff_branch *diff_side_queue(const struct diff_side *side)
+static inline const struct analysis_diff_branch *diff_side_queue(const struct diff_side *side)
 {
   return side->queue + side->queue_at;
 }
@@ -123,8 +124,8 @@ struct diff_pair {
   uint64_t skipped; /* others, in string functions */
   /* The rest is its own. */
   struct trace_progress progress;
-  struct report_diff_branch *history; /* a ring of what the first of them did that the second did, too */
-  struct report_diff_branch *last;    /* on their way there */
+  struct analysis_diff_branch *history; /* a ring of what the first of them did that the second did, too */
+  struct analysis_diff_branch *last;    /* on their way there */
   uint32_t size, at, count;
 };
 
@@ -139,7 +140,7 @@ int diff_pair_next(struct diff_pair *pair);
 
 /* The branches that both took before they part, as the first of them has them, the last one last: at most `before` of
  * the options. The array is the caller's. Returns how many there are; 0 without memory. */
-size_t diff_pair_history(const struct diff_pair *pair, struct report_diff_branch **ret_branches);
+size_t diff_pair_history(const struct diff_pair *pair, struct analysis_diff_branch **ret_branches);
 
 /* Looks for the place where both do the same again, and goes there; before the next diff_pair_next. Returns 1 with the
  * branches that each took alone, 0 if there is no such place, or negative after a complaint. */
@@ -153,8 +154,8 @@ bool diff_side_has_gap(const struct diff_side *side);
 /* Two streams part: if both are in a string function of the C library and return to the same place, passes over it.
  * `entry`: the last branch of both that was no conditional or direct jump: the call of a function that calls nothing;
  * NULL: not known. Returns 1, with the return as the first of them has it; 0 if not; or negative after a complaint. */
-int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
-                      struct report_diff_branch *ret_return);
+int diff_strings_pass(struct diff_side sides[2], const struct analysis_diff_branch *entry,
+                      struct analysis_diff_branch *ret_return);
 
 /* ---- counts (diff_counts.c) ---- */
 
@@ -166,7 +167,7 @@ struct diff_count_row {
 };
 
 struct diff_counts {
-  struct report_count_totals totals[2];
+  struct analysis_count_totals totals[2];
   struct diff_count_row *rows; /* those that differ most first */
   size_t count, capacity;
   uint32_t *places; /* a hash: numbers + 1 */

@@ -64,10 +64,10 @@ enum code { OTHER_CODE, STRING_CODE, NAMELESS_CODE /* of the C library */ };
 
 static enum code code_at(const struct diff_side *side, uint64_t address)
 {
-  struct report_location location = report_names_locate(side->names, side->space, address);
-  struct report_name name;
+  struct analysis_location location = analysis_names_locate(side->names, side->space, address);
+  struct analysis_name name;
 
-  if (!report_names_symbol(side->names, &location, &name))
+  if (!analysis_names_symbol(side->names, &location, &name))
     return OTHER_CODE;
   if (!name.symbol)
     return name.module && is_libc(name.module) && side->has_symbols ? NAMELESS_CODE : OTHER_CODE;
@@ -80,7 +80,7 @@ static enum code code_at(const struct diff_side *side, uint64_t address)
 /* The way of one run out of them. */
 struct way {
   size_t count; /* branches, with the one that leaves */
-  const struct report_diff_branch *last;
+  const struct analysis_diff_branch *last;
 };
 
 static bool is_jump(enum lb_branch_kind kind)
@@ -90,15 +90,15 @@ static bool is_jump(enum lb_branch_kind kind)
 
 /* What a branch does with the way: 1, it leaves; 0, it goes on; -1, this is no string function. A function without a
  * name may be one if it calls nothing: it has jumps and a return. */
-static int way_step(const struct diff_side *side, const struct report_diff_branch *branch, bool may_be_nameless)
+static int way_step(const struct diff_side *side, const struct analysis_diff_branch *branch, bool may_be_nameless)
 {
-  enum code from = code_at(side, report_from(&branch->branch)), to;
+  enum code from = code_at(side, analysis_from(&branch->branch)), to;
 
   if (from == OTHER_CODE || (from == NAMELESS_CODE && !may_be_nameless))
     return -1;
   if (branch->branch.kind == LB_BRANCH_NEAR_RET && from == NAMELESS_CODE)
     return 1;
-  to = code_at(side, report_to(&branch->branch));
+  to = code_at(side, analysis_to(&branch->branch));
   if (from == NAMELESS_CODE)
     return is_jump(branch->branch.kind) && to == NAMELESS_CODE ? 0 : -1;
   return to != STRING_CODE;
@@ -109,7 +109,7 @@ static int way_step(const struct diff_side *side, const struct report_diff_branc
 static int way_find(struct diff_side *side, bool may_be_nameless, struct way *ret_way)
 {
   for (size_t i = 0; i < DIFF_WINDOW; i++) {
-    const struct report_diff_branch *branch;
+    const struct analysis_diff_branch *branch;
     int r = diff_side_queued(side) > i ? 0 : diff_side_fill(side, i + STEP);
 
     if (r < 0)
@@ -126,8 +126,8 @@ static int way_find(struct diff_side *side, bool may_be_nameless, struct way *re
   return 0;
 }
 
-int diff_strings_pass(struct diff_side sides[2], const struct report_diff_branch *entry,
-                      struct report_diff_branch *ret_return)
+int diff_strings_pass(struct diff_side sides[2], const struct analysis_diff_branch *entry,
+                      struct analysis_diff_branch *ret_return)
 {
   bool may_be_nameless = entry && entry->branch.kind != LB_BRANCH_NEAR_RET && !sides[0].filter;
   struct way ways[2];

@@ -23,10 +23,10 @@
 uint8_t eh_byte(struct eh_cursor *cursor)
 {
   if (cursor->address - cursor->first >= cursor->size) {
-    struct report_location location = {.file = cursor->file, .address = cursor->address};
+    struct analysis_location location = {.file = cursor->file, .address = cursor->address};
 
     cursor->first = cursor->address;
-    cursor->size = report_names_code(cursor->names, &location, cursor->bytes, EH_FETCH);
+    cursor->size = analysis_names_code(cursor->names, &location, cursor->bytes, EH_FETCH);
   }
   if (!cursor->size) {
     cursor->has_failed = true;
@@ -144,10 +144,10 @@ static int entries_read(struct eh_cursor *cursor, struct eh_table *table, uint64
   if (!table->entries || !table->sizes)
     return -ENOMEM;
   while (table->count < count) {
-    struct report_location location = {.file = cursor->file, .address = cursor->address + table->count * ENTRY_SIZE};
+    struct analysis_location location = {.file = cursor->file, .address = cursor->address + table->count * ENTRY_SIZE};
     size_t batch = count - table->count < ENTRY_BATCH ? (size_t)(count - table->count) : ENTRY_BATCH;
     size_t size =
-      report_names_code(cursor->names, &location, (uint8_t *)&table->entries[table->count], batch * ENTRY_SIZE);
+      analysis_names_code(cursor->names, &location, (uint8_t *)&table->entries[table->count], batch * ENTRY_SIZE);
 
     table->count += size / ENTRY_SIZE;
     if (size < batch * ENTRY_SIZE)
@@ -175,7 +175,7 @@ static void table_read(struct eh_cursor *cursor, struct eh_table *table)
 }
 
 /* The tables of a file, read when they are first asked for. Returns NULL if there are none. */
-static struct eh_table *table_get(struct report_names *names, uint32_t file)
+static struct eh_table *table_get(struct analysis_names *names, uint32_t file)
 {
   struct eh_table *table = file < names->count ? &names->list[file].unwind : NULL;
 
@@ -273,7 +273,7 @@ static int function_read(struct eh_cursor *cursor, uint64_t description, struct 
   return 0;
 }
 
-static int entry_read(struct report_names *names, uint32_t file, const struct eh_table *table, size_t i,
+static int entry_read(struct analysis_names *names, uint32_t file, const struct eh_table *table, size_t i,
                       struct eh_function *ret_function)
 {
   struct eh_cursor cursor = {.names = names, .file = file};
@@ -281,7 +281,7 @@ static int entry_read(struct report_names *names, uint32_t file, const struct eh
   return function_read(&cursor, table->address + (uint64_t)(int64_t)table->entries[i].description, ret_function);
 }
 
-int eh_function_find(struct report_names *names, uint32_t file, uint64_t address, struct eh_function *ret_function)
+int eh_function_find(struct analysis_names *names, uint32_t file, uint64_t address, struct eh_function *ret_function)
 {
   struct eh_table *table = table_get(names, file);
   size_t i = table ? entries_up_to(table, address) : 0;
@@ -300,7 +300,7 @@ int eh_function_find(struct report_names *names, uint32_t file, uint64_t address
 /* ---- ranges ---- */
 
 /* Bytes of a function; 0: its description makes no sense. */
-static uint32_t entry_size(struct report_names *names, uint32_t file, struct eh_table *table, size_t i)
+static uint32_t entry_size(struct analysis_names *names, uint32_t file, struct eh_table *table, size_t i)
 {
   struct eh_function function;
 
@@ -312,7 +312,7 @@ static uint32_t entry_size(struct report_names *names, uint32_t file, struct eh_
   return table->sizes[i] - 1;
 }
 
-bool eh_range_find(struct report_names *names, uint32_t file, uint64_t address, struct eh_range *ret_range)
+bool eh_range_find(struct analysis_names *names, uint32_t file, uint64_t address, struct eh_range *ret_range)
 {
   struct eh_table *table = table_get(names, file);
   struct eh_range range = {.after = UINT64_MAX};

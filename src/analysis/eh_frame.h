@@ -30,7 +30,7 @@ struct eh_function {
 
 /* The function that an address of a file is in. Returns 1; 0 if it is in none; -ENOENT if that is not known: no file,
  * no tables, or none of a usual form. */
-int eh_function_find(struct report_names *names, uint32_t file, uint64_t address, struct eh_function *ret_function);
+int eh_function_find(struct analysis_names *names, uint32_t file, uint64_t address, struct eh_function *ret_function);
 
 struct eh_range {
   uint64_t start, end;    /* of the function that holds the address, */
@@ -39,7 +39,7 @@ struct eh_range {
 };
 
 /* The same, quickly: the range alone. Returns false if no function holds the address. */
-bool eh_range_find(struct report_names *names, uint32_t file, uint64_t address, struct eh_range *ret_range);
+bool eh_range_find(struct analysis_names *names, uint32_t file, uint64_t address, struct eh_range *ret_range);
 
 /* ---- numbers ---- */
 
@@ -48,7 +48,7 @@ bool eh_range_find(struct report_names *names, uint32_t file, uint64_t address, 
 
 /* Reads bytes of a file, by address, one after another. */
 struct eh_cursor {
-  struct report_names *names;
+  struct analysis_names *names;
   uint32_t file;
   uint64_t address;
   bool has_failed;

@@ -47,8 +47,8 @@ static void symbols_around(const struct names_file *file, uint64_t address, uint
 }
 
 /* The nearest of what lies before and behind decides. `known`: what symbols and unwind tables say ends there. */
-static void extent_guess(struct report_names *names, const struct report_location *location, struct bounds segment,
-                         struct bounds known, struct report_extent *extent)
+static void extent_guess(struct analysis_names *names, const struct analysis_location *location, struct bounds segment,
+                         struct bounds known, struct analysis_extent *extent)
 {
   uint64_t before, after;
 
@@ -58,14 +58,14 @@ static void extent_guess(struct report_names *names, const struct report_locatio
   if (known.first < segment.first)
     known.first = 0;
   extent->start = greater(before, known.first);
-  extent->source = extent->start ? REPORT_BY_CALL : REPORT_BY_NOTHING;
+  extent->source = extent->start ? ANALYSIS_EXTENT_BY_CALL : ANALYSIS_EXTENT_BY_NOTHING;
   extent->end = less(less(after, known.end), segment.end);
   if (extent->end == UINT64_MAX || !extent->start)
     extent->end = 0;
 }
 
-static void file_guess(struct report_names *names, const struct report_location *location,
-                       const struct eh_range *unwind, struct report_extent *extent)
+static void file_guess(struct analysis_names *names, const struct analysis_location *location,
+                       const struct eh_range *unwind, struct analysis_extent *extent)
 {
   const struct names_file *file = &names->list[location->file];
   struct bounds known;
@@ -77,12 +77,13 @@ static void file_guess(struct report_names *names, const struct report_location 
 }
 
 /* What symbols and unwind tables say. Returns false if nothing: `*ret_unwind` is then what lies around. */
-static bool extent_know(struct report_names *names, const struct report_location *location,
-                        struct report_extent *ret_extent, struct eh_range *ret_unwind)
+static bool extent_know(struct analysis_names *names, const struct analysis_location *location,
+                        struct analysis_extent *ret_extent, struct eh_range *ret_unwind)
 {
-  struct report_extent extent = {.file = location->file, .space = location->space, .source = REPORT_BY_NOTHING};
-  struct report_name name = {0};
-  bool has_file = report_names_symbol(names, location, &name);
+  struct analysis_extent extent = {
+    .file = location->file, .space = location->space, .source = ANALYSIS_EXTENT_BY_NOTHING};
+  struct analysis_name name = {0};
+  bool has_file = analysis_names_symbol(names, location, &name);
 
   extent.module = name.module;
   if (name.symbol) {
@@ -90,26 +91,26 @@ static bool extent_know(struct report_names *names, const struct report_location
     extent.mangled = name.mangled;
     extent.start = name.start;
     extent.end = name.size ? name.start + name.size : 0;
-    extent.source = REPORT_BY_SYMBOL;
+    extent.source = ANALYSIS_EXTENT_BY_SYMBOL;
   } else if (has_file && eh_range_find(names, location->file, location->address, ret_unwind)) {
     extent.start = ret_unwind->start;
     extent.end = ret_unwind->end;
-    extent.source = REPORT_BY_UNWIND;
+    extent.source = ANALYSIS_EXTENT_BY_UNWIND;
   }
   *ret_extent = extent;
-  return extent.source != REPORT_BY_NOTHING;
+  return extent.source != ANALYSIS_EXTENT_BY_NOTHING;
 }
 
-bool report_extent_known(struct report_names *names, const struct report_location *location,
-                         struct report_extent *ret_extent)
+bool analysis_extent_known(struct analysis_names *names, const struct analysis_location *location,
+                           struct analysis_extent *ret_extent)
 {
   struct eh_range unwind;
 
   return extent_know(names, location, ret_extent, &unwind);
 }
 
-void report_extent_find(struct report_names *names, const struct report_location *location,
-                        struct report_extent *ret_extent)
+void analysis_extent_find(struct analysis_names *names, const struct analysis_location *location,
+                          struct analysis_extent *ret_extent)
 {
   const struct bounds nothing = {0, UINT64_MAX};
   struct eh_range unwind;
@@ -125,12 +126,12 @@ void report_extent_find(struct report_names *names, const struct report_location
   }
 }
 
-int report_extent_name(struct text *text, const char *module, uint64_t start, enum report_extent_source source)
+int analysis_extent_name(struct text *text, const char *module, uint64_t start, enum analysis_extent_source source)
 {
-  const char *mark = source >= REPORT_BY_CALL ? REPORT_GUESS : "";
+  const char *mark = source >= ANALYSIS_EXTENT_BY_CALL ? ANALYSIS_EXTENT_GUESS : "";
   unsigned long long address = start;
 
-  if (source == REPORT_BY_NOTHING)
+  if (source == ANALYSIS_EXTENT_BY_NOTHING)
     return module ? text_addf(text, "[%s]", module) : text_add(text, "[in no module]");
   return module ? text_addf(text, "%s+0x%llx%s", module, address, mark) : text_addf(text, "0x%llx%s", address, mark);
 }

@@ -12,49 +12,50 @@
 struct lb_trace_reader;
 struct text;
 
-enum report_extent_source {
-  REPORT_BY_SYMBOL,
-  REPORT_BY_UNWIND,  /* start and end are exact, the name is not known */
-  REPORT_BY_CALL,    /* a guess: begins where a call leads, or behind the code that the other two know */
-  REPORT_BY_NOTHING, /* the rest of a module, or of what is in no module: nothing is known to begin before it */
+enum analysis_extent_source {
+  ANALYSIS_EXTENT_BY_SYMBOL,
+  ANALYSIS_EXTENT_BY_UNWIND,  /* start and end are exact, the name is not known */
+  ANALYSIS_EXTENT_BY_CALL,    /* a guess: begins where a call leads, or behind the code that the other two know */
+  ANALYSIS_EXTENT_BY_NOTHING, /* the rest of a module, or of what is in no module: nothing is known to begin before it
+                               */
 };
 
-struct report_extent {
-  const char *symbol, *mangled; /* NULL unless by symbol; as in struct report_name */
+struct analysis_extent {
+  const char *symbol, *mangled; /* NULL unless by symbol; as in struct analysis_name */
   const char *module;           /* NULL: in no module */
-  uint32_t file, space;         /* as in struct report_location */
+  uint32_t file, space;         /* as in struct analysis_location */
   uint64_t start;               /* address, as that of a location; 0 by nothing */
   uint64_t end;                 /* behind its last byte; 0: not known */
-  uint8_t source;               /* enum report_extent_source */
+  uint8_t source;               /* enum analysis_extent_source */
 };
 
 /* The function at a location. */
-void report_extent_find(struct report_names *names, const struct report_location *location,
-                        struct report_extent *ret_extent);
+void analysis_extent_find(struct analysis_names *names, const struct analysis_location *location,
+                          struct analysis_extent *ret_extent);
 
 /* The same without guesses, while it is not known yet where functions begin. Returns false for code of which symbols
  * and unwind tables say nothing: the extent is then that of the rest. */
-bool report_extent_known(struct report_names *names, const struct report_location *location,
-                         struct report_extent *ret_extent);
+bool analysis_extent_known(struct analysis_names *names, const struct analysis_location *location,
+                           struct analysis_extent *ret_extent);
 
-static inline bool report_extent_is_guess(const struct report_extent *extent)
+static inline bool analysis_extent_is_guess(const struct analysis_extent *extent)
 {
-  return extent->source >= REPORT_BY_CALL;
+  return extent->source >= ANALYSIS_EXTENT_BY_CALL;
 }
 
-#define REPORT_GUESS "?" /* stands behind a function that is a guess */
+#define ANALYSIS_EXTENT_GUESS "?" /* stands behind a function that is a guess */
 
 /* Adds how a function without a symbol is called: "MODULE+0xADDRESS", "0xADDRESS" in no module, "[MODULE]" or
- * "[in no module]" for the rest, and REPORT_GUESS behind an address that is a guess. Returns 0, or -ENOMEM. */
-int report_extent_name(struct text *text, const char *module, uint64_t start, enum report_extent_source source);
+ * "[in no module]" for the rest, and ANALYSIS_EXTENT_GUESS behind an address that is a guess. Returns 0, or -ENOMEM. */
+int analysis_extent_name(struct text *text, const char *module, uint64_t start, enum analysis_extent_source source);
 
 /* ---- where functions begin that neither symbols nor unwind tables know (starts.c) ---- */
 
-#define REPORT_STARTS_MAX (1u << 19) /* beyond that, such code is not divided further */
+#define ANALYSIS_STARTS_MAX (1u << 19) /* beyond that, such code is not divided further */
 
-/* Kept by `struct report_names`. */
+/* Kept by `struct analysis_names`. */
 struct start_list {
-  struct report_location *list;
+  struct analysis_location *list;
   size_t count, capacity;
   size_t sorted; /* the first so many are sorted, and each is there once */
 };
@@ -63,22 +64,23 @@ void start_list_done(struct start_list *starts);
 
 /* A function begins at a location, if nothing better is known about it. Returns 1 if the location is new to the list,
  * 0, or -ENOMEM. */
-int report_starts_add(struct report_names *names, const struct report_location *location);
+int analysis_starts_add(struct analysis_names *names, const struct analysis_location *location);
 
 /* A branch was taken: if its kind is one by which functions are entered, one begins at `to`. Returns as above. */
-int report_starts_jump(struct report_names *names, const struct report_location *from, const struct report_location *to,
-                       unsigned kind);
+int analysis_starts_jump(struct analysis_names *names, const struct analysis_location *from,
+                         const struct analysis_location *to, unsigned kind);
 
 /* Reads a whole trace for nothing but its modules, its code and such branches, and rewinds it. For whoever must know
  * where functions begin, or code that stands at the end of a trace, before the first branch. Errors of reading are left
  * to whoever reads the trace next. `tell`, which may be NULL, hears now and then how many branches were read. Returns
  * 0, or -ENOMEM. */
-typedef void report_progress(void *data, uint64_t branches);
-int report_starts_read(struct report_names *names, struct lb_trace_reader *reader, report_progress *tell, void *data);
+typedef void analysis_progress(void *data, uint64_t branches);
+int analysis_starts_read(struct analysis_names *names, struct lb_trace_reader *reader, analysis_progress *tell,
+                         void *data);
 
 /* The last start at or before a location in the same file or space (0: none), and the first one behind it (UINT64_MAX:
  * none). */
-void starts_around(struct report_names *names, const struct report_location *location, uint64_t *ret_before,
+void starts_around(struct analysis_names *names, const struct analysis_location *location, uint64_t *ret_before,
                    uint64_t *ret_after);
 
 #endif

@@ -27,9 +27,9 @@ struct answer {
   uint32_t bits;
 };
 
-struct report_filter {
-  struct report_filter_options options;
-  struct report_names *names;
+struct analysis_filter {
+  struct analysis_filter_options options;
+  struct analysis_names *names;
   struct stream_list streams;
   uint32_t either;      /* bits of which one end or the other must have each */
   uint32_t kinds;       /* never 0 */
@@ -38,13 +38,13 @@ struct report_filter {
   struct answer answers[ANSWERS];
 };
 
-bool report_filter_is_empty(const struct report_filter_options *options)
+bool analysis_filter_is_empty(const struct analysis_filter_options *options)
 {
   return !options->kinds && !options->module_count && !options->function_count && !options->from_count &&
          !options->to_count;
 }
 
-static bool targets_have_symbols(const struct report_target *targets, size_t count)
+static bool targets_have_symbols(const struct analysis_target *targets, size_t count)
 {
   for (size_t i = 0; i < count; i++)
     if (targets[i].symbol)
@@ -52,30 +52,30 @@ static bool targets_have_symbols(const struct report_target *targets, size_t cou
   return false;
 }
 
-bool report_filter_is_region(const struct report_filter_options *options)
+bool analysis_filter_is_region(const struct analysis_filter_options *options)
 {
   return !options->kinds && !options->from_count && !options->to_count &&
          !options->module_count != !options->function_count;
 }
 
-bool report_filter_needs_names(const struct report_filter_options *options)
+bool analysis_filter_needs_names(const struct analysis_filter_options *options)
 {
   return options->module_count || options->function_count || targets_have_symbols(options->from, options->from_count) ||
          targets_have_symbols(options->to, options->to_count);
 }
 
-bool report_filter_needs_starts(const struct report_filter_options *options)
+bool analysis_filter_needs_starts(const struct analysis_filter_options *options)
 {
   for (size_t i = 0; i < options->function_count; i++)
-    if (report_word_is_place(options->functions[i]))
+    if (analysis_word_is_place(options->functions[i]))
       return true;
   return false;
 }
 
-int report_filter_new(const struct report_filter_options *options, struct report_names *names,
-                      struct report_filter **ret_filter)
+int analysis_filter_new(const struct analysis_filter_options *options, struct analysis_names *names,
+                        struct analysis_filter **ret_filter)
 {
-  struct report_filter *filter = calloc(1, sizeof(*filter));
+  struct analysis_filter *filter = calloc(1, sizeof(*filter));
 
   if (!filter)
     return -ENOMEM;
@@ -89,7 +89,7 @@ int report_filter_new(const struct report_filter_options *options, struct report
   return 0;
 }
 
-void report_filter_free(struct report_filter *filter)
+void analysis_filter_free(struct analysis_filter *filter)
 {
   if (!filter)
     return;
@@ -98,7 +98,7 @@ void report_filter_free(struct report_filter *filter)
 }
 
 /* What is kept is not true any more. */
-static void answers_forget(struct report_filter *filter)
+static void answers_forget(struct analysis_filter *filter)
 {
   if (++filter->generation)
     return;
@@ -106,7 +106,7 @@ static void answers_forget(struct report_filter *filter)
   filter->generation = 1;
 }
 
-int report_filter_record(struct report_filter *filter, const struct lb_trace_record *record)
+int analysis_filter_record(struct analysis_filter *filter, const struct lb_trace_record *record)
 {
   if (record->type == LB_TRACE_MODULE)
     answers_forget(filter);
@@ -121,10 +121,10 @@ static bool name_fits(const char *pattern, const char *name)
   return name && (!strcmp(pattern, name) || !fnmatch(pattern, name, 0));
 }
 
-static bool is_in_module(const struct report_filter *filter, uint32_t file)
+static bool is_in_module(const struct analysis_filter *filter, uint32_t file)
 {
   for (size_t i = 0; i < filter->options.module_count; i++)
-    if (report_module_is(filter->names, file, filter->options.modules[i]))
+    if (analysis_module_is(filter->names, file, filter->options.modules[i]))
       return true;
   return false;
 }
@@ -132,12 +132,12 @@ static bool is_in_module(const struct report_filter *filter, uint32_t file)
 /* "A::f<int>" and "A::f" of "int A::f<int>(char) const". */
 static bool function_is_called(const char *pattern, const char *symbol)
 {
-  struct report_spelling spelling;
+  struct analysis_spelling spelling;
   char name[SYMBOL_NAME_MAX + 1];
 
   if (!symbol)
     return false;
-  spelling = report_symbol_spell(symbol);
+  spelling = analysis_symbol_spell(symbol);
   if (!spelling.length || spelling.length >= sizeof(name) || spelling.name[spelling.length] == '.')
     return false; /* a copy is entered by itself */
   memcpy(name, spelling.name, spelling.length);
@@ -148,26 +148,27 @@ static bool function_is_called(const char *pattern, const char *symbol)
   return spelling.bare && name_fits(pattern, name);
 }
 
-static bool function_fits(const char *pattern, const struct report_name *name)
+static bool function_fits(const char *pattern, const struct analysis_name *name)
 {
   return name_fits(pattern, name->symbol) || name_fits(pattern, name->mangled) ||
          function_is_called(pattern, name->symbol);
 }
 
 /* The function that a place is in, which need not have a symbol. */
-static bool is_in_place(const struct report_filter *filter, const char *word, const struct report_location *location)
+static bool is_in_place(const struct analysis_filter *filter, const char *word,
+                        const struct analysis_location *location)
 {
-  struct report_extent extent;
+  struct analysis_extent extent;
 
-  if (!report_word_is_place(word))
+  if (!analysis_word_is_place(word))
     return false;
-  report_extent_find(filter->names, location, &extent);
-  return report_word_names(word, filter->names, &extent);
+  analysis_extent_find(filter->names, location, &extent);
+  return analysis_word_names(word, filter->names, &extent);
 }
 
 /* `name` NULL: nothing is known. */
-static bool is_in_function(const struct report_filter *filter, const struct report_name *name,
-                           const struct report_location *location)
+static bool is_in_function(const struct analysis_filter *filter, const struct analysis_name *name,
+                           const struct analysis_location *location)
 {
   for (size_t i = 0; i < filter->options.function_count; i++)
     if ((name && function_fits(filter->options.functions[i], name)) ||
@@ -184,7 +185,7 @@ static bool is_between(uint64_t value, uint64_t first, uint64_t last)
 }
 
 /* MODULE:NAME */
-static bool inner_fits(const struct report_target *target, const struct report_name *name)
+static bool inner_fits(const struct analysis_target *target, const struct analysis_name *name)
 {
   size_t length = target->inner ? (size_t)(target->inner - 1 - target->symbol) : 0;
 
@@ -193,53 +194,54 @@ static bool inner_fits(const struct report_target *target, const struct report_n
 }
 
 /* `name` NULL: nothing is known. */
-static bool target_has(const struct report_target *target, struct report_names *names, const struct report_name *name,
-                       uint64_t address)
+static bool target_has(const struct analysis_target *target, struct analysis_names *names,
+                       const struct analysis_name *name, uint64_t address)
 {
   if (!target->symbol)
     return is_between(address, target->first, target->last);
   if (!name)
     return false;
   if (target->source) {
-    struct report_location location = {.file = name->file, .address = name->linked};
+    struct analysis_location location = {.file = name->file, .address = name->linked};
 
-    return report_target_is_line(target, names, &location);
+    return analysis_target_is_line(target, names, &location);
   }
-  if (report_target_is_module(target, name->module) && is_between(name->linked, target->first, target->last))
+  if (analysis_target_is_module(target, name->module) && is_between(name->linked, target->first, target->last))
     return true;
   return name->symbol && (function_fits(target->symbol, name) || inner_fits(target, name)) &&
          is_between(name->offset, target->first, target->last);
 }
 
-bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space, uint64_t address)
+bool analysis_target_has(const struct analysis_target *target, struct analysis_names *names, uint32_t space,
+                         uint64_t address)
 {
-  struct report_name name;
-  bool has_name = target->symbol && names && report_names_find(names, space, address, &name);
+  struct analysis_name name;
+  bool has_name = target->symbol && names && analysis_names_find(names, space, address, &name);
 
   return target_has(target, names, has_name ? &name : NULL, address);
 }
 
-bool report_target_is_entered(const struct report_target *target, struct report_names *names, uint32_t space,
-                              const struct lb_branch *branch)
+bool analysis_target_is_entered(const struct analysis_target *target, struct analysis_names *names, uint32_t space,
+                                const struct lb_branch *branch)
 {
   enum lb_branch_class class = lb_branch_kind_class(branch->kind);
-  struct report_name from, to;
+  struct analysis_name from, to;
 
-  if (!report_target_has(target, names, space, report_to(branch)))
+  if (!analysis_target_has(target, names, space, analysis_to(branch)))
     return false;
-  if (class == LB_CLASS_FAR && report_to(branch) - report_from(branch) <= INSTRUCTION_MAX)
+  if (class == LB_CLASS_FAR && analysis_to(branch) - analysis_from(branch) <= INSTRUCTION_MAX)
     return false; /* a system call, as programs see it: to the instruction behind it, whosever that is */
   if (!target->symbol || target->first || target->last || class == LB_CLASS_NEAR_REL_CALL ||
       class == LB_CLASS_NEAR_IND_CALL || class == LB_CLASS_FAR)
     return true;
-  if (!report_names_find(names, space, report_from(branch), &from) ||
-      !report_names_find(names, space, report_to(branch), &to))
+  if (!analysis_names_find(names, space, analysis_from(branch), &from) ||
+      !analysis_names_find(names, space, analysis_to(branch), &to))
     return true;
   return from.file != to.file || !from.symbol || from.start != to.start;
 }
 
-static bool is_in_targets(const struct report_filter *filter, const struct report_target *targets, size_t count,
-                          const struct report_name *name, uint64_t address)
+static bool is_in_targets(const struct analysis_filter *filter, const struct analysis_target *targets, size_t count,
+                          const struct analysis_name *name, uint64_t address)
 {
   for (size_t i = 0; i < count; i++)
     if (target_has(&targets[i], filter->names, name, address))
@@ -250,10 +252,10 @@ static bool is_in_targets(const struct report_filter *filter, const struct repor
 /* ---- addresses ---- */
 
 /* `name` NULL: nothing is known. */
-static uint32_t place_judge(const struct report_filter *filter, const struct report_name *name,
-                            const struct report_location *location, uint64_t address)
+static uint32_t place_judge(const struct analysis_filter *filter, const struct analysis_name *name,
+                            const struct analysis_location *location, uint64_t address)
 {
-  const struct report_filter_options *options = &filter->options;
+  const struct analysis_filter_options *options = &filter->options;
   uint32_t bits = 0;
 
   if (name && is_in_module(filter, name->file))
@@ -267,23 +269,23 @@ static uint32_t place_judge(const struct report_filter *filter, const struct rep
   return bits;
 }
 
-static uint32_t address_judge(struct report_filter *filter, uint32_t space, uint64_t address)
+static uint32_t address_judge(struct analysis_filter *filter, uint32_t space, uint64_t address)
 {
-  struct report_name name;
-  struct report_location location = {REPORT_NO_FILE, space, address};
-  bool has_name = filter->names && report_names_find(filter->names, space, address, &name);
+  struct analysis_name name;
+  struct analysis_location location = {ANALYSIS_NO_FILE, space, address};
+  bool has_name = filter->names && analysis_names_find(filter->names, space, address, &name);
 
   if (has_name)
-    location = (struct report_location){.file = name.file, .address = name.linked};
+    location = (struct analysis_location){.file = name.file, .address = name.linked};
   return place_judge(filter, has_name ? &name : NULL, &location, address);
 }
 
-static inline struct answer *answer_of(struct report_filter *filter, uint64_t address)
+static inline struct answer *answer_of(struct analysis_filter *filter, uint64_t address)
 {
   return &filter->answers[(address ^ address >> 14) * 0x9E3779B1u >> 8 & (ANSWERS - 1)];
 }
 
-static inline uint32_t address_bits(struct report_filter *filter, uint32_t space, uint64_t address)
+static inline uint32_t address_bits(struct analysis_filter *filter, uint32_t space, uint64_t address)
 {
   struct answer *answer = answer_of(filter, address);
 
@@ -292,13 +294,13 @@ static inline uint32_t address_bits(struct report_filter *filter, uint32_t space
   return answer->bits;
 }
 
-static inline bool ends_are_wanted(const struct report_filter *filter, uint32_t from, uint32_t to)
+static inline bool ends_are_wanted(const struct analysis_filter *filter, uint32_t from, uint32_t to)
 {
   return (!filter->options.from_count || (from & IN_FROM)) && (!filter->options.to_count || (to & IN_TO)) &&
          ((from | to) & filter->either) == filter->either;
 }
 
-static inline bool branch_is_wanted(struct report_filter *filter, uint32_t space, const struct lb_branch *branch)
+static inline bool branch_is_wanted(struct analysis_filter *filter, uint32_t space, const struct lb_branch *branch)
 {
   uint32_t from;
 
@@ -306,14 +308,14 @@ static inline bool branch_is_wanted(struct report_filter *filter, uint32_t space
     return false;
   if (!filter->wants_addresses)
     return true;
-  from = address_bits(filter, space, report_from(branch));
+  from = address_bits(filter, space, analysis_from(branch));
   if (filter->options.from_count && !(from & IN_FROM))
     return false;
-  return ends_are_wanted(filter, from, address_bits(filter, space, report_to(branch)));
+  return ends_are_wanted(filter, from, address_bits(filter, space, analysis_to(branch)));
 }
 
-size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
-                              uint16_t places[LB_TRACE_BATCH_MAX])
+size_t analysis_filter_branches(struct analysis_filter *filter, const struct lb_trace_branches *branches,
+                                uint16_t places[LB_TRACE_BATCH_MAX])
 {
   uint32_t number = branches->stream;
   uint32_t space = number < filter->streams.count ? filter->streams.streams[number].space : STREAM_NO_SPACE;
@@ -326,27 +328,27 @@ size_t report_filter_branches(struct report_filter *filter, const struct lb_trac
   return count;
 }
 
-bool report_filter_address(struct report_filter *filter, uint32_t space, uint64_t address)
+bool analysis_filter_address(struct analysis_filter *filter, uint32_t space, uint64_t address)
 {
   return !filter->either || (address_bits(filter, space, address) & filter->either) == filter->either;
 }
 
 /* ---- locations ---- */
 
-static uint32_t location_judge(struct report_filter *filter, const struct report_location *location)
+static uint32_t location_judge(struct analysis_filter *filter, const struct analysis_location *location)
 {
-  struct report_name name;
-  bool has_name = filter->names && report_names_symbol(filter->names, location, &name);
+  struct analysis_name name;
+  bool has_name = filter->names && analysis_names_symbol(filter->names, location, &name);
 
   return place_judge(filter, has_name ? &name : NULL, location, location->address);
 }
 
 /* Answers are kept by the number of the file, in the place of the address space. */
-static uint32_t location_bits(struct report_filter *filter, const struct report_location *location)
+static uint32_t location_bits(struct analysis_filter *filter, const struct analysis_location *location)
 {
   struct answer *answer = answer_of(filter, location->address);
 
-  if (location->file == REPORT_NO_FILE)
+  if (location->file == ANALYSIS_NO_FILE)
     return location_judge(filter, location);
   if (answer->address != location->address || answer->space != location->file ||
       answer->generation != filter->generation)
@@ -354,27 +356,27 @@ static uint32_t location_bits(struct report_filter *filter, const struct report_
   return answer->bits;
 }
 
-bool report_filter_file(const struct report_filter *filter, uint32_t file)
+bool analysis_filter_file(const struct analysis_filter *filter, uint32_t file)
 {
   return !filter->options.module_count || (filter->names && is_in_module(filter, file));
 }
 
-bool report_filter_function(struct report_filter *filter, const struct report_location *location)
+bool analysis_filter_function(struct analysis_filter *filter, const struct analysis_location *location)
 {
   return !filter->options.function_count || location_bits(filter, location) & IN_FUNCTION;
 }
 
-bool report_filter_location(struct report_filter *filter, const struct report_location *location)
+bool analysis_filter_location(struct analysis_filter *filter, const struct analysis_location *location)
 {
   return !filter->either || (location_bits(filter, location) & filter->either) == filter->either;
 }
 
-bool report_filter_block(struct report_filter *filter, const struct report_block *block)
+bool analysis_filter_block(struct analysis_filter *filter, const struct analysis_block *block)
 {
-  return report_filter_location(filter, &block->first);
+  return analysis_filter_location(filter, &block->first);
 }
 
-bool report_filter_jump(struct report_filter *filter, const struct report_jump *jump)
+bool analysis_filter_jump(struct analysis_filter *filter, const struct analysis_jump *jump)
 {
   if (!(filter->kinds >> jump->kind & 1))
     return false;

@@ -12,13 +12,13 @@
 
 #include "lastbranch/trace.h"
 
-struct report_block;
-struct report_jump;
-struct report_location;
-struct report_names;
+struct analysis_block;
+struct analysis_jump;
+struct analysis_location;
+struct analysis_names;
 
 /* A place as a user names it: of a function, of a module, of a line of source, or linear addresses. */
-struct report_target {
+struct analysis_target {
   const char *symbol;   /* NULL: addresses. Else as `functions` below */
   const char *inner;    /* not NULL: `symbol` may be MODULE:NAME, and this is the name */
   const char *source;   /* not NULL: a source file, the end of its path will do, */
@@ -29,33 +29,33 @@ struct report_target {
 };
 
 /* Reads one of these, which is cut apart: ADDRESS, ADDRESS..ADDRESS, NAME, NAME+OFFSET, MODULE:NAME, MODULE+ADDRESS,
- * [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; REPORT_GUESS may stand behind it. Returns 0; LB_E_BAD_SYNTAX for an
- * empty word; -ERANGE for a range that ends before it begins. */
-int report_target_parse(char *word, struct report_target *ret_target);
+ * [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; ANALYSIS_EXTENT_GUESS may stand behind it. Returns 0; LB_E_BAD_SYNTAX
+ * for an empty word; -ERANGE for a range that ends before it begins. */
+int analysis_target_parse(char *word, struct analysis_target *ret_target);
 
-struct report_extent;
+struct analysis_extent;
 
 /* Is the target this function, or a place in it? Addresses are those of the run as things lie now; where nothing lies
  * there, addresses of files as they are linked. A range counts by its first address. */
-bool report_target_names(const struct report_target *target, struct report_names *names,
-                         const struct report_extent *extent);
+bool analysis_target_names(const struct analysis_target *target, struct analysis_names *names,
+                           const struct analysis_extent *extent);
 
 /* The same for a word that was not read yet; one that cannot be read names nothing. */
-bool report_word_names(const char *word, struct report_names *names, const struct report_extent *extent);
+bool analysis_word_names(const char *word, struct analysis_names *names, const struct analysis_extent *extent);
 
 /* Is the word more than a name or a pattern of names? */
-bool report_word_is_place(const char *word);
+bool analysis_word_is_place(const char *word);
 
 /* Is the target an address in this module? */
-bool report_target_is_module(const struct report_target *target, const char *module);
+bool analysis_target_is_module(const struct analysis_target *target, const char *module);
 
 /* Does the code at a location come from the line of the target, which has one? */
-bool report_target_is_line(const struct report_target *target, struct report_names *names,
-                           const struct report_location *location);
+bool analysis_target_is_line(const struct analysis_target *target, struct analysis_names *names,
+                             const struct analysis_location *location);
 
 /* Strings and arrays must stay good as long as the filter. Of what is listed for one thing, any will do; of several
  * things, all must be met. */
-struct report_filter_options {
+struct analysis_filter_options {
   uint32_t kinds;             /* a bit 1 << enum lb_branch_kind for each; 0: all */
   const char *const *modules; /* a branch that begins or ends in one of them: last part of the file's name, or all */
   size_t module_count;        /* 0: any */
@@ -63,59 +63,59 @@ struct report_filter_options {
    * by its name with arguments, without, and as its file has it. */
   const char *const *functions;
   size_t function_count;
-  const struct report_target *from, *to;
+  const struct analysis_target *from, *to;
   size_t from_count, to_count;
 };
 
 /* Does it let every branch pass? */
-bool report_filter_is_empty(const struct report_filter_options *options);
+bool analysis_filter_is_empty(const struct analysis_filter_options *options);
 
-/* Does it look at names? Without any (report_names of NULL) nothing would pass then. */
-bool report_filter_needs_names(const struct report_filter_options *options);
+/* Does it look at names? Without any (analysis_names of NULL) nothing would pass then. */
+bool analysis_filter_needs_names(const struct analysis_filter_options *options);
 
 /* Does it ask for pieces of code and nothing else: for modules, or for functions? Then every branch passes that begins
  * or ends there. */
-bool report_filter_is_region(const struct report_filter_options *options);
+bool analysis_filter_is_region(const struct analysis_filter_options *options);
 
 /* Does it ask for functions by places in them? Names are then to learn first where functions begin
- * (report_starts_read). */
-bool report_filter_needs_starts(const struct report_filter_options *options);
+ * (analysis_starts_read). */
+bool analysis_filter_needs_starts(const struct analysis_filter_options *options);
 
-struct report_filter;
+struct analysis_filter;
 
 /* `names`, which may be NULL, must stay good; who uses the filter gives it the modules. Returns 0, or -ENOMEM. */
-int report_filter_new(const struct report_filter_options *options, struct report_names *names,
-                      struct report_filter **ret_filter);
-void report_filter_free(struct report_filter *filter); /* takes NULL */
+int analysis_filter_new(const struct analysis_filter_options *options, struct analysis_names *names,
+                        struct analysis_filter **ret_filter);
+void analysis_filter_free(struct analysis_filter *filter); /* takes NULL */
 
 /* Takes note of streams and modules; other records do nothing. Returns 0, or -ENOMEM. */
-int report_filter_record(struct report_filter *filter, const struct lb_trace_record *record);
+int analysis_filter_record(struct analysis_filter *filter, const struct lb_trace_record *record);
 
 /* Which of the branches, at most LB_TRACE_BATCH_MAX, are wanted: their places in the array, in their order. Returns how
  * many. */
-size_t report_filter_branches(struct report_filter *filter, const struct lb_trace_branches *branches,
-                              uint16_t places[LB_TRACE_BATCH_MAX]);
+size_t analysis_filter_branches(struct analysis_filter *filter, const struct lb_trace_branches *branches,
+                                uint16_t places[LB_TRACE_BATCH_MAX]);
 
 /* Is a linear address in one of the modules and in one of the functions? Without either, all are. */
-bool report_filter_address(struct report_filter *filter, uint32_t space, uint64_t address);
+bool analysis_filter_address(struct analysis_filter *filter, uint32_t space, uint64_t address);
 
 /* The same for what was counted by location, with a filter that is used for nothing else: addresses of `from` and `to`
  * are then those of the locations. Is the file one of the modules, or are there none? Is a location in one of the
  * functions, or are there none? A block is wanted if the place where it begins is both: it is no branch, and the rest
  * of the filter is not about it. */
-bool report_filter_file(const struct report_filter *filter, uint32_t file);
-bool report_filter_function(struct report_filter *filter, const struct report_location *location);
-bool report_filter_block(struct report_filter *filter, const struct report_block *block);
-bool report_filter_location(struct report_filter *filter, const struct report_location *location); /* likewise */
-bool report_filter_jump(struct report_filter *filter, const struct report_jump *jump);
+bool analysis_filter_file(const struct analysis_filter *filter, uint32_t file);
+bool analysis_filter_function(struct analysis_filter *filter, const struct analysis_location *location);
+bool analysis_filter_block(struct analysis_filter *filter, const struct analysis_block *block);
+bool analysis_filter_location(struct analysis_filter *filter, const struct analysis_location *location); /* likewise */
+bool analysis_filter_jump(struct analysis_filter *filter, const struct analysis_jump *jump);
 
 /* Is this linear address in the target, as things lie now? */
-bool report_target_has(const struct report_target *target, struct report_names *names, uint32_t space,
-                       uint64_t address);
+bool analysis_target_has(const struct analysis_target *target, struct analysis_names *names, uint32_t space,
+                         uint64_t address);
 
 /* Does this branch, which leads to the target, enter it? Only the start of a function asks for more than that: a jump
  * to it from the same function, a loop, does not enter it. */
-bool report_target_is_entered(const struct report_target *target, struct report_names *names, uint32_t space,
-                              const struct lb_branch *branch);
+bool analysis_target_is_entered(const struct analysis_target *target, struct analysis_names *names, uint32_t space,
+                                const struct lb_branch *branch);
 
 #endif

@@ -14,7 +14,7 @@ static bool function_is(const struct function *one, const struct function *other
 {
   return one->start == other->start && one->file == other->file && one->space == other->space &&
          one->is_place == other->is_place && !one->symbol == !other->symbol &&
-         (one->source == REPORT_BY_NOTHING) == (other->source == REPORT_BY_NOTHING);
+         (one->source == ANALYSIS_EXTENT_BY_NOTHING) == (other->source == ANALYSIS_EXTENT_BY_NOTHING);
 }
 
 static uint32_t *place_of(const struct function_list *list, const struct function *wanted)
@@ -70,7 +70,7 @@ static int function_number(struct function_list *list, const struct function *fu
   return list->count < FUNCTIONS_MAX ? function_add(list, function) : 0;
 }
 
-static struct function function_make(const struct report_extent *extent)
+static struct function function_make(const struct analysis_extent *extent)
 {
   return (struct function){
     .start = extent->start,
@@ -82,20 +82,20 @@ static struct function function_make(const struct report_extent *extent)
   };
 }
 
-int function_list_find(struct report_summary *summary, uint32_t space, uint64_t address)
+int function_list_find(struct analysis_summary *summary, uint32_t space, uint64_t address)
 {
   struct function_list *list = &summary->functions;
-  struct function function = {.file = NO_FILE, .source = REPORT_BY_NOTHING};
-  struct report_location location;
-  struct report_extent extent;
+  struct function function = {.file = NO_FILE, .source = ANALYSIS_EXTENT_BY_NOTHING};
+  struct analysis_location location;
+  struct analysis_extent extent;
   bool is_known;
 
   if (!list->count && function_add(list, &function) < 0)
     return -ENOMEM;
   if (!summary->names)
     return 0;
-  location = report_names_locate(summary->names, space, address);
-  is_known = report_extent_known(summary->names, &location, &extent);
+  location = analysis_names_locate(summary->names, space, address);
+  is_known = analysis_extent_known(summary->names, &location, &extent);
   function = function_make(&extent);
   if (!is_known) {
     function.start = location.address;
@@ -107,16 +107,16 @@ int function_list_find(struct report_summary *summary, uint32_t space, uint64_t 
 /* ---- places ---- */
 
 /* What a place is a part of. */
-static struct function place_function(struct report_summary *summary, const struct function *place)
+static struct function place_function(struct analysis_summary *summary, const struct function *place)
 {
-  struct report_location location = {place->file, place->space, place->start};
-  struct report_extent extent;
+  struct analysis_location location = {place->file, place->space, place->start};
+  struct analysis_extent extent;
 
-  report_extent_find(summary->names, &location, &extent);
+  analysis_extent_find(summary->names, &location, &extent);
   return function_make(&extent);
 }
 
-bool function_list_is_same(struct report_summary *summary, uint32_t one, uint32_t other)
+bool function_list_is_same(struct analysis_summary *summary, uint32_t one, uint32_t other)
 {
   const struct function *a = &summary->functions.functions[one], *b = &summary->functions.functions[other];
   struct function c, d;
@@ -130,7 +130,7 @@ bool function_list_is_same(struct report_summary *summary, uint32_t one, uint32_
   return function_is(&c, &d);
 }
 
-int function_list_join(struct report_summary *summary)
+int function_list_join(struct analysis_summary *summary)
 {
   struct function_list *list = &summary->functions;
   size_t count = list->count;

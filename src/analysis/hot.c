@@ -16,9 +16,9 @@
 
 /* ---- modules ---- */
 
-static struct report_hot_module *module_get(struct report_hot *hot, const struct report_hot_function *function)
+static struct analysis_hot_module *module_get(struct analysis_hot *hot, const struct analysis_hot_function *function)
 {
-  struct report_hot_module *modules;
+  struct analysis_hot_module *modules;
 
   for (size_t i = 0; i < hot->module_count; i++)
     if (hot->modules[i].file == function->file)
@@ -27,16 +27,16 @@ static struct report_hot_module *module_get(struct report_hot *hot, const struct
   if (!modules)
     return NULL;
   hot->modules = modules;
-  modules[hot->module_count] = (struct report_hot_module){.module = function->module, .file = function->file};
+  modules[hot->module_count] = (struct analysis_hot_module){.module = function->module, .file = function->file};
   return &modules[hot->module_count++];
 }
 
 /* The sums of functions; branches into a module were counted on the way. */
-static int modules_fill(struct report_hot *hot)
+static int modules_fill(struct analysis_hot *hot)
 {
   for (size_t i = 0; i < hot->function_count; i++) {
-    const struct report_hot_function *function = &hot->functions[i];
-    struct report_hot_module *module = hot->is_wanted[i] ? module_get(hot, function) : NULL;
+    const struct analysis_hot_function *function = &hot->functions[i];
+    struct analysis_hot_module *module = hot->is_wanted[i] ? module_get(hot, function) : NULL;
 
     if (!module && hot->is_wanted[i])
       return -ENOMEM;
@@ -52,16 +52,16 @@ static int modules_fill(struct report_hot *hot)
 /* ---- instructions ---- */
 
 /* A function whose end is not known is as long as what ran of it. */
-static void function_reach(struct report_hot_function *function, uint64_t end)
+static void function_reach(struct analysis_hot_function *function, uint64_t end)
 {
-  if (function->source >= REPORT_BY_CALL && end - function->start > function->size)
+  if (function->source >= ANALYSIS_EXTENT_BY_CALL && end - function->start > function->size)
     function->size = end - function->start;
 }
 
 /* A block that reaches over the end of its function: each instruction goes where it belongs. */
-static int ran_count(void *data, const struct report_ran *ran)
+static int ran_count(void *data, const struct analysis_ran *ran)
 {
-  struct report_hot *hot = data;
+  struct analysis_hot *hot = data;
   uint32_t number = hot_function_at(hot, &ran->at);
 
   if (number == HOT_NONE)
@@ -71,9 +71,9 @@ static int ran_count(void *data, const struct report_ran *ran)
   return 0;
 }
 
-static int block_count(struct report_hot *hot, const struct report_block *block)
+static int block_count(struct analysis_hot *hot, const struct analysis_block *block)
 {
-  struct report_location last = block->first;
+  struct analysis_location last = block->first;
   uint32_t one, other;
 
   last.address = block->last;
@@ -86,7 +86,7 @@ static int block_count(struct report_hot *hot, const struct report_block *block)
     function_reach(&hot->functions[one], block->first.address + 1);
     hot->functions[one].has_unknown |= !block->instructions;
     hot->functions[other].has_unknown |= !block->instructions;
-    return report_blocks_walk(hot->code, block, 1, ran_count, hot);
+    return analysis_blocks_walk(hot->code, block, 1, ran_count, hot);
   }
   hot->functions[one].instructions += block->executed * block->instructions;
   hot->functions[one].has_unknown |= !block->instructions;
@@ -107,31 +107,31 @@ static bool kind_jumps(unsigned kind)
 }
 
 /* A call of nothing but the next instruction, by which code learns where it is, is no call of its own function. */
-static bool jump_enters(const struct report_jump *jump, const struct report_hot_function *from,
-                        const struct report_hot_function *to)
+static bool jump_enters(const struct analysis_jump *jump, const struct analysis_hot_function *from,
+                        const struct analysis_hot_function *to)
 {
   bool is_start = to->start == jump->to.address && to->start;
 
   if (kind_calls(jump->kind))
     return is_start || from != to;
-  if (report_kind_is_event(jump->kind))
+  if (analysis_kind_is_event(jump->kind))
     return true;
   return from != to && is_start && kind_jumps(jump->kind); /* a tail call, or a stub of the PLT */
 }
 
-static int branch_count(struct report_hot *hot, const struct report_jump *jump)
+static int branch_count(struct analysis_hot *hot, const struct analysis_jump *jump)
 {
-  struct report_hot_branch *branches = hot->branches, *last = NULL;
+  struct analysis_hot_branch *branches = hot->branches, *last = NULL;
 
   if (hot->branch_count)
     last = &branches[hot->branch_count - 1];
-  if (!last || !report_location_is(&last->from, &jump->from)) {
+  if (!last || !analysis_location_is(&last->from, &jump->from)) {
     branches = array_grow(branches, sizeof(*branches), hot->branch_count, &hot->branch_capacity);
     if (!branches)
       return -ENOMEM;
     hot->branches = branches;
     last = &branches[hot->branch_count++];
-    *last = (struct report_hot_branch){.from = jump->from};
+    *last = (struct analysis_hot_branch){.from = jump->from};
   }
   if (jump->is_passed) {
     last->passed += jump->count;
@@ -148,19 +148,19 @@ static bool kind_is_indirect(unsigned kind)
 }
 
 /* Targets of one branch come one behind the other: so they are sorted. */
-static int indirect_count(struct report_hot *hot, const struct report_jump *jump, size_t target)
+static int indirect_count(struct analysis_hot *hot, const struct analysis_jump *jump, size_t target)
 {
-  struct report_hot_indirect *indirects = hot->indirects, *last = NULL;
+  struct analysis_hot_indirect *indirects = hot->indirects, *last = NULL;
 
   if (hot->indirect_count)
     last = &indirects[hot->indirect_count - 1];
-  if (!last || !report_location_is(&last->from, &jump->from) || last->kind != jump->kind) {
+  if (!last || !analysis_location_is(&last->from, &jump->from) || last->kind != jump->kind) {
     indirects = array_grow(indirects, sizeof(*indirects), hot->indirect_count, &hot->indirect_capacity);
     if (!indirects)
       return -ENOMEM;
     hot->indirects = indirects;
     last = &indirects[hot->indirect_count++];
-    *last = (struct report_hot_indirect){.from = jump->from, .kind = jump->kind, .targets = &hot->targets[target]};
+    *last = (struct analysis_hot_indirect){.from = jump->from, .kind = jump->kind, .targets = &hot->targets[target]};
   }
   hot->targets[target] = jump;
   last->count += jump->count;
@@ -170,17 +170,18 @@ static int indirect_count(struct report_hot *hot, const struct report_jump *jump
 
 static int target_compare(const void *one, const void *other)
 {
-  const struct report_jump *a = *(const struct report_jump *const *)one, *b = *(const struct report_jump *const *)other;
+  const struct analysis_jump *a = *(const struct analysis_jump *const *)one,
+                             *b = *(const struct analysis_jump *const *)other;
 
   if (a->count != b->count)
     return a->count < b->count ? 1 : -1;
   return a->to.address < b->to.address ? -1 : a->to.address > b->to.address;
 }
 
-static void targets_sort(struct report_hot *hot)
+static void targets_sort(struct analysis_hot *hot)
 {
   for (size_t i = 0; i < hot->indirect_count; i++) {
-    const struct report_hot_indirect *indirect = &hot->indirects[i];
+    const struct analysis_hot_indirect *indirect = &hot->indirects[i];
 
     qsort(&hot->targets[indirect->targets - hot->targets], indirect->target_count, sizeof(*hot->targets),
           target_compare);
@@ -189,9 +190,9 @@ static void targets_sort(struct report_hot *hot)
 
 /* ---- jumps ---- */
 
-static int entry_count(struct report_hot *hot, uint32_t from, uint32_t to, const struct report_jump *jump)
+static int entry_count(struct analysis_hot *hot, uint32_t from, uint32_t to, const struct analysis_jump *jump)
 {
-  struct report_hot_module *module;
+  struct analysis_hot_module *module;
 
   if (jump_enters(jump, &hot->functions[from], &hot->functions[to]))
     hot->functions[to].calls += jump->count;
@@ -205,7 +206,7 @@ static int entry_count(struct report_hot *hot, uint32_t from, uint32_t to, const
 }
 
 /* Returns 1 if the jump is a target of an indirect branch that is kept, 0, or -ENOMEM. */
-static int jump_keep(struct report_hot *hot, const struct report_jump *jump, bool is_from, size_t target)
+static int jump_keep(struct analysis_hot *hot, const struct analysis_jump *jump, bool is_from, size_t target)
 {
   int r;
 
@@ -219,7 +220,7 @@ static int jump_keep(struct report_hot *hot, const struct report_jump *jump, boo
   return r < 0 ? r : 1;
 }
 
-static int jump_count(struct report_hot *hot, const struct report_jump *jump, size_t target)
+static int jump_count(struct analysis_hot *hot, const struct analysis_jump *jump, size_t target)
 {
   uint32_t from = hot_function_at(hot, &jump->from), to = from;
   int r = 0;
@@ -240,10 +241,10 @@ static int jump_count(struct report_hot *hot, const struct report_jump *jump, si
   return r < 0 ? r : jump_keep(hot, jump, hot->is_wanted[from], target);
 }
 
-static int jumps_count(struct report_hot *hot)
+static int jumps_count(struct analysis_hot *hot)
 {
   size_t count, targets = 0;
-  const struct report_jump *jumps = report_counts_jumps(hot->counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_jumps(hot->counts, &count);
 
   for (size_t i = 0; i < count; i++)
     targets += kind_is_indirect(jumps[i].kind);
@@ -264,9 +265,9 @@ static int jumps_count(struct report_hot *hot)
 }
 
 /* What has branches and no instructions has no block that is known: code that is not 64-bit code. */
-static int unknown_mark(struct report_hot *hot)
+static int unknown_mark(struct analysis_hot *hot)
 {
-  if (!report_counts_totals(hot->counts)->has_unknown_code)
+  if (!analysis_counts_totals(hot->counts)->has_unknown_code)
     return 0;
   for (size_t i = 0; i < hot->function_count; i++)
     hot->functions[i].has_unknown |= !hot->functions[i].instructions;
@@ -282,10 +283,10 @@ static int unknown_mark(struct report_hot *hot)
 
 /* ---- all of it ---- */
 
-static int hot_fill(struct report_hot *hot)
+static int hot_fill(struct analysis_hot *hot)
 {
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(hot->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(hot->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++)
@@ -299,33 +300,33 @@ static int hot_fill(struct report_hot *hot)
   return r;
 }
 
-int report_hot_new(struct report_names *names, struct report_code *code, const struct report_counts *counts,
-                   const struct report_hot_filter *filter, struct report_hot **ret_hot)
+int analysis_hot_new(struct analysis_names *names, struct analysis_code *code, const struct analysis_counts *counts,
+                     const struct analysis_hot_filter *filter, struct analysis_hot **ret_hot)
 {
-  struct report_hot *hot = calloc(1, sizeof(*hot));
+  struct analysis_hot *hot = calloc(1, sizeof(*hot));
   int r;
 
   if (!hot)
     return -ENOMEM;
-  *hot = (struct report_hot){.names = names, .code = code, .counts = counts};
+  *hot = (struct analysis_hot){.names = names, .code = code, .counts = counts};
   if (filter)
     hot->filter = *filter;
   r = hot_fill(hot);
   if (r < 0) {
-    report_hot_free(hot);
+    analysis_hot_free(hot);
     return r;
   }
   hot_functions_finish(hot);
-  report_hot_sort(hot, REPORT_HOT_FUNCTION, REPORT_HOT_BY_INSTRUCTIONS);
-  report_hot_sort(hot, REPORT_HOT_EDGE, REPORT_HOT_BY_COUNT);
-  report_hot_sort(hot, REPORT_HOT_BRANCH, REPORT_HOT_BY_COUNT);
-  report_hot_sort(hot, REPORT_HOT_INDIRECT, REPORT_HOT_BY_COUNT);
-  report_hot_sort(hot, REPORT_HOT_MODULE, REPORT_HOT_BY_INSTRUCTIONS);
+  analysis_hot_sort(hot, ANALYSIS_HOT_FUNCTION, ANALYSIS_HOT_BY_INSTRUCTIONS);
+  analysis_hot_sort(hot, ANALYSIS_HOT_EDGE, ANALYSIS_HOT_BY_COUNT);
+  analysis_hot_sort(hot, ANALYSIS_HOT_BRANCH, ANALYSIS_HOT_BY_COUNT);
+  analysis_hot_sort(hot, ANALYSIS_HOT_INDIRECT, ANALYSIS_HOT_BY_COUNT);
+  analysis_hot_sort(hot, ANALYSIS_HOT_MODULE, ANALYSIS_HOT_BY_INSTRUCTIONS);
   *ret_hot = hot;
   return 0;
 }
 
-void report_hot_free(struct report_hot *hot)
+void analysis_hot_free(struct analysis_hot *hot)
 {
   if (!hot)
     return;
@@ -341,31 +342,31 @@ void report_hot_free(struct report_hot *hot)
   free(hot);
 }
 
-const struct report_hot_function *report_hot_functions(const struct report_hot *hot, size_t *ret_count)
+const struct analysis_hot_function *analysis_hot_functions(const struct analysis_hot *hot, size_t *ret_count)
 {
   *ret_count = hot->function_count;
   return hot->functions;
 }
 
-const struct report_hot_module *report_hot_modules(const struct report_hot *hot, size_t *ret_count)
+const struct analysis_hot_module *analysis_hot_modules(const struct analysis_hot *hot, size_t *ret_count)
 {
   *ret_count = hot->module_count;
   return hot->modules;
 }
 
-const struct report_jump *const *report_hot_edges(const struct report_hot *hot, size_t *ret_count)
+const struct analysis_jump *const *analysis_hot_edges(const struct analysis_hot *hot, size_t *ret_count)
 {
   *ret_count = hot->edge_count;
   return hot->edges;
 }
 
-const struct report_hot_branch *report_hot_branches(const struct report_hot *hot, size_t *ret_count)
+const struct analysis_hot_branch *analysis_hot_branches(const struct analysis_hot *hot, size_t *ret_count)
 {
   *ret_count = hot->branch_count;
   return hot->branches;
 }
 
-const struct report_hot_indirect *report_hot_indirects(const struct report_hot *hot, size_t *ret_count)
+const struct analysis_hot_indirect *analysis_hot_indirects(const struct analysis_hot *hot, size_t *ret_count)
 {
   *ret_count = hot->indirect_count;
   return hot->indirects;

@@ -9,44 +9,44 @@
 
 #include "analysis/counts.h"
 
-struct report_hot;
+struct analysis_hot;
 
 /* What the tables are about; NULL: all. */
-struct report_hot_filter {
-  const char *function; /* as report_word_names. Edges that begin or end in it, else what is in it */
-  const char *module;   /* as report_module_is; likewise */
+struct analysis_hot_filter {
+  const char *function; /* as analysis_word_names. Edges that begin or end in it, else what is in it */
+  const char *module;   /* as analysis_module_is; likewise */
 };
 
 /* What a person calls the function that is shown as `symbol`. */
-struct report_spelling {
+struct analysis_spelling {
   const char *name; /* in the symbol, behind the type that it returns */
   size_t length;    /* up to its parameters, or the mark of a copy ("f(int)", "f.cold"), */
   size_t bare;      /* or up to the arguments of a template ("f<int>") */
 };
 
-struct report_spelling report_symbol_spell(const char *symbol);
+struct analysis_spelling analysis_symbol_spell(const char *symbol);
 
 /* Is this the name of the symbol? A name is good with or without its parameters ("f" for "f(int)"), for an instance of
  * a template ("f" and "f<int>" for "void f<int>(int)"), for copies that a compiler made ("f" for "f.cold", "f.part.0"),
  * and as the file has it (`mangled`, may be NULL). */
-bool report_symbol_is(const char *symbol, const char *mangled, const char *name);
+bool analysis_symbol_is(const char *symbol, const char *mangled, const char *name);
 
 /* Is this the name of a module: the last part of its path, or all of it? It may be a pattern as those of a shell; only
  * one with a '/' is compared with the whole path. */
-bool report_module_is(const struct report_names *names, uint32_t file, const char *name);
+bool analysis_module_is(const struct analysis_names *names, uint32_t file, const char *name);
 
 /* Was such a module mapped, as far as the trace has been read? */
-bool report_module_is_mapped(const struct report_names *names, const char *name);
+bool analysis_module_is_mapped(const struct analysis_names *names, const char *name);
 
 /* `names`, `code` and `counts` must stay good; `filter` may be NULL. Returns 0, or -ENOMEM. */
-int report_hot_new(struct report_names *names, struct report_code *code, const struct report_counts *counts,
-                   const struct report_hot_filter *filter, struct report_hot **ret_hot);
-void report_hot_free(struct report_hot *hot); /* takes NULL */
+int analysis_hot_new(struct analysis_names *names, struct analysis_code *code, const struct analysis_counts *counts,
+                     const struct analysis_hot_filter *filter, struct analysis_hot **ret_hot);
+void analysis_hot_free(struct analysis_hot *hot); /* takes NULL */
 
 /* ---- rows ---- */
 
 /* A function as extent.h has it: code without a symbol (symbol NULL) may be in no file (module NULL). */
-struct report_hot_function {
+struct analysis_hot_function {
   const char *symbol, *mangled, *module;
   uint32_t file, space;  /* as of a location */
   uint64_t start, size;  /* as its file is linked; of a guess, the size of what ran */
@@ -54,11 +54,11 @@ struct report_hot_function {
   uint64_t taken;        /* branches in it, */
   uint64_t passed;       /* and conditional ones that were not taken */
   uint64_t calls;        /* calls and events that lead into it, and jumps from elsewhere to its start */
-  uint8_t source;        /* enum report_extent_source */
+  uint8_t source;        /* enum analysis_extent_source */
   bool has_unknown;      /* of some of its code it is not known what it is: `instructions` is too low */
 };
 
-struct report_hot_module {
+struct analysis_hot_module {
   const char *module; /* NULL: what lies in no file */
   uint32_t file;
   uint64_t instructions, taken, passed;
@@ -66,23 +66,23 @@ struct report_hot_module {
 };
 
 /* A conditional branch. */
-struct report_hot_branch {
-  struct report_location from, to; /* `to`.address 0: it was never taken */
+struct analysis_hot_branch {
+  struct analysis_location from, to; /* `to`.address 0: it was never taken */
   uint64_t taken, passed;
   bool has_unknown; /* its function is code of which it is not known what it is: `passed` is too low */
 };
 
 /* An indirect jump or call. Its targets, most frequent first. */
-struct report_hot_indirect {
-  struct report_location from;
+struct analysis_hot_indirect {
+  struct analysis_location from;
   uint8_t kind; /* enum lb_branch_kind */
   uint64_t count;
-  const struct report_jump *const *targets;
+  const struct analysis_jump *const *targets;
   size_t target_count;
 };
 
 /* A line of source. A line whose code was inlined at several places has one row. */
-struct report_hot_line {
+struct analysis_hot_line {
   const char *file;      /* path */
   const char *function;  /* that the line is in; NULL: not known */
   const char *module;    /* where its code lies; of several, the first */
@@ -94,65 +94,65 @@ struct report_hot_line {
   bool is_inlined; /* some of it is inlined into another function */
 };
 
-/* All rows, in the order that was asked for last. Good until report_hot_sort, or the end. */
-const struct report_hot_function *report_hot_functions(const struct report_hot *hot, size_t *ret_count);
-const struct report_hot_module *report_hot_modules(const struct report_hot *hot, size_t *ret_count);
-const struct report_jump *const *report_hot_edges(const struct report_hot *hot, size_t *ret_count);
-const struct report_hot_branch *report_hot_branches(const struct report_hot *hot, size_t *ret_count);
-const struct report_hot_indirect *report_hot_indirects(const struct report_hot *hot, size_t *ret_count);
+/* All rows, in the order that was asked for last. Good until analysis_hot_sort, or the end. */
+const struct analysis_hot_function *analysis_hot_functions(const struct analysis_hot *hot, size_t *ret_count);
+const struct analysis_hot_module *analysis_hot_modules(const struct analysis_hot *hot, size_t *ret_count);
+const struct analysis_jump *const *analysis_hot_edges(const struct analysis_hot *hot, size_t *ret_count);
+const struct analysis_hot_branch *analysis_hot_branches(const struct analysis_hot *hot, size_t *ret_count);
+const struct analysis_hot_indirect *analysis_hot_indirects(const struct analysis_hot *hot, size_t *ret_count);
 
 /* Makes the table of lines. Returns 0, or -ENOMEM. */
-int report_hot_read_lines(struct report_hot *hot);
-const struct report_hot_line *report_hot_lines(const struct report_hot *hot, size_t *ret_count);
+int analysis_hot_read_lines(struct analysis_hot *hot);
+const struct analysis_hot_line *analysis_hot_lines(const struct analysis_hot *hot, size_t *ret_count);
 /* Instructions that ran, and that belong to no line that is known. */
-uint64_t report_hot_without_line(const struct report_hot *hot);
+uint64_t analysis_hot_without_line(const struct analysis_hot *hot);
 
 /* ---- order ---- */
 
-enum report_hot_table {
-  REPORT_HOT_FUNCTION,
-  REPORT_HOT_LINE,
-  REPORT_HOT_EDGE,
-  REPORT_HOT_BRANCH,
-  REPORT_HOT_INDIRECT,
-  REPORT_HOT_MODULE,
+enum analysis_hot_table {
+  ANALYSIS_HOT_FUNCTION,
+  ANALYSIS_HOT_LINE,
+  ANALYSIS_HOT_EDGE,
+  ANALYSIS_HOT_BRANCH,
+  ANALYSIS_HOT_INDIRECT,
+  ANALYSIS_HOT_MODULE,
 };
 
-enum report_hot_order {
-  REPORT_HOT_BY_INSTRUCTIONS,
-  REPORT_HOT_BY_TAKEN,
-  REPORT_HOT_BY_PASSED,
-  REPORT_HOT_BY_CALLS,   /* of a module: entries */
-  REPORT_HOT_BY_COUNT,   /* of a conditional branch: taken and passed; of a line: executed */
-  REPORT_HOT_BY_RATE,    /* of being taken */
-  REPORT_HOT_BY_TARGETS, /* how many there are */
-  REPORT_HOT_BY_NAME,    /* the first of the alphabet first; of what has addresses, by these */
-  REPORT_HOT_ORDERS,
+enum analysis_hot_order {
+  ANALYSIS_HOT_BY_INSTRUCTIONS,
+  ANALYSIS_HOT_BY_TAKEN,
+  ANALYSIS_HOT_BY_PASSED,
+  ANALYSIS_HOT_BY_CALLS,   /* of a module: entries */
+  ANALYSIS_HOT_BY_COUNT,   /* of a conditional branch: taken and passed; of a line: executed */
+  ANALYSIS_HOT_BY_RATE,    /* of being taken */
+  ANALYSIS_HOT_BY_TARGETS, /* how many there are */
+  ANALYSIS_HOT_BY_NAME,    /* the first of the alphabet first; of what has addresses, by these */
+  ANALYSIS_HOT_ORDERS,
 };
 
 /* "instructions", "taken", ...; NULL past the last. */
-const char *report_hot_order_name(unsigned order);
+const char *analysis_hot_order_name(unsigned order);
 
 /* Does it mean something for this table? */
-bool report_hot_can_sort(enum report_hot_table table, enum report_hot_order order);
+bool analysis_hot_can_sort(enum analysis_hot_table table, enum analysis_hot_order order);
 
 /* Sorts a table: the greatest first. What is equal stays in the order of its names or addresses. */
-void report_hot_sort(struct report_hot *hot, enum report_hot_table table, enum report_hot_order order);
+void analysis_hot_sort(struct analysis_hot *hot, enum analysis_hot_table table, enum analysis_hot_order order);
 
 /* ---- every instruction ---- */
 
-struct report_ran {
-  struct report_location at;
+struct analysis_ran {
+  struct analysis_location at;
   uint8_t length;
   uint64_t executed;
 };
 
-typedef int report_ran_function(void *data, const struct report_ran *ran); /* 0, or negative to stop */
+typedef int analysis_ran_function(void *data, const struct analysis_ran *ran); /* 0, or negative to stop */
 
 /* Gives each instruction of some blocks once, with how often it ran, by file, space and address. The blocks are sorted
- * as report_counts_blocks has them. Blocks of which the instructions are not known are left out; so is the rest of a
+ * as analysis_counts_blocks has them. Blocks of which the instructions are not known are left out; so is the rest of a
  * block whose bytes are others now than when it was counted. Returns 0, what the function returned, or -ENOMEM. */
-int report_blocks_walk(struct report_code *code, const struct report_block *blocks, size_t count,
-                       report_ran_function *function, void *data);
+int analysis_blocks_walk(struct analysis_code *code, const struct analysis_block *blocks, size_t count,
+                         analysis_ran_function *function, void *data);
 
 #endif

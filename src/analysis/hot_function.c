@@ -23,41 +23,41 @@ static bool name_fits(const char *pattern, const char *name)
   return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
 }
 
-bool report_module_is(const struct report_names *names, uint32_t file, const char *name)
+bool analysis_module_is(const struct analysis_names *names, uint32_t file, const char *name)
 {
-  struct report_file found;
+  struct analysis_file found;
   const char *slash;
 
-  if (file == REPORT_NO_FILE || !report_names_file(names, file, &found))
+  if (file == ANALYSIS_NO_FILE || !analysis_names_file(names, file, &found))
     return false;
   slash = strrchr(found.name, '/');
   return name_fits(name, slash ? slash + 1 : found.name) || (strchr(name, '/') && name_fits(name, found.name));
 }
 
-bool report_module_is_mapped(const struct report_names *names, const char *name)
+bool analysis_module_is_mapped(const struct analysis_names *names, const char *name)
 {
-  struct report_file file;
+  struct analysis_file file;
 
-  for (uint32_t i = 0; report_names_file(names, i, &file); i++)
-    if (report_module_is(names, i, name))
+  for (uint32_t i = 0; analysis_names_file(names, i, &file); i++)
+    if (analysis_module_is(names, i, name))
       return true;
   return false;
 }
 
 /* ---- the hash ---- */
 
-static uint64_t function_hash(const struct report_hot_function *key)
+static uint64_t function_hash(const struct analysis_hot_function *key)
 {
   return hot_hash(key->start + !key->symbol) ^ hot_hash(key->file + ((uint64_t)key->space << 32));
 }
 
-static uint32_t *place_find(struct report_hot *hot, const struct report_hot_function *key)
+static uint32_t *place_find(struct analysis_hot *hot, const struct analysis_hot_function *key)
 {
   size_t mask = hot->function_room - 1;
 
   for (size_t i = function_hash(key) & mask;; i = (i + 1) & mask) {
     uint32_t number = hot->function_places[i];
-    const struct report_hot_function *function = number ? &hot->functions[number - 1] : NULL;
+    const struct analysis_hot_function *function = number ? &hot->functions[number - 1] : NULL;
 
     if (!function || (function->file == key->file && function->space == key->space && function->start == key->start &&
                       !function->symbol == !key->symbol))
@@ -65,7 +65,7 @@ static uint32_t *place_find(struct report_hot *hot, const struct report_hot_func
   }
 }
 
-static int places_grow(struct report_hot *hot)
+static int places_grow(struct analysis_hot *hot)
 {
   size_t room = hot->function_room ? 2 * hot->function_room : ROOM_FIRST;
   uint32_t *places = calloc(room, sizeof(*places));
@@ -80,9 +80,9 @@ static int places_grow(struct report_hot *hot)
   return 0;
 }
 
-struct report_extent hot_function_extent(const struct report_hot_function *function)
+struct analysis_extent hot_function_extent(const struct analysis_hot_function *function)
 {
-  return (struct report_extent){
+  return (struct analysis_extent){
     .symbol = function->symbol,
     .mangled = function->mangled,
     .module = function->module,
@@ -94,23 +94,23 @@ struct report_extent hot_function_extent(const struct report_hot_function *funct
   };
 }
 
-static bool function_is_wanted(const struct report_hot *hot, const struct report_hot_function *function)
+static bool function_is_wanted(const struct analysis_hot *hot, const struct analysis_hot_function *function)
 {
-  const struct report_hot_filter *filter = &hot->filter;
+  const struct analysis_hot_filter *filter = &hot->filter;
 
-  if (filter->module && !report_module_is(hot->names, function->file, filter->module))
+  if (filter->module && !analysis_module_is(hot->names, function->file, filter->module))
     return false;
   if (filter->function) {
-    struct report_extent extent = hot_function_extent(function);
+    struct analysis_extent extent = hot_function_extent(function);
 
-    return report_word_names(filter->function, hot->names, &extent);
+    return analysis_word_names(filter->function, hot->names, &extent);
   }
   return true;
 }
 
-static uint32_t function_add(struct report_hot *hot, const struct report_hot_function *function)
+static uint32_t function_add(struct analysis_hot *hot, const struct analysis_hot_function *function)
 {
-  struct report_hot_function *functions =
+  struct analysis_hot_function *functions =
     array_grow(hot->functions, sizeof(*functions), hot->function_count, &hot->function_capacity);
   bool *is_wanted;
 
@@ -128,26 +128,27 @@ static uint32_t function_add(struct report_hot *hot, const struct report_hot_fun
 
 /* ---- functions ---- */
 
-static struct report_hot_function function_describe(struct report_names *names, const struct report_location *location)
+static struct analysis_hot_function function_describe(struct analysis_names *names,
+                                                      const struct analysis_location *location)
 {
-  struct report_extent extent;
+  struct analysis_extent extent;
 
-  report_extent_find(names, location, &extent);
-  return (struct report_hot_function){
+  analysis_extent_find(names, location, &extent);
+  return (struct analysis_hot_function){
     .symbol = extent.symbol,
     .mangled = extent.mangled,
     .module = extent.module,
     .file = location->file,
     .space = location->space,
     .start = extent.start,
-    .size = extent.end && !report_extent_is_guess(&extent) ? extent.end - extent.start : 0,
+    .size = extent.end && !analysis_extent_is_guess(&extent) ? extent.end - extent.start : 0,
     .source = extent.source,
   };
 }
 
-uint32_t hot_function_at(struct report_hot *hot, const struct report_location *location)
+uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_location *location)
 {
-  struct report_hot_function function = function_describe(hot->names, location);
+  struct analysis_hot_function function = function_describe(hot->names, location);
   uint32_t *place;
 
   if (hot->function_count >= hot->function_room / 2 && places_grow(hot) < 0)
@@ -164,12 +165,12 @@ uint32_t hot_function_at(struct report_hot *hot, const struct report_location *l
 }
 
 /* A function that did nothing is there because something leads to it whose instructions are not known. */
-static bool function_did(const struct report_hot_function *function)
+static bool function_did(const struct analysis_hot_function *function)
 {
   return function->instructions || function->taken || function->passed || function->calls;
 }
 
-void hot_functions_finish(struct report_hot *hot)
+void hot_functions_finish(struct analysis_hot *hot)
 {
   size_t kept = 0;
 

@@ -24,12 +24,12 @@ struct copy {
 };
 
 struct line_maker {
-  struct report_hot *hot;
+  struct analysis_hot *hot;
   uint32_t *places; /* a hash of lines: number + 1, or 0 */
   size_t room;
   struct copy *copies; /* a hash */
   size_t copy_count, copy_room;
-  const struct report_jump *jumps; /* those that are not behind us */
+  const struct analysis_jump *jumps; /* those that are not behind us */
   size_t jumps_left;
 };
 
@@ -49,13 +49,13 @@ static bool word_is(const char *one, const char *other)
   return one == other || (one && other && !strcmp(one, other));
 }
 
-static uint32_t *line_place(struct line_maker *maker, const struct report_hot_line *line)
+static uint32_t *line_place(struct line_maker *maker, const struct analysis_hot_line *line)
 {
   uint64_t hash = hot_hash(word_hash(line->file) + line->line) ^ word_hash(line->function);
 
   for (size_t i = hash & (maker->room - 1);; i = (i + 1) & (maker->room - 1)) {
     uint32_t number = maker->places[i];
-    const struct report_hot_line *other = number ? &maker->hot->lines[number - 1] : NULL;
+    const struct analysis_hot_line *other = number ? &maker->hot->lines[number - 1] : NULL;
 
     if (!other ||
         (other->line == line->line && word_is(other->file, line->file) && word_is(other->function, line->function)))
@@ -79,10 +79,10 @@ static int lines_grow(struct line_maker *maker)
 }
 
 /* The number of a line, or HOT_NONE without memory. */
-static uint32_t line_get(struct line_maker *maker, const struct report_hot_line *line)
+static uint32_t line_get(struct line_maker *maker, const struct analysis_hot_line *line)
 {
-  struct report_hot *hot = maker->hot;
-  struct report_hot_line *lines;
+  struct analysis_hot *hot = maker->hot;
+  struct analysis_hot_line *lines;
   uint32_t *place;
 
   if (hot->line_count >= maker->room / 2 && lines_grow(maker) < 0)
@@ -124,7 +124,7 @@ static int copies_grow(struct line_maker *maker)
   return 0;
 }
 
-static uint64_t copy_hash(const struct report_location *at, const struct symbol_place *place)
+static uint64_t copy_hash(const struct analysis_location *at, const struct symbol_place *place)
 {
   uint64_t hash = hot_hash(at->file) ^ (place->symbol ? place->address - place->offset : 0);
 
@@ -149,26 +149,26 @@ static int copy_count(struct line_maker *maker, uint32_t line, uint64_t hash, ui
 
 /* ---- instructions ---- */
 
-static bool place_is_wanted(const struct report_hot *hot, const struct report_location *at,
+static bool place_is_wanted(const struct analysis_hot *hot, const struct analysis_location *at,
                             const struct symbol_place *place)
 {
   const char *wanted = hot->filter.function;
-  struct report_extent extent;
+  struct analysis_extent extent;
 
-  if (hot->filter.module && !report_module_is(hot->names, at->file, hot->filter.module))
+  if (hot->filter.module && !analysis_module_is(hot->names, at->file, hot->filter.module))
     return false;
-  if (!wanted || report_symbol_is(place->symbol, place->mangled, wanted))
+  if (!wanted || analysis_symbol_is(place->symbol, place->mangled, wanted))
     return true;
   for (size_t i = 0; i < place->frame_count; i++)
-    if (place->frames[i].function && report_symbol_is(place->frames[i].function, NULL, wanted))
+    if (place->frames[i].function && analysis_symbol_is(place->frames[i].function, NULL, wanted))
       return true;
-  if (!report_word_is_place(wanted))
+  if (!analysis_word_is_place(wanted))
     return false;
-  report_extent_find(hot->names, at, &extent);
-  return report_word_names(wanted, hot->names, &extent);
+  analysis_extent_find(hot->names, at, &extent);
+  return analysis_word_names(wanted, hot->names, &extent);
 }
 
-static int location_order(const struct report_location *one, const struct report_location *other)
+static int location_order(const struct analysis_location *one, const struct analysis_location *other)
 {
   if (one->file != other->file)
     return one->file < other->file ? -1 : 1;
@@ -178,7 +178,7 @@ static int location_order(const struct report_location *one, const struct report
 }
 
 /* The branches of the instruction. Both come in the same order. */
-static void jumps_count(struct line_maker *maker, const struct report_location *at, struct report_hot_line *line)
+static void jumps_count(struct line_maker *maker, const struct analysis_location *at, struct analysis_hot_line *line)
 {
   for (; maker->jumps_left && location_order(&maker->jumps->from, at) <= 0; maker->jumps++, maker->jumps_left--) {
     if (location_order(&maker->jumps->from, at) < 0)
@@ -190,16 +190,16 @@ static void jumps_count(struct line_maker *maker, const struct report_location *
   }
 }
 
-static int ran_count(void *data, const struct report_ran *ran)
+static int ran_count(void *data, const struct analysis_ran *ran)
 {
   struct line_maker *maker = data;
-  struct report_hot *hot = maker->hot;
-  struct report_hot_line line = {0};
+  struct analysis_hot *hot = maker->hot;
+  struct analysis_hot_line line = {0};
   struct symbol_place place;
-  struct report_name name = {0};
+  struct analysis_name name = {0};
   uint32_t number;
 
-  if (!report_names_place(hot->names, &ran->at, &place))
+  if (!analysis_names_place(hot->names, &ran->at, &place))
     place = (struct symbol_place){0};
   if (!place_is_wanted(hot, &ran->at, &place))
     return 0;
@@ -207,7 +207,7 @@ static int ran_count(void *data, const struct report_ran *ran)
     hot->without_line += ran->executed;
     return 0;
   }
-  (void)report_names_symbol(hot->names, &ran->at, &name);
+  (void)analysis_names_symbol(hot->names, &ran->at, &name);
   line.file = place.frames[0].file;
   line.line = place.frames[0].line;
   line.function = place.frames[0].function ? place.frames[0].function : place.symbol;
@@ -221,15 +221,15 @@ static int ran_count(void *data, const struct report_ran *ran)
   return copy_count(maker, number, copy_hash(&ran->at, &place), ran->executed);
 }
 
-int report_hot_read_lines(struct report_hot *hot)
+int analysis_hot_read_lines(struct analysis_hot *hot)
 {
   struct line_maker maker = {.hot = hot};
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(hot->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(hot->counts, &count);
   int r;
 
-  maker.jumps = report_counts_jumps(hot->counts, &maker.jumps_left);
-  r = report_blocks_walk(hot->code, blocks, count, ran_count, &maker);
+  maker.jumps = analysis_counts_jumps(hot->counts, &maker.jumps_left);
+  r = analysis_blocks_walk(hot->code, blocks, count, ran_count, &maker);
   for (size_t i = 0; i < maker.copy_room; i++)
     if (maker.copies[i].line)
       hot->lines[maker.copies[i].line - 1].executed += maker.copies[i].executed;
@@ -237,17 +237,17 @@ int report_hot_read_lines(struct report_hot *hot)
   free(maker.copies);
   if (r < 0)
     return r;
-  report_hot_sort(hot, REPORT_HOT_LINE, REPORT_HOT_BY_INSTRUCTIONS);
+  analysis_hot_sort(hot, ANALYSIS_HOT_LINE, ANALYSIS_HOT_BY_INSTRUCTIONS);
   return 0;
 }
 
-const struct report_hot_line *report_hot_lines(const struct report_hot *hot, size_t *ret_count)
+const struct analysis_hot_line *analysis_hot_lines(const struct analysis_hot *hot, size_t *ret_count)
 {
   *ret_count = hot->line_count;
   return hot->lines;
 }
 
-uint64_t report_hot_without_line(const struct report_hot *hot)
+uint64_t analysis_hot_without_line(const struct analysis_hot *hot)
 {
   return hot->without_line;
 }

@@ -8,24 +8,24 @@
 
 #include "analysis/hot_table.h"
 
-const char *report_hot_order_name(unsigned order)
+const char *analysis_hot_order_name(unsigned order)
 {
   static const char *const names[] = {"instructions", "taken", "passed", "calls", "count", "rate", "targets", "name"};
 
   return order < sizeof(names) / sizeof(*names) ? names[order] : NULL;
 }
 
-#define ORDER(name) (1u << REPORT_HOT_BY_##name)
+#define ORDER(name) (1u << ANALYSIS_HOT_BY_##name)
 
-bool report_hot_can_sort(enum report_hot_table table, enum report_hot_order order)
+bool analysis_hot_can_sort(enum analysis_hot_table table, enum analysis_hot_order order)
 {
   static const unsigned orders[] = {
-    [REPORT_HOT_FUNCTION] = ORDER(INSTRUCTIONS) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(CALLS) | ORDER(NAME),
-    [REPORT_HOT_LINE] = ORDER(INSTRUCTIONS) | ORDER(COUNT) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(NAME),
-    [REPORT_HOT_EDGE] = ORDER(COUNT) | ORDER(NAME),
-    [REPORT_HOT_BRANCH] = ORDER(COUNT) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(RATE) | ORDER(NAME),
-    [REPORT_HOT_INDIRECT] = ORDER(COUNT) | ORDER(TARGETS) | ORDER(NAME),
-    [REPORT_HOT_MODULE] = ORDER(INSTRUCTIONS) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(CALLS) | ORDER(NAME),
+    [ANALYSIS_HOT_FUNCTION] = ORDER(INSTRUCTIONS) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(CALLS) | ORDER(NAME),
+    [ANALYSIS_HOT_LINE] = ORDER(INSTRUCTIONS) | ORDER(COUNT) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(NAME),
+    [ANALYSIS_HOT_EDGE] = ORDER(COUNT) | ORDER(NAME),
+    [ANALYSIS_HOT_BRANCH] = ORDER(COUNT) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(RATE) | ORDER(NAME),
+    [ANALYSIS_HOT_INDIRECT] = ORDER(COUNT) | ORDER(TARGETS) | ORDER(NAME),
+    [ANALYSIS_HOT_MODULE] = ORDER(INSTRUCTIONS) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(CALLS) | ORDER(NAME),
   };
 
   return orders[table] >> order & 1;
@@ -38,78 +38,78 @@ struct key {
   double rate; /* of equal numbers, the greater one first */
 };
 
-static struct key function_key(const struct report_hot_function *row, enum report_hot_order order)
+static struct key function_key(const struct analysis_hot_function *row, enum analysis_hot_order order)
 {
   switch (order) {
-  case REPORT_HOT_BY_INSTRUCTIONS:
+  case ANALYSIS_HOT_BY_INSTRUCTIONS:
     return (struct key){row->instructions, (double)row->taken};
-  case REPORT_HOT_BY_TAKEN:
+  case ANALYSIS_HOT_BY_TAKEN:
     return (struct key){row->taken, 0};
-  case REPORT_HOT_BY_PASSED:
+  case ANALYSIS_HOT_BY_PASSED:
     return (struct key){row->passed, 0};
-  case REPORT_HOT_BY_CALLS:
+  case ANALYSIS_HOT_BY_CALLS:
     return (struct key){row->calls, 0};
   default:
     return (struct key){0, 0};
   }
 }
 
-static struct key module_key(const struct report_hot_module *row, enum report_hot_order order)
+static struct key module_key(const struct analysis_hot_module *row, enum analysis_hot_order order)
 {
   switch (order) {
-  case REPORT_HOT_BY_INSTRUCTIONS:
+  case ANALYSIS_HOT_BY_INSTRUCTIONS:
     return (struct key){row->instructions, (double)row->taken};
-  case REPORT_HOT_BY_TAKEN:
+  case ANALYSIS_HOT_BY_TAKEN:
     return (struct key){row->taken, 0};
-  case REPORT_HOT_BY_PASSED:
+  case ANALYSIS_HOT_BY_PASSED:
     return (struct key){row->passed, 0};
-  case REPORT_HOT_BY_CALLS:
+  case ANALYSIS_HOT_BY_CALLS:
     return (struct key){row->entries, 0};
   default:
     return (struct key){0, 0};
   }
 }
 
-static struct key line_key(const struct report_hot_line *row, enum report_hot_order order)
+static struct key line_key(const struct analysis_hot_line *row, enum analysis_hot_order order)
 {
   switch (order) {
-  case REPORT_HOT_BY_INSTRUCTIONS:
+  case ANALYSIS_HOT_BY_INSTRUCTIONS:
     return (struct key){row->instructions, 0};
-  case REPORT_HOT_BY_COUNT:
+  case ANALYSIS_HOT_BY_COUNT:
     return (struct key){row->executed, (double)row->instructions};
-  case REPORT_HOT_BY_TAKEN:
+  case ANALYSIS_HOT_BY_TAKEN:
     return (struct key){row->taken, 0};
-  case REPORT_HOT_BY_PASSED:
+  case ANALYSIS_HOT_BY_PASSED:
     return (struct key){row->passed, 0};
   default:
     return (struct key){0, 0};
   }
 }
 
-static struct key branch_key(const struct report_hot_branch *row, enum report_hot_order order)
+static struct key branch_key(const struct analysis_hot_branch *row, enum analysis_hot_order order)
 {
   double count = (double)row->taken + (double)row->passed;
 
   switch (order) {
-  case REPORT_HOT_BY_COUNT:
+  case ANALYSIS_HOT_BY_COUNT:
     return (struct key){row->taken + row->passed, 0};
-  case REPORT_HOT_BY_TAKEN:
+  case ANALYSIS_HOT_BY_TAKEN:
     return (struct key){row->taken, 0};
-  case REPORT_HOT_BY_PASSED:
+  case ANALYSIS_HOT_BY_PASSED:
     return (struct key){row->passed, 0};
-  case REPORT_HOT_BY_RATE:
+  case ANALYSIS_HOT_BY_RATE:
     return (struct key){(uint64_t)(count > 0 ? 1e15 * (double)row->taken / count : 0), count};
   default:
     return (struct key){0, 0};
   }
 }
 
-static struct key indirect_key(const struct report_hot_indirect *row, enum report_hot_order order)
+static struct key indirect_key(const struct analysis_hot_indirect *row, enum analysis_hot_order order)
 {
   switch (order) {
-  case REPORT_HOT_BY_COUNT:
+  case ANALYSIS_HOT_BY_COUNT:
     return (struct key){row->count, 0};
-  case REPORT_HOT_BY_TARGETS:
+  case ANALYSIS_HOT_BY_TARGETS:
     return (struct key){row->target_count, (double)row->count};
   default:
     return (struct key){0, 0};
@@ -137,8 +137,8 @@ static int number_compare(uint64_t one, uint64_t other)
 
 static int function_compare(const void *one, const void *other, void *data)
 {
-  const struct report_hot_function *a = one, *b = other;
-  enum report_hot_order order = *(enum report_hot_order *)data;
+  const struct analysis_hot_function *a = one, *b = other;
+  enum analysis_hot_order order = *(enum analysis_hot_order *)data;
   int r = key_compare(function_key(a, order), function_key(b, order));
 
   if (!r)
@@ -152,8 +152,8 @@ static int function_compare(const void *one, const void *other, void *data)
 
 static int module_compare(const void *one, const void *other, void *data)
 {
-  const struct report_hot_module *a = one, *b = other;
-  enum report_hot_order order = *(enum report_hot_order *)data;
+  const struct analysis_hot_module *a = one, *b = other;
+  enum analysis_hot_order order = *(enum analysis_hot_order *)data;
   int r = key_compare(module_key(a, order), module_key(b, order));
 
   if (!r)
@@ -163,8 +163,8 @@ static int module_compare(const void *one, const void *other, void *data)
 
 static int line_compare(const void *one, const void *other, void *data)
 {
-  const struct report_hot_line *a = one, *b = other;
-  enum report_hot_order order = *(enum report_hot_order *)data;
+  const struct analysis_hot_line *a = one, *b = other;
+  enum analysis_hot_order order = *(enum analysis_hot_order *)data;
   int r = key_compare(line_key(a, order), line_key(b, order));
 
   if (!r)
@@ -176,46 +176,47 @@ static int line_compare(const void *one, const void *other, void *data)
 
 static int edge_compare(const void *one, const void *other, void *data)
 {
-  const struct report_jump *a = *(const struct report_jump *const *)one, *b = *(const struct report_jump *const *)other;
-  enum report_hot_order order = *(enum report_hot_order *)data;
-  int r = order == REPORT_HOT_BY_COUNT ? number_compare(b->count, a->count) : 0;
+  const struct analysis_jump *a = *(const struct analysis_jump *const *)one,
+                             *b = *(const struct analysis_jump *const *)other;
+  enum analysis_hot_order order = *(enum analysis_hot_order *)data;
+  int r = order == ANALYSIS_HOT_BY_COUNT ? number_compare(b->count, a->count) : 0;
 
   if (!r)
-    r = report_location_compare(&a->from, &b->from);
-  return r ? r : report_location_compare(&a->to, &b->to);
+    r = analysis_location_compare(&a->from, &b->from);
+  return r ? r : analysis_location_compare(&a->to, &b->to);
 }
 
 static int branch_compare(const void *one, const void *other, void *data)
 {
-  const struct report_hot_branch *a = one, *b = other;
-  enum report_hot_order order = *(enum report_hot_order *)data;
+  const struct analysis_hot_branch *a = one, *b = other;
+  enum analysis_hot_order order = *(enum analysis_hot_order *)data;
   int r = key_compare(branch_key(a, order), branch_key(b, order));
 
-  return r ? r : report_location_compare(&a->from, &b->from);
+  return r ? r : analysis_location_compare(&a->from, &b->from);
 }
 
 static int indirect_compare(const void *one, const void *other, void *data)
 {
-  const struct report_hot_indirect *a = one, *b = other;
-  enum report_hot_order order = *(enum report_hot_order *)data;
+  const struct analysis_hot_indirect *a = one, *b = other;
+  enum analysis_hot_order order = *(enum analysis_hot_order *)data;
   int r = key_compare(indirect_key(a, order), indirect_key(b, order));
 
-  return r ? r : report_location_compare(&a->from, &b->from);
+  return r ? r : analysis_location_compare(&a->from, &b->from);
 }
 
-void report_hot_sort(struct report_hot *hot, enum report_hot_table table, enum report_hot_order order)
+void analysis_hot_sort(struct analysis_hot *hot, enum analysis_hot_table table, enum analysis_hot_order order)
 {
   const struct {
     void *rows;
     size_t count, size;
     int (*compare)(const void *one, const void *other, void *data);
   } tables[] = {
-    [REPORT_HOT_FUNCTION] = {hot->functions, hot->function_count, sizeof(*hot->functions), function_compare},
-    [REPORT_HOT_LINE] = {hot->lines, hot->line_count, sizeof(*hot->lines), line_compare},
-    [REPORT_HOT_EDGE] = {hot->edges, hot->edge_count, sizeof(*hot->edges), edge_compare},
-    [REPORT_HOT_BRANCH] = {hot->branches, hot->branch_count, sizeof(*hot->branches), branch_compare},
-    [REPORT_HOT_INDIRECT] = {hot->indirects, hot->indirect_count, sizeof(*hot->indirects), indirect_compare},
-    [REPORT_HOT_MODULE] = {hot->modules, hot->module_count, sizeof(*hot->modules), module_compare},
+    [ANALYSIS_HOT_FUNCTION] = {hot->functions, hot->function_count, sizeof(*hot->functions), function_compare},
+    [ANALYSIS_HOT_LINE] = {hot->lines, hot->line_count, sizeof(*hot->lines), line_compare},
+    [ANALYSIS_HOT_EDGE] = {hot->edges, hot->edge_count, sizeof(*hot->edges), edge_compare},
+    [ANALYSIS_HOT_BRANCH] = {hot->branches, hot->branch_count, sizeof(*hot->branches), branch_compare},
+    [ANALYSIS_HOT_INDIRECT] = {hot->indirects, hot->indirect_count, sizeof(*hot->indirects), indirect_compare},
+    [ANALYSIS_HOT_MODULE] = {hot->modules, hot->module_count, sizeof(*hot->modules), module_compare},
   };
 
   if (tables[table].count)

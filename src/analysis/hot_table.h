@@ -10,39 +10,39 @@
 
 #define HOT_NONE UINT32_MAX
 
-struct report_hot {
-  struct report_names *names;
-  struct report_code *code;
-  const struct report_counts *counts;
-  struct report_hot_filter filter;
+struct analysis_hot {
+  struct analysis_names *names;
+  struct analysis_code *code;
+  const struct analysis_counts *counts;
+  struct analysis_hot_filter filter;
   /* Functions, as they are found; then the ones that are wanted, in the order that is wanted. */
-  struct report_hot_function *functions;
+  struct analysis_hot_function *functions;
   bool *is_wanted; /* of each function: it passes the filter */
   size_t function_count, function_capacity, wanted_capacity;
   uint32_t *function_places; /* a hash of them: number + 1, or 0 */
   size_t function_room;      /* a power of two */
-  struct report_hot_module *modules;
+  struct analysis_hot_module *modules;
   size_t module_count, module_capacity;
-  const struct report_jump **edges;
+  const struct analysis_jump **edges;
   size_t edge_count;
-  struct report_hot_branch *branches;
+  struct analysis_hot_branch *branches;
   size_t branch_count, branch_capacity;
-  struct report_hot_indirect *indirects;
+  struct analysis_hot_indirect *indirects;
   size_t indirect_count, indirect_capacity;
-  const struct report_jump **targets; /* of all of them */
-  struct report_hot_line *lines;
+  const struct analysis_jump **targets; /* of all of them */
+  struct analysis_hot_line *lines;
   size_t line_count, line_capacity;
   uint64_t without_line;
 };
 
 /* The number of the function at a location, a new one if need be; HOT_NONE without memory. */
-uint32_t hot_function_at(struct report_hot *hot, const struct report_location *location);
+uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_location *location);
 
 /* What it was made of. */
-struct report_extent hot_function_extent(const struct report_hot_function *function);
+struct analysis_extent hot_function_extent(const struct analysis_hot_function *function);
 
 /* Forgets functions that are not wanted, and the hash: numbers are not good any more. */
-void hot_functions_finish(struct report_hot *hot);
+void hot_functions_finish(struct analysis_hot *hot);
 
 /* What numbers are made of. */
 static inline uint64_t hot_hash(uint64_t value)

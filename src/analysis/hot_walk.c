@@ -22,8 +22,8 @@ struct end {
 };
 
 struct walk {
-  struct report_code *code;
-  report_ran_function *function;
+  struct analysis_code *code;
+  analysis_ran_function *function;
   void *data;
   struct chain chains[CHAINS]; /* by address, all different */
   size_t chain_count;
@@ -103,16 +103,16 @@ static void walk_forget(struct walk *walk)
 }
 
 /* Gives the instruction that is behind all others, and takes its chain on. */
-static int walk_step(struct walk *walk, const struct report_location *where)
+static int walk_step(struct walk *walk, const struct analysis_location *where)
 {
   struct chain chain = chain_take(walk);
-  struct report_ran ran = {.at = *where, .executed = chain.executed};
-  struct report_instruction instruction;
+  struct analysis_ran ran = {.at = *where, .executed = chain.executed};
+  struct analysis_instruction instruction;
   int r;
 
   ran.at.address = chain.at;
   if ((walk->end_count && walk->ends[0].last < chain.at) ||
-      !report_code_instruction(walk->code, &ran.at, &instruction) || !instruction.length) {
+      !analysis_code_instruction(walk->code, &ran.at, &instruction) || !instruction.length) {
     walk_forget(walk); /* not the code that was counted: nobody knows whose end was passed */
     return 0;
   }
@@ -126,7 +126,7 @@ static int walk_step(struct walk *walk, const struct report_location *where)
 }
 
 /* Goes on until all chains are at or behind an address. */
-static int walk_until(struct walk *walk, const struct report_location *where, uint64_t address)
+static int walk_until(struct walk *walk, const struct analysis_location *where, uint64_t address)
 {
   int r = 0;
 
@@ -135,7 +135,7 @@ static int walk_until(struct walk *walk, const struct report_location *where, ui
   return r;
 }
 
-static int walk_block(struct walk *walk, const struct report_block *block)
+static int walk_block(struct walk *walk, const struct analysis_block *block)
 {
   int r = walk_until(walk, &block->first, block->first.address);
 
@@ -146,15 +146,15 @@ static int walk_block(struct walk *walk, const struct report_block *block)
   return r;
 }
 
-int report_blocks_walk(struct report_code *code, const struct report_block *blocks, size_t count,
-                       report_ran_function *function, void *data)
+int analysis_blocks_walk(struct analysis_code *code, const struct analysis_block *blocks, size_t count,
+                         analysis_ran_function *function, void *data)
 {
   struct walk walk = {.code = code, .function = function, .data = data};
-  const struct report_block *before = NULL;
+  const struct analysis_block *before = NULL;
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
-    const struct report_block *block = &blocks[i];
+    const struct analysis_block *block = &blocks[i];
 
     if (!block->instructions || !block->executed || block->last < block->first.address)
       continue;

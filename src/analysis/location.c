@@ -11,7 +11,7 @@
 /* ---- what a trace says ---- */
 
 /* Code that the trace has is code at a location: most often in no file, or in what only looks like one ("[vdso]"). */
-static int names_code(struct report_names *names, const struct lb_trace_code *code)
+static int names_code(struct analysis_names *names, const struct lb_trace_code *code)
 {
   const uint8_t *bytes = code->bytes;
   uint64_t address = code->address;
@@ -20,7 +20,7 @@ static int names_code(struct report_names *names, const struct lb_trace_code *co
   names_change(names);
   while (left) {
     const struct mapping *mapping = mapping_list_find(&names->map, code->space, address);
-    struct report_location location = report_names_locate(names, code->space, address);
+    struct analysis_location location = analysis_names_locate(names, code->space, address);
     uint64_t part = mapping ? mapping->last - address + 1 : GRANULE - address % GRANULE;
     int r;
 
@@ -35,10 +35,10 @@ static int names_code(struct report_names *names, const struct lb_trace_code *co
   return 0;
 }
 
-int report_names_record(struct report_names *names, const struct lb_trace_record *record)
+int analysis_names_record(struct analysis_names *names, const struct lb_trace_record *record)
 {
   if (record->type == LB_TRACE_MODULE)
-    return report_names_module(names, &record->module);
+    return analysis_names_module(names, &record->module);
   if (record->type == LB_TRACE_CODE)
     return names_code(names, &record->code);
   if (record->type == LB_TRACE_STREAM)
@@ -48,12 +48,12 @@ int report_names_record(struct report_names *names, const struct lb_trace_record
   return 0;
 }
 
-uint32_t report_names_generation(const struct report_names *names)
+uint32_t analysis_names_generation(const struct analysis_names *names)
 {
   return names->generation;
 }
 
-uint32_t report_names_space(const struct report_names *names, uint32_t stream)
+uint32_t analysis_names_space(const struct analysis_names *names, uint32_t stream)
 {
   return stream < names->streams.count && names->streams.streams[stream].is_described
            ? names->streams.streams[stream].space
@@ -62,10 +62,10 @@ uint32_t report_names_space(const struct report_names *names, uint32_t stream)
 
 /* ---- locations ---- */
 
-struct report_location report_names_locate(struct report_names *names, uint32_t space, uint64_t address)
+struct analysis_location analysis_names_locate(struct analysis_names *names, uint32_t space, uint64_t address)
 {
   const struct mapping *mapping = names_mapping(names, space, address);
-  struct report_location location = {.file = REPORT_NO_FILE, .space = space, .address = address};
+  struct analysis_location location = {.file = ANALYSIS_NO_FILE, .space = space, .address = address};
   const struct names_file *file;
   uint64_t linked;
 
@@ -80,20 +80,21 @@ struct report_location report_names_locate(struct report_names *names, uint32_t 
   return location;
 }
 
-static const struct names_file *location_file(const struct report_names *names, const struct report_location *location)
+static const struct names_file *location_file(const struct analysis_names *names,
+                                              const struct analysis_location *location)
 {
   return location->file < names->count ? &names->list[location->file] : NULL;
 }
 
-bool report_names_symbol(struct report_names *names, const struct report_location *location,
-                         struct report_name *ret_name)
+bool analysis_names_symbol(struct analysis_names *names, const struct analysis_location *location,
+                           struct analysis_name *ret_name)
 {
   const struct names_file *file = location_file(names, location);
-  struct report_name name;
+  struct analysis_name name;
 
   if (!file)
     return false;
-  name = (struct report_name){
+  name = (struct analysis_name){
     .module = file->base, .file = location->file, .offset = location->address, .linked = location->address};
   if (names_file_has_symbols(file) && names_file_find(file, location->address, &name)) {
     name.start = location->address - name.offset;
@@ -103,14 +104,14 @@ bool report_names_symbol(struct report_names *names, const struct report_locatio
   return true;
 }
 
-bool report_names_place(struct report_names *names, const struct report_location *location,
-                        struct symbol_place *ret_place)
+bool analysis_names_place(struct analysis_names *names, const struct analysis_location *location,
+                          struct symbol_place *ret_place)
 {
   const struct names_file *file = location_file(names, location);
   struct symbol_place place = {0};
-  struct report_name name;
+  struct analysis_name name;
 
-  if (!file || !report_names_symbol(names, location, &name))
+  if (!file || !analysis_names_symbol(names, location, &name))
     return false;
   if (!file->module || !symbol_module_find(file->module, location->address, true, &place))
     place = (struct symbol_place){.address = location->address};
@@ -122,16 +123,16 @@ bool report_names_place(struct report_names *names, const struct report_location
   return true;
 }
 
-bool report_names_line(struct report_names *names, const struct report_location *location, const char **ret_file,
-                       unsigned *ret_line)
+bool analysis_names_line(struct analysis_names *names, const struct analysis_location *location, const char **ret_file,
+                         unsigned *ret_line)
 {
   const struct names_file *file = location_file(names, location);
 
   return file && file->module && symbol_module_line(file->module, location->address, ret_file, ret_line);
 }
 
-size_t report_names_code(struct report_names *names, const struct report_location *location, uint8_t *bytes,
-                         size_t size)
+size_t analysis_names_code(struct analysis_names *names, const struct analysis_location *location, uint8_t *bytes,
+                           size_t size)
 {
   const struct names_file *file = location_file(names, location);
   size_t done = code_store_get(&names->code, location, bytes, size);
@@ -141,21 +142,21 @@ size_t report_names_code(struct report_names *names, const struct report_locatio
   return symbol_module_code(file->module, location->address, bytes, size);
 }
 
-const struct symbol_layout *report_names_layout(const struct report_names *names, uint32_t file)
+const struct symbol_layout *analysis_names_layout(const struct analysis_names *names, uint32_t file)
 {
   return file < names->count ? names->list[file].layout : NULL;
 }
 
 /* ---- what would lie elsewhere ---- */
 
-bool report_names_displaces(const struct report_names *names, const struct lb_trace_record *record)
+bool analysis_names_displaces(const struct analysis_names *names, const struct lb_trace_record *record)
 {
   const struct lb_trace_module *module = &record->module;
   uint64_t last;
 
   if (record->type == LB_TRACE_CODE) {
     uint8_t byte;
-    struct report_location location = {REPORT_NO_FILE, record->code.space, record->code.address};
+    struct analysis_location location = {ANALYSIS_NO_FILE, record->code.space, record->code.address};
 
     return code_store_get(&names->code, &location, &byte, 1) > 0; /* code that changes: a compiler at run time */
   }

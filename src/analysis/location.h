@@ -12,27 +12,27 @@
 
 #include "lastbranch/trace.h"
 
-#define REPORT_NO_FILE UINT32_MAX
+#define ANALYSIS_NO_FILE UINT32_MAX
 
-struct report_names;
-struct report_name;
+struct analysis_names;
+struct analysis_name;
 struct symbol_layout;
 struct symbol_place;
 
-struct report_location {
-  uint32_t file;    /* for report_names_file, or REPORT_NO_FILE */
-  uint32_t space;   /* with REPORT_NO_FILE; else 0 */
+struct analysis_location {
+  uint32_t file;    /* for analysis_names_file, or ANALYSIS_NO_FILE */
+  uint32_t space;   /* with ANALYSIS_NO_FILE; else 0 */
   uint64_t address; /* as the file is linked; of a file that is none or cannot be opened, the offset in it; without a
                        file, linear */
 };
 
-static inline bool report_location_is(const struct report_location *one, const struct report_location *other)
+static inline bool analysis_location_is(const struct analysis_location *one, const struct analysis_location *other)
 {
   return one->address == other->address && one->file == other->file && one->space == other->space;
 }
 
 /* The order of locations: by file, space and address. */
-static inline int report_location_compare(const struct report_location *one, const struct report_location *other)
+static inline int analysis_location_compare(const struct analysis_location *one, const struct analysis_location *other)
 {
   if (one->file != other->file)
     return one->file < other->file ? -1 : 1;
@@ -42,44 +42,44 @@ static inline int report_location_compare(const struct report_location *one, con
 }
 
 /* Takes the modules and code of a trace; other records do nothing. Returns 0, or -ENOMEM. */
-int report_names_record(struct report_names *names, const struct lb_trace_record *record);
+int analysis_names_record(struct analysis_names *names, const struct lb_trace_record *record);
 
 /* Another number whenever what lies somewhere has changed: what was found for linear addresses is then to be found
  * anew. Never 0. */
-uint32_t report_names_generation(const struct report_names *names);
+uint32_t analysis_names_generation(const struct analysis_names *names);
 
 /* Would this record put something else where something lies, so that linear addresses mean something else afterwards?
  * (What was counted by linear addresses is to be put away before.) */
-bool report_names_displaces(const struct report_names *names, const struct lb_trace_record *record);
+bool analysis_names_displaces(const struct analysis_names *names, const struct lb_trace_record *record);
 
 /* The location of a linear address, as things are now. */
-struct report_location report_names_locate(struct report_names *names, uint32_t space, uint64_t address);
+struct analysis_location analysis_names_locate(struct analysis_names *names, uint32_t space, uint64_t address);
 
-/* The symbol there. Returns as report_names_find; with REPORT_NO_FILE, false. Works for what is not mapped any more,
- * too. */
-bool report_names_symbol(struct report_names *names, const struct report_location *location,
-                         struct report_name *ret_name);
+/* The symbol there. Returns as analysis_names_find; with ANALYSIS_NO_FILE, false. Works for what is not mapped any
+ * more, too. */
+bool analysis_names_symbol(struct analysis_names *names, const struct analysis_location *location,
+                           struct analysis_name *ret_name);
 
 /* The same with source lines and inlined functions (ret_place->frames; frame_count 0: not known). Costs time when the
  * debug information of a file is first read. Strings are good as long as `names`. Returns false, touching nothing, if
  * nothing at all is known. */
-bool report_names_place(struct report_names *names, const struct report_location *location,
-                        struct symbol_place *ret_place);
+bool analysis_names_place(struct analysis_names *names, const struct analysis_location *location,
+                          struct symbol_place *ret_place);
 
 /* Only the file and the line of the code itself, which is many times faster. Returns false, touching nothing, if they
  * are not known. The string is good as long as `names`. */
-bool report_names_line(struct report_names *names, const struct report_location *location, const char **ret_file,
-                       unsigned *ret_line);
+bool analysis_names_line(struct analysis_names *names, const struct analysis_location *location, const char **ret_file,
+                         unsigned *ret_line);
 
 /* The bytes of code there, from the trace itself if it has them, or from the file. Returns how many there are, at most
  * `size`. */
-size_t report_names_code(struct report_names *names, const struct report_location *location, uint8_t *bytes,
-                         size_t size);
+size_t analysis_names_code(struct analysis_names *names, const struct analysis_location *location, uint8_t *bytes,
+                           size_t size);
 
 /* Where the file says that its pieces lie, and its build-id; NULL: it is no ELF file, or could not be opened. */
-const struct symbol_layout *report_names_layout(const struct report_names *names, uint32_t file);
+const struct symbol_layout *analysis_names_layout(const struct analysis_names *names, uint32_t file);
 
-/* The stream's address space; UINT32_MAX for one that no record described. Taken from report_names_record. */
-uint32_t report_names_space(const struct report_names *names, uint32_t stream);
+/* The stream's address space; UINT32_MAX for one that no record described. Taken from analysis_names_record. */
+uint32_t analysis_names_space(const struct analysis_names *names, uint32_t stream);
 
 #endif

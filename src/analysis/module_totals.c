@@ -8,7 +8,7 @@
 #include "analysis/trace_progress.h"
 #include "base/base.h"
 
-static int counts_read(struct trace_input *input, struct report_counts *counts)
+static int counts_read(struct trace_input *input, struct analysis_counts *counts)
 {
   struct lb_trace_reader *reader = input->reader;
   struct lb_trace_record record;
@@ -19,22 +19,22 @@ static int counts_read(struct trace_input *input, struct report_counts *counts)
   trace_progress_begin(&progress, reader);
   lb_trace_reader_count(reader, LB_TRACE_ALL);
   while (r >= 0 && lb_trace_reader_next(reader, &record) > 0) {
-    r = report_counts_record(counts, reader, &record);
+    r = analysis_counts_record(counts, reader, &record);
     branches += record.type == LB_TRACE_BRANCHES ? record.branches.count : 0;
     branches += record.type == LB_TRACE_COUNTED ? record.counted.count : 0;
     trace_progress_show(&progress, branches);
   }
   if (r >= 0)
-    r = report_counts_end(counts, reader);
+    r = analysis_counts_end(counts, reader);
   trace_progress_end(&progress);
   lb_trace_reader_rewind(reader);
   return r;
 }
 
-static void functions_add(const struct report_hot *hot, struct report_module_totals *module)
+static void functions_add(const struct analysis_hot *hot, struct analysis_module_totals *module)
 {
   size_t count;
-  const struct report_hot_function *functions = report_hot_functions(hot, &count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(hot, &count);
 
   module->has_run = count > 0;
   module->is_known = true;
@@ -45,22 +45,22 @@ static void functions_add(const struct report_hot *hot, struct report_module_tot
   }
 }
 
-int report_module_read(struct trace_input *input, bool has_symbols, struct report_module_totals *module)
+int analysis_module_read(struct trace_input *input, bool has_symbols, struct analysis_module_totals *module)
 {
-  struct report_names *names = NULL;
-  struct report_code *code = NULL;
-  struct report_counts *counts = NULL;
-  struct report_hot *hot = NULL;
-  int r = report_names_new(has_symbols ? &input->files : NULL, &names);
+  struct analysis_names *names = NULL;
+  struct analysis_code *code = NULL;
+  struct analysis_counts *counts = NULL;
+  struct analysis_hot *hot = NULL;
+  int r = analysis_names_new(has_symbols ? &input->files : NULL, &names);
 
   if (r >= 0)
-    r = report_code_new(names, &code);
+    r = analysis_code_new(names, &code);
   if (r >= 0)
-    r = report_counts_new(names, code, &counts);
+    r = analysis_counts_new(names, code, &counts);
   if (r >= 0)
     r = counts_read(input, counts);
   if (r >= 0)
-    r = report_hot_new(names, code, counts, &(struct report_hot_filter){.module = module->name}, &hot);
+    r = analysis_hot_new(names, code, counts, &(struct analysis_hot_filter){.module = module->name}, &hot);
   if (r >= 0)
     functions_add(hot, module);
   if (r >= 0 && !module->has_run)
@@ -68,9 +68,9 @@ int report_module_read(struct trace_input *input, bool has_symbols, struct repor
   else if (r < 0)
     message("%s: %s", input->name, lb_strerror(r));
   trace_input_tell_limit(input, code);
-  report_hot_free(hot);
-  report_counts_free(counts);
-  report_code_free(code);
-  report_names_free(names);
+  analysis_hot_free(hot);
+  analysis_counts_free(counts);
+  analysis_code_free(code);
+  analysis_names_free(names);
   return r;
 }

@@ -8,7 +8,7 @@
 #include "analysis/hot.h"
 #include "analysis/trace_input.h"
 
-struct report_module_totals {
+struct analysis_module_totals {
   const char *name;      /* as the user named it */
   uint64_t instructions; /* that ran in it, */
   uint64_t not_taken;    /* and conditional branches that were not taken */
@@ -18,6 +18,6 @@ struct report_module_totals {
 
 /* Reads the whole trace for the numbers of module->name. What is wrong with the trace is not complained about: it is
  * read again, for its branches. Returns 0; LB_E_NO_ENTRY, if nothing of it ran, or -ENOMEM after a complaint. */
-int report_module_read(struct trace_input *input, bool has_symbols, struct report_module_totals *module);
+int analysis_module_read(struct trace_input *input, bool has_symbols, struct analysis_module_totals *module);
 
 #endif

@@ -18,9 +18,9 @@
 #define BYTES_MAX (UINT64_C(4) << 30) /* of all files that are opened */
 #define PAGE UINT64_C(4096)
 
-int report_names_new(const struct report_files *files, struct report_names **ret_names)
+int analysis_names_new(const struct analysis_files *files, struct analysis_names **ret_names)
 {
-  struct report_names *names = calloc(1, sizeof(*names));
+  struct analysis_names *names = calloc(1, sizeof(*names));
 
   if (!names)
     return -ENOMEM;
@@ -34,14 +34,14 @@ int report_names_new(const struct report_files *files, struct report_names **ret
   return 0;
 }
 
-void report_names_keep_mangled(struct report_names *names)
+void analysis_names_keep_mangled(struct analysis_names *names)
 {
   symbol_demangler_free(names->demangler);
   names->demangler = NULL;
 }
 
-bool report_names_directories(const struct report_names *names, bool (*visit)(void *data, const char *directory),
-                              void *data)
+bool analysis_names_directories(const struct analysis_names *names, bool (*visit)(void *data, const char *directory),
+                                void *data)
 {
   const char *directory;
 
@@ -63,7 +63,7 @@ static void file_done(struct names_file *file)
   symbol_module_close(file->module);
 }
 
-void report_names_free(struct report_names *names)
+void analysis_names_free(struct analysis_names *names)
 {
   if (!names)
     return;
@@ -107,7 +107,7 @@ static int file_init(struct names_file *file, const struct lb_trace_module *modu
 }
 
 /* The file of a module, from the list or new to it. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
-static int file_get(struct report_names *names, const struct lb_trace_module *module, uint32_t *ret_number)
+static int file_get(struct analysis_names *names, const struct lb_trace_module *module, uint32_t *ret_number)
 {
   struct names_file *list;
   int r;
@@ -131,7 +131,7 @@ static int file_get(struct report_names *names, const struct lb_trace_module *mo
 }
 
 /* So many modules are no program's: the rest goes without names, and the user is told. */
-static int names_full(struct report_names *names, const struct lb_trace_module *module)
+static int names_full(struct analysis_names *names, const struct lb_trace_module *module)
 {
   char *name;
 
@@ -146,12 +146,12 @@ static int names_full(struct report_names *names, const struct lb_trace_module *
   return 0;
 }
 
-void names_change(struct report_names *names)
+void names_change(struct analysis_names *names)
 {
   names->generation += 1 + (names->generation == UINT32_MAX);
 }
 
-int report_names_module(struct report_names *names, const struct lb_trace_module *module)
+int analysis_names_module(struct analysis_names *names, const struct lb_trace_module *module)
 {
   struct mapping mapping = {.space = module->space, .first = module->address, .offset = module->offset};
   int r;
@@ -176,7 +176,7 @@ int report_names_module(struct report_names *names, const struct lb_trace_module
 
 /* ---- files ---- */
 
-static void file_complain(const struct report_names *names, struct names_file *file, const char *why)
+static void file_complain(const struct analysis_names *names, struct names_file *file, const char *why)
 {
   snprintf(file->problem, sizeof(file->problem), "%s", why);
   names->files->warn(names->files->data, file->name, file->problem);
@@ -189,7 +189,7 @@ static void hex_put(char *text, const uint8_t *bytes, size_t size)
 }
 
 /* Is the file on this disk the one that ran? A trace without a build-id does not tell. */
-static bool file_is_same(const struct report_names *names, struct names_file *file)
+static bool file_is_same(const struct analysis_names *names, struct names_file *file)
 {
   const struct symbol_layout *layout = file->layout;
   char wanted[41] = "", found[41] = "none";
@@ -206,7 +206,7 @@ static bool file_is_same(const struct report_names *names, struct names_file *fi
   return false;
 }
 
-static void file_read(const struct report_names *names, struct names_file *file, const void *bytes, size_t size,
+static void file_read(const struct analysis_names *names, struct names_file *file, const void *bytes, size_t size,
                       bool is_changed)
 {
   int r = -ENOMEM;
@@ -235,7 +235,7 @@ static void file_read(const struct report_names *names, struct names_file *file,
 }
 
 /* Opens a file at the first question about it. "[vdso]" and the like are none. */
-static void file_ask(struct report_names *names, struct names_file *file)
+static void file_ask(struct analysis_names *names, struct names_file *file)
 {
   const void *bytes;
   size_t size;
@@ -274,7 +274,7 @@ bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t
 }
 
 /* The debug file has more than the file itself. */
-bool names_file_find(const struct names_file *file, uint64_t linked, struct report_name *name)
+bool names_file_find(const struct names_file *file, uint64_t linked, struct analysis_name *name)
 {
   struct symbol_place place;
 
@@ -288,7 +288,7 @@ bool names_file_find(const struct names_file *file, uint64_t linked, struct repo
   return symbol_table_find(file->table, linked, &name->symbol, &name->offset);
 }
 
-void names_demangle(const struct report_names *names, struct report_name *name)
+void names_demangle(const struct analysis_names *names, struct analysis_name *name)
 {
   const char *mangled = name->symbol;
 
@@ -296,7 +296,7 @@ void names_demangle(const struct report_names *names, struct report_name *name)
   name->mangled = name->symbol != mangled ? mangled : NULL;
 }
 
-const struct mapping *names_mapping(struct report_names *names, uint32_t space, uint64_t address)
+const struct mapping *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address)
 {
   const struct mapping *mapping = mapping_list_find(&names->map, space, address);
 
@@ -305,10 +305,10 @@ const struct mapping *names_mapping(struct report_names *names, uint32_t space, 
   return mapping;
 }
 
-bool report_names_find(struct report_names *names, uint32_t space, uint64_t address, struct report_name *ret_name)
+bool analysis_names_find(struct analysis_names *names, uint32_t space, uint64_t address, struct analysis_name *ret_name)
 {
   const struct mapping *mapping = names_mapping(names, space, address);
-  struct report_name name = {0};
+  struct analysis_name name = {0};
   const struct names_file *file;
   uint64_t linked;
   bool is_loaded;
@@ -329,14 +329,14 @@ bool report_names_find(struct report_names *names, uint32_t space, uint64_t addr
   return true;
 }
 
-bool report_names_file(const struct report_names *names, size_t number, struct report_file *ret_file)
+bool analysis_names_file(const struct analysis_names *names, size_t number, struct analysis_file *ret_file)
 {
   const struct names_file *file;
 
   if (number >= names->count)
     return false;
   file = &names->list[number];
-  *ret_file = (struct report_file){
+  *ret_file = (struct analysis_file){
     .name = file->name,
     .build_id = file->build_id,
     .build_id_size = file->build_id_size,

@@ -15,7 +15,7 @@
 struct symbol_module;
 
 /* How the files that a trace names are reached. */
-struct report_files {
+struct analysis_files {
   void *data; /* handed to the functions */
   /* The whole file. Returns 0 with bytes that stay good until `close`; 1 if it was changed since the trace was begun;
    * or negative. */
@@ -28,42 +28,43 @@ struct report_files {
   int (*module)(void *data, const char *name, struct symbol_module **ret_module);
 };
 
-struct report_names;
+struct analysis_names;
 
 /* `files` and what it points to must stay good; NULL: no file is opened. Returns 0, or -ENOMEM. */
-int report_names_new(const struct report_files *files, struct report_names **ret_names);
-void report_names_free(struct report_names *names); /* takes NULL */
+int analysis_names_new(const struct analysis_files *files, struct analysis_names **ret_names);
+void analysis_names_free(struct analysis_names *names); /* takes NULL */
 
 /* Names of C++ are shown as the source has them; after this, as the files have them. Before the first name is asked
  * for. */
-void report_names_keep_mangled(struct report_names *names);
+void analysis_names_keep_mangled(struct analysis_names *names);
 
 /* Calls `visit` with the folders in which the code was compiled whose lines were asked for, until it returns true.
  * Returns what it returned last, or false. */
-bool report_names_directories(const struct report_names *names, bool (*visit)(void *data, const char *directory),
-                              void *data);
+bool analysis_names_directories(const struct analysis_names *names, bool (*visit)(void *data, const char *directory),
+                                void *data);
 
 /* From here on the module lies there, over whatever lay there before, or is gone. Beyond a limit, modules are not taken
  * any more (`warn` says so). Returns 0, or -ENOMEM. */
-int report_names_module(struct report_names *names, const struct lb_trace_module *module);
+int analysis_names_module(struct analysis_names *names, const struct lb_trace_module *module);
 
-struct report_name {
+struct analysis_name {
   const char *symbol;  /* NULL: none is known */
   const char *mangled; /* the same as its file has it, if that is another name; else NULL */
   const char *module;  /* the last part of the file's name; fit to be printed, as is the symbol */
   uint64_t offset;     /* behind the symbol; without one, `linked` */
   uint64_t start;      /* address of the symbol as its file has it, */
   uint64_t size;       /* and its bytes; 0: not known */
-  uint32_t file;       /* for report_names_file */
+  uint32_t file;       /* for analysis_names_file */
   uint64_t linked;     /* the address as the file is linked, as that of a location */
 };
 
 /* What lies at a linear address. The file is opened when it is first asked for. A file whose build-id is not the
  * module's gives no symbols. Strings are good as long as `names`. Returns false, touching nothing, if no module lies
  * there. */
-bool report_names_find(struct report_names *names, uint32_t space, uint64_t address, struct report_name *ret_name);
+bool analysis_names_find(struct analysis_names *names, uint32_t space, uint64_t address,
+                         struct analysis_name *ret_name);
 
-struct report_file {
+struct analysis_file {
   const char *name; /* whole, fit to be printed */
   const uint8_t *build_id;
   size_t build_id_size;
@@ -74,15 +75,15 @@ struct report_file {
 };
 
 /* The files that modules named, from 0 on. Returns false past the last. */
-bool report_names_file(const struct report_names *names, size_t number, struct report_file *ret_file);
+bool analysis_names_file(const struct analysis_names *names, size_t number, struct analysis_file *ret_file);
 
 /* The linear address of either end of a branch: outside 64-bit mode there is a base, and 32 bits. */
-static inline uint64_t report_from(const struct lb_branch *branch)
+static inline uint64_t analysis_from(const struct lb_branch *branch)
 {
   return branch->flags & LB_BRANCH_FROM_32 ? (uint32_t)(branch->from + branch->from_base) : branch->from;
 }
 
-static inline uint64_t report_to(const struct lb_branch *branch)
+static inline uint64_t analysis_to(const struct lb_branch *branch)
 {
   return branch->flags & LB_BRANCH_TO_32 ? (uint32_t)(branch->to + branch->to_base) : branch->to;
 }

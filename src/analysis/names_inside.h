@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of report_names: files that modules named, what lies where (names.c), and code that the trace has itself
+ * The inside of analysis_names: files that modules named, what lies where (names.c), and code that the trace has itself
  * (code_store.c). location.c is the way by file and address.
  */
 #ifndef ANALYSIS_NAMES_INSIDE_H
@@ -33,10 +33,11 @@ struct code_store {
 };
 
 /* Keeps bytes, over what was there. Returns 0, or -ENOMEM. */
-int code_store_add(struct code_store *store, const struct report_location *location, const uint8_t *bytes, size_t size);
+int code_store_add(struct code_store *store, const struct analysis_location *location, const uint8_t *bytes,
+                   size_t size);
 
 /* Copies bytes that are there, as far as they follow one another. Returns how many. */
-size_t code_store_get(const struct code_store *store, const struct report_location *location, uint8_t *bytes,
+size_t code_store_get(const struct code_store *store, const struct analysis_location *location, uint8_t *bytes,
                       size_t size);
 
 void code_store_done(struct code_store *store);
@@ -59,8 +60,8 @@ struct names_file {
   char problem[200];
 };
 
-struct report_names {
-  const struct report_files *files;
+struct analysis_names {
+  const struct analysis_files *files;
   struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
   struct names_file *list;
   size_t count, capacity;
@@ -74,10 +75,10 @@ struct report_names {
 };
 
 /* What lies where is about to change. */
-void names_change(struct report_names *names);
+void names_change(struct analysis_names *names);
 
 /* The piece of a file at a linear address, and the file has been opened if it can be; or NULL. */
-const struct mapping *names_mapping(struct report_names *names, uint32_t space, uint64_t address);
+const struct mapping *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address);
 
 static inline bool names_file_has_symbols(const struct names_file *file)
 {
@@ -88,9 +89,9 @@ static inline bool names_file_has_symbols(const struct names_file *file)
 bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address);
 
 /* The symbol at an address as the file is linked: sets symbol and offset. Returns false if there is none. */
-bool names_file_find(const struct names_file *file, uint64_t linked, struct report_name *name);
+bool names_file_find(const struct names_file *file, uint64_t linked, struct analysis_name *name);
 
 /* The symbol of C++ that was found as the source has it, unless that is not wanted. */
-void names_demangle(const struct report_names *names, struct report_name *name);
+void names_demangle(const struct analysis_names *names, struct analysis_name *name);
 
 #endif

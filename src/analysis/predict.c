@@ -33,11 +33,11 @@ struct thread {
   void *state; /* of the predictor */
 };
 
-struct report_predict {
-  struct report_names *names;
-  struct report_code *code;
-  const struct report_predictor *predictor;
-  struct report_prediction *list;
+struct analysis_predict {
+  struct analysis_names *names;
+  struct analysis_code *code;
+  const struct analysis_predictor *predictor;
+  struct analysis_prediction *list;
   size_t count, capacity;
   uint32_t *slots; /* a hash of locations: numbers in the list plus 1 */
   struct span *spans;
@@ -51,10 +51,10 @@ struct report_predict {
 
 #define SLOTS (4u * BRANCHES_MAX)
 
-int report_predict_new(struct report_names *names, struct report_code *code, const struct report_predictor *predictor,
-                       struct report_predict **ret_predict)
+int analysis_predict_new(struct analysis_names *names, struct analysis_code *code,
+                         const struct analysis_predictor *predictor, struct analysis_predict **ret_predict)
 {
-  struct report_predict *predict = calloc(1, sizeof(*predict));
+  struct analysis_predict *predict = calloc(1, sizeof(*predict));
 
   if (!predict)
     return -ENOMEM;
@@ -64,14 +64,14 @@ int report_predict_new(struct report_names *names, struct report_code *code, con
   predict->slots = calloc(SLOTS, sizeof(*predict->slots));
   predict->spans = calloc(SPANS, sizeof(*predict->spans));
   if (!predict->slots || !predict->spans) {
-    report_predict_free(predict);
+    analysis_predict_free(predict);
     return -ENOMEM;
   }
   *ret_predict = predict;
   return 0;
 }
 
-void report_predict_free(struct report_predict *predict)
+void analysis_predict_free(struct analysis_predict *predict)
 {
   if (!predict)
     return;
@@ -87,29 +87,29 @@ void report_predict_free(struct report_predict *predict)
   free(predict);
 }
 
-bool report_predict_has_forgotten(const struct report_predict *predict)
+bool analysis_predict_has_forgotten(const struct analysis_predict *predict)
 {
   return predict->has_forgotten;
 }
 
 /* ---- branches ---- */
 
-static uint32_t *slot_find(const struct report_predict *predict, const struct report_location *from)
+static uint32_t *slot_find(const struct analysis_predict *predict, const struct analysis_location *from)
 {
   uint64_t hash = (from->address + 1) * UINT64_C(0x9E3779B97F4A7C15) ^
                   ((uint64_t)from->file << 32 | from->space) * UINT64_C(0xC2B2AE3D27D4EB4F);
   size_t at = (hash ^ hash >> 29) & (SLOTS - 1);
 
   for (;; at = (at + 1) & (SLOTS - 1)) { /* at most a quarter is filled */
-    const struct report_location *known = predict->slots[at] ? &predict->list[predict->slots[at] - 1].from : NULL;
+    const struct analysis_location *known = predict->slots[at] ? &predict->list[predict->slots[at] - 1].from : NULL;
 
     if (!known || (known->address == from->address && known->file == from->file && known->space == from->space))
       return &predict->slots[at];
   }
 }
 
-const struct report_prediction *report_predict_find(const struct report_predict *predict,
-                                                    const struct report_location *from)
+const struct analysis_prediction *analysis_predict_find(const struct analysis_predict *predict,
+                                                        const struct analysis_location *from)
 {
   uint32_t slot = *slot_find(predict, from);
 
@@ -117,10 +117,10 @@ const struct report_prediction *report_predict_find(const struct report_predict 
 }
 
 /* Returns 0 with the branch's number, NO_BRANCH if there are too many; or -ENOMEM. */
-static int branch_number(struct report_predict *predict, const struct report_location *from, uint32_t *ret_number)
+static int branch_number(struct analysis_predict *predict, const struct analysis_location *from, uint32_t *ret_number)
 {
   uint32_t *slot = slot_find(predict, from);
-  struct report_prediction *list;
+  struct analysis_prediction *list;
 
   if (!*slot && predict->count >= BRANCHES_MAX) {
     predict->has_forgotten = true;
@@ -132,7 +132,7 @@ static int branch_number(struct report_predict *predict, const struct report_loc
     if (!list)
       return -ENOMEM;
     predict->list = list;
-    list[predict->count++] = (struct report_prediction){.from = *from};
+    list[predict->count++] = (struct analysis_prediction){.from = *from};
     *slot = (uint32_t)predict->count;
   }
   *ret_number = *slot - 1;
@@ -141,7 +141,7 @@ static int branch_number(struct report_predict *predict, const struct report_loc
 
 /* ---- spans ---- */
 
-static int pool_add(struct report_predict *predict, uint32_t number)
+static int pool_add(struct analysis_predict *predict, uint32_t number)
 {
   uint32_t *pool = array_grow(predict->pool, sizeof(*pool), predict->pool_count, &predict->pool_capacity);
 
@@ -153,17 +153,17 @@ static int pool_add(struct report_predict *predict, uint32_t number)
 }
 
 /* Adds the conditional branches before `from`. Where the code is not known, those that come before that. */
-static int span_walk(struct report_predict *predict, struct span *span)
+static int span_walk(struct analysis_predict *predict, struct span *span)
 {
-  struct report_location location = report_names_locate(predict->names, span->space, span->start);
+  struct analysis_location location = analysis_names_locate(predict->names, span->space, span->start);
   uint64_t at = span->start;
   int r = 0;
 
-  for (unsigned i = 0; i < REPORT_INSTRUCTIONS_MAX && at < span->from && r >= 0; i++) {
-    struct report_instruction instruction;
+  for (unsigned i = 0; i < ANALYSIS_INSTRUCTIONS_MAX && at < span->from && r >= 0; i++) {
+    struct analysis_instruction instruction;
     uint32_t number;
 
-    if (!report_code_instruction(predict->code, &location, &instruction) || !instruction.length)
+    if (!analysis_code_instruction(predict->code, &location, &instruction) || !instruction.length)
       break;
     if (instruction.kind == LB_BRANCH_JCC) {
       r = branch_number(predict, &location, &number);
@@ -176,9 +176,9 @@ static int span_walk(struct report_predict *predict, struct span *span)
   return r;
 }
 
-static int span_make(struct report_predict *predict, struct span *span, unsigned kind)
+static int span_make(struct analysis_predict *predict, struct span *span, unsigned kind)
 {
-  struct report_location from;
+  struct analysis_location from;
   int r = 0;
 
   if (predict->pool_count > POOL_MAX) { /* begin anew: what is needed is looked up again */
@@ -194,7 +194,7 @@ static int span_make(struct report_predict *predict, struct span *span, unsigned
     r = span_walk(predict, span);
   span->count = (uint32_t)(predict->pool_count - span->at);
   if (r >= 0 && kind == LB_BRANCH_JCC) {
-    from = report_names_locate(predict->names, span->space, span->from);
+    from = analysis_names_locate(predict->names, span->space, span->from);
     r = branch_number(predict, &from, &span->end);
   }
   if (r < 0)
@@ -202,7 +202,7 @@ static int span_make(struct report_predict *predict, struct span *span, unsigned
   return r;
 }
 
-static int span_get(struct report_predict *predict, const struct span *wanted, unsigned kind, struct span **ret_span)
+static int span_get(struct analysis_predict *predict, const struct span *wanted, unsigned kind, struct span **ret_span)
 {
   uint64_t hash =
     (wanted->start * UINT64_C(0x9E3779B97F4A7C15)) ^ (wanted->from * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ wanted->space;
@@ -218,7 +218,7 @@ static int span_get(struct report_predict *predict, const struct span *wanted, u
 
 /* ---- outcomes ---- */
 
-static struct thread *thread_get(struct report_predict *predict, uint32_t number)
+static struct thread *thread_get(struct analysis_predict *predict, uint32_t number)
 {
   struct thread *threads;
 
@@ -233,7 +233,7 @@ static struct thread *thread_get(struct report_predict *predict, uint32_t number
 }
 
 /* Room for what a thread knows of the branches so far. Returns false if there is none. */
-static bool thread_grow(struct report_predict *predict, struct thread *thread)
+static bool thread_grow(struct analysis_predict *predict, struct thread *thread)
 {
   size_t size = predict->capacity;
   uint8_t *last;
@@ -250,9 +250,9 @@ static bool thread_grow(struct report_predict *predict, struct thread *thread)
 }
 
 /* The same for the state of the predictor. */
-static bool thread_predicts(struct report_predict *predict, struct thread *thread)
+static bool thread_predicts(struct analysis_predict *predict, struct thread *thread)
 {
-  const struct report_predictor *predictor = predict->predictor;
+  const struct analysis_predictor *predictor = predict->predictor;
 
   if (!predictor || thread->state)
     return predictor;
@@ -265,9 +265,9 @@ static bool thread_predicts(struct report_predict *predict, struct thread *threa
   return true;
 }
 
-static void outcome_take(struct report_predict *predict, struct thread *thread, uint32_t number, bool is_taken)
+static void outcome_take(struct analysis_predict *predict, struct thread *thread, uint32_t number, bool is_taken)
 {
-  struct report_prediction *branch = &predict->list[number];
+  struct analysis_prediction *branch = &predict->list[number];
   uint8_t outcome = is_taken ? OUTCOME_TAKEN : OUTCOME_PASSED;
 
   branch->taken += is_taken;
@@ -280,11 +280,11 @@ static void outcome_take(struct report_predict *predict, struct thread *thread, 
     branch->mispredicted += predict->predictor->conditional(thread->state, branch->from.address, is_taken);
 }
 
-static int branches_take(struct report_predict *predict, const struct lb_trace_branches *batch)
+static int branches_take(struct analysis_predict *predict, const struct lb_trace_branches *batch)
 {
   struct thread *thread = thread_get(predict, batch->stream);
-  struct span wanted = {.space = report_names_space(predict->names, batch->stream),
-                        .generation = report_names_generation(predict->names)};
+  struct span wanted = {.space = analysis_names_space(predict->names, batch->stream),
+                        .generation = analysis_names_generation(predict->names)};
   struct span *span;
   int r = thread ? 0 : -ENOMEM;
 
@@ -292,7 +292,7 @@ static int branches_take(struct report_predict *predict, const struct lb_trace_b
     const struct lb_branch *branch = &batch->branches[i];
 
     wanted.start = thread->at;
-    wanted.from = report_from(branch);
+    wanted.from = analysis_from(branch);
     r = span_get(predict, &wanted, branch->kind, &span);
     if (r < 0)
       break;
@@ -302,22 +302,22 @@ static int branches_take(struct report_predict *predict, const struct lb_trace_b
       outcome_take(predict, thread, span->end, true);
       predict->list[span->end].flagged += !!(branch->flags & LB_BRANCH_MISPREDICTED);
     }
-    thread->at = report_to(branch);
+    thread->at = analysis_to(branch);
   }
   return r;
 }
 
 /* What ran in a gap is not known: the next branch begins a new piece. */
-static void gap_take(struct report_predict *predict, const struct lb_trace_gap *gap)
+static void gap_take(struct analysis_predict *predict, const struct lb_trace_gap *gap)
 {
   for (size_t i = 0; i < predict->thread_count; i++)
     if (gap->stream == LB_TRACE_ALL || gap->stream == i)
       predict->threads[i].at = 0;
 }
 
-int report_predict_record(struct report_predict *predict, const struct lb_trace_record *record)
+int analysis_predict_record(struct analysis_predict *predict, const struct lb_trace_record *record)
 {
-  int r = report_names_record(predict->names, record);
+  int r = analysis_names_record(predict->names, record);
 
   if (r < 0)
     return r;

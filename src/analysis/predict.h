@@ -10,10 +10,10 @@
 #include "analysis/code.h"
 #include "lastbranch/trace.h"
 
-struct report_predict;
+struct analysis_predict;
 
 /* A model of a branch predictor. Each thread has one of its own. */
-struct report_predictor {
+struct analysis_predictor {
   const char *name, *what;
   size_t size; /* bytes of its state */
   void (*init)(void *state);
@@ -21,26 +21,26 @@ struct report_predictor {
   bool (*conditional)(void *state, uint64_t address, bool is_taken);
 };
 
-struct report_prediction {
-  struct report_location from;
+struct analysis_prediction {
+  struct analysis_location from;
   uint64_t taken, passed, flips, mispredicted; /* the last as the predictor says, */
   uint64_t flagged;                            /* and as the trace does, for those that were taken */
 };
 
 /* `predictor` may be NULL. `names` learns of modules. Returns 0, or -ENOMEM. */
-int report_predict_new(struct report_names *names, struct report_code *code, const struct report_predictor *predictor,
-                       struct report_predict **ret_predict);
-void report_predict_free(struct report_predict *predict); /* takes NULL */
+int analysis_predict_new(struct analysis_names *names, struct analysis_code *code,
+                         const struct analysis_predictor *predictor, struct analysis_predict **ret_predict);
+void analysis_predict_free(struct analysis_predict *predict); /* takes NULL */
 
 /* Every record of the trace, of a reader that does not count. Memory stays below about 400 MiB. Returns 0, or
  * -ENOMEM. */
-int report_predict_record(struct report_predict *predict, const struct lb_trace_record *record);
+int analysis_predict_record(struct analysis_predict *predict, const struct lb_trace_record *record);
 
 /* What is known of the conditional branch at a location; NULL: nothing. */
-const struct report_prediction *report_predict_find(const struct report_predict *predict,
-                                                    const struct report_location *from);
+const struct analysis_prediction *analysis_predict_find(const struct analysis_predict *predict,
+                                                        const struct analysis_location *from);
 
 /* Were there more branches, or more threads, than can be kept? Their numbers are too low. */
-bool report_predict_has_forgotten(const struct report_predict *predict);
+bool analysis_predict_has_forgotten(const struct analysis_predict *predict);
 
 #endif

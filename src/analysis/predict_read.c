@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/base.h"
 
-static int trace_read(struct lb_trace_reader *reader, uint32_t stream, struct report_predict *predict)
+static int trace_read(struct lb_trace_reader *reader, uint32_t stream, struct analysis_predict *predict)
 {
   struct lb_trace_record record;
   struct trace_progress progress;
@@ -20,28 +20,28 @@ static int trace_read(struct lb_trace_reader *reader, uint32_t stream, struct re
       if (stream != LB_TRACE_ALL && record.branches.stream != stream)
         continue;
     }
-    r = report_predict_record(predict, &record);
+    r = analysis_predict_record(predict, &record);
   }
   trace_progress_end(&progress);
   return r;
 }
 
-int report_predict_read(const struct report_reading *reading, uint32_t stream, const struct report_predictor *predictor,
-                        struct report_predict **ret_predict)
+int analysis_predict_read(const struct analysis_reading *reading, uint32_t stream,
+                          const struct analysis_predictor *predictor, struct analysis_predict **ret_predict)
 {
-  struct report_predict *predict = NULL;
+  struct analysis_predict *predict = NULL;
   struct lb_trace_reader *reader = NULL;
   int r = lb_trace_reader_open(reading->input.name, &reader);
 
   if (r >= 0)
-    r = report_predict_new(reading->names, reading->code, predictor, &predict);
+    r = analysis_predict_new(reading->names, reading->code, predictor, &predict);
   if (r >= 0)
     r = trace_read(reader, stream, predict);
   if (r >= 0) {
     *ret_predict = predict;
   } else {
     message("%s: %s", reading->input.name, lb_strerror(r));
-    report_predict_free(predict);
+    analysis_predict_free(predict);
   }
   if (reader)
     lb_trace_reader_close(reader);

@@ -14,24 +14,24 @@
 
 /* ---- threads ---- */
 
-static struct report_reading_thread *thread_get(struct report_reading *reading, uint32_t number)
+static struct analysis_reading_thread *thread_get(struct analysis_reading *reading, uint32_t number)
 {
   while (reading->thread_count <= number) {
-    struct report_reading_thread *threads =
+    struct analysis_reading_thread *threads =
       array_grow(reading->threads, sizeof(*threads), reading->thread_count, &reading->thread_capacity);
 
     if (!threads)
       return NULL;
     reading->threads = threads;
-    threads[reading->thread_count] = (struct report_reading_thread){.number = (uint32_t)reading->thread_count};
+    threads[reading->thread_count] = (struct analysis_reading_thread){.number = (uint32_t)reading->thread_count};
     reading->thread_count++;
   }
   return &reading->threads[number];
 }
 
-static int thread_describe(struct report_reading *reading, const struct lb_trace_stream *stream)
+static int thread_describe(struct analysis_reading *reading, const struct lb_trace_stream *stream)
 {
-  struct report_reading_thread *thread = thread_get(reading, stream->number);
+  struct analysis_reading_thread *thread = thread_get(reading, stream->number);
 
   if (!thread)
     return -ENOMEM;
@@ -54,9 +54,9 @@ static uint64_t record_branches(const struct lb_trace_record *record, uint32_t *
   return 0;
 }
 
-static int record_note(struct report_reading *reading, const struct lb_trace_record *record)
+static int record_note(struct analysis_reading *reading, const struct lb_trace_record *record)
 {
-  struct report_reading_thread *thread;
+  struct analysis_reading_thread *thread;
   uint32_t stream = 0;
   uint64_t count = record_branches(record, &stream);
 
@@ -74,7 +74,8 @@ static int record_note(struct report_reading *reading, const struct lb_trace_rec
 /* ---- counting ---- */
 
 /* Reads the whole trace. A trace that cannot be read to its end gives what came before. */
-static int counts_read(struct report_reading *reading, struct report_counts *counts, uint32_t stream, bool wants_notes)
+static int counts_read(struct analysis_reading *reading, struct analysis_counts *counts, uint32_t stream,
+                       bool wants_notes)
 {
   struct lb_trace_reader *reader = reading->input.reader;
   struct trace_progress progress;
@@ -86,29 +87,29 @@ static int counts_read(struct report_reading *reading, struct report_counts *cou
   trace_progress_begin(&progress, reader);
   lb_trace_reader_count(reader, stream);
   while (r >= 0 && trace_input_next(&reading->input, &record) > 0) {
-    r = report_counts_record(counts, reader, &record);
+    r = analysis_counts_record(counts, reader, &record);
     if (r >= 0 && wants_notes)
       r = record_note(reading, &record);
     branches += record_branches(&record, &number);
     trace_progress_show(&progress, branches);
   }
   if (r >= 0)
-    r = report_counts_end(counts, reader);
+    r = analysis_counts_end(counts, reader);
   trace_progress_end(&progress);
   return r;
 }
 
-static int reading_count(struct report_reading *reading, uint32_t stream)
+static int reading_count(struct analysis_reading *reading, uint32_t stream)
 {
-  int r = report_counts_new(reading->names, reading->code, &reading->counts);
+  int r = analysis_counts_new(reading->names, reading->code, &reading->counts);
 
   if (r < 0)
     return r;
-  report_counts_stream(reading->counts, stream);
+  analysis_counts_stream(reading->counts, stream);
   return counts_read(reading, reading->counts, stream, true);
 }
 
-static int stream_check(struct report_reading *reading, uint32_t stream)
+static int stream_check(struct analysis_reading *reading, uint32_t stream)
 {
   int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&reading->input, stream, 0);
 
@@ -117,19 +118,19 @@ static int stream_check(struct report_reading *reading, uint32_t stream)
   return r;
 }
 
-int report_reading_open(struct report_reading *reading, const char *file, uint32_t stream, bool has_symbols)
+int analysis_reading_open(struct analysis_reading *reading, const char *file, uint32_t stream, bool has_symbols)
 {
   int r;
 
-  *reading = (struct report_reading){0};
+  *reading = (struct analysis_reading){0};
   if (trace_input_open(&reading->input, file) < 0)
     return -ENOENT;
   r = stream_check(reading, stream);
   if (r < 0)
     goto out;
-  r = report_names_new(has_symbols ? &reading->input.files : NULL, &reading->names);
+  r = analysis_names_new(has_symbols ? &reading->input.files : NULL, &reading->names);
   if (r >= 0)
-    r = report_code_new(reading->names, &reading->code);
+    r = analysis_code_new(reading->names, &reading->code);
   if (r >= 0 && stream != LB_TRACE_ALL) /* what a function is does not depend on the thread */
     r = trace_input_read_starts(&reading->input, reading->names);
   if (r >= 0)
@@ -138,33 +139,33 @@ int report_reading_open(struct report_reading *reading, const char *file, uint32
     message("%s: %s", reading->input.name, lb_strerror(r));
 out:
   if (r < 0)
-    (void)report_reading_close(reading);
+    (void)analysis_reading_close(reading);
   return r < 0 ? r : 0;
 }
 
-static int thread_count(struct report_reading *reading, uint32_t number)
+static int thread_count(struct analysis_reading *reading, uint32_t number)
 {
-  struct report_counts *counts = NULL;
-  int r = report_counts_new(reading->names, reading->code, &counts);
+  struct analysis_counts *counts = NULL;
+  int r = analysis_counts_new(reading->names, reading->code, &counts);
 
   if (r < 0)
     return r;
-  report_counts_stream(counts, number);
+  analysis_counts_stream(counts, number);
   r = counts_read(reading, counts, number, false);
   if (r >= 0) {
-    reading->threads[number].totals = *report_counts_totals(counts);
+    reading->threads[number].totals = *analysis_counts_totals(counts);
     reading->threads[number].is_counted = true;
   }
-  report_counts_free(counts);
+  analysis_counts_free(counts);
   return r;
 }
 
-int report_reading_threads(struct report_reading *reading)
+int analysis_reading_threads(struct analysis_reading *reading)
 {
   int r = 0;
 
   if (reading->thread_count == 1) { /* all of it is this one's */
-    reading->threads[0].totals = *report_counts_totals(reading->counts);
+    reading->threads[0].totals = *analysis_counts_totals(reading->counts);
     reading->threads[0].is_counted = true;
     return 0;
   }
@@ -178,10 +179,10 @@ int report_reading_threads(struct report_reading *reading)
 
 /* ---- no such function ---- */
 
-void report_reading_near(const struct report_reading *reading, const struct report_hot *hot, const char *word)
+void analysis_reading_near(const struct analysis_reading *reading, const struct analysis_hot *hot, const char *word)
 {
-  const char *near[NEAR_SHOWN], *module = report_functions_idle(reading->names, word);
-  size_t count = report_functions_near(hot, word, near, NEAR_SHOWN);
+  const char *near[NEAR_SHOWN], *module = analysis_functions_idle(reading->names, word);
+  size_t count = analysis_functions_near(hot, word, near, NEAR_SHOWN);
   struct text names = {0};
 
   for (size_t i = 0; i < count; i++)
@@ -196,12 +197,12 @@ void report_reading_near(const struct report_reading *reading, const struct repo
   text_done(&names);
 }
 
-int report_reading_close(struct report_reading *reading)
+int analysis_reading_close(struct analysis_reading *reading)
 {
   trace_input_tell_limit(&reading->input, reading->code);
-  report_counts_free(reading->counts);
-  report_code_free(reading->code);
-  report_names_free(reading->names);
+  analysis_counts_free(reading->counts);
+  analysis_code_free(reading->code);
+  analysis_names_free(reading->names);
   free(reading->threads);
   return trace_input_close(&reading->input);
 }

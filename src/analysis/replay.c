@@ -7,7 +7,7 @@
 #include "analysis/analysis.h"
 #include "analysis/names_inside.h"
 
-bool report_kind_is_event(unsigned kind)
+bool analysis_kind_is_event(unsigned kind)
 {
   static const bool is_event[] = {
 #define LB_BRANCH_KIND(name, word, class, is_event) is_event,
@@ -18,7 +18,7 @@ bool report_kind_is_event(unsigned kind)
   return kind < LB_BRANCH_KINDS && is_event[kind];
 }
 
-bool report_names_stream(const struct report_names *names, uint32_t number, struct report_stream *ret_stream)
+bool analysis_names_stream(const struct analysis_names *names, uint32_t number, struct analysis_stream *ret_stream)
 {
   if (number >= names->streams.count || !names->streams.streams[number].is_described)
     return false;
@@ -28,29 +28,30 @@ bool report_names_stream(const struct report_names *names, uint32_t number, stru
 
 /* ---- positions ---- */
 
-int report_finder_init(struct report_finder *finder, const struct report_position *position, struct report_names *names)
+int analysis_finder_init(struct analysis_finder *finder, const struct analysis_position *position,
+                         struct analysis_names *names)
 {
-  *finder = (struct report_finder){.position = *position, .names = names, .space = UINT32_MAX};
-  if (position->kind != REPORT_AT_ENTRY)
+  *finder = (struct analysis_finder){.position = *position, .names = names, .space = UINT32_MAX};
+  if (position->kind != ANALYSIS_AT_ENTRY)
     return 0;
-  return report_filter_new(&(struct report_filter_options){.to = &finder->position.target, .to_count = 1}, names,
-                           &finder->candidates);
+  return analysis_filter_new(&(struct analysis_filter_options){.to = &finder->position.target, .to_count = 1}, names,
+                             &finder->candidates);
 }
 
-void report_finder_done(struct report_finder *finder)
+void analysis_finder_done(struct analysis_finder *finder)
 {
-  report_filter_free(finder->candidates);
+  analysis_filter_free(finder->candidates);
   finder->candidates = NULL;
 }
 
-static int find_entry(struct report_finder *finder, const struct lb_trace_branches *branches)
+static int find_entry(struct analysis_finder *finder, const struct lb_trace_branches *branches)
 {
   uint16_t places[LB_TRACE_BATCH_MAX];
-  size_t count = report_filter_branches(finder->candidates, branches, places);
+  size_t count = analysis_filter_branches(finder->candidates, branches, places);
 
   for (size_t i = 0; i < count; i++)
-    if (report_target_is_entered(&finder->position.target, finder->names, finder->space,
-                                 &branches->branches[places[i]]) &&
+    if (analysis_target_is_entered(&finder->position.target, finder->names, finder->space,
+                                   &branches->branches[places[i]]) &&
         ++finder->entries == finder->position.nth) {
       finder->found = branches->first + places[i] + 1;
       return 1;
@@ -61,17 +62,17 @@ static int find_entry(struct report_finder *finder, const struct lb_trace_branch
 /* System calls by INT and breakpoints are events that an instruction asks for: they return, or are none. */
 static bool is_handled(unsigned kind)
 {
-  return report_kind_is_event(kind) && kind != LB_BRANCH_INT && kind != LB_BRANCH_INT3 && kind != LB_BRANCH_INTO;
+  return analysis_kind_is_event(kind) && kind != LB_BRANCH_INT && kind != LB_BRANCH_INT3 && kind != LB_BRANCH_INTO;
 }
 
 /* Keeps the events whose handlers run: the newest last. */
-static void follow_events(struct report_finder *finder, const struct lb_trace_branches *branches)
+static void follow_events(struct analysis_finder *finder, const struct lb_trace_branches *branches)
 {
   for (size_t i = 0; i < branches->count; i++) {
     unsigned kind = branches->branches[i].kind;
 
     if (is_handled(kind)) {
-      size_t at = finder->event_count++ % REPORT_HANDLERS_MAX;
+      size_t at = finder->event_count++ % ANALYSIS_HANDLERS_MAX;
 
       finder->events[at] = branches->first + i;
       finder->is_fault[at] = kind == LB_BRANCH_FAULT || kind == LB_BRANCH_MACHINE_CHECK;
@@ -81,28 +82,28 @@ static void follow_events(struct report_finder *finder, const struct lb_trace_br
   }
 }
 
-static int find_in_branches(struct report_finder *finder, const struct lb_trace_branches *branches)
+static int find_in_branches(struct analysis_finder *finder, const struct lb_trace_branches *branches)
 {
-  if (finder->position.kind == REPORT_AT_ENTRY)
+  if (finder->position.kind == ANALYSIS_AT_ENTRY)
     return find_entry(finder, branches);
-  if (finder->position.kind == REPORT_AT_CRASH)
+  if (finder->position.kind == ANALYSIS_AT_CRASH)
     follow_events(finder, branches);
   return 0;
 }
 
-int report_finder_record(struct report_finder *finder, const struct lb_trace_record *record)
+int analysis_finder_record(struct analysis_finder *finder, const struct lb_trace_record *record)
 {
   if (record->type == LB_TRACE_BRANCHES) {
-    finder->space = finder->names ? report_names_space(finder->names, record->branches.stream) : UINT32_MAX;
+    finder->space = finder->names ? analysis_names_space(finder->names, record->branches.stream) : UINT32_MAX;
     return find_in_branches(finder, &record->branches);
   }
-  return finder->candidates ? report_filter_record(finder->candidates, record) : 0;
+  return finder->candidates ? analysis_filter_record(finder->candidates, record) : 0;
 }
 
-static uint64_t crash_find(const struct report_finder *finder, uint64_t end, bool is_process)
+static uint64_t crash_find(const struct analysis_finder *finder, uint64_t end, bool is_process)
 {
-  for (uint64_t i = 0; i < finder->event_count && i < REPORT_HANDLERS_MAX; i++) {
-    size_t at = (finder->event_count - 1 - i) % REPORT_HANDLERS_MAX;
+  for (uint64_t i = 0; i < finder->event_count && i < ANALYSIS_HANDLERS_MAX; i++) {
+    size_t at = (finder->event_count - 1 - i) % ANALYSIS_HANDLERS_MAX;
 
     if (is_process || finder->is_fault[at])
       return finder->events[at];
@@ -110,16 +111,16 @@ static uint64_t crash_find(const struct report_finder *finder, uint64_t end, boo
   return end;
 }
 
-bool report_finder_end(struct report_finder *finder, uint64_t end, bool is_process)
+bool analysis_finder_end(struct analysis_finder *finder, uint64_t end, bool is_process)
 {
   switch (finder->position.kind) {
-  case REPORT_AT_END:
+  case ANALYSIS_AT_END:
     finder->found = end;
     return true;
-  case REPORT_AT_NUMBER:
+  case ANALYSIS_AT_NUMBER:
     finder->found = finder->position.number + 1;
     return finder->position.number < end;
-  case REPORT_AT_CRASH:
+  case ANALYSIS_AT_CRASH:
     finder->found = crash_find(finder, end, is_process);
     return true;
   default:
@@ -129,12 +130,12 @@ bool report_finder_end(struct report_finder *finder, uint64_t end, bool is_proce
 
 /* ---- branches ---- */
 
-void report_replay_feed(struct lb_recorder *recorder, const struct lb_branch *branches, size_t count)
+void analysis_replay_feed(struct lb_recorder *recorder, const struct lb_branch *branches, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     const struct lb_branch *branch = &branches[i];
 
-    if (report_kind_is_event(branch->kind))
+    if (analysis_kind_is_event(branch->kind))
       lb_recorder_event(recorder, &(struct lb_event){.current = branch->from,
                                                      .next = branch->from,
                                                      .handler = branch->to,

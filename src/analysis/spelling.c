@@ -47,9 +47,9 @@ static size_t bare_end(const char *symbol, size_t start, size_t end)
   return end;
 }
 
-struct report_spelling report_symbol_spell(const char *symbol)
+struct analysis_spelling analysis_symbol_spell(const char *symbol)
 {
-  struct report_spelling spelling = {.name = symbol};
+  struct analysis_spelling spelling = {.name = symbol};
   size_t start = 0, sign = 0, i = 0;
   int depth = 0;
 
@@ -88,15 +88,15 @@ static bool name_begins(const char *symbol, const char *name)
   return !strncmp(symbol, name, length) && (!symbol[length] || symbol[length] == '(' || symbol[length] == '.');
 }
 
-bool report_symbol_is(const char *symbol, const char *mangled, const char *name)
+bool analysis_symbol_is(const char *symbol, const char *mangled, const char *name)
 {
-  struct report_spelling spelling = {0};
+  struct analysis_spelling spelling = {0};
   size_t length = strlen(name);
 
   if (!length)
     return false;
   if (symbol)
-    spelling = report_symbol_spell(symbol);
+    spelling = analysis_symbol_spell(symbol);
   return (symbol && name_begins(symbol, name)) || (mangled && !strcmp(mangled, name)) ||
          (length == spelling.length && !strncmp(spelling.name, name, length)) ||
          (length == spelling.bare && !strncmp(spelling.name, name, length));

@@ -17,8 +17,8 @@ struct stack_stream {
   uint64_t unknown;
 };
 
-struct report_stacks {
-  struct report_stack *stacks;
+struct analysis_stacks {
+  struct analysis_stack *stacks;
   size_t count, capacity;
   uint32_t *places; /* a hash of numbers plus 1 */
   size_t place_count;
@@ -27,9 +27,9 @@ struct report_stacks {
   size_t stream_count, stream_capacity;
 };
 
-int report_stacks_new(struct report_stacks **ret_stacks)
+int analysis_stacks_new(struct analysis_stacks **ret_stacks)
 {
-  struct report_stacks *stacks = calloc(1, sizeof(*stacks));
+  struct analysis_stacks *stacks = calloc(1, sizeof(*stacks));
 
   if (!stacks)
     return -ENOMEM;
@@ -37,7 +37,7 @@ int report_stacks_new(struct report_stacks **ret_stacks)
   return 0;
 }
 
-void report_stacks_free(struct report_stacks *stacks)
+void analysis_stacks_free(struct analysis_stacks *stacks)
 {
   if (!stacks)
     return;
@@ -51,20 +51,20 @@ void report_stacks_free(struct report_stacks *stacks)
 
 /* ---- the tree ---- */
 
-static uint32_t *place_of(const struct report_stacks *stacks, uint32_t caller, uint32_t function)
+static uint32_t *place_of(const struct analysis_stacks *stacks, uint32_t caller, uint32_t function)
 {
   uint64_t hash = ((uint64_t)caller << 32 | function) * UINT64_C(0x9E3779B97F4A7C15);
   size_t i = (size_t)(hash >> 32) & (stacks->place_count - 1);
 
   for (;; i = (i + 1) & (stacks->place_count - 1)) {
-    const struct report_stack *stack = stacks->places[i] ? &stacks->stacks[stacks->places[i] - 1] : NULL;
+    const struct analysis_stack *stack = stacks->places[i] ? &stacks->stacks[stacks->places[i] - 1] : NULL;
 
     if (!stack || (stack->caller == caller && stack->function == function))
       return &stacks->places[i];
   }
 }
 
-static int places_grow(struct report_stacks *stacks)
+static int places_grow(struct analysis_stacks *stacks)
 {
   size_t count = stacks->place_count ? 2 * stacks->place_count : PLACES_LEAST;
   uint32_t *places = calloc(count, sizeof(*places));
@@ -79,9 +79,9 @@ static int places_grow(struct report_stacks *stacks)
   return 0;
 }
 
-static int stack_add(struct report_stacks *stacks, const struct report_stack *stack, uint32_t *place)
+static int stack_add(struct analysis_stacks *stacks, const struct analysis_stack *stack, uint32_t *place)
 {
-  struct report_stack *grown = array_grow(stacks->stacks, sizeof(*grown), stacks->count, &stacks->capacity);
+  struct analysis_stack *grown = array_grow(stacks->stacks, sizeof(*grown), stacks->count, &stacks->capacity);
 
   if (!grown)
     return -ENOMEM;
@@ -91,44 +91,44 @@ static int stack_add(struct report_stacks *stacks, const struct report_stack *st
   return 0;
 }
 
-int report_stacks_enter(struct report_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack)
+int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack)
 {
-  uint32_t level = caller == REPORT_STACK_NONE ? 0 : stacks->stacks[caller].level + 1;
+  uint32_t level = caller == ANALYSIS_STACK_NONE ? 0 : stacks->stacks[caller].level + 1;
   uint32_t *place;
 
   if (2 * (stacks->count + 1) > stacks->place_count && places_grow(stacks) < 0)
     return -ENOMEM;
   place = place_of(stacks, caller, function);
-  if (!*place && (level >= REPORT_STACK_LEVELS || stacks->count >= REPORT_STACKS_MAX)) {
+  if (!*place && (level >= ANALYSIS_STACK_LEVELS || stacks->count >= ANALYSIS_STACKS_MAX)) {
     stacks->is_full = true;
     *ret_stack = caller;
     return 0;
   }
   if (!*place &&
-      stack_add(stacks, &(struct report_stack){.caller = caller, .function = function, .level = level}, place) < 0)
+      stack_add(stacks, &(struct analysis_stack){.caller = caller, .function = function, .level = level}, place) < 0)
     return -ENOMEM;
   *ret_stack = *place - 1;
   return 0;
 }
 
-void report_stacks_add(struct report_stacks *stacks, uint32_t stack, const struct report_cost *cost)
+void analysis_stacks_add(struct analysis_stacks *stacks, uint32_t stack, const struct analysis_cost *cost)
 {
-  if (stack == REPORT_STACK_NONE)
+  if (stack == ANALYSIS_STACK_NONE)
     return;
   stacks->stacks[stack].instructions += cost->instructions;
   stacks->stacks[stack].branches += cost->branches;
   stacks->stacks[stack].unknown += cost->unknown;
 }
 
-void report_stacks_called(struct report_stacks *stacks, uint32_t stack, uint64_t calls)
+void analysis_stacks_called(struct analysis_stacks *stacks, uint32_t stack, uint64_t calls)
 {
-  if (stack != REPORT_STACK_NONE)
+  if (stack != ANALYSIS_STACK_NONE)
     stacks->stacks[stack].calls += calls;
 }
 
 /* ---- calls ---- */
 
-static struct stack_stream *stream_get(struct report_stacks *stacks, uint32_t number)
+static struct stack_stream *stream_get(struct analysis_stacks *stacks, uint32_t number)
 {
   while (number >= stacks->stream_count) {
     struct stack_stream *streams =
@@ -142,7 +142,7 @@ static struct stack_stream *stream_get(struct report_stacks *stacks, uint32_t nu
   return &stacks->streams[number];
 }
 
-static int stream_push(struct report_stacks *stacks, struct stack_stream *stream, uint32_t caller, uint32_t function)
+static int stream_push(struct analysis_stacks *stacks, struct stack_stream *stream, uint32_t caller, uint32_t function)
 {
   uint32_t *open = array_grow(stream->open, sizeof(*open), stream->count, &stream->capacity);
   int r;
@@ -150,17 +150,17 @@ static int stream_push(struct report_stacks *stacks, struct stack_stream *stream
   if (!open)
     return -ENOMEM;
   stream->open = open;
-  r = report_stacks_enter(stacks, caller, function, &open[stream->count]);
+  r = analysis_stacks_enter(stacks, caller, function, &open[stream->count]);
   if (r < 0)
     return r;
   if (open[stream->count] != caller) /* without room, it counts as a part of its caller */
-    report_stacks_called(stacks, open[stream->count], 1);
+    analysis_stacks_called(stacks, open[stream->count], 1);
   stream->count++;
   return 0;
 }
 
 /* What ran since the last of them ran in the function that was the innermost. */
-int report_stacks_call(struct report_stacks *stacks, const struct report_call *call)
+int analysis_stacks_call(struct analysis_stacks *stacks, const struct analysis_call *call)
 {
   struct stack_stream *stream = stream_get(stacks, call->stream);
   uint64_t branch = call->branch + (call->from || call->to); /* the branch itself belongs to where it came from */
@@ -168,11 +168,11 @@ int report_stacks_call(struct report_stacks *stacks, const struct report_call *c
 
   if (!stream)
     return -ENOMEM;
-  stack = stream->count ? stream->open[stream->count - 1] : REPORT_STACK_NONE;
-  report_stacks_add(stacks, stack,
-                    &(struct report_cost){.instructions = call->instructions - stream->instructions,
-                                          .branches = branch - stream->branch,
-                                          .unknown = call->unknown - stream->unknown});
+  stack = stream->count ? stream->open[stream->count - 1] : ANALYSIS_STACK_NONE;
+  analysis_stacks_add(stacks, stack,
+                      &(struct analysis_cost){.instructions = call->instructions - stream->instructions,
+                                              .branches = branch - stream->branch,
+                                              .unknown = call->unknown - stream->unknown});
   stream->branch = branch;
   stream->instructions = call->instructions;
   stream->unknown = call->unknown;
@@ -184,55 +184,56 @@ int report_stacks_call(struct report_stacks *stacks, const struct report_call *c
 
 /* ---- then ---- */
 
-const struct report_stack *report_stacks_get(const struct report_stacks *stacks, size_t number)
+const struct analysis_stack *analysis_stacks_get(const struct analysis_stacks *stacks, size_t number)
 {
   return number < stacks->count ? &stacks->stacks[number] : NULL;
 }
 
-size_t report_stacks_count(const struct report_stacks *stacks)
+size_t analysis_stacks_count(const struct analysis_stacks *stacks)
 {
   return stacks->count;
 }
 
-bool report_stacks_is_full(const struct report_stacks *stacks)
+bool analysis_stacks_is_full(const struct analysis_stacks *stacks)
 {
   return stacks->is_full;
 }
 
-size_t report_stacks_functions(const struct report_stacks *stacks, uint32_t stack,
-                               uint32_t ret_functions[REPORT_STACK_LEVELS])
+size_t analysis_stacks_functions(const struct analysis_stacks *stacks, uint32_t stack,
+                                 uint32_t ret_functions[ANALYSIS_STACK_LEVELS])
 {
   size_t count = 0;
 
-  for (; stack != REPORT_STACK_NONE && count < REPORT_STACK_LEVELS; stack = stacks->stacks[stack].caller)
+  for (; stack != ANALYSIS_STACK_NONE && count < ANALYSIS_STACK_LEVELS; stack = stacks->stacks[stack].caller)
     ret_functions[count++] = stacks->stacks[stack].function;
   return count;
 }
 
-int report_called_name(const struct report_calls *calls, uint32_t function, struct text *text)
+int analysis_called_name(const struct analysis_calls *calls, uint32_t function, struct text *text)
 {
-  struct report_called called = {0};
+  struct analysis_called called = {0};
 
-  report_calls_function(calls, function, &called);
+  analysis_calls_function(calls, function, &called);
   if (called.symbol)
     return text_add(text, called.symbol);
-  if (!called.module && called.source == REPORT_BY_NOTHING) /* where it was first entered tells more than nothing */
-    called.source = REPORT_BY_CALL;
-  return report_extent_name(text, called.module, called.location.address, called.source);
+  if (!called.module &&
+      called.source == ANALYSIS_EXTENT_BY_NOTHING) /* where it was first entered tells more than nothing */
+    called.source = ANALYSIS_EXTENT_BY_CALL;
+  return analysis_extent_name(text, called.module, called.location.address, called.source);
 }
 
 /* Semicolons in names would be taken for the ends of functions. */
-int report_stacks_fold(const struct report_stacks *stacks, uint32_t stack, const struct report_calls *calls,
-                       struct text *text)
+int analysis_stacks_fold(const struct analysis_stacks *stacks, uint32_t stack, const struct analysis_calls *calls,
+                         struct text *text)
 {
-  uint32_t functions[REPORT_STACK_LEVELS];
-  size_t count = report_stacks_functions(stacks, stack, functions);
+  uint32_t functions[ANALYSIS_STACK_LEVELS];
+  size_t count = analysis_stacks_functions(stacks, stack, functions);
   int r = 0;
 
   while (count-- > 0 && r >= 0) {
     size_t start = text->length;
 
-    r = report_called_name(calls, functions[count], text);
+    r = analysis_called_name(calls, functions[count], text);
     for (size_t i = start; r >= 0 && i < text->length; i++)
       if (text->data[i] == ';')
         text->data[i] = ':';

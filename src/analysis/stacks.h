@@ -9,35 +9,35 @@
 #include "analysis/calls.h"
 #include "base/base.h"
 
-#define REPORT_STACK_NONE UINT32_MAX /* the caller of the outermost */
-#define REPORT_STACK_LEVELS 512u     /* what is deeper counts for these */
-#define REPORT_STACKS_MAX (1u << 21) /* different ones; those beyond count for their callers */
+#define ANALYSIS_STACK_NONE UINT32_MAX /* the caller of the outermost */
+#define ANALYSIS_STACK_LEVELS 512u     /* what is deeper counts for these */
+#define ANALYSIS_STACKS_MAX (1u << 21) /* different ones; those beyond count for their callers */
 
-struct report_stacks;
+struct analysis_stacks;
 
 /* Returns 0, or -ENOMEM. */
-int report_stacks_new(struct report_stacks **ret_stacks);
-void report_stacks_free(struct report_stacks *stacks); /* takes NULL */
+int analysis_stacks_new(struct analysis_stacks **ret_stacks);
+void analysis_stacks_free(struct analysis_stacks *stacks); /* takes NULL */
 
 /* The stack of a function that was called from another stack; without room, that other one. Returns 0, or -ENOMEM. */
-int report_stacks_enter(struct report_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
+int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
 
 /* What ran in a function: `unknown` pieces of code are counted in `instructions` by their branch only. */
-struct report_cost {
+struct analysis_cost {
   uint64_t instructions, branches, unknown;
 };
 
-/* Counts what ran in the stack's innermost function. REPORT_STACK_NONE counts nothing. */
-void report_stacks_add(struct report_stacks *stacks, uint32_t stack, const struct report_cost *cost);
+/* Counts what ran in the stack's innermost function. ANALYSIS_STACK_NONE counts nothing. */
+void analysis_stacks_add(struct analysis_stacks *stacks, uint32_t stack, const struct analysis_cost *cost);
 
 /* Counts calls that made this stack. */
-void report_stacks_called(struct report_stacks *stacks, uint32_t stack, uint64_t calls);
+void analysis_stacks_called(struct analysis_stacks *stacks, uint32_t stack, uint64_t calls);
 
-/* Does all of this with the calls, as report_calls gives them. Returns 0, or -ENOMEM. */
-int report_stacks_call(struct report_stacks *stacks, const struct report_call *call);
+/* Does all of this with the calls, as analysis_calls gives them. Returns 0, or -ENOMEM. */
+int analysis_stacks_call(struct analysis_stacks *stacks, const struct analysis_call *call);
 
-struct report_stack {
-  uint32_t caller; /* a stack with a lower number, or REPORT_STACK_NONE */
+struct analysis_stack {
+  uint32_t caller; /* a stack with a lower number, or ANALYSIS_STACK_NONE */
   uint32_t function;
   uint32_t level; /* 0: the outermost */
   uint64_t instructions, branches;
@@ -46,23 +46,23 @@ struct report_stack {
 };
 
 /* The stacks, from 0 on. Returns NULL past the last. */
-const struct report_stack *report_stacks_get(const struct report_stacks *stacks, size_t number);
+const struct analysis_stack *analysis_stacks_get(const struct analysis_stacks *stacks, size_t number);
 
 /* How many there are. */
-size_t report_stacks_count(const struct report_stacks *stacks);
+size_t analysis_stacks_count(const struct analysis_stacks *stacks);
 
 /* Are some stacks shorter than they were? */
-bool report_stacks_is_full(const struct report_stacks *stacks);
+bool analysis_stacks_is_full(const struct analysis_stacks *stacks);
 
 /* The functions of a stack, the innermost first. Returns how many there are. */
-size_t report_stacks_functions(const struct report_stacks *stacks, uint32_t stack,
-                               uint32_t ret_functions[REPORT_STACK_LEVELS]);
+size_t analysis_stacks_functions(const struct analysis_stacks *stacks, uint32_t stack,
+                                 uint32_t ret_functions[ANALYSIS_STACK_LEVELS]);
 
 /* Appends "a;b;c", the outermost first. Returns 0, or -ENOMEM. */
-int report_stacks_fold(const struct report_stacks *stacks, uint32_t stack, const struct report_calls *calls,
-                       struct text *text);
+int analysis_stacks_fold(const struct analysis_stacks *stacks, uint32_t stack, const struct analysis_calls *calls,
+                         struct text *text);
 
 /* Appends the name of a function as it is shown: symbol, module+0xADDRESS, or address. Returns 0, or -ENOMEM. */
-int report_called_name(const struct report_calls *calls, uint32_t function, struct text *text);
+int analysis_called_name(const struct analysis_calls *calls, uint32_t function, struct text *text);
 
 #endif

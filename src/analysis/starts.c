@@ -25,7 +25,7 @@ void start_list_done(struct start_list *starts)
 
 static int start_compare(const void *one, const void *other)
 {
-  return report_location_compare(one, other);
+  return analysis_location_compare(one, other);
 }
 
 static void starts_sort(struct start_list *starts)
@@ -36,20 +36,20 @@ static void starts_sort(struct start_list *starts)
     return;
   qsort(starts->list, starts->count, sizeof(*starts->list), start_compare);
   for (size_t i = 0; i < starts->count; i++)
-    if (!kept || !report_location_is(&starts->list[kept - 1], &starts->list[i]))
+    if (!kept || !analysis_location_is(&starts->list[kept - 1], &starts->list[i]))
       starts->list[kept++] = starts->list[i];
   starts->count = starts->sorted = kept;
 }
 
 /* How many of the sorted ones lie at or before a location. */
-static size_t starts_up_to(const struct start_list *starts, const struct report_location *location)
+static size_t starts_up_to(const struct start_list *starts, const struct analysis_location *location)
 {
   size_t low = 0, high = starts->sorted;
 
   while (low < high) {
     size_t middle = low + (high - low) / 2;
 
-    if (report_location_compare(&starts->list[middle], location) <= 0)
+    if (analysis_location_compare(&starts->list[middle], location) <= 0)
       low = middle + 1;
     else
       high = middle;
@@ -57,20 +57,20 @@ static size_t starts_up_to(const struct start_list *starts, const struct report_
   return low;
 }
 
-static bool starts_have(const struct start_list *starts, const struct report_location *location)
+static bool starts_have(const struct start_list *starts, const struct analysis_location *location)
 {
   size_t i = starts_up_to(starts, location);
 
-  return (i && report_location_is(&starts->list[i - 1], location)) ||
-         (starts->count > starts->sorted && report_location_is(&starts->list[starts->count - 1], location));
+  return (i && analysis_location_is(&starts->list[i - 1], location)) ||
+         (starts->count > starts->sorted && analysis_location_is(&starts->list[starts->count - 1], location));
 }
 
-static bool is_same_code(const struct report_location *one, const struct report_location *other)
+static bool is_same_code(const struct analysis_location *one, const struct analysis_location *other)
 {
   return one->file == other->file && one->space == other->space;
 }
 
-void starts_around(struct report_names *names, const struct report_location *location, uint64_t *ret_before,
+void starts_around(struct analysis_names *names, const struct analysis_location *location, uint64_t *ret_before,
                    uint64_t *ret_after)
 {
   struct start_list *starts = &names->starts;
@@ -83,9 +83,9 @@ void starts_around(struct report_names *names, const struct report_location *loc
 }
 
 /* Is it known better what is there? The name itself does not matter. */
-static bool location_is_known(struct report_names *names, const struct report_location *location)
+static bool location_is_known(struct analysis_names *names, const struct analysis_location *location)
 {
-  struct report_name name;
+  struct analysis_name name;
   struct eh_range range;
 
   if (location->file >= names->count)
@@ -95,16 +95,16 @@ static bool location_is_known(struct report_names *names, const struct report_lo
          eh_range_find(names, location->file, location->address, &range);
 }
 
-int report_starts_add(struct report_names *names, const struct report_location *location)
+int analysis_starts_add(struct analysis_names *names, const struct analysis_location *location)
 {
   struct start_list *starts = &names->starts;
-  struct report_location *list;
+  struct analysis_location *list;
 
   if (starts_have(starts, location) || location_is_known(names, location))
     return 0;
   if (starts->count - starts->sorted > starts->sorted + TAIL_MAX)
     starts_sort(starts);
-  if (starts->count >= REPORT_STARTS_MAX)
+  if (starts->count >= ANALYSIS_STARTS_MAX)
     return 0;
   list = array_grow(starts->list, sizeof(*list), starts->count, &starts->capacity);
   if (!list)
@@ -119,24 +119,24 @@ int report_starts_add(struct report_names *names, const struct report_location *
 static bool kind_enters(unsigned kind)
 {
   return kind == LB_BRANCH_NEAR_REL_CALL || kind == LB_BRANCH_NEAR_IND_CALL || kind == LB_BRANCH_FAR_CALL ||
-         kind == LB_BRANCH_NEAR_IND_JMP || report_kind_is_event(kind);
+         kind == LB_BRANCH_NEAR_IND_JMP || analysis_kind_is_event(kind);
 }
 
 /* Is there a call right before a location? Then longjmp led there, which setjmp returned to before. */
-static bool is_behind_call(struct report_names *names, const struct report_location *location)
+static bool is_behind_call(struct analysis_names *names, const struct analysis_location *location)
 {
-  struct report_location at = *location;
+  struct analysis_location at = *location;
   uint8_t bytes[7];
 
   at.address -= sizeof(bytes);
-  if (!(location->address % ALIGNMENT) || report_names_code(names, &at, bytes, sizeof(bytes)) < sizeof(bytes))
+  if (!(location->address % ALIGNMENT) || analysis_names_code(names, &at, bytes, sizeof(bytes)) < sizeof(bytes))
     return false;
   return bytes[2] == 0xE8 || (bytes[5] == 0xFF && (bytes[6] & 0x38) == 0x10) ||
          (bytes[4] == 0xFF && (bytes[5] & 0x38) == 0x10) || (bytes[1] == 0xFF && (bytes[2] & 0x38) == 0x10);
 }
 
-int report_starts_jump(struct report_names *names, const struct report_location *from, const struct report_location *to,
-                       unsigned kind)
+int analysis_starts_jump(struct analysis_names *names, const struct analysis_location *from,
+                         const struct analysis_location *to, unsigned kind)
 {
   if (!kind_enters(kind))
     return 0;
@@ -146,7 +146,7 @@ int report_starts_jump(struct report_names *names, const struct report_location 
   } else if (is_same_code(from, to) && to->address - from->address < CALL_SHORT) {
     return 0;
   }
-  return report_starts_add(names, to);
+  return analysis_starts_add(names, to);
 }
 
 /* ---- a whole trace ---- */
@@ -159,7 +159,7 @@ struct seen {
 };
 
 struct starts_reading {
-  struct report_names *names;
+  struct analysis_names *names;
   struct lb_trace_reader *reader;
   bool has_counted;  /* the reader has counts that were not fetched yet */
   uint64_t branches; /* that were read */
@@ -170,15 +170,15 @@ static int branch_take(struct starts_reading *reading, uint32_t space, uint64_t 
 {
   uint64_t hash = (from ^ to << 1 ^ (uint64_t)space << 40) * UINT64_C(0x9E3779B97F4A7C15);
   struct seen *seen = &reading->seen[hash >> 52];
-  uint32_t generation = report_names_generation(reading->names);
-  struct report_location one, other;
+  uint32_t generation = analysis_names_generation(reading->names);
+  struct analysis_location one, other;
 
   if (seen->from == from && seen->to == to && seen->space == space && seen->generation == generation)
     return 0;
   *seen = (struct seen){from, to, space, generation};
-  one = report_names_locate(reading->names, space, from);
-  other = report_names_locate(reading->names, space, to);
-  return report_starts_jump(reading->names, &one, &other, kind);
+  one = analysis_names_locate(reading->names, space, from);
+  other = analysis_names_locate(reading->names, space, to);
+  return analysis_starts_jump(reading->names, &one, &other, kind);
 }
 
 static int count_take(void *context, const struct lb_trace_count *count)
@@ -192,13 +192,13 @@ static int count_take(void *context, const struct lb_trace_count *count)
 
 static int branches_take(struct starts_reading *reading, const struct lb_trace_branches *batch)
 {
-  uint32_t space = report_names_space(reading->names, batch->stream);
+  uint32_t space = analysis_names_space(reading->names, batch->stream);
 
   for (size_t i = 0; i < batch->count; i++) {
     const struct lb_branch *branch = &batch->branches[i];
 
     if (kind_enters(branch->kind) &&
-        branch_take(reading, space, report_from(branch), report_to(branch), branch->kind) < 0)
+        branch_take(reading, space, analysis_from(branch), analysis_to(branch), branch->kind) < 0)
       return -ENOMEM;
   }
   return 0;
@@ -224,12 +224,13 @@ static int record_take(struct starts_reading *reading, const struct lb_trace_rec
     reading->branches += record->counted.count;
     reading->has_counted = true;
   }
-  if (report_names_displaces(reading->names, record))
+  if (analysis_names_displaces(reading->names, record))
     r = counts_take(reading);
-  return r < 0 ? r : report_names_record(reading->names, record);
+  return r < 0 ? r : analysis_names_record(reading->names, record);
 }
 
-int report_starts_read(struct report_names *names, struct lb_trace_reader *reader, report_progress *tell, void *data)
+int analysis_starts_read(struct analysis_names *names, struct lb_trace_reader *reader, analysis_progress *tell,
+                         void *data)
 {
   struct starts_reading *reading = calloc(1, sizeof(*reading));
   struct lb_trace_record record;

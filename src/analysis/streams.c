@@ -13,22 +13,22 @@
 
 #define STREAM_NAME_MAX 255u
 
-struct report_stream *stream_list_get(struct stream_list *list, uint32_t number)
+struct analysis_stream *stream_list_get(struct stream_list *list, uint32_t number)
 {
   while (number >= list->count) {
-    struct report_stream *streams = array_grow(list->streams, sizeof(*streams), list->count, &list->capacity);
+    struct analysis_stream *streams = array_grow(list->streams, sizeof(*streams), list->count, &list->capacity);
 
     if (!streams)
       return NULL;
     list->streams = streams;
-    streams[list->count++] = (struct report_stream){.space = STREAM_NO_SPACE};
+    streams[list->count++] = (struct analysis_stream){.space = STREAM_NO_SPACE};
   }
   return &list->streams[number];
 }
 
 int stream_list_describe(struct stream_list *list, const struct lb_trace_stream *stream)
 {
-  struct report_stream *mine = stream_list_get(list, stream->number);
+  struct analysis_stream *mine = stream_list_get(list, stream->number);
   char *name = mine ? printable_copy(stream->name, STREAM_NAME_MAX) : NULL;
 
   if (!name)
@@ -64,7 +64,7 @@ int stream_list_meta(struct stream_list *list, const struct lb_trace_meta *meta)
   uint32_t number;
   bool is_title;
   const char *text = stream_meta_parse(meta, &number, &is_title);
-  struct report_stream *stream = text && number < list->count ? &list->streams[number] : NULL;
+  struct analysis_stream *stream = text && number < list->count ? &list->streams[number] : NULL;
   char *copy;
 
   if (!stream)

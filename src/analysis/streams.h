@@ -13,7 +13,7 @@
 
 #define STREAM_NO_SPACE UINT32_MAX /* of a stream that nothing describes: no module is in it */
 
-struct report_stream {
+struct analysis_stream {
   bool is_described; /* the trace says what it is */
   uint32_t space, process, thread;
   const char *name;    /* fit to be printed, */
@@ -23,12 +23,12 @@ struct report_stream {
 };
 
 struct stream_list {
-  struct report_stream *streams;
+  struct analysis_stream *streams;
   size_t count, capacity;
 };
 
 /* The stream with this number; one that nobody has described yet, if need be. NULL without memory. */
-struct report_stream *stream_list_get(struct stream_list *list, uint32_t number);
+struct analysis_stream *stream_list_get(struct stream_list *list, uint32_t number);
 
 /* Notes what a stream is. Returns 0, or -ENOMEM. */
 int stream_list_describe(struct stream_list *list, const struct lb_trace_stream *stream);

@@ -18,9 +18,9 @@
 static const char *const meta_keys[METAS] = {"producer", "source", "recorder", "sampling",     "cpu",
                                              "command",  "host",   "time",     "instructions", "remark"};
 
-int report_summary_new(struct report_names *names, struct report_summary **ret_summary)
+int analysis_summary_new(struct analysis_names *names, struct analysis_summary **ret_summary)
 {
-  struct report_summary *summary = calloc(1, sizeof(*summary));
+  struct analysis_summary *summary = calloc(1, sizeof(*summary));
 
   if (!summary)
     return -ENOMEM;
@@ -30,7 +30,7 @@ int report_summary_new(struct report_names *names, struct report_summary **ret_s
   return 0;
 }
 
-void report_summary_free(struct report_summary *summary)
+void analysis_summary_free(struct analysis_summary *summary)
 {
   if (!summary)
     return;
@@ -39,22 +39,22 @@ void report_summary_free(struct report_summary *summary)
   stream_list_done(&summary->streams);
   edge_table_done(&summary->edges);
   function_list_done(&summary->functions);
-  report_filter_free(summary->filter);
+  analysis_filter_free(summary->filter);
   free(summary);
 }
 
-int report_summary_only(struct report_summary *summary, const char *module)
+int analysis_summary_only(struct analysis_summary *summary, const char *module)
 {
   summary->module = module;
-  return report_filter_new(&(struct report_filter_options){.modules = &summary->module, .module_count = 1},
-                           summary->names, &summary->filter);
+  return analysis_filter_new(&(struct analysis_filter_options){.modules = &summary->module, .module_count = 1},
+                             summary->names, &summary->filter);
 }
 
 /* ---- edges ---- */
 
 void edge_fold(void *data, struct edge *edge)
 {
-  struct report_summary *summary = data;
+  struct analysis_summary *summary = data;
   struct function *function = &summary->functions.functions[edge->to_function];
   uint64_t more = edge->count - edge->counted;
 
@@ -65,19 +65,19 @@ void edge_fold(void *data, struct edge *edge)
 }
 
 /* A function may begin where it leads. */
-static int edge_learn(struct report_summary *summary, const struct edge *edge)
+static int edge_learn(struct analysis_summary *summary, const struct edge *edge)
 {
-  struct report_location from, to;
+  struct analysis_location from, to;
 
   if (!summary->names)
     return 0;
-  from = report_names_locate(summary->names, edge->space, edge->from);
-  to = report_names_locate(summary->names, edge->space, edge->to);
-  return report_starts_jump(summary->names, &from, &to, edge->kind);
+  from = analysis_names_locate(summary->names, edge->space, edge->from);
+  to = analysis_names_locate(summary->names, edge->space, edge->to);
+  return analysis_starts_jump(summary->names, &from, &to, edge->kind);
 }
 
 /* Looks up where an edge leads. */
-static int edge_name(struct report_summary *summary, struct edge *edge)
+static int edge_name(struct analysis_summary *summary, struct edge *edge)
 {
   int from = function_list_find(summary, edge->space, edge->from);
   int to = function_list_find(summary, edge->space, edge->to);
@@ -91,7 +91,7 @@ static int edge_name(struct report_summary *summary, struct edge *edge)
 }
 
 /* An edge that is new, or whose names may not hold any more. */
-static int edge_renew(struct report_summary *summary, struct edge *edge, const struct edge *wanted)
+static int edge_renew(struct analysis_summary *summary, struct edge *edge, const struct edge *wanted)
 {
   if (edge->count) {
     edge_fold(summary, edge);
@@ -112,7 +112,7 @@ static int edge_renew(struct report_summary *summary, struct edge *edge, const s
 }
 
 /* Counts an edge, wanted->count times. */
-static inline int edge_add(struct report_summary *summary, const struct edge *wanted)
+static inline int edge_add(struct analysis_summary *summary, const struct edge *wanted)
 {
   struct edge *edge = edge_table_place(&summary->edges, wanted->from, wanted->to, wanted->space, wanted->kind);
 
@@ -128,12 +128,12 @@ static inline int edge_add(struct report_summary *summary, const struct edge *wa
   return 0;
 }
 
-static int edges_add(struct report_summary *summary, uint32_t space, const struct lb_branch *branches, size_t count)
+static int edges_add(struct analysis_summary *summary, uint32_t space, const struct lb_branch *branches, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     const struct lb_branch *branch = &branches[i];
     struct edge wanted = {
-      .from = report_from(branch), .to = report_to(branch), .count = 1, .space = space, .kind = branch->kind};
+      .from = analysis_from(branch), .to = analysis_to(branch), .count = 1, .space = space, .kind = branch->kind};
 
     if (edge_add(summary, &wanted) < 0)
       return -ENOMEM;
@@ -142,7 +142,7 @@ static int edges_add(struct report_summary *summary, uint32_t space, const struc
 }
 
 /* Modules have changed. When the numbers of the changes run out, all edges look up their names anew. */
-static void summary_change(struct report_summary *summary)
+static void summary_change(struct analysis_summary *summary)
 {
   if (summary->generation++ < GENERATION_MAX)
     return;
@@ -153,7 +153,7 @@ static void summary_change(struct report_summary *summary)
 
 /* ---- records ---- */
 
-static void totals_add(struct report_totals *totals, const struct lb_branch *branch)
+static void totals_add(struct analysis_totals *totals, const struct lb_branch *branch)
 {
   totals->kinds[branch->kind]++;
   totals->mispredicted += branch->flags & LB_BRANCH_MISPREDICTED;
@@ -161,14 +161,14 @@ static void totals_add(struct report_totals *totals, const struct lb_branch *bra
 }
 
 /* Of one module: branches that begin in it count; edges that end in it are kept as well. */
-static int module_branches(struct report_summary *summary, struct report_stream *stream,
+static int module_branches(struct analysis_summary *summary, struct analysis_stream *stream,
                            const struct lb_trace_branches *branches)
 {
   for (size_t i = 0; i < branches->count; i++) {
     const struct lb_branch *branch = &branches->branches[i];
-    bool is_from = report_filter_address(summary->filter, stream->space, report_from(branch));
+    bool is_from = analysis_filter_address(summary->filter, stream->space, analysis_from(branch));
 
-    if (!is_from && !report_filter_address(summary->filter, stream->space, report_to(branch)))
+    if (!is_from && !analysis_filter_address(summary->filter, stream->space, analysis_to(branch)))
       continue;
     if (is_from)
       totals_add(&summary->totals, branch);
@@ -180,9 +180,9 @@ static int module_branches(struct report_summary *summary, struct report_stream 
   return 0;
 }
 
-static int summary_branches(struct report_summary *summary, const struct lb_trace_branches *branches)
+static int summary_branches(struct analysis_summary *summary, const struct lb_trace_branches *branches)
 {
-  struct report_stream *stream = stream_list_get(&summary->streams, branches->stream);
+  struct analysis_stream *stream = stream_list_get(&summary->streams, branches->stream);
 
   if (!stream)
     return -ENOMEM;
@@ -196,10 +196,10 @@ static int summary_branches(struct report_summary *summary, const struct lb_trac
   return edges_add(summary, stream->space, branches->branches, branches->count);
 }
 
-static int summary_gap(struct report_summary *summary, const struct lb_trace_gap *gap)
+static int summary_gap(struct analysis_summary *summary, const struct lb_trace_gap *gap)
 {
-  struct report_totals *totals = &summary->totals;
-  struct report_stream *stream;
+  struct analysis_totals *totals = &summary->totals;
+  struct analysis_stream *stream;
 
   totals->gaps[gap->reason]++;
   totals->lost[gap->reason] += gap->count;
@@ -213,7 +213,7 @@ static int summary_gap(struct report_summary *summary, const struct lb_trace_gap
   return 0;
 }
 
-static int summary_meta(struct report_summary *summary, const struct lb_trace_meta *meta)
+static int summary_meta(struct analysis_summary *summary, const struct lb_trace_meta *meta)
 {
   for (size_t i = 0; i < METAS; i++)
     if (!strcmp(meta->key, meta_keys[i])) {
@@ -231,7 +231,7 @@ static int summary_meta(struct report_summary *summary, const struct lb_trace_me
 
 static int count_take(void *context, const struct lb_trace_count *count)
 {
-  struct report_summary *summary = context;
+  struct analysis_summary *summary = context;
   struct edge wanted = {
     .from = count->from, .to = count->to, .count = count->taken, .space = count->space, .kind = count->kind};
 
@@ -239,7 +239,7 @@ static int count_take(void *context, const struct lb_trace_count *count)
   return count->taken ? edge_add(summary, &wanted) : 0;
 }
 
-static int counts_fetch(struct report_summary *summary)
+static int counts_fetch(struct analysis_summary *summary)
 {
   bool has_any = summary->has_counted;
 
@@ -247,19 +247,19 @@ static int counts_fetch(struct report_summary *summary)
   return has_any ? lb_trace_reader_counts(summary->reader, count_take, summary) : 0;
 }
 
-void report_summary_count(struct report_summary *summary, struct lb_trace_reader *reader)
+void analysis_summary_count(struct analysis_summary *summary, struct lb_trace_reader *reader)
 {
   summary->reader = reader;
 }
 
-int report_summary_end(struct report_summary *summary)
+int analysis_summary_end(struct analysis_summary *summary)
 {
   return counts_fetch(summary);
 }
 
-static int summary_counted(struct report_summary *summary, const struct lb_trace_counted *counted)
+static int summary_counted(struct analysis_summary *summary, const struct lb_trace_counted *counted)
 {
-  struct report_stream *stream = stream_list_get(&summary->streams, counted->stream);
+  struct analysis_stream *stream = stream_list_get(&summary->streams, counted->stream);
 
   if (!stream)
     return -ENOMEM;
@@ -272,17 +272,17 @@ static int summary_counted(struct report_summary *summary, const struct lb_trace
 
 /* ---- all records ---- */
 
-static int summary_module(struct report_summary *summary, const struct lb_trace_record *record)
+static int summary_module(struct analysis_summary *summary, const struct lb_trace_record *record)
 {
-  int r = summary->names && report_names_displaces(summary->names, record) ? counts_fetch(summary) : 0;
+  int r = summary->names && analysis_names_displaces(summary->names, record) ? counts_fetch(summary) : 0;
 
   summary_change(summary);
   if (r >= 0 && summary->filter)
-    r = report_filter_record(summary->filter, record);
-  return r < 0 || !summary->names ? r : report_names_module(summary->names, &record->module);
+    r = analysis_filter_record(summary->filter, record);
+  return r < 0 || !summary->names ? r : analysis_names_module(summary->names, &record->module);
 }
 
-int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record)
+int analysis_summary_record(struct analysis_summary *summary, const struct lb_trace_record *record)
 {
   if (!summary->edges.capacity && edge_table_make_room(&summary->edges, edge_fold, summary) < 0)
     return -ENOMEM;
@@ -310,12 +310,12 @@ int report_summary_record(struct report_summary *summary, const struct lb_trace_
 
 /* ---- answers ---- */
 
-const struct report_totals *report_summary_totals(const struct report_summary *summary)
+const struct analysis_totals *analysis_summary_totals(const struct analysis_summary *summary)
 {
   return &summary->totals;
 }
 
-const char *report_summary_meta(const struct report_summary *summary, const char *key)
+const char *analysis_summary_meta(const struct analysis_summary *summary, const char *key)
 {
   for (size_t i = 0; i < METAS; i++)
     if (!strcmp(key, meta_keys[i]))
@@ -323,7 +323,7 @@ const char *report_summary_meta(const struct report_summary *summary, const char
   return NULL;
 }
 
-bool report_summary_stream(const struct report_summary *summary, size_t number, struct report_stream *ret_stream)
+bool analysis_summary_stream(const struct analysis_summary *summary, size_t number, struct analysis_stream *ret_stream)
 {
   if (number >= summary->streams.count)
     return false;

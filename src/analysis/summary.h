@@ -14,28 +14,28 @@
 #include "lastbranch/branch.h"
 #include "lastbranch/trace.h"
 
-struct report_summary;
+struct analysis_summary;
 
 /* `names` as above. Returns 0, or -ENOMEM. */
-int report_summary_new(struct report_names *names, struct report_summary **ret_summary);
-void report_summary_free(struct report_summary *summary); /* takes NULL */
+int analysis_summary_new(struct analysis_names *names, struct analysis_summary **ret_summary);
+void analysis_summary_free(struct analysis_summary *summary); /* takes NULL */
 
-/* Counts one module only (report_module_is): branches that begin in it, functions in it, and edges that begin or end in
- * it. Branches must not be counted by the reader then. Before the first record; `module` must stay good. Returns 0, or
- * -ENOMEM. */
-int report_summary_only(struct report_summary *summary, const char *module);
+/* Counts one module only (analysis_module_is): branches that begin in it, functions in it, and edges that begin or end
+ * in it. Branches must not be counted by the reader then. Before the first record; `module` must stay good. Returns 0,
+ * or -ENOMEM. */
+int analysis_summary_only(struct analysis_summary *summary, const char *module);
 
 /* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
-int report_summary_record(struct report_summary *summary, const struct lb_trace_record *record);
+int analysis_summary_record(struct analysis_summary *summary, const struct lb_trace_record *record);
 
 /* The records will come from this reader, which counts (lb_trace_reader_count): much faster than branches one by one.
  * Before the first record. */
-void report_summary_count(struct report_summary *summary, struct lb_trace_reader *reader);
+void analysis_summary_count(struct analysis_summary *summary, struct lb_trace_reader *reader);
 
 /* Behind the last record, before anything is asked. Returns 0, or -ENOMEM. */
-int report_summary_end(struct report_summary *summary);
+int analysis_summary_end(struct analysis_summary *summary);
 
-struct report_totals {
+struct analysis_totals {
   uint64_t all_branches; /* of the trace; what follows may be of one module */
   uint64_t branches, mispredicted;
   uint64_t cpl_changes; /* branches that change the CPL */
@@ -47,39 +47,40 @@ struct report_totals {
   bool has_forgotten; /* there were too many edges: counts of edges may be too low, and rare ones left out */
 };
 
-const struct report_totals *report_summary_totals(const struct report_summary *summary);
+const struct analysis_totals *analysis_summary_totals(const struct analysis_summary *summary);
 
 /* The value that a meta record gave, fit to be printed, or NULL: the keys of lastbranch/trace.h only. */
-const char *report_summary_meta(const struct report_summary *summary, const char *key);
+const char *analysis_summary_meta(const struct analysis_summary *summary, const char *key);
 
 /* The streams, from 0 on. Returns false past the last. */
-bool report_summary_stream(const struct report_summary *summary, size_t number, struct report_stream *ret_stream);
+bool analysis_summary_stream(const struct analysis_summary *summary, size_t number, struct analysis_stream *ret_stream);
 
 /* A function as extent.h has it. */
-struct report_function {
+struct analysis_function {
   const char *symbol, *module; /* NULL: none */
   uint64_t start;              /* as its file is linked; 0 by nothing */
-  uint8_t source;              /* enum report_extent_source */
+  uint8_t source;              /* enum analysis_extent_source */
   uint64_t branches;           /* that lead into it, from anywhere */
   uint64_t entries;            /* of these, from outside of it */
 };
 
 /* One end of an edge. */
-struct report_end {
+struct analysis_end {
   uint64_t address;
   const char *symbol, *module; /* as above */
   bool has_offset;             /* false, too, if the module went away */
   uint64_t offset;             /* behind the symbol; without one, the address as the file is linked */
 };
 
-struct report_edge {
-  struct report_end from, to;
+struct analysis_edge {
+  struct analysis_end from, to;
   uint8_t kind;
   uint64_t count;
 };
 
 /* The first `count` of them, most branches first. Return how many there are, at most `count`; or -ENOMEM. */
-int report_summary_functions(struct report_summary *summary, struct report_function *ret_functions, unsigned count);
-int report_summary_edges(struct report_summary *summary, struct report_edge *ret_edges, unsigned count);
+int analysis_summary_functions(struct analysis_summary *summary, struct analysis_function *ret_functions,
+                               unsigned count);
+int analysis_summary_edges(struct analysis_summary *summary, struct analysis_edge *ret_edges, unsigned count);
 
 #endif

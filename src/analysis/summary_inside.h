@@ -22,7 +22,7 @@ struct function {
   uint32_t file, space;
   const char *symbol, *module;
   uint64_t branches, entries;
-  uint8_t source; /* enum report_extent_source */
+  uint8_t source; /* enum analysis_extent_source */
   bool is_place;
 };
 
@@ -33,9 +33,9 @@ struct function_list {
   size_t place_count;
 };
 
-struct report_summary {
-  struct report_names *names;
-  struct report_totals totals;
+struct analysis_summary {
+  struct analysis_names *names;
+  struct analysis_totals totals;
   struct stream_list streams;
   struct edge_table edges;
   struct function_list functions;
@@ -43,19 +43,19 @@ struct report_summary {
   struct lb_trace_reader *reader; /* that counts, or NULL */
   bool has_counted;               /* it has counts that were not fetched yet */
   char *metas[METAS];
-  const char *module;           /* counts are of it alone, or NULL; then */
-  struct report_filter *filter; /* this one knows what lies in it */
+  const char *module;             /* counts are of it alone, or NULL; then */
+  struct analysis_filter *filter; /* this one knows what lies in it */
 };
 
 /* The number of the function that an address belongs to now. Returns >= 0, or -ENOMEM. */
-int function_list_find(struct report_summary *summary, uint32_t space, uint64_t address);
+int function_list_find(struct analysis_summary *summary, uint32_t space, uint64_t address);
 void function_list_done(struct function_list *list);
 
 /* Are two numbers of one function, as far as it is known now where functions begin? */
-bool function_list_is_same(struct report_summary *summary, uint32_t one, uint32_t other);
+bool function_list_is_same(struct analysis_summary *summary, uint32_t one, uint32_t other);
 
 /* Puts the places together to functions. Returns 0, or -ENOMEM. */
-int function_list_join(struct report_summary *summary);
+int function_list_join(struct analysis_summary *summary);
 
 /* Gives an edge's functions what they do not know of yet. */
 void edge_fold(void *summary, struct edge *edge);

@@ -34,7 +34,7 @@ static bool is_decimal(const char *word)
 }
 
 /* ADDRESS..ADDRESS */
-static bool range_parse(const char *word, struct report_target *target)
+static bool range_parse(const char *word, struct analysis_target *target)
 {
   const char *dots = strstr(word, "..");
   char first[32];
@@ -48,7 +48,7 @@ static bool range_parse(const char *word, struct report_target *target)
 }
 
 /* What stands behind a '+', or as 0x... behind a ':', is an offset or an address. */
-static bool offset_parse(char *word, struct report_target *target)
+static bool offset_parse(char *word, struct analysis_target *target)
 {
   char *plus = strrchr(word, '+'), *colon = word_colon(word);
 
@@ -62,13 +62,13 @@ static bool offset_parse(char *word, struct report_target *target)
   return true;
 }
 
-int report_target_parse(char *word, struct report_target *ret_target)
+int analysis_target_parse(char *word, struct analysis_target *ret_target)
 {
-  struct report_target target = {.last = UINT64_MAX};
+  struct analysis_target target = {.last = UINT64_MAX};
   size_t length = strlen(word);
   char *colon;
 
-  if (length > 1 && word[length - 1] == *REPORT_GUESS)
+  if (length > 1 && word[length - 1] == *ANALYSIS_EXTENT_GUESS)
     word[length - 1] = '\0';
   if (!*word)
     return LB_E_BAD_SYNTAX;
@@ -81,7 +81,7 @@ int report_target_parse(char *word, struct report_target *ret_target)
     *ret_target = target;
     return 0;
   }
-  target = (struct report_target){.symbol = word, .last = UINT64_MAX};
+  target = (struct analysis_target){.symbol = word, .last = UINT64_MAX};
   if (!offset_parse(word, &target)) {
     target.first = 0; /* number_parse may have touched it */
     colon = word_colon(word);
@@ -113,7 +113,7 @@ static bool module_is(const char *word, size_t length, const char *module)
   return slash && module_is(slash + 1, length - (size_t)(slash + 1 - word), module);
 }
 
-bool report_target_is_module(const struct report_target *target, const char *module)
+bool analysis_target_is_module(const struct analysis_target *target, const char *module)
 {
   return target->is_offset && module_is(target->symbol, strlen(target->symbol), module);
 }
@@ -127,51 +127,51 @@ static bool path_is(const char *word, const char *path)
          (whole == length || path[whole - length - 1] == '/');
 }
 
-bool report_target_is_line(const struct report_target *target, struct report_names *names,
-                           const struct report_location *location)
+bool analysis_target_is_line(const struct analysis_target *target, struct analysis_names *names,
+                             const struct analysis_location *location)
 {
   const char *file;
   unsigned line;
 
-  return report_names_line(names, location, &file, &line) && line == target->line && path_is(target->source, file);
+  return analysis_names_line(names, location, &file, &line) && line == target->line && path_is(target->source, file);
 }
 
 /* ---- functions ---- */
 
-static bool extent_holds(struct report_names *names, const struct report_extent *extent,
-                         const struct report_location *location)
+static bool extent_holds(struct analysis_names *names, const struct analysis_extent *extent,
+                         const struct analysis_location *location)
 {
-  struct report_extent found;
+  struct analysis_extent found;
 
   if (location->file != extent->file || location->space != extent->space)
     return false;
-  report_extent_find(names, location, &found);
+  analysis_extent_find(names, location, &found);
   return found.start == extent->start && !found.symbol == !extent->symbol &&
-         (found.source == REPORT_BY_NOTHING) == (extent->source == REPORT_BY_NOTHING);
+         (found.source == ANALYSIS_EXTENT_BY_NOTHING) == (extent->source == ANALYSIS_EXTENT_BY_NOTHING);
 }
 
 /* An address of the run, or if nothing lay there, of a file as it is linked. */
-static bool address_names(struct report_names *names, uint64_t address, const struct report_extent *extent)
+static bool address_names(struct analysis_names *names, uint64_t address, const struct analysis_extent *extent)
 {
-  const struct report_location linked = {extent->file, extent->space, address};
+  const struct analysis_location linked = {extent->file, extent->space, address};
   bool is_mapped = false;
 
   for (uint32_t stream = 0; stream < STREAMS_MAX; stream++) {
-    uint32_t space = report_names_space(names, stream);
-    struct report_location location;
+    uint32_t space = analysis_names_space(names, stream);
+    struct analysis_location location;
 
     if (space == STREAM_NO_SPACE)
       break;
-    location = report_names_locate(names, space, address);
-    is_mapped |= location.file != REPORT_NO_FILE;
+    location = analysis_names_locate(names, space, address);
+    is_mapped |= location.file != ANALYSIS_NO_FILE;
     if (extent_holds(names, extent, &location))
       return true;
   }
-  return !is_mapped && extent->file != REPORT_NO_FILE && extent_holds(names, extent, &linked);
+  return !is_mapped && extent->file != ANALYSIS_NO_FILE && extent_holds(names, extent, &linked);
 }
 
-static bool line_names(struct report_names *names, const struct report_target *target,
-                       const struct report_extent *extent)
+static bool line_names(struct analysis_names *names, const struct analysis_target *target,
+                       const struct analysis_extent *extent)
 {
   const struct names_file *file = extent->file < names->count ? &names->list[extent->file] : NULL;
   const uint64_t *addresses;
@@ -184,54 +184,54 @@ static bool line_names(struct report_names *names, const struct report_target *t
   return false;
 }
 
-static bool symbol_names(const struct report_target *target, const struct report_extent *extent)
+static bool symbol_names(const struct analysis_target *target, const struct analysis_extent *extent)
 {
-  if (extent->source == REPORT_BY_NOTHING) /* "[MODULE]" */
+  if (extent->source == ANALYSIS_EXTENT_BY_NOTHING) /* "[MODULE]" */
     return !target->is_offset && *target->symbol == '[' &&
            module_is(target->symbol, strlen(target->symbol), extent->module);
   if (!extent->symbol)
     return false;
-  if (report_symbol_is(extent->symbol, extent->mangled, target->symbol))
+  if (analysis_symbol_is(extent->symbol, extent->mangled, target->symbol))
     return !target->is_offset || !extent->end || target->first < extent->end - extent->start;
   return target->inner && module_is(target->symbol, (size_t)(target->inner - 1 - target->symbol), extent->module) &&
-         report_symbol_is(extent->symbol, extent->mangled, target->inner);
+         analysis_symbol_is(extent->symbol, extent->mangled, target->inner);
 }
 
-bool report_target_names(const struct report_target *target, struct report_names *names,
-                         const struct report_extent *extent)
+bool analysis_target_names(const struct analysis_target *target, struct analysis_names *names,
+                           const struct analysis_extent *extent)
 {
-  const struct report_location linked = {extent->file, extent->space, target->first};
+  const struct analysis_location linked = {extent->file, extent->space, target->first};
 
   if (!target->symbol)
     return address_names(names, target->first, extent);
   if (target->source)
     return line_names(names, target, extent);
-  if (report_target_is_module(target, extent->module) && extent_holds(names, extent, &linked))
+  if (analysis_target_is_module(target, extent->module) && extent_holds(names, extent, &linked))
     return true;
   return symbol_names(target, extent);
 }
 
-bool report_word_names(const char *word, struct report_names *names, const struct report_extent *extent)
+bool analysis_word_names(const char *word, struct analysis_names *names, const struct analysis_extent *extent)
 {
   char copy[WORD_MAX];
-  struct report_target target;
+  struct analysis_target target;
 
   if (strlen(word) >= sizeof(copy))
     return false;
   strcpy(copy, word);
-  if (extent->symbol && report_symbol_is(extent->symbol, extent->mangled, word))
+  if (extent->symbol && analysis_symbol_is(extent->symbol, extent->mangled, word))
     return true;
-  return report_target_parse(copy, &target) >= 0 && report_target_names(&target, names, extent);
+  return analysis_target_parse(copy, &target) >= 0 && analysis_target_names(&target, names, extent);
 }
 
-bool report_word_is_place(const char *word)
+bool analysis_word_is_place(const char *word)
 {
   char copy[WORD_MAX];
-  struct report_target target;
+  struct analysis_target target;
 
   if (strlen(word) >= sizeof(copy))
     return false;
   strcpy(copy, word);
-  return report_target_parse(copy, &target) >= 0 &&
+  return analysis_target_parse(copy, &target) >= 0 &&
          (!target.symbol || target.is_offset || target.source || target.inner || *word == '[');
 }

@@ -15,9 +15,9 @@ struct top {
   unsigned count, room;
 };
 
-typedef bool top_function(const struct report_summary *summary, size_t one, size_t other); /* is `one` greater? */
+typedef bool top_function(const struct analysis_summary *summary, size_t one, size_t other); /* is `one` greater? */
 
-static void top_offer(struct top *top, const struct report_summary *summary, top_function *is_greater, size_t item)
+static void top_offer(struct top *top, const struct analysis_summary *summary, top_function *is_greater, size_t item)
 {
   unsigned at;
 
@@ -32,7 +32,7 @@ static void top_offer(struct top *top, const struct report_summary *summary, top
 /* ---- functions ---- */
 
 /* Which comes first must not depend on the hash: of equals, the one that was met first. */
-static bool function_is_greater(const struct report_summary *summary, size_t one, size_t other)
+static bool function_is_greater(const struct analysis_summary *summary, size_t one, size_t other)
 {
   const struct function *a = &summary->functions.functions[one], *b = &summary->functions.functions[other];
 
@@ -40,19 +40,21 @@ static bool function_is_greater(const struct report_summary *summary, size_t one
 }
 
 /* Is it a function that is asked for? Edges of one module lead to functions of others as well. */
-static bool function_is_wanted(const struct report_summary *summary, const struct function *function)
+static bool function_is_wanted(const struct analysis_summary *summary, const struct function *function)
 {
-  return function->branches && (!summary->module || report_module_is(summary->names, function->file, summary->module));
+  return function->branches &&
+         (!summary->module || analysis_module_is(summary->names, function->file, summary->module));
 }
 
-static void edges_fold(struct report_summary *summary)
+static void edges_fold(struct analysis_summary *summary)
 {
   for (size_t i = 0; i < summary->edges.capacity; i++)
     if (summary->edges.edges[i].count)
       edge_fold(summary, &summary->edges.edges[i]);
 }
 
-int report_summary_functions(struct report_summary *summary, struct report_function *ret_functions, unsigned count)
+int analysis_summary_functions(struct analysis_summary *summary, struct analysis_function *ret_functions,
+                               unsigned count)
 {
   struct top top = {.items = calloc(count ? count : 1, sizeof(*top.items)), .room = count};
 
@@ -69,7 +71,7 @@ int report_summary_functions(struct report_summary *summary, struct report_funct
   for (unsigned i = 0; i < top.count; i++) {
     const struct function *function = &summary->functions.functions[top.items[i]];
 
-    ret_functions[i] = (struct report_function){
+    ret_functions[i] = (struct analysis_function){
       .symbol = function->symbol,
       .module = function->module,
       .start = function->start,
@@ -84,7 +86,7 @@ int report_summary_functions(struct report_summary *summary, struct report_funct
 
 /* ---- edges ---- */
 
-static bool edge_is_greater(const struct report_summary *summary, size_t one, size_t other)
+static bool edge_is_greater(const struct analysis_summary *summary, size_t one, size_t other)
 {
   const struct edge *a = &summary->edges.edges[one], *b = &summary->edges.edges[other];
 
@@ -98,13 +100,13 @@ static bool edge_is_greater(const struct report_summary *summary, size_t one, si
 }
 
 /* The function as it was when the edge was taken; how far inside it, only while it still lies there. */
-static struct report_end end_get(struct report_summary *summary, uint32_t space, uint64_t address, uint32_t number)
+static struct analysis_end end_get(struct analysis_summary *summary, uint32_t space, uint64_t address, uint32_t number)
 {
   const struct function *function = &summary->functions.functions[number];
-  struct report_end end = {.address = address, .symbol = function->symbol, .module = function->module};
-  struct report_name name;
+  struct analysis_end end = {.address = address, .symbol = function->symbol, .module = function->module};
+  struct analysis_name name;
 
-  if (summary->names && report_names_find(summary->names, space, address, &name) && name.file == function->file &&
+  if (summary->names && analysis_names_find(summary->names, space, address, &name) && name.file == function->file &&
       name.symbol == function->symbol) {
     end.has_offset = true;
     end.offset = name.offset;
@@ -112,7 +114,7 @@ static struct report_end end_get(struct report_summary *summary, uint32_t space,
   return end;
 }
 
-int report_summary_edges(struct report_summary *summary, struct report_edge *ret_edges, unsigned count)
+int analysis_summary_edges(struct analysis_summary *summary, struct analysis_edge *ret_edges, unsigned count)
 {
   struct top top = {.items = calloc(count ? count : 1, sizeof(*top.items)), .room = count};
 
@@ -124,7 +126,7 @@ int report_summary_edges(struct report_summary *summary, struct report_edge *ret
   for (unsigned i = 0; i < top.count; i++) {
     const struct edge *edge = &summary->edges.edges[top.items[i]];
 
-    ret_edges[i] = (struct report_edge){
+    ret_edges[i] = (struct analysis_edge){
       .from = end_get(summary, edge->space, edge->from, edge->from_function),
       .to = end_get(summary, edge->space, edge->to, edge->to_function),
       .kind = (uint8_t)edge->kind,

@@ -117,7 +117,7 @@ static int incomplete_open(struct trace_input *input)
 
 void trace_input_files(struct trace_input *input)
 {
-  input->files = (struct report_files){input, file_open, file_close, file_warn, file_module};
+  input->files = (struct analysis_files){input, file_open, file_close, file_warn, file_module};
 }
 
 int trace_input_open(struct trace_input *input, const char *name)
@@ -188,13 +188,13 @@ static void starts_tell(void *data, uint64_t branches)
   trace_progress_show(data, branches);
 }
 
-int trace_input_read_starts(struct trace_input *input, struct report_names *names)
+int trace_input_read_starts(struct trace_input *input, struct analysis_names *names)
 {
   struct trace_progress progress;
   int r;
 
   trace_progress_begin(&progress, input->reader);
-  r = report_starts_read(names, input->reader, starts_tell, &progress);
+  r = analysis_starts_read(names, input->reader, starts_tell, &progress);
   trace_progress_end(&progress);
   return r;
 }
@@ -219,18 +219,18 @@ static void damage_tell(const struct trace_input *input)
           bytes, branches);
 }
 
-void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code)
+void trace_input_tell_limit(const struct trace_input *input, const struct analysis_code *code)
 {
-  if (code && report_code_is_exhausted(code))
+  if (code && analysis_code_is_exhausted(code))
     message(
       "warning: %s: it names more code than is decoded for a file: instructions, and branches that were not taken, "
       "are not all counted; taken branches are",
       input->name);
 }
 
-int trace_input_tell_module(const struct trace_input *input, const struct report_names *names, const char *module)
+int trace_input_tell_module(const struct trace_input *input, const struct analysis_names *names, const char *module)
 {
-  if (report_module_is_mapped(names, module))
+  if (analysis_module_is_mapped(names, module))
     message("%s: nothing of '%s' ran", input->name, module);
   else
     message("%s: no file '%s' was mapped; 'lbr report --by module' lists those that code ran in", input->name, module);

@@ -19,11 +19,11 @@ struct trace_input {
   bool is_incomplete; /* it is called NAME.incomplete */
   uint64_t time;      /* when it was begun, in seconds since 1970; 0: not known */
   uint64_t gaps[LB_TRACE_GAP_REASONS];
-  bool is_sampled;           /* what it has are samples, as the records so far say */
-  bool has_failed;           /* it could not be read any further */
-  bool is_asked;             /* trace_stream.c: whether things move in it, */
-  bool is_displaced;         /* and the answer */
-  struct report_files files; /* for report_names_new */
+  bool is_sampled;             /* what it has are samples, as the records so far say */
+  bool has_failed;             /* it could not be read any further */
+  bool is_asked;               /* trace_stream.c: whether things move in it, */
+  bool is_displaced;           /* and the answer */
+  struct analysis_files files; /* for analysis_names_new */
 };
 
 /* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a complaint. */
@@ -39,18 +39,18 @@ int trace_input_map(const struct trace_input *input, int fd, const void **ret_by
 int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record);
 int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);
 
-/* report_starts_read, with the progress on a terminal. */
-int trace_input_read_starts(struct trace_input *input, struct report_names *names);
+/* analysis_starts_read, with the progress on a terminal. */
+int trace_input_read_starts(struct trace_input *input, struct analysis_names *names);
 
 /* Did everything come out that was put in? Gaps that the producer made do not count. */
 bool trace_input_is_whole(const struct trace_input *input);
 
-/* Says that the trace names more code than is decoded (report_code_is_exhausted), if it is so. `code` may be NULL. */
-void trace_input_tell_limit(const struct trace_input *input, const struct report_code *code);
+/* Says that the trace names more code than is decoded (analysis_code_is_exhausted), if it is so. `code` may be NULL. */
+void trace_input_tell_limit(const struct trace_input *input, const struct analysis_code *code);
 
-/* Says that no file of this name was mapped (report_module_is_mapped), if it is so, or else that nothing of it ran. The
- * trace has been read. Returns LB_E_NO_ENTRY. */
-int trace_input_tell_module(const struct trace_input *input, const struct report_names *names, const char *module);
+/* Says that no file of this name was mapped (analysis_module_is_mapped), if it is so, or else that nothing of it ran.
+ * The trace has been read. Returns LB_E_NO_ENTRY. */
+int trace_input_tell_module(const struct trace_input *input, const struct analysis_names *names, const char *module);
 
 /* Closes it and says what was wrong with it. Returns 0, or 1 if the file is damaged. */
 int trace_input_close(struct trace_input *input);

@@ -35,14 +35,14 @@ int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *re
  * name is kept. Returns 1, 0, or negative after a complaint. */
 static int input_displaces(struct trace_input *input)
 {
-  struct report_names *names;
+  struct analysis_names *names;
   struct lb_trace_record record;
   bool is_displaced = false;
   int r;
 
   if (input->is_asked)
     return input->is_displaced;
-  r = report_names_new(NULL, &names);
+  r = analysis_names_new(NULL, &names);
   if (r < 0) {
     message("%s: %s", input->name, lb_strerror(r));
     return r;
@@ -50,10 +50,10 @@ static int input_displaces(struct trace_input *input)
   r = trace_input_tail(input, LB_TRACE_ALL, 0);
   while (r >= 0 && !is_displaced && (r = trace_input_next(input, &record)) > 0)
     if (record.type == LB_TRACE_MODULE && !record.module.is_gone) {
-      is_displaced = report_names_displaces(names, &record);
-      r = report_names_record(names, &record);
+      is_displaced = analysis_names_displaces(names, &record);
+      r = analysis_names_record(names, &record);
     }
-  report_names_free(names);
+  analysis_names_free(names);
   input->is_asked = r >= 0;
   input->is_displaced = is_displaced;
   return r < 0 ? r : is_displaced;
@@ -113,7 +113,7 @@ int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_r
 #define SHOWN 8u /* of the threads that a word fits */
 
 /* How well a word fits: 2, it is the name or the command; 1, it is part of them; 0, it is not. */
-static unsigned stream_fits(const struct report_stream *stream, const char *word)
+static unsigned stream_fits(const struct analysis_stream *stream, const char *word)
 {
   const char *name = stream->name ? stream->name : "", *command = stream->command ? stream->command : "";
 
@@ -123,15 +123,15 @@ static unsigned stream_fits(const struct report_stream *stream, const char *word
 }
 
 /* The best and how many are as good. */
-static unsigned streams_search(const struct report_names *names, const char *word, unsigned *ret_fit,
+static unsigned streams_search(const struct analysis_names *names, const char *word, unsigned *ret_fit,
                                uint32_t *ret_number)
 {
-  struct report_stream stream;
+  struct analysis_stream stream;
   unsigned count = 0;
 
   *ret_fit = 1;
   for (uint32_t i = 0; i < LB_TRACE_STREAMS_MAX; i++) {
-    unsigned fit = report_names_stream(names, i, &stream) ? stream_fits(&stream, word) : 0;
+    unsigned fit = analysis_names_stream(names, i, &stream) ? stream_fits(&stream, word) : 0;
 
     if (fit < *ret_fit)
       continue;
@@ -145,34 +145,34 @@ static unsigned streams_search(const struct report_names *names, const char *wor
   return count;
 }
 
-static void several_tell(const struct trace_input *input, const struct report_names *names, const char *word,
+static void several_tell(const struct trace_input *input, const struct analysis_names *names, const char *word,
                          unsigned fit, unsigned count)
 {
-  struct report_stream stream;
+  struct analysis_stream stream;
   struct text text = {0};
   unsigned shown = 0;
 
   for (uint32_t i = 0; i < LB_TRACE_STREAMS_MAX && shown < SHOWN; i++)
-    if (report_names_stream(names, i, &stream) && stream_fits(&stream, word) == fit)
+    if (analysis_names_stream(names, i, &stream) && stream_fits(&stream, word) == fit)
       text_addf(&text, "%s%u (%s)", shown++ ? ", " : "", i, stream.command ? stream.command : stream.name);
   message("%s: '%s' fits %u threads: %s%s", input->name, word, count, text_string(&text), shown < count ? ", ..." : "");
   text_done(&text);
 }
 
-static int names_fill(struct trace_input *input, struct report_names *names)
+static int names_fill(struct trace_input *input, struct analysis_names *names)
 {
   struct lb_trace_record record;
   int r = trace_input_tail(input, LB_TRACE_ALL, 0);
 
   while (r >= 0 && (r = trace_input_next(input, &record)) > 0)
     if (record.type == LB_TRACE_STREAM || record.type == LB_TRACE_META)
-      r = report_names_record(names, &record);
+      r = analysis_names_record(names, &record);
   return r;
 }
 
 int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream)
 {
-  struct report_names *names = NULL;
+  struct analysis_names *names = NULL;
   struct trace_input input;
   unsigned fit, count = 0;
   int r;
@@ -180,7 +180,7 @@ int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream)
   r = trace_input_open(&input, file);
   if (r < 0)
     return r;
-  r = report_names_new(NULL, &names);
+  r = analysis_names_new(NULL, &names);
   if (r >= 0)
     r = names_fill(&input, names);
   if (r >= 0)
@@ -189,7 +189,7 @@ int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream)
     message("%s: no thread is called '%s'; 'lbr stat' lists its threads", input.name, word);
   else if (count > 1)
     several_tell(&input, names, word, fit, count);
-  report_names_free(names);
+  analysis_names_free(names);
   lb_trace_reader_close(input.reader);
   free(input.name);
   return r < 0 ? r : count == 1 ? 0 : -ENOENT;

@@ -24,7 +24,7 @@ struct annotate_arguments {
 /* ---- the command ---- */
 
 /* Returns 0, or negative after a complaint. */
-static int reading_show(struct annotate_arguments *arguments, const struct report_reading *reading)
+static int reading_show(struct annotate_arguments *arguments, const struct analysis_reading *reading)
 {
   struct annotate_page page = {
     .reading = reading,
@@ -33,14 +33,14 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
     .output = cli_output(),
     .has_utf8 = cli_wants_color() && words_has_utf8(),
   };
-  struct report_hot_function *functions = NULL;
-  struct report_hot *hot = NULL;
-  int r = report_hot_new(reading->names, reading->code, reading->counts, &(struct report_hot_filter){0}, &hot);
+  struct analysis_hot_function *functions = NULL;
+  struct analysis_hot *hot = NULL;
+  int r = analysis_hot_new(reading->names, reading->code, reading->counts, &(struct analysis_hot_filter){0}, &hot);
 
   if (r >= 0)
-    r = report_functions_find(reading->names, reading->counts, hot, arguments->function, &functions);
+    r = analysis_functions_find(reading->names, reading->counts, hot, arguments->function, &functions);
   if (r == 0) {
-    report_reading_near(reading, hot, arguments->function);
+    analysis_reading_near(reading, hot, arguments->function);
     r = LB_E_NO_ENTRY;
   } else if (r > 0) {
     arguments->sources.time = reading->input.time;
@@ -50,22 +50,22 @@ static int reading_show(struct annotate_arguments *arguments, const struct repor
   if (r == -ENOMEM)
     cli_error("%s: %s", reading->input.name, lb_strerror(r));
   free(functions);
-  report_hot_free(hot);
+  analysis_hot_free(hot);
   return r;
 }
 
 static int annotate_run(struct annotate_arguments *arguments)
 {
-  struct report_reading reading;
+  struct analysis_reading reading;
   int r, status;
 
-  if (report_reading_open(&reading, arguments->file, arguments->shared.stream, true) < 0)
+  if (analysis_reading_open(&reading, arguments->file, arguments->shared.stream, true) < 0)
     return CLI_FAILURE;
   if (arguments->shared.is_mangled)
-    report_names_keep_mangled(reading.names);
+    analysis_names_keep_mangled(reading.names);
   r = reading_show(arguments, &reading);
   source_done(&arguments->sources);
-  status = report_reading_close(&reading);
+  status = analysis_reading_close(&reading);
   return r < 0 ? CLI_FAILURE : status;
 }
 

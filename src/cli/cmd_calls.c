@@ -53,15 +53,15 @@ static int input_show(const struct calls_arguments *arguments, struct trace_inpu
   const struct shared_options *shared = &arguments->shared;
   struct calls_walk walk = {0};
   struct calls_page page = {cli_output(), shape_wanted(arguments), shared->is_json, input, NULL, NULL, &walk};
-  struct report_code *code = NULL;
-  int r = report_names_new(shared->has_symbols ? &input->files : NULL, &page.names);
+  struct analysis_code *code = NULL;
+  int r = analysis_names_new(shared->has_symbols ? &input->files : NULL, &page.names);
 
   if (r >= 0 && shared->is_mangled)
-    report_names_keep_mangled(page.names);
+    analysis_names_keep_mangled(page.names);
   if (r >= 0)
-    r = report_code_new(page.names, &code);
+    r = analysis_code_new(page.names, &code);
   if (r >= 0)
-    r = report_summary_new(page.names, &page.summary);
+    r = analysis_summary_new(page.names, &page.summary);
   if (r >= 0)
     r = calls_walk_init(&walk, &arguments->calls, page.names, code);
   if (r >= 0)
@@ -72,9 +72,9 @@ static int input_show(const struct calls_arguments *arguments, struct trace_inpu
     r = calls_page_print(&page);
   trace_input_tell_limit(input, code);
   calls_walk_done(&walk);
-  report_summary_free(page.summary);
-  report_code_free(code);
-  report_names_free(page.names);
+  analysis_summary_free(page.summary);
+  analysis_code_free(code);
+  analysis_names_free(page.names);
   return r;
 }
 

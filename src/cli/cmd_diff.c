@@ -159,7 +159,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     options_take(arguments);
     if (!arguments->files[1])
       argp_error(state, "two traces are wanted");
-    if (report_filter_needs_names(&arguments->filter.filter) && !arguments->options.has_symbols)
+    if (analysis_filter_needs_names(&arguments->filter.filter) && !arguments->options.has_symbols)
       argp_error(state, "functions and modules cannot be looked for with --no-symbols");
     return 0;
   default:

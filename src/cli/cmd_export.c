@@ -44,7 +44,7 @@ static int size_check(const struct export_arguments *arguments, struct export_se
   bool is_known = format->needs & EXPORT_BRANCHES;
   struct statvfs room;
 
-  if (!report_filter_is_empty(&arguments->filter.filter) || size < GREAT)
+  if (!analysis_filter_is_empty(&arguments->filter.filter) || size < GREAT)
     return 0;
   if (is_known && output->temporary && fstatvfs(output->fd, &room) == 0 && size / room.f_frsize > room.f_bavail) {
     cli_error(
@@ -98,7 +98,7 @@ static void export_complain(const struct export_session *session, const struct n
 }
 
 static int export_write(const struct export_arguments *arguments, struct export_session *session,
-                        struct report_names *names)
+                        struct analysis_names *names)
 {
   struct export_input input = {session->input.reader, session_next, session_progress, session, names};
   char message[EXPORT_MESSAGE] = "";
@@ -129,19 +129,19 @@ static int export_write(const struct export_arguments *arguments, struct export_
 static int export_command(const struct export_arguments *arguments)
 {
   struct export_session session = {0};
-  struct report_names *names = NULL;
+  struct analysis_names *names = NULL;
   int r, status;
 
   if (trace_input_open(&session.input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = report_names_new(&session.input.files, &names);
+  r = analysis_names_new(&session.input.files, &names);
   if (r < 0)
     cli_error("%s: %s", session.input.name, lb_strerror(r));
   if (r >= 0 && arguments->shared.is_mangled)
-    report_names_keep_mangled(names);
+    analysis_names_keep_mangled(names);
   if (r >= 0)
     r = export_write(arguments, &session, names);
-  report_names_free(names);
+  analysis_names_free(names);
   status = trace_input_close(&session.input);
   return r < 0 ? CLI_FAILURE : status;
 }
@@ -184,7 +184,7 @@ static const struct export_format *format_option(const char *word, struct argp_s
 static void filter_check(const struct export_arguments *arguments, struct argp_state *state)
 {
   const struct export_format *format = arguments->options.format;
-  const struct report_filter_options *filter = &arguments->filter.filter;
+  const struct analysis_filter_options *filter = &arguments->filter.filter;
 
   if (format->needs & EXPORT_CALLS && (filter->kinds || filter->from_count || filter->to_count))
     argp_error(state,

@@ -92,9 +92,9 @@ static enum report_format format_option(const char *argument, struct argp_state 
 
 /* FUNCTION[+OFFSET][:NTH], MODULE:0xOFFSET[:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind
  * the last. */
-static struct report_position entry_option(char *argument, struct argp_state *state)
+static struct analysis_position entry_option(char *argument, struct argp_state *state)
 {
-  struct report_position position = {.kind = REPORT_AT_ENTRY, .nth = 1};
+  struct analysis_position position = {.kind = ANALYSIS_AT_ENTRY, .nth = 1};
   char *colon = strrchr(argument, ':');
 
   if (colon && colon != argument && strncmp(colon, ":0x", 3) != 0 && number_parse(colon + 1, &position.nth) >= 0)
@@ -105,14 +105,14 @@ static struct report_position entry_option(char *argument, struct argp_state *st
   return position;
 }
 
-static struct report_position position_option(char *argument, struct argp_state *state)
+static struct analysis_position position_option(char *argument, struct argp_state *state)
 {
-  struct report_position position = {.kind = REPORT_AT_NUMBER};
+  struct analysis_position position = {.kind = ANALYSIS_AT_NUMBER};
 
   if (!strcmp(argument, "end"))
-    position.kind = REPORT_AT_END;
+    position.kind = ANALYSIS_AT_END;
   else if (!strcmp(argument, "crash"))
-    position.kind = REPORT_AT_CRASH;
+    position.kind = ANALYSIS_AT_CRASH;
   else if (*argument == '-' || !strncasecmp(argument, "0x", 2) || number_parse(argument, &position.number) < 0)
     return entry_option(argument, state);
   return position;
@@ -130,7 +130,7 @@ static void arguments_check(const struct replay_arguments *arguments, struct arg
     argp_error(state, "--call-stack sets the filter itself: it does not go with --select");
   if (arguments->has_bts && (arguments->setup.has_call_stack || arguments->setup.filter || is_windbg))
     argp_error(state, "--bts does not go with --select, --call-stack and --format windbg: these are for the LBR stack");
-  if (arguments->position.kind == REPORT_AT_ENTRY && arguments->position.target.symbol && !arguments->has_symbols)
+  if (arguments->position.kind == ANALYSIS_AT_ENTRY && arguments->position.target.symbol && !arguments->has_symbols)
     argp_error(state, "functions cannot be looked for with --no-symbols");
 }
 
@@ -199,7 +199,7 @@ int cmd_replay(int argc, char **argv)
   struct replay_arguments arguments = {
     .bts_size = BTS_DEFAULT,
     .format = REPORT_TABLE,
-    .position = {.kind = REPORT_AT_END},
+    .position = {.kind = ANALYSIS_AT_END},
   };
   struct replay_line line = {.arguments = &arguments};
 

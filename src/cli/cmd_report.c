@@ -19,11 +19,11 @@
 
 struct report_arguments {
   const char *file;
-  enum report_by by;
-  int order; /* enum report_hot_order, or -1: as the table has it */
+  enum analysis_by by;
+  int order; /* enum analysis_hot_order, or -1: as the table has it */
   struct shared_options shared;
-  struct report_hot_filter filter;
-  const struct report_predictor *predictor; /* NULL: none */
+  struct analysis_hot_filter filter;
+  const struct analysis_predictor *predictor; /* NULL: none */
   enum report_predict_order predict_order;
   bool wants_lines;
   struct source_files sources;
@@ -33,19 +33,19 @@ struct report_arguments {
 
 static int report_run(struct report_arguments *arguments)
 {
-  struct report_reading reading;
-  struct report_predict *predict = NULL;
+  struct analysis_reading reading;
+  struct analysis_predict *predict = NULL;
   struct report_output output = cli_output();
-  struct report_hot *hot = NULL;
+  struct analysis_hot *hot = NULL;
   int r, status;
 
-  if (report_reading_open(&reading, arguments->file, arguments->shared.stream, arguments->shared.has_symbols) < 0)
+  if (analysis_reading_open(&reading, arguments->file, arguments->shared.stream, arguments->shared.has_symbols) < 0)
     return CLI_FAILURE;
   if (arguments->shared.is_mangled)
-    report_names_keep_mangled(reading.names);
-  r = report_reading_tables(&reading, arguments->by, arguments->order, &arguments->filter, &hot);
+    analysis_names_keep_mangled(reading.names);
+  r = analysis_reading_tables(&reading, arguments->by, arguments->order, &arguments->filter, &hot);
   if (r >= 0 && (arguments->predictor || arguments->predict_order != REPORT_PREDICT_NO_ORDER))
-    r = report_predict_read(&reading, arguments->shared.stream, arguments->predictor, &predict);
+    r = analysis_predict_read(&reading, arguments->shared.stream, arguments->predictor, &predict);
   if (r >= 0) {
     struct report_page page = {
       .reading = &reading,
@@ -67,10 +67,10 @@ static int report_run(struct report_arguments *arguments)
     arguments->sources.is_quiet = true; /* those of libraries mostly are */
     report_page_print(&page, &output, arguments->shared.is_json);
   }
-  report_predict_free(predict);
-  report_hot_free(hot);
+  analysis_predict_free(predict);
+  analysis_hot_free(hot);
   source_done(&arguments->sources);
-  status = report_reading_close(&reading);
+  status = analysis_reading_close(&reading);
   return r < 0 ? CLI_FAILURE : status;
 }
 
@@ -99,13 +99,13 @@ static const struct argp_option options[] = {
 static const struct argp_child children[] = {SOURCE_PATHS, SHARED_TOP,  SHARED_THREAD, SHARED_SYMBOLS, SHARED_DEMANGLE,
                                              SHARED_NAMES, SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON,  {0}};
 
-static enum report_by by_option(const char *argument, struct argp_state *state)
+static enum analysis_by by_option(const char *argument, struct argp_state *state)
 {
-  for (unsigned i = REPORT_BY_FUNCTION; i < REPORT_BYS; i++)
-    if (!strcmp(report_by_name((enum report_by)i), argument))
-      return (enum report_by)i;
+  for (unsigned i = ANALYSIS_BY_FUNCTION; i < ANALYSIS_BYS; i++)
+    if (!strcmp(analysis_by_name((enum analysis_by)i), argument))
+      return (enum analysis_by)i;
   argp_error(state, "--by wants function, line, edge, branch, indirect, module or thread, not '%s'", argument);
-  return REPORT_BY_ALL;
+  return ANALYSIS_BY_ALL;
 }
 
 static int sort_option(struct report_arguments *arguments, const char *argument, struct argp_state *state)
@@ -117,7 +117,7 @@ static int sort_option(struct report_arguments *arguments, const char *argument,
                                                                  : REPORT_PREDICT_NO_ORDER;
   if (arguments->predict_order != REPORT_PREDICT_NO_ORDER)
     return -1;
-  for (int i = 0; (name = report_hot_order_name((unsigned)i)); i++)
+  for (int i = 0; (name = analysis_hot_order_name((unsigned)i)); i++)
     if (!strcmp(name, argument))
       return i;
   argp_error(
@@ -132,9 +132,9 @@ static void predict_check(struct report_arguments *arguments, struct argp_state 
 {
   if (!arguments->predictor && arguments->predict_order == REPORT_PREDICT_NO_ORDER)
     return;
-  if (arguments->by != REPORT_BY_ALL && arguments->by != REPORT_BY_BRANCH)
+  if (arguments->by != ANALYSIS_BY_ALL && arguments->by != ANALYSIS_BY_BRANCH)
     argp_error(state, "--predictor, --sort flips and --sort mispredicted are for --by branch");
-  arguments->by = REPORT_BY_BRANCH;
+  arguments->by = ANALYSIS_BY_BRANCH;
   if (arguments->order < 0 && arguments->predict_order == REPORT_PREDICT_NO_ORDER)
     arguments->predict_order = REPORT_PREDICT_BY_MISPREDICTED;
 }
@@ -147,16 +147,16 @@ static void arguments_check(struct report_arguments *arguments, struct argp_stat
   predict_check(arguments, state);
   if (!arguments->file)
     argp_error(state, "a trace is wanted");
-  if (arguments->by == REPORT_BY_THREAD &&
+  if (arguments->by == ANALYSIS_BY_THREAD &&
       (arguments->filter.function || arguments->filter.module || arguments->shared.stream != LB_TRACE_ALL))
     argp_error(state, "--by thread goes with none of --function, --module and --thread");
-  if (arguments->order < 0 || report_by_can_sort(arguments->by, (enum report_hot_order)arguments->order))
+  if (arguments->order < 0 || analysis_by_can_sort(arguments->by, (enum analysis_hot_order)arguments->order))
     return;
-  for (unsigned i = 0; (name = report_hot_order_name(i)); i++)
-    if (report_by_can_sort(arguments->by, (enum report_hot_order)i))
+  for (unsigned i = 0; (name = analysis_hot_order_name(i)); i++)
+    if (analysis_by_can_sort(arguments->by, (enum analysis_hot_order)i))
       text_addf(&good, "%s%s", good.length ? ", " : "", name);
   argp_error(state, "this table cannot be sorted by %s; it can by %s",
-             report_hot_order_name((unsigned)arguments->order), text_string(&good));
+             analysis_hot_order_name((unsigned)arguments->order), text_string(&good));
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)

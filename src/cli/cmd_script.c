@@ -25,16 +25,16 @@ struct script_arguments {
   struct shared_options shared;
   bool has_context;
   struct filter_options filter;
-  struct report_target around;
+  struct analysis_target around;
   struct report_script_options options;
 };
 
 /* A trace while it is printed. */
 struct script_run {
   struct trace_input input;
-  struct report_names *names;
-  struct report_code *code;
-  struct report_filter *filter; /* NULL: all branches */
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_filter *filter; /* NULL: all branches */
   struct report_script *script;
   struct text text;
   bool is_search;   /* not every branch is printed */
@@ -143,7 +143,7 @@ static int matches_count(struct script_run *run, uint32_t stream, uint64_t count
   while ((r = trace_input_next(&run->input, &record)) > 0) {
     if (record.type == LB_TRACE_BRANCHES) {
       seen += record.branches.count;
-      matches += report_filter_branches(run->filter, &record.branches, places);
+      matches += analysis_filter_branches(run->filter, &record.branches, places);
     } else if (record.type != LB_TRACE_GAP && !(record.type == LB_TRACE_MODULE && record.module.is_gone)) {
       r = run_record(run, &record);
       if (r < 0)
@@ -220,16 +220,16 @@ static bool wants_field(const struct report_script_options *options, unsigned fi
 static int run_begin(struct script_run *run, struct script_arguments *arguments)
 {
   struct report_script_options *options = &arguments->options;
-  int r = arguments->shared.has_symbols ? report_names_new(&run->input.files, &run->names) : 0;
+  int r = arguments->shared.has_symbols ? analysis_names_new(&run->input.files, &run->names) : 0;
 
   if (run->names && arguments->shared.is_mangled)
-    report_names_keep_mangled(run->names);
+    analysis_names_keep_mangled(run->names);
   if (r >= 0 && run->names && wants_field(options, REPORT_FIELD_INSN))
-    r = report_code_new(run->names, &run->code);
-  if (r >= 0 && run->names && report_filter_needs_starts(&arguments->filter.filter))
+    r = analysis_code_new(run->names, &run->code);
+  if (r >= 0 && run->names && analysis_filter_needs_starts(&arguments->filter.filter))
     r = trace_input_read_starts(&run->input, run->names);
-  if (r >= 0 && !report_filter_is_empty(&arguments->filter.filter))
-    r = report_filter_new(&arguments->filter.filter, run->names, &run->filter);
+  if (r >= 0 && !analysis_filter_is_empty(&arguments->filter.filter))
+    r = analysis_filter_new(&arguments->filter.filter, run->names, &run->filter);
   run->is_search = run->filter || options->around;
   run->is_terminal = isatty(STDOUT_FILENO);
   options->names = run->names;
@@ -241,9 +241,9 @@ static int run_begin(struct script_run *run, struct script_arguments *arguments)
 static void run_done(struct script_run *run)
 {
   report_script_free(run->script);
-  report_filter_free(run->filter);
-  report_code_free(run->code);
-  report_names_free(run->names);
+  analysis_filter_free(run->filter);
+  analysis_code_free(run->code);
+  analysis_names_free(run->names);
   text_done(&run->text);
 }
 
@@ -325,7 +325,7 @@ static void fields_option(struct report_script_options *script, char *list, stru
 static void arguments_check(struct script_arguments *arguments, struct argp_state *state)
 {
   bool needs_names =
-    report_filter_needs_names(&arguments->filter.filter) || (arguments->options.around && arguments->around.symbol);
+    analysis_filter_needs_names(&arguments->filter.filter) || (arguments->options.around && arguments->around.symbol);
 
   if (!arguments->file)
     argp_error(state, "a trace is wanted");

@@ -24,7 +24,7 @@ struct stat_arguments {
 /* ---- the command ---- */
 
 /* The counts of one module are made branch by branch. */
-static int trace_count(struct trace_input *input, struct report_summary *summary, bool has_module)
+static int trace_count(struct trace_input *input, struct analysis_summary *summary, bool has_module)
 {
   struct trace_progress progress;
   struct lb_trace_record record;
@@ -32,20 +32,20 @@ static int trace_count(struct trace_input *input, struct report_summary *summary
 
   trace_progress_begin(&progress, input->reader);
   if (!has_module) {
-    report_summary_count(summary, input->reader);
+    analysis_summary_count(summary, input->reader);
     lb_trace_reader_count(input->reader, LB_TRACE_ALL);
   }
   while ((r = trace_input_next(input, &record)) > 0) {
-    r = report_summary_record(summary, &record);
+    r = analysis_summary_record(summary, &record);
     if (r < 0) {
       trace_progress_end(&progress);
       cli_error("%s: %s", input->name, lb_strerror(r));
       return r;
     }
-    trace_progress_show(&progress, report_summary_totals(summary)->all_branches);
+    trace_progress_show(&progress, analysis_summary_totals(summary)->all_branches);
   }
   trace_progress_end(&progress);
-  if (report_summary_end(summary) < 0) {
+  if (analysis_summary_end(summary) < 0) {
     cli_error("%s: %s", input->name, lb_strerror(-ENOMEM));
     return -ENOMEM;
   }
@@ -53,16 +53,16 @@ static int trace_count(struct trace_input *input, struct report_summary *summary
 }
 
 static int summary_make(const struct stat_arguments *arguments, struct trace_input *input,
-                        struct report_names **ret_names, struct report_summary **ret_summary)
+                        struct analysis_names **ret_names, struct analysis_summary **ret_summary)
 {
-  int r = report_names_new(arguments->shared.has_symbols ? &input->files : NULL, ret_names);
+  int r = analysis_names_new(arguments->shared.has_symbols ? &input->files : NULL, ret_names);
 
   if (r >= 0)
-    r = report_summary_new(*ret_names, ret_summary);
+    r = analysis_summary_new(*ret_names, ret_summary);
   if (r >= 0 && arguments->module)
-    r = report_summary_only(*ret_summary, arguments->module);
+    r = analysis_summary_only(*ret_summary, arguments->module);
   if (r >= 0 && arguments->shared.is_mangled)
-    report_names_keep_mangled(*ret_names);
+    analysis_names_keep_mangled(*ret_names);
   if (r < 0)
     cli_error("%s: %s", input->name, lb_strerror(r));
   return r;
@@ -70,15 +70,15 @@ static int summary_make(const struct stat_arguments *arguments, struct trace_inp
 
 static int stat_run(const struct stat_arguments *arguments)
 {
-  struct report_summary *summary = NULL;
-  struct report_names *names = NULL;
-  struct report_module_totals module = {.name = arguments->module};
+  struct analysis_summary *summary = NULL;
+  struct analysis_names *names = NULL;
+  struct analysis_module_totals module = {.name = arguments->module};
   struct trace_input input;
   int r, status;
 
   if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = module.name ? report_module_read(&input, arguments->shared.has_symbols, &module) : 0;
+  r = module.name ? analysis_module_read(&input, arguments->shared.has_symbols, &module) : 0;
   if (r >= 0)
     r = summary_make(arguments, &input, &names, &summary);
   if (r >= 0) {
@@ -91,8 +91,8 @@ static int stat_run(const struct stat_arguments *arguments)
     if (stat_page_print(&page, &output, arguments->shared.is_json) < 0)
       r = -ENOMEM;
   }
-  report_summary_free(summary);
-  report_names_free(names);
+  analysis_summary_free(summary);
+  analysis_names_free(names);
   status = trace_input_close(&input);
   return r < 0 ? CLI_FAILURE : status;
 }

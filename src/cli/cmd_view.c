@@ -29,13 +29,13 @@ struct view_arguments {
 /* A trace while a page is made of it. */
 struct view_run {
   struct trace_input input;
-  struct report_names *names;
-  struct report_code *code;
-  struct report_counts *counts;
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_counts *counts;
   struct report_view *view;
   struct trace_part part;
   struct source_paths *source_paths;
-  struct report_files sources; /* opens only those that may be shown */
+  struct analysis_files sources; /* opens only those that may be shown */
   struct trace_progress progress;
   uint64_t branches; /* of this reading */
 };
@@ -60,7 +60,7 @@ static void run_progress(struct view_run *run, const struct lb_trace_record *rec
 
 static int counts_take(struct view_run *run, const struct lb_trace_record *record)
 {
-  int r = report_counts_record(run->counts, run->input.reader, record);
+  int r = analysis_counts_record(run->counts, run->input.reader, record);
 
   run_progress(run, record);
   return r < 0 ? run_fail(run, r) : 0;
@@ -92,7 +92,7 @@ static int counts_read(struct view_run *run)
 /* The counts are gone before the calls come: they need memory, too. */
 static int run_counts(struct view_run *run)
 {
-  int r = report_counts_new(run->names, run->code, &run->counts);
+  int r = analysis_counts_new(run->names, run->code, &run->counts);
 
   if (r < 0)
     return run_fail(run, r);
@@ -100,12 +100,12 @@ static int run_counts(struct view_run *run)
   r = counts_read(run);
   trace_progress_end(&run->progress);
   if (r >= 0) {
-    r = report_counts_end(run->counts, run->input.reader);
+    r = analysis_counts_end(run->counts, run->input.reader);
     if (r >= 0)
       r = report_view_counts(run->view, run->counts);
     r = r == -ENOMEM ? run_fail(run, r) : r;
   }
-  report_counts_free(run->counts);
+  analysis_counts_free(run->counts);
   return r;
 }
 
@@ -137,25 +137,25 @@ static int run_calls(struct view_run *run)
 
 struct finder {
   const struct view_arguments *arguments;
-  struct report_calls *calls;
+  struct analysis_calls *calls;
   uint32_t function; /* the last that was looked at, */
   bool is_wanted;    /* and whether it is the one */
-  struct report_call found;
+  struct analysis_call found;
   bool is_found;
 };
 
-static int finder_take(void *data, const struct report_call *call)
+static int finder_take(void *data, const struct analysis_call *call)
 {
   struct finder *finder = data;
-  struct report_called called;
+  struct analysis_called called;
 
   if (!call->is_enter ||
       (finder->arguments->shared.stream != LB_TRACE_ALL && finder->arguments->shared.stream != call->stream))
     return 0;
   if (call->function != finder->function) {
     finder->function = call->function;
-    finder->is_wanted = report_calls_function(finder->calls, call->function, &called) &&
-                        report_called_is(finder->calls, &called, finder->arguments->around);
+    finder->is_wanted = analysis_calls_function(finder->calls, call->function, &called) &&
+                        analysis_called_is(finder->calls, &called, finder->arguments->around);
   }
   if (!finder->is_wanted)
     return 0;
@@ -172,7 +172,7 @@ static int finder_read(struct view_run *run, struct finder *finder)
 
   trace_progress_begin(&run->progress, run->input.reader);
   while ((r = trace_input_next(&run->input, &record)) > 0) {
-    r = report_calls_record(finder->calls, &record);
+    r = analysis_calls_record(finder->calls, &record);
     if (r < 0)
       break;
     run_progress(run, &record);
@@ -185,17 +185,17 @@ static int finder_read(struct view_run *run, struct finder *finder)
 static int function_find(struct view_run *run, struct view_arguments *arguments, uint64_t *ret_branch)
 {
   struct finder finder = {.arguments = arguments, .function = UINT32_MAX};
-  struct report_names *names = NULL;
-  int r = report_names_new(&run->input.files, &names);
+  struct analysis_names *names = NULL;
+  int r = analysis_names_new(&run->input.files, &names);
 
   if (r >= 0)
-    r = report_calls_new(names, NULL, finder_take, &finder, &finder.calls);
+    r = analysis_calls_new(names, NULL, finder_take, &finder, &finder.calls);
   if (r >= 0)
     r = trace_input_read_starts(&run->input, names);
   if (r >= 0)
     r = finder_read(run, &finder);
-  report_calls_free(finder.calls);
-  report_names_free(names);
+  analysis_calls_free(finder.calls);
+  analysis_names_free(names);
   if (r < 0)
     return r == -ENOMEM ? run_fail(run, r) : r;
   if (!finder.is_found) {
@@ -254,14 +254,14 @@ static int run_begin(struct view_run *run, struct view_arguments *arguments)
 
   if (r < 0)
     return r;
-  r = report_names_new(arguments->shared.has_symbols ? &run->input.files : NULL, &run->names);
+  r = analysis_names_new(arguments->shared.has_symbols ? &run->input.files : NULL, &run->names);
   if (r >= 0 && arguments->shared.is_mangled)
-    report_names_keep_mangled(run->names);
+    analysis_names_keep_mangled(run->names);
   if (r >= 0)
-    r = report_code_new(run->names, &run->code);
+    r = analysis_code_new(run->names, &run->code);
   arguments->sources.names = run->names;
   run->source_paths = &arguments->sources;
-  run->sources = (struct report_files){.data = run, .open = source_open, .close = source_close};
+  run->sources = (struct analysis_files){.data = run, .open = source_open, .close = source_close};
   options.names = run->names;
   options.code = run->code;
   options.stream = arguments->shared.stream;
@@ -304,8 +304,8 @@ static int view_run(struct view_arguments *arguments)
     r = view_output_write(run.view, run.input.name, arguments->shared.output);
   trace_input_tell_limit(&run.input, run.code);
   report_view_free(run.view);
-  report_code_free(run.code);
-  report_names_free(run.names);
+  analysis_code_free(run.code);
+  analysis_names_free(run.names);
   status = trace_input_close(&run.input);
   return r < 0 ? CLI_FAILURE : status;
 }

@@ -104,10 +104,10 @@ uint64_t filter_option_number(const char *name, const char *argument, uint64_t m
   return value;
 }
 
-struct report_target filter_option_target(const char *name, char *argument, struct argp_state *state)
+struct analysis_target filter_option_target(const char *name, char *argument, struct argp_state *state)
 {
-  struct report_target target = {0};
-  int r = report_target_parse(argument, &target);
+  struct analysis_target target = {0};
+  int r = analysis_target_parse(argument, &target);
 
   if (r == -ERANGE)
     argp_error(state, "%s: '%s' ends before it begins", name, argument);
@@ -116,9 +116,9 @@ struct report_target filter_option_target(const char *name, char *argument, stru
   return target;
 }
 
-struct report_target filter_option_entry(const char *name, char *argument, struct argp_state *state)
+struct analysis_target filter_option_entry(const char *name, char *argument, struct argp_state *state)
 {
-  struct report_target target = filter_option_target(name, argument, state);
+  struct analysis_target target = filter_option_target(name, argument, state);
 
   if (target.symbol && !target.source && target.last == UINT64_MAX)
     target.last = 0;

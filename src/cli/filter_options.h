@@ -11,10 +11,10 @@
 #include "analysis/analysis.h"
 
 struct filter_options {
-  struct report_filter_options filter;
+  struct analysis_filter_options filter;
   /* What the filter points to. */
   const char **modules, **functions;
-  struct report_target *from, *to;
+  struct analysis_target *from, *to;
   size_t module_capacity, function_capacity, from_capacity, to_capacity;
 };
 
@@ -40,10 +40,10 @@ uint32_t filter_option_kinds(char *list, struct argp_state *state);
 /* A number up to `max`; anything else is an error of argp's. */
 uint64_t filter_option_number(const char *name, const char *argument, uint64_t max, struct argp_state *state);
 
-/* A place as report_target_parse reads it, for option `name`. The strings are cut out of `argument`. */
-struct report_target filter_option_target(const char *name, char *argument, struct argp_state *state);
+/* A place as analysis_target_parse reads it, for option `name`. The strings are cut out of `argument`. */
+struct analysis_target filter_option_target(const char *name, char *argument, struct argp_state *state);
 
 /* The same for a place that can be entered: of a symbol alone its start. */
-struct report_target filter_option_entry(const char *name, char *argument, struct argp_state *state);
+struct analysis_target filter_option_entry(const char *name, char *argument, struct argp_state *state);
 
 #endif

@@ -29,7 +29,7 @@ static bool table_conditional(void *state, uint64_t address, bool is_taken)
   return predictor_conditional(state, address, is_taken);
 }
 
-static const struct report_predictor predictors[] = {
+static const struct analysis_predictor predictors[] = {
   {"bimodal", "4096 two-bit counters, by address", sizeof(struct predictor), bimodal_init, table_conditional},
   {"gshare", "4096 two-bit counters, by address xor the last 12 outcomes of the thread", sizeof(struct predictor),
    gshare_init, table_conditional},
@@ -37,7 +37,7 @@ static const struct report_predictor predictors[] = {
 
 #define PREDICTORS (sizeof(predictors) / sizeof(*predictors))
 
-const struct report_predictor *predictor_option(const char *name, struct argp_state *state)
+const struct analysis_predictor *predictor_option(const char *name, struct argp_state *state)
 {
   const char *word = strcmp(name, "2bit") ? name : "bimodal"; /* as lbr machine calls it */
 

@@ -36,20 +36,20 @@ static int names_renew(struct replay_run *run)
 {
   int r = 0;
 
-  report_names_free(run->names);
+  analysis_names_free(run->names);
   run->names = NULL;
   if (run->arguments->has_symbols)
-    r = report_names_new(&run->input.files, &run->names);
+    r = analysis_names_new(&run->input.files, &run->names);
   if (r < 0)
     return run_complain(run, r);
   if (run->names && run->arguments->is_mangled)
-    report_names_keep_mangled(run->names);
+    analysis_names_keep_mangled(run->names);
   return 0;
 }
 
 static int record_learn(struct replay_run *run, const struct lb_trace_record *record)
 {
-  int r = run->names ? report_names_record(run->names, record) : 0;
+  int r = run->names ? analysis_names_record(run->names, record) : 0;
 
   record_describe(run, record);
   return r < 0 ? run_complain(run, r) : 0;
@@ -72,7 +72,7 @@ static int trace_describe(struct replay_run *run)
 /* ---- the position ---- */
 
 /* Reads the stream until it is found. Returns 1, 0 if the end came first, or negative. */
-static int position_search(struct replay_run *run, struct report_finder *finder)
+static int position_search(struct replay_run *run, struct analysis_finder *finder)
 {
   struct lb_trace_record record;
   struct trace_stream stream;
@@ -84,7 +84,7 @@ static int position_search(struct replay_run *run, struct report_finder *finder)
   while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
     r = record.type == LB_TRACE_BRANCHES ? 0 : record_learn(run, &record);
     if (r >= 0)
-      r = report_finder_record(finder, &record);
+      r = analysis_finder_record(finder, &record);
     if (r > 0)
       break;
     if (record.type == LB_TRACE_BRANCHES)
@@ -94,11 +94,11 @@ static int position_search(struct replay_run *run, struct report_finder *finder)
   return r;
 }
 
-static int position_complain(const struct replay_run *run, const struct report_finder *finder)
+static int position_complain(const struct replay_run *run, const struct analysis_finder *finder)
 {
-  const struct report_position *position = &run->arguments->position;
+  const struct analysis_position *position = &run->arguments->position;
 
-  if (position->kind == REPORT_AT_NUMBER)
+  if (position->kind == ANALYSIS_AT_NUMBER)
     cli_error("%s: thread %u has no branch %llu: it has %llu, counted from 0", run->input.name, run->arguments->stream,
               (unsigned long long)position->number, (unsigned long long)run->length);
   else if (position->target.symbol)
@@ -113,23 +113,23 @@ static int position_complain(const struct replay_run *run, const struct report_f
 
 static int position_find(struct replay_run *run)
 {
-  const struct report_position *position = &run->arguments->position;
-  bool is_searched = position->kind == REPORT_AT_ENTRY || position->kind == REPORT_AT_CRASH;
-  struct report_finder finder;
+  const struct analysis_position *position = &run->arguments->position;
+  bool is_searched = position->kind == ANALYSIS_AT_ENTRY || position->kind == ANALYSIS_AT_CRASH;
+  struct analysis_finder finder;
   int r = names_renew(run);
 
   if (r < 0)
     return r;
-  r = report_finder_init(&finder, position, run->names);
+  r = analysis_finder_init(&finder, position, run->names);
   if (r < 0)
     return run_complain(run, r);
   r = is_searched ? position_search(run, &finder) : 0;
-  if (r > 0 || (r == 0 && report_finder_end(&finder, run->length, run->is_process)))
+  if (r > 0 || (r == 0 && analysis_finder_end(&finder, run->length, run->is_process)))
     r = 0;
   else if (r == 0)
     r = position_complain(run, &finder);
   run->position = finder.found;
-  report_finder_done(&finder);
+  analysis_finder_done(&finder);
   return r;
 }
 
@@ -183,8 +183,8 @@ static int branches_feed(struct replay_run *run, uint64_t first, uint64_t end)
       continue;
     if (branches->first >= end)
       break;
-    report_replay_feed(run->recorder, branches->branches,
-                       branches->count < end - branches->first ? branches->count : (size_t)(end - branches->first));
+    analysis_replay_feed(run->recorder, branches->branches,
+                         branches->count < end - branches->first ? branches->count : (size_t)(end - branches->first));
     if (branches->first + branches->count >= end)
       break;
     trace_progress_show(&progress, branches->first);
@@ -210,7 +210,7 @@ static int event_find(struct replay_run *run, uint64_t *ret_number)
     if (record.type != LB_TRACE_BRANCHES || branches->stream != run->arguments->stream)
       continue;
     for (size_t i = 0; i < branches->count && branches->first + i < run->position; i++)
-      if (report_kind_is_event(branches->branches[i].kind)) {
+      if (analysis_kind_is_event(branches->branches[i].kind)) {
         is_found = true;
         *ret_number = branches->first + i;
       }
@@ -244,7 +244,7 @@ static int last_prepare(struct replay_run *run, uint64_t first)
   else
     end = start;
   for (uint64_t left = depth ? (first - (end - start)) % depth : 0; r >= 0 && left; left--)
-    report_replay_feed(run->recorder, &filler, 1);
+    analysis_replay_feed(run->recorder, &filler, 1);
   if (r >= 0 && start < end)
     r = branches_feed(run, start, end);
   return r < 0 ? r : names_renew(run);
@@ -300,5 +300,5 @@ int replay_run(struct replay_run *run)
 void replay_done(struct replay_run *run)
 {
   recorder_free(run);
-  report_names_free(run->names);
+  analysis_names_free(run->names);
 }

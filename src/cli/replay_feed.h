@@ -13,7 +13,7 @@
 struct replay_arguments {
   const char *file;
   struct lbr_setup setup;
-  struct report_position position;
+  struct analysis_position position;
   uint32_t stream;
   enum report_format format;
   bool has_symbols, is_mangled;
@@ -26,7 +26,7 @@ struct replay_arguments {
 struct replay_run {
   const struct replay_arguments *arguments;
   struct trace_input input;
-  struct report_names *names; /* as things lie at the position; NULL: none are wanted */
+  struct analysis_names *names; /* as things lie at the position; NULL: none are wanted */
   struct lb_recorder *recorder;
   struct lbr_bts bts;
   bool is_process; /* the trace is of a program, not of a machine */

@@ -19,9 +19,9 @@
 static bool name_find(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset)
 {
   const struct replay_run *run = data;
-  struct report_name name;
+  struct analysis_name name;
 
-  if (!run->names || !report_names_find(run->names, run->space, address, &name))
+  if (!run->names || !analysis_names_find(run->names, run->space, address, &name))
     return false;
   *ret_name = name.symbol ? name.symbol : name.module;
   *ret_offset = name.offset;
@@ -114,8 +114,8 @@ static int bts_print(struct replay_run *run)
 static int head_add(const struct replay_run *run, struct text *text)
 {
   const struct replay_arguments *arguments = run->arguments;
-  struct report_stream stream;
-  bool is_known = run->names && report_names_stream(run->names, arguments->stream, &stream);
+  struct analysis_stream stream;
+  bool is_known = run->names && analysis_names_stream(run->names, arguments->stream, &stream);
   int r = text_addf(text, "thread %u", arguments->stream);
 
   if (r >= 0 && is_known && *stream.name)

@@ -333,7 +333,7 @@ static void pebs(struct cpu *cpu)
 }
 
 /* Counters hear of what was done since the last time. */
-static void report_progress(struct cpu *cpu)
+static void analysis_progress(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
   uint64_t retired = cpu_retired(cpu);
@@ -359,7 +359,7 @@ void run_sync(struct cpu *cpu)
   uint8_t cpl = cpu->progress.cpl;
   if (!cpu->progress_is_on || cpu_retired(cpu) == cpu->reported_retired)
     return;
-  report_progress(cpu);
+  analysis_progress(cpu);
   cpu->progress.cpl = cpl;
 }
 
@@ -369,7 +369,7 @@ static void after_instruction(struct cpu *cpu)
   if (cpu->had_tf && !cpu->was_event && !is_blocked && !lb_recorder_steps_branches(&cpu->recorder))
     cpu->debug_due |= DR6_BS;
   if (cpu->progress_is_on)
-    report_progress(cpu);
+    analysis_progress(cpu);
   point_step(cpu);
 }
 
@@ -391,7 +391,7 @@ static void run_blocks(struct cpu *cpu)
   if (cpu->mode & MODE_ONE)
     after_instruction(cpu);
   else if (cpu->counts_blocks && cpu->progress_is_on)
-    report_progress(cpu);
+    analysis_progress(cpu);
 }
 
 /* The instruction that was begun did not happen, nor did the rest of its block. */

@@ -28,18 +28,18 @@ bool binary_kind_is_near(unsigned kind)
 
 const char *binary_name(const struct export_job *job, uint32_t file)
 {
-  struct report_file named;
+  struct analysis_file named;
 
-  return report_names_file(job->names, file, &named) ? named.name : "?";
+  return analysis_names_file(job->names, file, &named) ? named.name : "?";
 }
 
 /* Without the file, or with another one, nobody knows where in it the addresses are. */
 static int binary_check(struct export_job *job, uint32_t number)
 {
-  const struct symbol_layout *layout = report_names_layout(job->names, number);
-  struct report_file file = {0};
+  const struct symbol_layout *layout = analysis_names_layout(job->names, number);
+  struct analysis_file file = {0};
 
-  report_names_file(job->names, number, &file);
+  analysis_names_file(job->names, number, &file);
   if (!layout)
     return export_fail(job, "%s: %s; this format needs the file", file.name,
                        file.problem ? file.problem : "nothing of it ran in this trace");
@@ -54,9 +54,9 @@ static int binary_check(struct export_job *job, uint32_t number)
 /* Several may have been asked for. */
 static void others_warn(struct export_job *job, uint32_t number)
 {
-  struct report_file file;
+  struct analysis_file file;
 
-  for (uint32_t i = number + 1; export_module(job) && report_names_file(job->names, i, &file); i++)
+  for (uint32_t i = number + 1; export_module(job) && analysis_names_file(job->names, i, &file); i++)
     if (export_has_file(job, i)) {
       export_warn(job, "the profile is about %s; %s, which was asked for, too, needs one of its own",
                   binary_name(job, number), file.name);
@@ -81,7 +81,7 @@ int binary_open(struct export_job *job, uint32_t *ret_file, struct symbol_module
 
 bool binary_offset(const struct export_job *job, uint32_t file, uint64_t address, uint64_t *ret_offset)
 {
-  const struct symbol_layout *layout = report_names_layout(job->names, file);
+  const struct symbol_layout *layout = analysis_names_layout(job->names, file);
 
   for (size_t i = 0; layout && i < layout->count; i++)
     if (address - layout->pieces[i].address < layout->pieces[i].size) {
@@ -102,7 +102,7 @@ int binary_fail(struct export_job *job, uint32_t file)
 static int passed_visit(struct export_job *job, const struct binary_visitor *visitor, uint32_t file)
 {
   size_t count;
-  const struct report_jump *jumps = report_counts_all_jumps(job->counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_all_jumps(job->counts, &count);
 
   for (size_t i = 0; i < count; i++) {
     int r = jumps[i].is_passed && jumps[i].from.file == file && export_has_location(job, &jumps[i].from)
@@ -118,7 +118,7 @@ static int passed_visit(struct export_job *job, const struct binary_visitor *vis
 int binary_straights(struct export_job *job, const struct binary_visitor *visitor)
 {
   size_t count, seen = 0;
-  const struct report_block *blocks = report_counts_blocks(job->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(job->counts, &count);
   uint32_t file;
   int r = export_file(job, &file);
 
@@ -141,7 +141,7 @@ int binary_straights(struct export_job *job, const struct binary_visitor *visito
 static int calls_list(struct export_job *job, uint32_t file, struct tally *calls)
 {
   size_t count;
-  const struct report_block *blocks = report_counts_all_blocks(job->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_all_blocks(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++)
@@ -162,7 +162,7 @@ static uint64_t call_before(const struct tally *calls, uint64_t next)
 static int return_visit(struct export_job *job, const struct binary_visitor *visitor, uint32_t file,
                         const struct binary_branch *branch)
 {
-  const struct report_location call = {.file = file, .address = branch->call};
+  const struct analysis_location call = {.file = file, .address = branch->call};
 
   if (!branch->call || !visitor->returned || !export_has_location(job, &call))
     return 0;
@@ -173,11 +173,11 @@ static int jumps_visit(struct export_job *job, const struct binary_visitor *visi
                        const struct tally *calls)
 {
   size_t count;
-  const struct report_jump *jumps = report_counts_all_jumps(job->counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_all_jumps(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
-    const struct report_jump *jump = &jumps[i];
+    const struct analysis_jump *jump = &jumps[i];
     struct binary_branch branch = {
       .has_from = jump->from.file == file,
       .has_to = jump->to.file == file,
@@ -192,7 +192,7 @@ static int jumps_visit(struct export_job *job, const struct binary_visitor *visi
     if (branch.kind == LB_BRANCH_NEAR_RET && branch.has_to)
       branch.call = call_before(calls, branch.to);
     r = return_visit(job, visitor, file, &branch);
-    if (r >= 0 && (!job->filter || report_filter_jump(job->filter, jump)))
+    if (r >= 0 && (!job->filter || analysis_filter_jump(job->filter, jump)))
       r = visitor->branch(job, &branch);
   }
   return r;

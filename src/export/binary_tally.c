@@ -82,7 +82,7 @@ void tally_done(struct tally *tally)
 
 /* ---- instructions ---- */
 
-static int ran_add(void *data, const struct report_ran *ran)
+static int ran_add(void *data, const struct analysis_ran *ran)
 {
   return tally_add(data, ran->at.address, 0, ran->executed);
 }
@@ -91,7 +91,7 @@ static int ran_add(void *data, const struct report_ran *ran)
 int binary_instructions(struct export_job *job, struct tally *tally)
 {
   size_t count, first = 0, end;
-  const struct report_block *blocks = report_counts_blocks(job->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(job->counts, &count);
   uint32_t file;
   int r = export_file(job, &file);
 
@@ -101,7 +101,7 @@ int binary_instructions(struct export_job *job, struct tally *tally)
     first++;
   for (end = first; end < count && blocks[end].first.file == file;)
     end++;
-  r = report_blocks_walk(job->code, blocks + first, end - first, ran_add, tally);
+  r = analysis_blocks_walk(job->code, blocks + first, end - first, ran_add, tally);
   tally_finish(tally);
   if (r >= 0 && !tally->count)
     return binary_fail(job, file);

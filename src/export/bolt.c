@@ -27,10 +27,10 @@ static void put_piece(struct export_job *job, uint64_t first, uint64_t last, uin
 static uint64_t last_before(struct export_job *job, uint64_t first, uint64_t end)
 {
   const struct bolt *bolt = job->state;
-  struct report_location location = {.file = bolt->file, .address = first};
-  struct report_instruction instruction;
+  struct analysis_location location = {.file = bolt->file, .address = first};
+  struct analysis_instruction instruction;
 
-  while (report_code_instruction(job->code, &location, &instruction) && instruction.length < end - location.address)
+  while (analysis_code_instruction(job->code, &location, &instruction) && instruction.length < end - location.address)
     location.address += instruction.length;
   return location.address;
 }

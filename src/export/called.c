@@ -10,19 +10,19 @@
 
 int called_get(const struct export_job *job, uint32_t function, struct text *name, struct called *ret_called)
 {
-  struct report_called found;
+  struct analysis_called found;
   struct symbol_place place;
   struct called called = {0};
 
-  if (!report_calls_function(job->calls, function, &found))
+  if (!analysis_calls_function(job->calls, function, &found))
     return LB_E_NO_ENTRY;
   name->length = 0;
-  if (report_called_name(job->calls, function, name) < 0)
+  if (analysis_called_name(job->calls, function, name) < 0)
     return -ENOMEM;
   called.symbol = text_string(name);
   called.module = found.module;
   called.location = found.location;
-  if (report_names_place(job->names, &found.location, &place) && place.frame_count) {
+  if (analysis_names_place(job->names, &found.location, &place) && place.frame_count) {
     called.source = place.frames[place.frame_count - 1].file;
     called.line = place.frames[place.frame_count - 1].declared;
   }
@@ -30,13 +30,13 @@ int called_get(const struct export_job *job, uint32_t function, struct text *nam
   return 0;
 }
 
-void called_warn(struct export_job *job, const struct report_stacks *stacks)
+void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
 {
-  if (job->code && report_code_is_exhausted(job->code))
+  if (job->code && analysis_code_is_exhausted(job->code))
     export_warn(job, "the trace names more code than is decoded for a file: of the rest only branches are counted");
-  else if (report_calls_has_unknown(job->calls))
+  else if (analysis_calls_has_unknown(job->calls))
     export_warn(job, "code ran that is not known, or not 64-bit code: of its instructions only branches are counted");
-  if (stacks && report_stacks_is_full(stacks))
+  if (stacks && analysis_stacks_is_full(stacks))
     export_warn(job, "there are too many different stacks, or too deep ones: some are shorter than they were");
 }
 
@@ -47,8 +47,8 @@ int called_fail(struct export_job *job)
 
 int called_thread(const struct export_job *job, uint32_t stream, struct text *text)
 {
-  struct report_stream found = {.name = ""};
-  bool is_known = report_names_stream(job->names, stream, &found);
+  struct analysis_stream found = {.name = ""};
+  bool is_known = analysis_names_stream(job->names, stream, &found);
 
   text->length = 0;
   if (is_known && found.thread)

@@ -12,15 +12,15 @@ struct called {
   const char *source; /* the file that it is declared in; NULL: not known */
   const char *module; /* NULL: it is in none */
   unsigned line;      /* 0: not known */
-  struct report_location location;
+  struct analysis_location location;
 };
 
-/* The function with a number of report_calls; `name` is the caller's, for the symbol. Returns 0; LB_E_NO_ENTRY past the
- * last; -ENOMEM. */
+/* The function with a number of analysis_calls; `name` is the caller's, for the symbol. Returns 0; LB_E_NO_ENTRY past
+ * the last; -ENOMEM. */
 int called_get(const struct export_job *job, uint32_t function, struct text *name, struct called *ret_called);
 
 /* At the end: warns if instructions were not counted, or (`stacks` not NULL) stacks are not whole. */
-void called_warn(struct export_job *job, const struct report_stacks *stacks);
+void called_warn(struct export_job *job, const struct analysis_stacks *stacks);
 
 /* There is no call, or none that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
 int called_fail(struct export_job *job);

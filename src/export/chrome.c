@@ -30,9 +30,9 @@ static int chrome_begin(struct export_job *job)
 static void put_event(struct export_job *job, uint32_t stream, char phase, const char *name)
 {
   struct chrome *chrome = job->state;
-  struct report_stream found = {0};
+  struct analysis_stream found = {0};
 
-  (void)report_names_stream(job->names, stream, &found);
+  (void)analysis_names_stream(job->names, stream, &found);
   export_print(job, "%s{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u", chrome->events++ ? ",\n" : "\n", phase, found.process,
                stream + 1);
   if (!name)
@@ -53,7 +53,7 @@ static void put_name(struct export_job *job, uint32_t stream, const char *what, 
 static int stream_name(struct export_job *job, uint32_t stream)
 {
   struct chrome *chrome = job->state;
-  struct report_stream found;
+  struct analysis_stream found;
 
   while (stream >= chrome->count) {
     uint8_t *named = array_grow(chrome->named, sizeof(*named), chrome->count, &chrome->capacity);
@@ -66,7 +66,7 @@ static int stream_name(struct export_job *job, uint32_t stream)
   if (chrome->named[stream])
     return 0;
   chrome->named[stream] = 1;
-  if (report_names_stream(job->names, stream, &found))
+  if (analysis_names_stream(job->names, stream, &found))
     put_name(job, stream, "process_name", found.name);
   if (called_thread(job, stream, &chrome->name) < 0)
     return -ENOMEM;
@@ -74,14 +74,14 @@ static int stream_name(struct export_job *job, uint32_t stream)
   return 0;
 }
 
-static int chrome_call(struct export_job *job, const struct report_call *call)
+static int chrome_call(struct export_job *job, const struct analysis_call *call)
 {
   struct chrome *chrome = job->state;
   int r = stream_name(job, call->stream);
 
   chrome->name.length = 0;
   if (r >= 0 && call->is_enter)
-    r = report_called_name(job->calls, call->function, &chrome->name);
+    r = analysis_called_name(job->calls, call->function, &chrome->name);
   if (r < 0)
     return r;
   put_event(job, call->stream, call->is_enter ? 'B' : 'E', call->is_enter ? text_string(&chrome->name) : NULL);

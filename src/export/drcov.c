@@ -45,14 +45,14 @@ static int drcov_record(struct export_job *job, const struct lb_trace_record *re
 {
   const struct lb_trace_module *module = &record->module;
   struct drcov *drcov = job->state;
-  struct report_location location;
+  struct analysis_location location;
   struct drcov_row row, *rows;
 
   if (record->type != LB_TRACE_MODULE || module->is_gone || !module->size)
     return 0;
-  location = report_names_locate(job->names, module->space, module->address);
+  location = analysis_names_locate(job->names, module->space, module->address);
   row = (struct drcov_row){location.file, module->address, module->size, module->offset, location.address, 0};
-  if (location.file == REPORT_NO_FILE || drcov->count >= ROWS_MAX || row_is_known(drcov, &row) ||
+  if (location.file == ANALYSIS_NO_FILE || drcov->count >= ROWS_MAX || row_is_known(drcov, &row) ||
       !export_has_file(job, location.file))
     return 0;
   rows = array_grow(drcov->rows, sizeof(*rows), drcov->count, &drcov->capacity);
@@ -76,7 +76,7 @@ static int row_order(const void *one, const void *other)
 /* The lowest address of the file, as it is linked. */
 static uint64_t file_base(const struct export_job *job, uint32_t file)
 {
-  const struct symbol_layout *layout = report_names_layout(job->names, file);
+  const struct symbol_layout *layout = analysis_names_layout(job->names, file);
   uint64_t base = layout && layout->count ? UINT64_MAX : 0;
 
   for (size_t i = 0; layout && i < layout->count; i++)
@@ -88,7 +88,7 @@ static uint64_t file_base(const struct export_job *job, uint32_t file)
 static void put_modules(struct export_job *job)
 {
   struct drcov *drcov = job->state;
-  struct report_file file = {.name = ""};
+  struct analysis_file file = {.name = ""};
 
   export_print(job, "DRCOV VERSION: 3\nDRCOV FLAVOR: drcov-64\nModule Table: version 5, count %zu\n", drcov->count);
   export_print(job, "Columns: id, containing_id, start, end, entry, offset, preferred_base, path\n");
@@ -97,7 +97,7 @@ static void put_modules(struct export_job *job)
     uint32_t first = i && drcov->rows[i - 1].file == row->file ? drcov->rows[i - 1].first : (uint32_t)i;
 
     drcov->rows[i].first = first;
-    report_names_file(job->names, row->file, &file);
+    analysis_names_file(job->names, row->file, &file);
     export_print(job, "%3zu, %3u, 0x%016llx, 0x%016llx, 0x%016llx, 0x%016llx, 0x%016llx,  %s\n", i, first,
                  (unsigned long long)row->start, (unsigned long long)(row->start + row->size), 0ull,
                  (unsigned long long)row->offset, (unsigned long long)file_base(job, row->file), file.name);
@@ -106,7 +106,7 @@ static void put_modules(struct export_job *job)
 
 /* ---- blocks ---- */
 
-static const struct drcov_row *row_find(const struct drcov *drcov, const struct report_location *location)
+static const struct drcov_row *row_find(const struct drcov *drcov, const struct analysis_location *location)
 {
   size_t low = 0, high = drcov->count;
   const struct drcov_row wanted = {.file = location->file, .linked = location->address}, *row;
@@ -123,7 +123,7 @@ static const struct drcov_row *row_find(const struct drcov *drcov, const struct 
   return row && row->file == location->file && location->address - row->linked < row->size ? row : NULL;
 }
 
-static void put_block(struct export_job *job, const struct report_block *block)
+static void put_block(struct export_job *job, const struct analysis_block *block)
 {
   struct drcov *drcov = job->state;
   const struct drcov_row *row = row_find(drcov, &block->first);
@@ -151,7 +151,7 @@ static void put_blocks(struct export_job *job, bool is_counting)
 {
   struct drcov *drcov = job->state;
   size_t count;
-  const struct report_block *blocks = report_counts_blocks(job->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_blocks(job->counts, &count);
 
   drcov->is_counting = is_counting;
   drcov->block_count = 0;
@@ -176,7 +176,7 @@ static int drcov_end(struct export_job *job)
   put_modules(job);
   export_print(job, "BB Table: %llu bbs\n", (unsigned long long)drcov->block_count);
   put_blocks(job, false);
-  if (report_counts_totals(job->counts)->has_forgotten)
+  if (analysis_counts_totals(job->counts)->has_forgotten)
     export_warn(job, "too many different blocks ran: some are left out");
   return 0;
 }

@@ -151,32 +151,32 @@ void export_warn(struct export_job *job, const char *format, ...)
 
 bool export_has_file(const struct export_job *job, uint32_t file)
 {
-  return !job->filter || report_filter_file(job->filter, file);
+  return !job->filter || analysis_filter_file(job->filter, file);
 }
 
-bool export_has_location(const struct export_job *job, const struct report_location *location)
+bool export_has_location(const struct export_job *job, const struct analysis_location *location)
 {
-  return !job->filter || report_filter_location(job->filter, location);
+  return !job->filter || analysis_filter_location(job->filter, location);
 }
 
 const char *export_module(const struct export_job *job)
 {
-  const struct report_filter_options *filter = job->options.filter;
+  const struct analysis_filter_options *filter = job->options.filter;
 
   return filter && filter->module_count ? filter->modules[0] : NULL;
 }
 
 /* "[vdso]" and the like are no files. */
-static bool file_is_wanted(const struct export_job *job, uint32_t number, const struct report_file *file)
+static bool file_is_wanted(const struct export_job *job, uint32_t number, const struct analysis_file *file)
 {
   return export_module(job) ? export_has_file(job, number) : file->name[0] == '/';
 }
 
 int export_file(struct export_job *job, uint32_t *ret_file)
 {
-  struct report_file file;
+  struct analysis_file file;
 
-  for (uint32_t i = 0; report_names_file(job->names, i, &file); i++)
+  for (uint32_t i = 0; analysis_names_file(job->names, i, &file); i++)
     if (file_is_wanted(job, i, &file)) {
       *ret_file = i;
       return 0;
@@ -188,15 +188,15 @@ int export_file(struct export_job *job, uint32_t *ret_file)
 
 /* ---- reading ---- */
 
-static int job_call(void *data, const struct report_call *call)
+static int job_call(void *data, const struct analysis_call *call)
 {
   struct export_job *job = data;
-  struct report_call given = *call;
+  struct analysis_call given = *call;
   int r;
 
   if (job->options.stream != LB_TRACE_ALL && call->stream != job->options.stream)
     return 0;
-  r = job->calls_filter ? report_calls_filter_take(job->calls_filter, job->calls, &given) : 1;
+  r = job->calls_filter ? analysis_calls_filter_take(job->calls_filter, job->calls, &given) : 1;
   if (r <= 0)
     return r;
   return job->error < 0 ? job->error : job->options.format->call(job, &given);
@@ -205,20 +205,20 @@ static int job_call(void *data, const struct report_call *call)
 static int job_new(struct export_job *job)
 {
   const struct export_format *format = job->options.format;
-  int r = report_code_new(job->names, &job->code);
+  int r = analysis_code_new(job->names, &job->code);
 
   if (r >= 0 && format->state_size) {
     job->state = calloc(1, format->state_size);
     r = job->state ? 0 : -ENOMEM;
   }
   if (r >= 0 && format->needs & EXPORT_COUNTS)
-    r = report_counts_new(job->names, job->code, &job->counts);
+    r = analysis_counts_new(job->names, job->code, &job->counts);
   if (r >= 0 && format->needs & EXPORT_CALLS)
-    r = report_calls_new(job->names, format->wants_instructions ? job->code : NULL, job_call, job, &job->calls);
-  if (r >= 0 && job->options.filter && !report_filter_is_empty(job->options.filter))
-    r = report_filter_new(job->options.filter, job->names, &job->filter);
+    r = analysis_calls_new(job->names, format->wants_instructions ? job->code : NULL, job_call, job, &job->calls);
+  if (r >= 0 && job->options.filter && !analysis_filter_is_empty(job->options.filter))
+    r = analysis_filter_new(job->options.filter, job->names, &job->filter);
   if (r >= 0 && job->filter && format->needs & EXPORT_CALLS)
-    r = report_calls_filter_new(job->filter, &job->calls_filter);
+    r = analysis_calls_filter_new(job->filter, &job->calls_filter);
   return r;
 }
 
@@ -227,11 +227,11 @@ static void job_done(struct export_job *job)
   if (job->options.format->done && job->state)
     job->options.format->done(job);
   free(job->state);
-  report_calls_filter_free(job->calls_filter);
-  report_filter_free(job->filter);
-  report_calls_free(job->calls);
-  report_counts_free(job->counts);
-  report_code_free(job->code);
+  analysis_calls_filter_free(job->calls_filter);
+  analysis_filter_free(job->filter);
+  analysis_calls_free(job->calls);
+  analysis_counts_free(job->counts);
+  analysis_code_free(job->code);
   text_done(&job->text);
 }
 
@@ -239,7 +239,7 @@ static void job_done(struct export_job *job)
 static int branches_filter(struct export_job *job, const struct lb_trace_branches *branches)
 {
   uint16_t places[LB_TRACE_BATCH_MAX];
-  size_t count = report_filter_branches(job->filter, branches, places);
+  size_t count = analysis_filter_branches(job->filter, branches, places);
 
   for (size_t i = 0, end; i < count; i = end) {
     struct lb_trace_branches part = {
@@ -271,11 +271,11 @@ static int record_follow(struct export_job *job, const struct lb_trace_record *r
   int r = 0;
 
   if (job->calls)
-    r = report_calls_record(job->calls, record);
+    r = analysis_calls_record(job->calls, record);
   else if (record->type != LB_TRACE_BRANCHES)
-    r = report_names_record(job->names, record);
+    r = analysis_names_record(job->names, record);
   if (r >= 0 && job->filter)
-    r = report_filter_record(job->filter, record);
+    r = analysis_filter_record(job->filter, record);
   if (r >= 0 && record->type == LB_TRACE_BRANCHES)
     r = job_branches(job, &record->branches);
   return r;
@@ -287,7 +287,7 @@ static int job_record(struct export_job *job, struct lb_trace_reader *reader, co
   int r;
 
   if (job->counts) {
-    r = report_counts_record(job->counts, reader, record);
+    r = analysis_counts_record(job->counts, reader, record);
     if (record->type == LB_TRACE_BRANCHES)
       job->branches += record->branches.count;
     if (record->type == LB_TRACE_COUNTED)
@@ -303,13 +303,13 @@ static int job_record(struct export_job *job, struct lb_trace_reader *reader, co
 static int job_read(struct export_job *job, const struct export_input *input)
 {
   struct lb_trace_record record;
-  bool needs_starts = job->calls || (job->options.filter && report_filter_needs_starts(job->options.filter));
-  int r = needs_starts ? report_starts_read(job->names, input->reader, input->progress, input->data) : 0;
+  bool needs_starts = job->calls || (job->options.filter && analysis_filter_needs_starts(job->options.filter));
+  int r = needs_starts ? analysis_starts_read(job->names, input->reader, input->progress, input->data) : 0;
 
   if (r < 0)
     return r;
   if (job->counts) {
-    report_counts_stream(job->counts, job->options.stream);
+    analysis_counts_stream(job->counts, job->options.stream);
     lb_trace_reader_count(input->reader, job->options.stream);
   }
   while ((r = input->next ? input->next(input->data, &record) : lb_trace_reader_next(input->reader, &record)) > 0) {
@@ -320,11 +320,11 @@ static int job_read(struct export_job *job, const struct export_input *input)
       input->progress(input->data, job->branches);
   }
   if (r >= 0 && job->counts)
-    r = report_counts_end(job->counts, input->reader);
+    r = analysis_counts_end(job->counts, input->reader);
   if (r >= 0 && job->counts)
-    r = report_counts_filter(job->counts, job->filter);
+    r = analysis_counts_filter(job->counts, job->filter);
   if (r >= 0 && job->calls)
-    r = report_calls_end(job->calls);
+    r = analysis_calls_end(job->calls);
   return r;
 }
 

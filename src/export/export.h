@@ -33,7 +33,7 @@ struct export_format {
   /* Every record that describes the trace or is a gap, after names know it. */
   int (*record)(struct export_job *job, const struct lb_trace_record *record);
   int (*branches)(struct export_job *job, const struct lb_trace_branches *branches);
-  int (*call)(struct export_job *job, const struct report_call *call);
+  int (*call)(struct export_job *job, const struct analysis_call *call);
   int (*end)(struct export_job *job);
   void (*done)(struct export_job *job); /* frees what the state holds; also after a failure */
 };
@@ -44,7 +44,7 @@ struct export_options {
   /* NULL: all. Its modules also say which binary a profile of one is about; without any, it is the program that was
    * recorded first. Calls are chosen by functions (what happens in them) and modules (frames of others are left out)
    * only. */
-  const struct report_filter_options *filter;
+  const struct analysis_filter_options *filter;
   bool has_all_sources; /* lcov: those of the system too */
   unsigned window;      /* branches in a sample; 0: what the format likes */
   const char *version;  /* of a format that has several; NULL: the usual */
@@ -64,16 +64,16 @@ struct export_sink {
 struct export_job {
   struct export_options options;
   struct export_sink sink;
-  struct report_names *names;
-  struct report_code *code;
-  struct report_counts *counts; /* with EXPORT_COUNTS, in `end` */
-  struct report_calls *calls;   /* with EXPORT_CALLS */
-  void *state;                  /* of the format */
-  uint64_t branches;            /* that were read so far */
-  char message[EXPORT_MESSAGE]; /* why it failed, if it is not what the error says; or a warning */
-  struct report_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
-  struct text text;             /* the rest is export.c's: what has not been written yet */
-  struct report_calls_filter *calls_filter;
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_counts *counts; /* with EXPORT_COUNTS, in `end` */
+  struct analysis_calls *calls;   /* with EXPORT_CALLS */
+  void *state;                    /* of the format */
+  uint64_t branches;              /* that were read so far */
+  char message[EXPORT_MESSAGE];   /* why it failed, if it is not what the error says; or a warning */
+  struct analysis_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
+  struct text text;               /* the rest is export.c's: what has not been written yet */
+  struct analysis_calls_filter *calls_filter;
   int error;
 };
 
@@ -86,10 +86,10 @@ typedef int export_next(void *data, struct lb_trace_record *ret_record);
 
 struct export_input {
   struct lb_trace_reader *reader;
-  export_next *next;         /* reads from the reader; NULL: lb_trace_reader_next */
-  report_progress *progress; /* NULL: nobody wants to know how far it is */
-  void *data;                /* handed to both */
-  struct report_names *names;
+  export_next *next;           /* reads from the reader; NULL: lb_trace_reader_next */
+  analysis_progress *progress; /* NULL: nobody wants to know how far it is */
+  void *data;                  /* handed to both */
+  struct analysis_names *names;
 };
 
 /* Reads the trace and writes the export. Returns 0; LB_E_NO_ENTRY, with a message: there is nothing in the trace that
@@ -121,7 +121,7 @@ void export_warn(struct export_job *job, const char *format, ...) __attribute__(
 
 /* Is something of this file, or at this location, wanted? */
 bool export_has_file(const struct export_job *job, uint32_t file);
-bool export_has_location(const struct export_job *job, const struct report_location *location);
+bool export_has_location(const struct export_job *job, const struct analysis_location *location);
 
 /* The name of a module that was asked for; NULL: none was. */
 const char *export_module(const struct export_job *job);

@@ -30,12 +30,12 @@ static bool kind_is_jump(int kind)
 static int function_sweep(struct export_job *job, const struct binary_function *function)
 {
   struct fdata *fdata = job->state;
-  struct report_location location = {.file = fdata->file, .address = function->start};
+  struct analysis_location location = {.file = fdata->file, .address = function->start};
   uint64_t end = function->end > function->start ? function->end : function->limit;
-  struct report_instruction instruction;
+  struct analysis_instruction instruction;
   int r = 0;
 
-  while (r >= 0 && location.address < end && report_code_instruction(job->code, &location, &instruction)) {
+  while (r >= 0 && location.address < end && analysis_code_instruction(job->code, &location, &instruction)) {
     if (kind_is_jump(instruction.kind) && instruction.target)
       r = tally_add(&fdata->starts, instruction.target, 0, 1);
     location.address += instruction.length;
@@ -49,7 +49,7 @@ static int functions_sweep(struct export_job *job)
   const struct fdata *fdata = job->state;
   const struct binary_function *last = NULL;
   size_t count;
-  const struct report_block *blocks = report_counts_all_blocks(job->counts, &count);
+  const struct analysis_block *blocks = analysis_counts_all_blocks(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {
@@ -71,7 +71,7 @@ static int starts_find(struct export_job *job)
 {
   struct fdata *fdata = job->state;
   size_t count;
-  const struct report_jump *jumps = report_counts_all_jumps(job->counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_all_jumps(job->counts, &count);
   int r = functions_sweep(job);
 
   for (size_t i = 0; i < fdata->functions.entries.count && r >= 0; i++)
@@ -105,10 +105,10 @@ static int take_edge(struct export_job *job, uint64_t from, uint64_t next, uint6
 static int take_passed(struct export_job *job, uint64_t from, uint64_t next, uint64_t count)
 {
   struct fdata *fdata = job->state;
-  struct report_instruction instruction;
+  struct analysis_instruction instruction;
 
-  if (report_code_instruction(job->code, &(struct report_location){.file = fdata->file, .address = next},
-                              &instruction) &&
+  if (analysis_code_instruction(job->code, &(struct analysis_location){.file = fdata->file, .address = next},
+                                &instruction) &&
       instruction.kind == LB_BRANCH_NEAR_REL_JMP && !is_start(fdata, next))
     return 0;
   return take_edge(job, from, next, count);
@@ -117,13 +117,13 @@ static int take_passed(struct export_job *job, uint64_t from, uint64_t next, uin
 static int take_straight(struct export_job *job, uint64_t first, uint64_t last, uint64_t count)
 {
   struct fdata *fdata = job->state;
-  struct report_location location = {.file = fdata->file, .address = first};
-  struct report_instruction instruction;
+  struct analysis_location location = {.file = fdata->file, .address = first};
+  struct analysis_instruction instruction;
   size_t i = tally_seek(&fdata->starts, first + 1);
   int r = 0;
 
   while (r >= 0 && i < fdata->starts.count && fdata->starts.items[i].from <= last &&
-         report_code_instruction(job->code, &location, &instruction)) {
+         analysis_code_instruction(job->code, &location, &instruction)) {
     uint64_t from = location.address;
 
     location.address += instruction.length;
@@ -159,11 +159,11 @@ static int take_branch(struct export_job *job, const struct binary_branch *branc
 static bool put_linkage(struct export_job *job, uint64_t address)
 {
   const struct fdata *fdata = job->state;
-  struct report_name name = {0};
+  struct analysis_name name = {0};
   const char *symbol;
   size_t length;
 
-  if (!report_names_symbol(job->names, &(struct report_location){.file = fdata->file, .address = address}, &name) ||
+  if (!analysis_names_symbol(job->names, &(struct analysis_location){.file = fdata->file, .address = address}, &name) ||
       !name.symbol || name.offset)
     return false;
   symbol = name.mangled ? name.mangled : name.symbol;

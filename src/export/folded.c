@@ -6,36 +6,36 @@
 #include "export/called.h"
 
 struct folded {
-  struct report_stacks *stacks;
+  struct analysis_stacks *stacks;
 };
 
 static int folded_begin(struct export_job *job)
 {
   struct folded *folded = job->state;
 
-  return report_stacks_new(&folded->stacks);
+  return analysis_stacks_new(&folded->stacks);
 }
 
-static int folded_call(struct export_job *job, const struct report_call *call)
+static int folded_call(struct export_job *job, const struct analysis_call *call)
 {
   struct folded *folded = job->state;
 
-  return report_stacks_call(folded->stacks, call);
+  return analysis_stacks_call(folded->stacks, call);
 }
 
 static int folded_end(struct export_job *job)
 {
   struct folded *folded = job->state;
-  const struct report_stack *stack;
+  const struct analysis_stack *stack;
   struct text line = {0};
   size_t lines = 0;
   int r = 0;
 
-  for (size_t i = 0; r >= 0 && (stack = report_stacks_get(folded->stacks, i)); i++) {
+  for (size_t i = 0; r >= 0 && (stack = analysis_stacks_get(folded->stacks, i)); i++) {
     if (!stack->instructions)
       continue;
     line.length = 0;
-    r = report_stacks_fold(folded->stacks, (uint32_t)i, job->calls, &line);
+    r = analysis_stacks_fold(folded->stacks, (uint32_t)i, job->calls, &line);
     export_put(job, line.data, line.length);
     export_print(job, " %llu\n", (unsigned long long)stack->instructions);
     lines++;
@@ -51,7 +51,7 @@ static void folded_done(struct export_job *job)
 {
   struct folded *folded = job->state;
 
-  report_stacks_free(folded->stacks);
+  analysis_stacks_free(folded->stacks);
 }
 
 const struct export_format export_format_folded = {

@@ -59,7 +59,7 @@ static int place_find(struct export_job *job, uint64_t address, uint32_t *ret_in
   uint32_t offset = 0;
   int r = 0;
 
-  if (!report_names_place(job->names, &(struct report_location){.file = gcov->file, .address = address}, &place) ||
+  if (!analysis_names_place(job->names, &(struct analysis_location){.file = gcov->file, .address = address}, &place) ||
       !place.frame_count || place.frame_count == SYMBOL_FRAMES_MAX) /* there may be more: nobody knows into what */
     return 0;
   for (size_t i = 0; i < place.frame_count; i++)
@@ -99,12 +99,12 @@ struct function {
   bool is_start;    /* it begins there */
 };
 
-static struct function function_at(struct export_job *job, const struct report_location *location)
+static struct function function_at(struct export_job *job, const struct analysis_location *location)
 {
   struct symbol_place place = {0};
   struct function function = {0};
 
-  if (!report_names_place(job->names, location, &place))
+  if (!analysis_names_place(job->names, location, &place))
     return function;
   if (place.frame_count && place.frame_count < SYMBOL_FRAMES_MAX)
     function.name = place.frames[place.frame_count - 1].linkage;
@@ -116,7 +116,7 @@ static struct function function_at(struct export_job *job, const struct report_l
 }
 
 /* A function is entered by calls, and by jumps from other functions. */
-static int entry_count(struct export_job *job, const struct report_jump *jump)
+static int entry_count(struct export_job *job, const struct analysis_jump *jump)
 {
   struct gcov *gcov = job->state;
   struct gcov_item key = {.kind = GCOV_CALL};
@@ -136,7 +136,7 @@ static int entry_count(struct export_job *job, const struct report_jump *jump)
   return 0;
 }
 
-static int target_count(struct export_job *job, const struct report_jump *jump)
+static int target_count(struct export_job *job, const struct analysis_jump *jump)
 {
   struct gcov *gcov = job->state;
   struct gcov_item key = {.kind = GCOV_TARGET};
@@ -156,7 +156,7 @@ static int jumps_count(struct export_job *job)
 {
   struct gcov *gcov = job->state;
   size_t count;
-  const struct report_jump *jumps = report_counts_jumps(job->counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_jumps(job->counts, &count);
   int r = 0;
 
   for (size_t i = 0; i < count && r >= 0; i++) {

@@ -172,7 +172,7 @@ static int lcov_end(struct export_job *job)
   };
   put_files(job, &rest);
   r = lcov_verdict(job, &rest);
-  if (r >= 0 && report_counts_totals(job->counts)->has_forgotten)
+  if (r >= 0 && analysis_counts_totals(job->counts)->has_forgotten)
     export_warn(job, "too many different blocks ran: some are not counted");
   return r;
 }

@@ -16,11 +16,11 @@ struct sweep {
   struct export_job *job;
   struct lcov *lcov;
   uint32_t file;
-  const struct report_block *blocks; /* of the module, by address */
+  const struct analysis_block *blocks; /* of the module, by address */
   size_t block_count;
-  const struct report_jump *jumps; /* likewise */
+  const struct analysis_jump *jumps; /* likewise */
   size_t jump_count;
-  const struct report_hot_function **functions; /* of all modules, by file and start */
+  const struct analysis_hot_function **functions; /* of all modules, by file and start */
   size_t function_count;
 };
 
@@ -69,8 +69,8 @@ static int function_add(struct lcov *lcov, const struct lcov_function *function)
 
 static int function_order(const void *one, const void *other)
 {
-  const struct report_hot_function *a = *(const struct report_hot_function *const *)one;
-  const struct report_hot_function *b = *(const struct report_hot_function *const *)other;
+  const struct analysis_hot_function *a = *(const struct analysis_hot_function *const *)one;
+  const struct analysis_hot_function *b = *(const struct analysis_hot_function *const *)other;
 
   if (a->file != b->file)
     return a->file < b->file ? -1 : 1;
@@ -79,8 +79,8 @@ static int function_order(const void *one, const void *other)
 
 static uint64_t function_calls(const struct sweep *sweep, uint64_t start)
 {
-  const struct report_hot_function wanted = {.file = sweep->file, .start = start}, *key = &wanted;
-  const struct report_hot_function **found =
+  const struct analysis_hot_function wanted = {.file = sweep->file, .start = start}, *key = &wanted;
+  const struct analysis_hot_function **found =
     bsearch(&key, sweep->functions, sweep->function_count, sizeof(*found), function_order);
 
   return found ? (*found)->calls : 0;
@@ -129,12 +129,12 @@ static int sweep_function(struct sweep *sweep, const struct symbol_place *place)
   return function_add(sweep->lcov, &function);
 }
 
-static int sweep_branch(struct sweep *sweep, const struct report_location *location, const char *file, unsigned line)
+static int sweep_branch(struct sweep *sweep, const struct analysis_location *location, const char *file, unsigned line)
 {
   struct lcov_branch branch = {.file = file, .line = line, .place = location->address};
   struct symbol_place place;
 
-  if (report_names_place(sweep->job->names, location, &place)) {
+  if (analysis_names_place(sweep->job->names, location, &place)) {
     branch.is_inlined = place.frame_count > 1;
     branch.function = place.symbol ? location->address - place.offset : 0;
   }
@@ -142,20 +142,20 @@ static int sweep_branch(struct sweep *sweep, const struct report_location *locat
   return branch_add(sweep->lcov, &branch);
 }
 
-static int sweep_instruction(struct sweep *sweep, const struct report_location *location,
-                             const struct report_instruction *instruction)
+static int sweep_instruction(struct sweep *sweep, const struct analysis_location *location,
+                             const struct analysis_instruction *instruction)
 {
-  struct report_name name = {0};
+  struct analysis_name name = {0};
   struct symbol_place place;
   const char *file;
   unsigned line;
   int r;
 
-  if (!report_names_line(sweep->job->names, location, &file, &line) || !export_has_location(sweep->job, location))
+  if (!analysis_names_line(sweep->job->names, location, &file, &line) || !export_has_location(sweep->job, location))
     return 0;
   r = line_add(sweep->lcov, &(struct lcov_line){file, line, 0, true});
-  if (r >= 0 && report_names_symbol(sweep->job->names, location, &name) && name.symbol && !name.offset &&
-      report_names_place(sweep->job->names, location, &place) && place.frame_count)
+  if (r >= 0 && analysis_names_symbol(sweep->job->names, location, &name) && name.symbol && !name.offset &&
+      analysis_names_place(sweep->job->names, location, &place) && place.frame_count)
     r = sweep_function(sweep, &place);
   return r >= 0 && instruction->kind == LB_BRANCH_JCC ? sweep_branch(sweep, location, file, line) : r;
 }
@@ -163,15 +163,15 @@ static int sweep_instruction(struct sweep *sweep, const struct report_location *
 /* From one address to another. */
 static int sweep_piece(struct sweep *sweep, uint64_t first, uint64_t end)
 {
-  struct report_location location = {.file = sweep->file, .address = first};
+  struct analysis_location location = {.file = sweep->file, .address = first};
   size_t block = 0;
   int r = 0;
 
   while (location.address < end && r >= 0) {
-    struct report_instruction instruction = {.length = 1, .kind = -1};
+    struct analysis_instruction instruction = {.length = 1, .kind = -1};
     uint64_t next;
 
-    if (report_code_instruction(sweep->job->code, &location, &instruction))
+    if (analysis_code_instruction(sweep->job->code, &location, &instruction))
       r = sweep_instruction(sweep, &location, &instruction);
     next = location.address + instruction.length;
     while (block < sweep->block_count && sweep->blocks[block].first.address <= location.address)
@@ -190,7 +190,7 @@ static bool file_has_lines(const struct sweep *sweep)
   unsigned line;
 
   for (size_t i = 0; i < sweep->block_count; i++)
-    if (report_names_line(sweep->job->names, &sweep->blocks[i].first, &file, &line))
+    if (analysis_names_line(sweep->job->names, &sweep->blocks[i].first, &file, &line))
       return true;
   return false;
 }
@@ -205,7 +205,7 @@ static bool piece_ran(const struct sweep *sweep, const struct symbol_piece *piec
 
 static int sweep_file(struct sweep *sweep)
 {
-  const struct symbol_layout *layout = report_names_layout(sweep->job->names, sweep->file);
+  const struct symbol_layout *layout = analysis_names_layout(sweep->job->names, sweep->file);
   int r = 0;
 
   if (!layout || !file_has_lines(sweep))
@@ -219,23 +219,23 @@ static int sweep_file(struct sweep *sweep)
 /* The modules that were asked for; else all but the system's, unless these are wanted, too. */
 static bool module_is_wanted(const struct export_job *job, uint32_t number)
 {
-  struct report_file file;
+  struct analysis_file file;
 
   if (export_module(job))
     return export_has_file(job, number);
-  return job->options.has_all_sources || (report_names_file(job->names, number, &file) && !lcov_is_system(file.name) &&
-                                          strncmp(file.name, "/lib", 4) != 0);
+  return job->options.has_all_sources || (analysis_names_file(job->names, number, &file) &&
+                                          !lcov_is_system(file.name) && strncmp(file.name, "/lib", 4) != 0);
 }
 
 /* Counts come sorted by file: what belongs to one file is a part of them. */
 static int sweep_files(struct sweep *sweep)
 {
   size_t blocks, jumps;
-  const struct report_block *block = report_counts_all_blocks(sweep->job->counts, &blocks);
-  const struct report_jump *jump = report_counts_jumps(sweep->job->counts, &jumps);
+  const struct analysis_block *block = analysis_counts_all_blocks(sweep->job->counts, &blocks);
+  const struct analysis_jump *jump = analysis_counts_jumps(sweep->job->counts, &jumps);
   int r = 0;
 
-  while (blocks && r >= 0 && block->first.file != REPORT_NO_FILE) {
+  while (blocks && r >= 0 && block->first.file != ANALYSIS_NO_FILE) {
     *sweep = (struct sweep){.job = sweep->job,
                             .lcov = sweep->lcov,
                             .file = block->first.file,
@@ -257,11 +257,11 @@ static int sweep_files(struct sweep *sweep)
 
 /* ---- all of it ---- */
 
-static int functions_index(struct sweep *sweep, const struct report_hot *hot)
+static int functions_index(struct sweep *sweep, const struct analysis_hot *hot)
 {
-  const struct report_hot_function *functions = report_hot_functions(hot, &sweep->function_count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(hot, &sweep->function_count);
 
-  sweep->functions = calloc(sweep->function_count + 1, sizeof(const struct report_hot_function *));
+  sweep->functions = calloc(sweep->function_count + 1, sizeof(const struct analysis_hot_function *));
   if (!sweep->functions)
     return -ENOMEM;
   for (size_t i = 0; i < sweep->function_count; i++)
@@ -270,16 +270,16 @@ static int functions_index(struct sweep *sweep, const struct report_hot *hot)
   return 0;
 }
 
-static int hot_collect(struct export_job *job, struct lcov *lcov, struct report_hot *hot)
+static int hot_collect(struct export_job *job, struct lcov *lcov, struct analysis_hot *hot)
 {
   struct sweep sweep = {.job = job, .lcov = lcov};
-  const struct report_hot_line *lines;
+  const struct analysis_hot_line *lines;
   size_t count;
-  int r = report_hot_read_lines(hot);
+  int r = analysis_hot_read_lines(hot);
 
   if (r >= 0)
     r = functions_index(&sweep, hot);
-  lines = report_hot_lines(hot, &count);
+  lines = analysis_hot_lines(hot, &count);
   for (size_t i = 0; i < count && r >= 0; i++)
     if (lines[i].line)
       r = line_add(lcov, &(struct lcov_line){lines[i].file, lines[i].line, lines[i].executed, false});
@@ -291,15 +291,15 @@ static int hot_collect(struct export_job *job, struct lcov *lcov, struct report_
 
 int lcov_collect(struct export_job *job, struct lcov *lcov)
 {
-  struct report_hot *hot = NULL;
+  struct analysis_hot *hot = NULL;
   uint32_t file;
   int r = export_module(job) ? export_file(job, &file) : 0;
 
   if (r >= 0)
-    r = report_hot_new(job->names, job->code, job->counts, NULL, &hot);
+    r = analysis_hot_new(job->names, job->code, job->counts, NULL, &hot);
   if (r >= 0)
     r = hot_collect(job, lcov, hot);
-  report_hot_free(hot);
+  analysis_hot_free(hot);
   lcov_sort(lcov);
   return r;
 }

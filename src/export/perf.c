@@ -246,10 +246,10 @@ static void head_make(const struct export_job *job, struct piece *piece, uint64_
 static uint64_t build_ids_put(struct export_job *job, bool wants_write)
 {
   struct perf *perf = job->state;
-  struct report_file file;
+  struct analysis_file file;
   uint64_t size = 0;
 
-  for (size_t i = 0; report_names_file(job->names, i, &file); i++) {
+  for (size_t i = 0; analysis_names_file(job->names, i, &file); i++) {
     struct piece *piece = record_begin(perf, 0, MISC_USER | MISC_BUILD_ID_SIZE);
 
     if (!file.build_id_size || file.build_id_size > PERF_BUILD_ID_SIZE)

@@ -42,8 +42,8 @@ static struct perf_branch branch_make(const struct perf_feed *feed, const struct
   bool is_mispredicted = branch->flags & LB_BRANCH_MISPREDICTED;
 
   return (struct perf_branch){
-    .from = report_from(branch),
-    .to = report_to(branch),
+    .from = analysis_from(branch),
+    .to = analysis_to(branch),
     .type = branch_type(branch->kind),
     .is_mispredicted = is_mispredicted,
     .is_predicted = feed->has_predictions && !is_mispredicted,

@@ -16,7 +16,7 @@ enum { PROFILE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROF
 enum { PROFILE_TIME = 9, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD, PROFILE_COMMENT, PROFILE_DEFAULT_TYPE };
 
 struct pprof {
-  struct report_stacks *stacks;
+  struct analysis_stacks *stacks;
   struct gzip gzip;
   uint64_t strings; /* so many were written */
   uint64_t time;    /* of the run, in seconds */
@@ -102,7 +102,7 @@ static int head_put(struct export_job *job)
 
 static void file_range(const struct export_job *job, uint32_t number, uint64_t *ret_start, uint64_t *ret_end)
 {
-  const struct symbol_layout *layout = report_names_layout(job->names, number);
+  const struct symbol_layout *layout = analysis_names_layout(job->names, number);
   uint64_t start = UINT64_MAX, end = 0;
 
   for (size_t i = 0; layout && i < layout->count; i++) {
@@ -115,7 +115,7 @@ static void file_range(const struct export_job *job, uint32_t number, uint64_t *
   *ret_end = start < end ? end : UINT64_MAX >> 1;
 }
 
-static int mapping_put(struct export_job *job, uint32_t number, const struct report_file *file)
+static int mapping_put(struct export_job *job, uint32_t number, const struct analysis_file *file)
 {
   struct pprof *pprof = job->state;
   struct message *part = &pprof->part;
@@ -139,16 +139,16 @@ static int mapping_put(struct export_job *job, uint32_t number, const struct rep
 /* The first one is what pprof takes for the program. */
 static int mappings_put(struct export_job *job)
 {
-  struct report_file file;
-  uint32_t program = REPORT_NO_FILE;
+  struct analysis_file file;
+  uint32_t program = ANALYSIS_NO_FILE;
   int r = 0;
 
-  for (uint32_t i = 0; program == REPORT_NO_FILE && report_names_file(job->names, i, &file); i++)
+  for (uint32_t i = 0; program == ANALYSIS_NO_FILE && analysis_names_file(job->names, i, &file); i++)
     if (*file.name == '/') {
       program = i;
       r = mapping_put(job, i, &file);
     }
-  for (uint32_t i = 0; r >= 0 && report_names_file(job->names, i, &file); i++)
+  for (uint32_t i = 0; r >= 0 && analysis_names_file(job->names, i, &file); i++)
     if (i != program)
       r = mapping_put(job, i, &file);
   return r;
@@ -175,7 +175,7 @@ static int function_put(struct export_job *job, uint32_t number, const struct ca
   message_number(&pprof->inner, 1, (uint64_t)number + 1);
   message_number(&pprof->inner, 2, called->line);
   message_number(part, 1, (uint64_t)number + 1);
-  if (called->location.file != REPORT_NO_FILE)
+  if (called->location.file != ANALYSIS_NO_FILE)
     message_number(part, 2, (uint64_t)called->location.file + 1);
   message_number(part, 3, called->location.address);
   message_bytes(part, 4, text_string(&pprof->inner.text), pprof->inner.text.length);
@@ -198,12 +198,12 @@ static int functions_put(struct export_job *job)
   return r == LB_E_NO_ENTRY ? 0 : r;
 }
 
-static int sample_put(struct export_job *job, uint32_t number, const struct report_stack *stack)
+static int sample_put(struct export_job *job, uint32_t number, const struct analysis_stack *stack)
 {
   struct pprof *pprof = job->state;
   struct message *inner = &pprof->inner;
-  uint32_t functions[REPORT_STACK_LEVELS];
-  size_t count = report_stacks_functions(pprof->stacks, number, functions);
+  uint32_t functions[ANALYSIS_STACK_LEVELS];
+  size_t count = analysis_stacks_functions(pprof->stacks, number, functions);
 
   for (size_t i = 0; i < count; i++)
     message_varint(inner, (uint64_t)functions[i] + 1);
@@ -221,11 +221,11 @@ static int sample_put(struct export_job *job, uint32_t number, const struct repo
 static int samples_put(struct export_job *job)
 {
   struct pprof *pprof = job->state;
-  const struct report_stack *stack;
+  const struct analysis_stack *stack;
   size_t samples = 0;
   int r = 0;
 
-  for (size_t i = 0; r >= 0 && (stack = report_stacks_get(pprof->stacks, i)); i++)
+  for (size_t i = 0; r >= 0 && (stack = analysis_stacks_get(pprof->stacks, i)); i++)
     if (stack->instructions || stack->branches) {
       r = sample_put(job, (uint32_t)i, stack);
       samples++;
@@ -241,7 +241,7 @@ static int pprof_begin(struct export_job *job)
 {
   struct pprof *pprof = job->state;
 
-  return report_stacks_new(&pprof->stacks);
+  return analysis_stacks_new(&pprof->stacks);
 }
 
 static int pprof_record(struct export_job *job, const struct lb_trace_record *record)
@@ -254,11 +254,11 @@ static int pprof_record(struct export_job *job, const struct lb_trace_record *re
   return 0;
 }
 
-static int pprof_call(struct export_job *job, const struct report_call *call)
+static int pprof_call(struct export_job *job, const struct analysis_call *call)
 {
   struct pprof *pprof = job->state;
 
-  return report_stacks_call(pprof->stacks, call);
+  return analysis_stacks_call(pprof->stacks, call);
 }
 
 static int pprof_end(struct export_job *job)
@@ -284,7 +284,7 @@ static void pprof_done(struct export_job *job)
 {
   struct pprof *pprof = job->state;
 
-  report_stacks_free(pprof->stacks);
+  analysis_stacks_free(pprof->stacks);
   text_done(&pprof->part.text);
   text_done(&pprof->inner.text);
   text_done(&pprof->line.text);

@@ -59,7 +59,7 @@ static int list_put(struct export_job *job, int (*walk)(struct export_job *, con
 /* Where the first piece that is executed begins, down to its page. */
 static bool base_find(const struct export_job *job, uint32_t file, uint64_t *ret_base)
 {
-  const struct symbol_layout *layout = report_names_layout(job->names, file);
+  const struct symbol_layout *layout = analysis_names_layout(job->names, file);
 
   for (size_t i = 0; layout && i < layout->count; i++)
     if (layout->pieces[i].is_executed) {

@@ -81,7 +81,7 @@ static uint64_t kept_get(const struct text *text, size_t *at)
   return value;
 }
 
-static int event_keep(struct export_job *job, struct scope_stream *stream, const struct report_call *call)
+static int event_keep(struct export_job *job, struct scope_stream *stream, const struct analysis_call *call)
 {
   struct scope *scope = job->state;
   size_t before = stream->events.length;
@@ -144,7 +144,7 @@ static struct scope_stream *stream_get(struct scope *scope, uint32_t number)
   return &scope->streams[number];
 }
 
-static int scope_call(struct export_job *job, const struct report_call *call)
+static int scope_call(struct export_job *job, const struct analysis_call *call)
 {
   struct scope *scope = job->state;
   struct scope_stream *stream = stream_get(scope, call->stream);

@@ -66,7 +66,7 @@ static uint64_t instruction_before(const struct gdb_blocks *blocks, uint64_t beg
 /* Of a block whose beginning is not known, one instruction alone is. */
 int gdb_blocks_branch(struct gdb_blocks *blocks, const struct lb_branch *branch)
 {
-  uint64_t from = report_from(branch), begin = blocks->has_begin ? blocks->begin : from;
+  uint64_t from = analysis_from(branch), begin = blocks->has_begin ? blocks->begin : from;
   int r = 0;
 
   if (!kind_is_before(branch->kind))
@@ -74,7 +74,7 @@ int gdb_blocks_branch(struct gdb_blocks *blocks, const struct lb_branch *branch)
   else if (begin != from)
     r = block_add(blocks, begin, instruction_before(blocks, begin, from));
   blocks->has_begin = true;
-  blocks->begin = report_to(branch);
+  blocks->begin = analysis_to(branch);
   blocks->is_32 = branch->flags & LB_BRANCH_TO_32;
   return r;
 }

@@ -158,7 +158,7 @@ static const char *file_look(struct gdb_module *module)
   return NULL;
 }
 
-void gdb_modules_open(struct gdb_modules *modules, const struct report_files *files)
+void gdb_modules_open(struct gdb_modules *modules, const struct analysis_files *files)
 {
   modules->files = files;
   for (size_t i = 0; i < modules->count; i++) {

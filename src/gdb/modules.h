@@ -31,14 +31,14 @@ struct gdb_module {
 struct gdb_modules {
   struct gdb_module *list;
   size_t count, capacity;
-  const struct report_files *files;
+  const struct analysis_files *files;
 };
 
 /* A module of the address space comes or goes. Returns 0, or -ENOMEM. */
 int gdb_modules_add(struct gdb_modules *modules, const struct lb_trace_module *module);
 
 /* Opens the files. One that cannot be used is left out; `files` must stay good. */
-void gdb_modules_open(struct gdb_modules *modules, const struct report_files *files);
+void gdb_modules_open(struct gdb_modules *modules, const struct analysis_files *files);
 void gdb_modules_done(struct gdb_modules *modules);
 
 /* The program itself: the first file; NULL: there is none that can be used. */

@@ -60,7 +60,7 @@ static void history_add(struct machine_history *history, uint64_t from, uint64_t
 
 static void history_take(void *data, const struct lb_branch *branch)
 {
-  history_add(data, report_from(branch), report_to(branch));
+  history_add(data, analysis_from(branch), analysis_to(branch));
 }
 
 void machine_history_enable(struct machine_history *history, bool is_on)

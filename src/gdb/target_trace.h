@@ -28,7 +28,7 @@ struct gdb_trace_thread {
 
 struct gdb_trace {
   struct trace_input input;
-  struct report_names *names;
+  struct analysis_names *names;
   uint64_t tail;
   bool is_process;                  /* a program of Linux, not a machine */
   struct gdb_trace_thread *threads; /* of the process; the chosen one first */

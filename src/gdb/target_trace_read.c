@@ -47,7 +47,7 @@ static int description_read(struct gdb_trace *trace)
     else if (record.type == LB_TRACE_STREAM)
       r = stream_add(trace, &record.stream);
     if (r >= 0 && record_is_wanted(&record))
-      r = report_names_record(trace->names, &record);
+      r = analysis_names_record(trace->names, &record);
   }
   return r;
 }
@@ -69,8 +69,8 @@ static int modules_read(struct gdb_trace *trace, uint32_t space)
 size_t gdb_trace_code(void *data, uint64_t address, uint8_t *bytes, size_t size)
 {
   struct gdb_trace *trace = data;
-  struct report_location location = report_names_locate(trace->names, trace->threads[0].space, address);
-  size_t count = report_names_code(trace->names, &location, bytes, size);
+  struct analysis_location location = analysis_names_locate(trace->names, trace->threads[0].space, address);
+  size_t count = analysis_names_code(trace->names, &location, bytes, size);
 
   return count ? count : gdb_modules_read(&trace->modules, address, bytes, size);
 }
@@ -188,7 +188,7 @@ static void threads_select(struct gdb_trace *trace)
 
 static int trace_prepare(struct gdb_trace *trace, uint32_t stream)
 {
-  int r = report_names_new(&trace->input.files, &trace->names);
+  int r = analysis_names_new(&trace->input.files, &trace->names);
 
   if (r >= 0)
     r = description_read(trace);
@@ -222,7 +222,7 @@ int gdb_trace_open(struct gdb_trace *trace, const char *name, uint32_t stream, u
 int gdb_trace_close(struct gdb_trace *trace)
 {
   gdb_modules_done(&trace->modules);
-  report_names_free(trace->names);
+  analysis_names_free(trace->names);
   free(trace->threads);
   gdb_blocks_done(&trace->blocks);
   return trace_input_close(&trace->input);

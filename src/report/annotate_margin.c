@@ -17,25 +17,25 @@ enum cell {
   CELL_HEAD
 };
 
-#define CELLS_MAX (2 * REPORT_LANES_MAX + 1)
+#define CELLS_MAX (2 * ANALYSIS_LANES_MAX + 1)
 
-unsigned margin_width(const struct report_annotation *annotation)
+unsigned margin_width(const struct analysis_annotation *annotation)
 {
   return annotation->lanes ? 2 * annotation->lanes + 1 : 0;
 }
 
-static size_t arrow_top(const struct report_arrow *arrow)
+static size_t arrow_top(const struct analysis_arrow *arrow)
 {
   return arrow->from < arrow->to ? arrow->from : arrow->to;
 }
 
-static size_t arrow_bottom(const struct report_arrow *arrow)
+static size_t arrow_bottom(const struct analysis_arrow *arrow)
 {
   return arrow->from < arrow->to ? arrow->to : arrow->from;
 }
 
 /* An end of an arrow: a corner in its lane, and from there to the code. */
-static void end_draw(const struct report_annotation *annotation, const struct report_arrow *arrow, size_t row,
+static void end_draw(const struct analysis_annotation *annotation, const struct analysis_arrow *arrow, size_t row,
                      enum cell cells[CELLS_MAX])
 {
   unsigned column = 2 * (annotation->lanes - 1 - arrow->lane), width = margin_width(annotation);
@@ -57,7 +57,7 @@ static void end_draw(const struct report_annotation *annotation, const struct re
 }
 
 /* Lines that go past. */
-static void line_draw(const struct report_annotation *annotation, const struct report_arrow *arrow,
+static void line_draw(const struct analysis_annotation *annotation, const struct analysis_arrow *arrow,
                       enum cell cells[CELLS_MAX])
 {
   unsigned column = 2 * (annotation->lanes - 1 - arrow->lane);
@@ -65,7 +65,8 @@ static void line_draw(const struct report_annotation *annotation, const struct r
   cells[column] = cells[column] == CELL_ACROSS ? CELL_CROSS : cells[column] == CELL_EMPTY ? CELL_DOWN : cells[column];
 }
 
-int margin_add(struct text *text, const struct report_annotation *annotation, size_t row, bool is_before, bool has_utf8)
+int margin_add(struct text *text, const struct analysis_annotation *annotation, size_t row, bool is_before,
+               bool has_utf8)
 {
   static const char *const fine[] = {" ", "│", "─", "╭", "╰", "┬", "┴", "┼", "▶"};
   static const char *const plain[] = {" ", "|", "-", "+", "+", "+", "+", "|", ">"};

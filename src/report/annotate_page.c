@@ -27,7 +27,7 @@
 /* A function while it is printed. */
 struct printer {
   const struct annotate_page *page;
-  const struct report_annotation *annotation;
+  const struct analysis_annotation *annotation;
   uint64_t instructions, hottest;
   struct text text; /* of the line */
   /* The source that was printed last. */
@@ -84,7 +84,7 @@ static void put_source_line(struct printer *printer, size_t row, const char *fil
 /* The lines up to the one of the row: comments and braces that belong to it come with it. */
 static void put_source(struct printer *printer, size_t row)
 {
-  const struct report_annotated *at = &printer->annotation->rows[row];
+  const struct analysis_annotated *at = &printer->annotation->rows[row];
   char note[TEXT_MAX] = "";
   bool is_same_file = printer->file && at->file && !strcmp(printer->file, at->file) && printer->chain == at->chain;
   unsigned first = at->line;
@@ -110,7 +110,7 @@ static double percent(uint64_t part, uint64_t whole)
   return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-static void note_conditional(struct text *text, const struct report_annotated *row)
+static void note_conditional(struct text *text, const struct analysis_annotated *row)
 {
   char taken[WORDS_NUMBER_SIZE], passed[WORDS_NUMBER_SIZE];
 
@@ -119,13 +119,13 @@ static void note_conditional(struct text *text, const struct report_annotated *r
               percent(row->taken, row->taken + row->passed), words_number(passed, row->passed));
 }
 
-static void note_targets(const struct printer *printer, struct text *text, const struct report_annotated *row)
+static void note_targets(const struct printer *printer, struct text *text, const struct analysis_annotated *row)
 {
-  const struct report_jump *jump = report_annotated_target(row, NULL);
+  const struct analysis_jump *jump = analysis_annotated_target(row, NULL);
   char count[WORDS_NUMBER_SIZE];
   size_t shown = 0;
 
-  for (; jump && shown < TARGETS_SHOWN; jump = report_annotated_target(row, jump), shown++) {
+  for (; jump && shown < TARGETS_SHOWN; jump = analysis_annotated_target(row, jump), shown++) {
     text_add(text, shown ? ", " : "-> ");
     (void)words_add_location(text, printer->page->reading->names, &jump->to, false);
     if (row->jump_count > 1)
@@ -135,9 +135,9 @@ static void note_targets(const struct printer *printer, struct text *text, const
     text_addf(text, ", %zu more", row->jump_count - shown);
 }
 
-static void row_note(const struct printer *printer, struct text *text, const struct report_annotated *row)
+static void row_note(const struct printer *printer, struct text *text, const struct analysis_annotated *row)
 {
-  const struct report_hot_function *function = &printer->annotation->function;
+  const struct analysis_hot_function *function = &printer->annotation->function;
   bool is_inside = row->jump_count == 1 && row->jumps->to.file == function->file &&
                    row->jumps->to.address - function->start < function->size;
 
@@ -163,9 +163,9 @@ static void zeros_drop(char *text)
   }
 }
 
-static void code_text(const struct printer *printer, const struct report_annotated *row, char text[TEXT_MAX])
+static void code_text(const struct printer *printer, const struct analysis_annotated *row, char text[TEXT_MAX])
 {
-  if (!row->length || !report_code_text(printer->page->reading->code, &row->at, text, TEXT_MAX))
+  if (!row->length || !analysis_code_text(printer->page->reading->code, &row->at, text, TEXT_MAX))
     snprintf(text, TEXT_MAX, "(%s: the bytes are not known)",
              row->kind >= 0 ? lb_branch_kind_name((unsigned)row->kind) : "?");
   zeros_drop(text);
@@ -173,7 +173,7 @@ static void code_text(const struct printer *printer, const struct report_annotat
 
 static void put_row(struct printer *printer, size_t number)
 {
-  const struct report_annotated *row = &printer->annotation->rows[number];
+  const struct analysis_annotated *row = &printer->annotation->rows[number];
   char count[WORDS_NUMBER_SIZE], code[TEXT_MAX];
   struct text note = {0};
 
@@ -204,7 +204,7 @@ static void put_row(struct printer *printer, size_t number)
 
 static void put_title(struct printer *printer)
 {
-  const struct report_hot_function *function = &printer->annotation->function;
+  const struct analysis_hot_function *function = &printer->annotation->function;
   char instructions[WORDS_NUMBER_SIZE], calls[WORDS_NUMBER_SIZE], name[1400];
 
   put_color(printer, BOLD);
@@ -222,7 +222,7 @@ static void put_title(struct printer *printer)
 
 static void put_end(const struct printer *printer)
 {
-  const struct report_annotation *annotation = printer->annotation;
+  const struct analysis_annotation *annotation = printer->annotation;
 
   if (annotation->has_unknown)
     fputs(
@@ -242,7 +242,7 @@ static void put_end(const struct printer *printer)
             annotation->hidden_arrows);
 }
 
-static struct printer printer_make(const struct annotate_page *page, const struct report_annotation *annotation)
+static struct printer printer_make(const struct annotate_page *page, const struct analysis_annotation *annotation)
 {
   struct printer printer = {.page = page, .annotation = annotation};
 
@@ -257,7 +257,7 @@ static struct printer printer_make(const struct annotate_page *page, const struc
 
 static void head_print(const struct annotate_page *page)
 {
-  const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(page->reading->counts);
 
   fprintf(page->output.file, "%s: every branch counted", page->reading->input.name);
   if (page->stream != LB_TRACE_ALL)
@@ -271,7 +271,7 @@ static void head_print(const struct annotate_page *page)
             (unsigned long long)totals->gaps);
 }
 
-static void function_print(const struct annotate_page *page, const struct report_annotation *annotation)
+static void function_print(const struct annotate_page *page, const struct analysis_annotation *annotation)
 {
   struct printer printer = printer_make(page, annotation);
 
@@ -286,7 +286,7 @@ static void function_print(const struct annotate_page *page, const struct report
 /* ---- JSON ---- */
 
 static void put_row_json(const struct annotate_page *page, struct page *json, const struct printer *printer,
-                         const struct report_annotated *row)
+                         const struct analysis_annotated *row)
 {
   char code[TEXT_MAX];
 
@@ -322,9 +322,9 @@ static void put_row_json(const struct annotate_page *page, struct page *json, co
 }
 
 static void function_put_json(const struct annotate_page *page, struct page *json,
-                              const struct report_annotation *annotation)
+                              const struct analysis_annotation *annotation)
 {
-  const struct report_hot_function *function = &annotation->function;
+  const struct analysis_hot_function *function = &annotation->function;
   struct printer printer = printer_make(page, annotation);
 
   page_section(json, NULL, NULL);
@@ -334,7 +334,7 @@ static void function_put_json(const struct annotate_page *page, struct page *jso
   page_put(json, "module", function->module);
   page_put_hex(json, "start", function->start);
   page_put_hex(json, "end", function->start + function->size);
-  page_put_flag(json, "is_guess", function->source >= REPORT_BY_CALL);
+  page_put_flag(json, "is_guess", function->source >= ANALYSIS_EXTENT_BY_CALL);
   page_put_number(json, "instructions", printer.instructions);
   page_put_number(json, "calls", function->calls);
   page_put_flag(json, "has_unknown_code", annotation->has_unknown);
@@ -351,11 +351,12 @@ static void function_put_json(const struct annotate_page *page, struct page *jso
 /* ---- all functions ---- */
 
 static int function_show(const struct annotate_page *page, struct page *json,
-                         const struct report_hot_function *function)
+                         const struct analysis_hot_function *function)
 {
-  const struct report_reading *reading = page->reading;
-  struct report_annotation annotation;
-  int r = report_annotate(reading->names, reading->code, reading->counts, function, page->sources != NULL, &annotation);
+  const struct analysis_reading *reading = page->reading;
+  struct analysis_annotation annotation;
+  int r =
+    analysis_annotate(reading->names, reading->code, reading->counts, function, page->sources != NULL, &annotation);
 
   if (r < 0)
     return r;
@@ -363,13 +364,13 @@ static int function_show(const struct annotate_page *page, struct page *json,
     function_put_json(page, json, &annotation);
   else
     function_print(page, &annotation);
-  report_annotation_done(&annotation);
+  analysis_annotation_done(&annotation);
   return 0;
 }
 
 static void head_put_json(const struct annotate_page *page, struct page *json)
 {
-  const struct report_count_totals *totals = report_counts_totals(page->reading->counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(page->reading->counts);
 
   page_put_flag(json, "exact",
                 !totals->has_unknown_code && !totals->has_forgotten && !totals->gaps &&
@@ -381,7 +382,7 @@ static void head_put_json(const struct annotate_page *page, struct page *json)
   page_array(json, "functions");
 }
 
-int annotate_page_print(const struct annotate_page *page, bool is_json, const struct report_hot_function *functions,
+int annotate_page_print(const struct annotate_page *page, bool is_json, const struct analysis_hot_function *functions,
                         size_t count)
 {
   struct page json;

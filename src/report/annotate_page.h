@@ -10,7 +10,7 @@
 #include "report/source_lines.h"
 
 struct annotate_page {
-  const struct report_reading *reading;
+  const struct analysis_reading *reading;
   struct source_files *sources; /* NULL: none is wanted */
   uint32_t stream;              /* or LB_TRACE_ALL */
   struct report_output output;
@@ -19,16 +19,16 @@ struct annotate_page {
 
 /* Prints functions: their rows, after what was counted and what is not known of the whole trace. Returns 0, or -ENOMEM.
  */
-int annotate_page_print(const struct annotate_page *page, bool is_json, const struct report_hot_function *functions,
+int annotate_page_print(const struct annotate_page *page, bool is_json, const struct analysis_hot_function *functions,
                         size_t count);
 
 /* ---- arrows (annotate_margin.c) ---- */
 
 /* Columns that arrows take; 0: there are none. */
-unsigned margin_width(const struct report_annotation *annotation);
+unsigned margin_width(const struct analysis_annotation *annotation);
 
 /* Appends what stands beside a row; `is_before`: beside a line that stands before it. Returns 0, or -ENOMEM. */
-int margin_add(struct text *text, const struct report_annotation *annotation, size_t row, bool is_before,
+int margin_add(struct text *text, const struct analysis_annotation *annotation, size_t row, bool is_before,
                bool has_utf8);
 
 #endif

@@ -34,7 +34,7 @@ static bool piece_list_has(struct piece_list *list, uint64_t address)
 }
 
 /* The files at an address that a branch had to do with. Returns 0 or -ENOMEM. */
-static int address_add(struct piece_list *list, struct report_calls *calls, const struct report_thread *thread,
+static int address_add(struct piece_list *list, struct analysis_calls *calls, const struct report_thread *thread,
                        const struct report_places *places, uint32_t mark, uint64_t address)
 {
   struct lb_trace_record record = {.type = LB_TRACE_MODULE};
@@ -50,11 +50,11 @@ static int address_add(struct piece_list *list, struct report_calls *calls, cons
   grown[list->count++] = piece;
   record.module = (struct lb_trace_module){
     .address = piece.start, .size = piece.size, .offset = piece.offset, .name = piece.path, .build_id = NULL};
-  return report_calls_record(calls, &record);
+  return analysis_calls_record(calls, &record);
 }
 
-static int files_add(struct report_calls *calls, const struct report_thread *thread, const struct report_places *places,
-                     size_t first, size_t end)
+static int files_add(struct analysis_calls *calls, const struct report_thread *thread,
+                     const struct report_places *places, size_t first, size_t end)
 {
   struct piece_list list = {0};
   int r = 0;
@@ -101,15 +101,15 @@ static void bottom_cut(struct report_backtrace *backtrace)
 }
 
 static int frames_take(struct report_backtrace *backtrace, const struct report_thread *thread,
-                       const struct report_calls *calls)
+                       const struct analysis_calls *calls)
 {
-  struct report_open_call call = {0};
+  struct analysis_open_call call = {0};
   bool is_whole = false;
   int r = 0;
 
-  for (size_t i = 0; r >= 0 && report_calls_open(calls, 0, i, &call); i++) {
-    is_whole = call.how == REPORT_CALL_START && call.branch == 0 && !thread->is_cut;
-    if (call.how != REPORT_CALL_START && call.branch < thread->count)
+  for (size_t i = 0; r >= 0 && analysis_calls_open(calls, 0, i, &call); i++) {
+    is_whole = call.how == ANALYSIS_CALL_START && call.branch == 0 && !thread->is_cut;
+    if (call.how != ANALYSIS_CALL_START && call.branch < thread->count)
       r = frame_add_branch(backtrace, thread, call.branch);
   }
   backtrace->is_complete = is_whole && !thread->is_damaged;
@@ -129,40 +129,40 @@ static bool ends_nowhere(const struct report_thread *thread, uint64_t at, const 
          !places->code(places->data, thread->space, REPORT_NOW, at, &byte, 1);
 }
 
-static int branches_feed(struct report_calls *calls, const struct report_thread *thread,
+static int branches_feed(struct analysis_calls *calls, const struct report_thread *thread,
                          const struct report_places *places, size_t end)
 {
   const struct lb_trace_record stream = {.type = LB_TRACE_STREAM, .stream = {.name = ""}};
   const struct lb_trace_record branches = {
     .type = LB_TRACE_BRANCHES,
     .branches = {.first = thread->first, .count = end - thread->first, .branches = thread->branches + thread->first}};
-  int r = report_calls_record(calls, &stream);
+  int r = analysis_calls_record(calls, &stream);
 
   if (r >= 0)
     r = files_add(calls, thread, places, thread->first, end);
-  return r < 0 ? r : report_calls_record(calls, &branches);
+  return r < 0 ? r : analysis_calls_record(calls, &branches);
 }
 
-static int no_call(void *data, const struct report_call *call)
+static int no_call(void *data, const struct analysis_call *call)
 {
   (void)data, (void)call;
   return 0;
 }
 
 int report_backtrace_make(const struct report_thread *thread, uint64_t at, const struct report_places *places,
-                          const struct report_files *files, struct report_backtrace *ret_backtrace)
+                          const struct analysis_files *files, struct report_backtrace *ret_backtrace)
 {
   struct report_backtrace backtrace = {0};
   bool is_nowhere = ends_nowhere(thread, at, places);
-  struct report_names *names = NULL;
-  struct report_code *code = NULL;
-  struct report_calls *calls = NULL;
-  int r = report_names_new(files, &names);
+  struct analysis_names *names = NULL;
+  struct analysis_code *code = NULL;
+  struct analysis_calls *calls = NULL;
+  int r = analysis_names_new(files, &names);
 
   if (r >= 0)
-    r = report_code_new(names, &code);
+    r = analysis_code_new(names, &code);
   if (r >= 0)
-    r = report_calls_new(names, code, no_call, NULL, &calls);
+    r = analysis_calls_new(names, code, no_call, NULL, &calls);
   if (r >= 0)
     r = branches_feed(calls, thread, places, thread->count - is_nowhere);
   if (r >= 0)
@@ -171,9 +171,9 @@ int report_backtrace_make(const struct report_thread *thread, uint64_t at, const
     r = frame_add_branch(&backtrace, thread, thread->count - 1);
   if (r >= 0)
     r = frames_take(&backtrace, thread, calls);
-  report_calls_free(calls);
-  report_code_free(code);
-  report_names_free(names);
+  analysis_calls_free(calls);
+  analysis_code_free(code);
+  analysis_names_free(names);
   if (r < 0)
     report_backtrace_done(&backtrace);
   else

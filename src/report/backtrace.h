@@ -22,9 +22,9 @@ struct report_backtrace {
   bool is_complete; /* false: older frames are not in the record */
 };
 
-/* The stack of a thread that is at `at`. `files` as for report_names_new. Returns 0 or -ENOMEM. */
+/* The stack of a thread that is at `at`. `files` as for analysis_names_new. Returns 0 or -ENOMEM. */
 int report_backtrace_make(const struct report_thread *thread, uint64_t at, const struct report_places *places,
-                          const struct report_files *files, struct report_backtrace *ret_backtrace);
+                          const struct analysis_files *files, struct report_backtrace *ret_backtrace);
 void report_backtrace_done(struct report_backtrace *backtrace);
 
 #endif

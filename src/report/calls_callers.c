@@ -9,7 +9,7 @@
 #include "report/calls_page.h"
 
 #define LEVELS 64u /* of callers, without --depth */
-#define NONE REPORT_STACK_NONE
+#define NONE ANALYSIS_STACK_NONE
 
 /* Where an entry of the tree stands among the others. */
 struct link {
@@ -20,7 +20,7 @@ struct link {
 struct printing {
   const struct calls_page *page;
   const struct calls_walk *walk;
-  const struct report_stacks *tree;
+  const struct analysis_stacks *tree;
   struct link *links;
   uint32_t first;
   uint64_t calls, lines;
@@ -33,7 +33,7 @@ struct printing {
 static int entry_compare(const void *one, const void *other, void *tree)
 {
   uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-  uint64_t calls = report_stacks_get(tree, a)->calls, others = report_stacks_get(tree, b)->calls;
+  uint64_t calls = analysis_stacks_get(tree, a)->calls, others = analysis_stacks_get(tree, b)->calls;
 
   if (calls != others)
     return calls < others ? -1 : 1;
@@ -42,7 +42,7 @@ static int entry_compare(const void *one, const void *other, void *tree)
 
 static int links_make(struct printing *printing)
 {
-  size_t count = report_stacks_count(printing->tree);
+  size_t count = analysis_stacks_count(printing->tree);
   uint32_t *order = malloc((count + 1) * sizeof(*order));
 
   printing->links = malloc((count + 1) * sizeof(*printing->links));
@@ -57,7 +57,7 @@ static int links_make(struct printing *printing)
   }
   qsort_r(order, count, sizeof(*order), entry_compare, (void *)printing->tree);
   for (size_t i = 0; i < count; i++) {
-    uint32_t called = report_stacks_get(printing->tree, order[i])->caller;
+    uint32_t called = analysis_stacks_get(printing->tree, order[i])->caller;
     uint32_t *head = called == NONE ? &printing->first : &printing->links[called].first;
 
     printing->links[order[i]].next = *head;
@@ -73,13 +73,13 @@ static uint32_t entry_next(const struct printing *printing, uint32_t entry)
   if (printing->links[entry].first != NONE)
     return printing->links[entry].first;
   while (entry != NONE && printing->links[entry].next == NONE)
-    entry = report_stacks_get(printing->tree, entry)->caller;
+    entry = analysis_stacks_get(printing->tree, entry)->caller;
   return entry == NONE ? NONE : printing->links[entry].next;
 }
 
 /* ---- lines ---- */
 
-static void print_line(struct printing *printing, const struct report_stack *entry)
+static void print_line(struct printing *printing, const struct analysis_stack *entry)
 {
   char number[REPORT_NUMBER_SIZE];
 
@@ -90,7 +90,7 @@ static void print_line(struct printing *printing, const struct report_stack *ent
           text_string(&printing->name));
 }
 
-static void print_json(struct printing *printing, uint32_t number, const struct report_stack *entry)
+static void print_json(struct printing *printing, uint32_t number, const struct analysis_stack *entry)
 {
   char numbers[REPORT_NUMBER_SIZE];
 
@@ -108,7 +108,7 @@ static void print_json(struct printing *printing, uint32_t number, const struct 
 
 static int print_entry(struct printing *printing, uint32_t number)
 {
-  const struct report_stack *entry = report_stacks_get(printing->tree, number);
+  const struct analysis_stack *entry = analysis_stacks_get(printing->tree, number);
 
   printing->name.length = 0;
   if (calls_name(printing->walk, entry->function, &printing->name) < 0)
@@ -150,20 +150,20 @@ int calls_callers_print(const struct calls_page *page, const struct calls_folded
   struct calls_walk *walk = page->walk;
   uint32_t levels = walk->options->caller_levels ? walk->options->caller_levels : LEVELS;
   struct printing printing = {.page = page, .walk = walk};
-  struct report_stacks *tree = NULL;
-  int r = folded->stacks ? report_callers_new(folded->stacks, is_wanted, walk, levels, &tree) : 0;
+  struct analysis_stacks *tree = NULL;
+  int r = folded->stacks ? analysis_callers_new(folded->stacks, is_wanted, walk, levels, &tree) : 0;
 
-  *ret_is_found = r >= 0 && tree && report_stacks_count(tree) > 0;
+  *ret_is_found = r >= 0 && tree && analysis_stacks_count(tree) > 0;
   if (*ret_is_found) {
     printing.tree = tree;
     r = links_make(&printing);
     for (uint32_t i = printing.first; r >= 0 && i != NONE; i = printing.links[i].next)
-      printing.calls += report_stacks_get(tree, i)->calls;
+      printing.calls += analysis_stacks_get(tree, i)->calls;
     if (r >= 0)
       r = print_tree(&printing);
   }
   free(printing.links);
   text_done(&printing.name);
-  report_stacks_free(tree);
+  analysis_stacks_free(tree);
   return r;
 }

@@ -8,17 +8,17 @@
 
 int calls_folded_print(const struct calls_page *page, const struct calls_folded *folded)
 {
-  const struct report_stack *stack;
+  const struct analysis_stack *stack;
   struct text line = {0};
   int r = 0;
 
-  for (size_t i = 0; r >= 0 && folded->stacks && (stack = report_stacks_get(folded->stacks, i)); i++) {
+  for (size_t i = 0; r >= 0 && folded->stacks && (stack = analysis_stacks_get(folded->stacks, i)); i++) {
     uint64_t count = calls_weight(folded->walk, stack->instructions, stack->branches);
 
     if (!count)
       continue;
     line.length = 0;
-    r = report_stacks_fold(folded->stacks, (uint32_t)i, folded->walk->calls, &line);
+    r = analysis_stacks_fold(folded->stacks, (uint32_t)i, folded->walk->calls, &line);
     fprintf(page->output.file, "%s %llu\n", text_string(&line), (unsigned long long)count);
     if (ferror(page->output.file))
       r = -EIO;

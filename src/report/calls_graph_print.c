@@ -84,9 +84,9 @@ static void print_remarks(const struct printing *printing)
     printing->page->output.file);
   if (graph->has_forgotten)
     fputs("There were too many pairs of caller and called: some are left out.\n", printing->page->output.file);
-  if (report_code_is_exhausted(graph->walk->code))
+  if (analysis_code_is_exhausted(graph->walk->code))
     fputs("'-' as instructions: the trace names more code than is decoded for a file.\n", printing->page->output.file);
-  else if (report_calls_has_unknown(graph->walk->calls))
+  else if (analysis_calls_has_unknown(graph->walk->calls))
     fputs("'-' as instructions: some of the code that ran there is not known, or not 64-bit code.\n",
           printing->page->output.file);
 }
@@ -106,10 +106,10 @@ void calls_json_string(FILE *file, const char *string)
 
 static void json_function(const struct printing *printing, const struct graph_function *function)
 {
-  struct report_called called = {0};
+  struct analysis_called called = {0};
   char numbers[2][REPORT_NUMBER_SIZE];
 
-  report_calls_function(printing->graph->walk->calls, function->number, &called);
+  analysis_calls_function(printing->graph->walk->calls, function->number, &called);
   fprintf(printing->page->output.file, "{\"type\":\"function\",\"number\":%u,\"function\":", function->number);
   if (called.symbol)
     calls_json_string(printing->page->output.file, called.symbol);
@@ -124,7 +124,7 @@ static void json_function(const struct printing *printing, const struct graph_fu
     printing->page->output.file,
     ",\"address\":\"0x%llx\",\"is_guess\":%s,\"calls\":%llu,\"instructions\":%s,\"own_instructions\":%s,\"branches\":%llu,"
     "\"own_branches\":%llu%s}\n",
-    (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL ? "true" : "false",
+    (unsigned long long)called.location.address, called.source >= ANALYSIS_EXTENT_BY_CALL ? "true" : "false",
     (unsigned long long)function->calls, calls_json_number(function->instructions, !function->unknown, numbers[0]),
     calls_json_number(function->own_instructions, !function->own_unknown, numbers[1]),
     (unsigned long long)function->branches, (unsigned long long)function->own_branches,
@@ -165,7 +165,8 @@ static void print_json(struct printing *printing)
 
 int calls_graph_print(const struct calls_page *page, const struct calls_graph *graph)
 {
-  struct printing printing = {.page = page, .graph = graph, .is_known = !report_calls_has_unknown(graph->walk->calls)};
+  struct printing printing = {
+    .page = page, .graph = graph, .is_known = !analysis_calls_has_unknown(graph->walk->calls)};
 
   for (size_t i = 0; i < graph->count; i++)
     printing.total += graph->functions[i].own_instructions;

@@ -57,9 +57,9 @@ static int put_remarks(struct calls_list *list, const struct calls_node *node, b
 {
   int r = 0;
 
-  if (is_entered && node->how != REPORT_CALL_CALL)
+  if (is_entered && node->how != ANALYSIS_CALL_CALL)
     r = text_addf(&list->text, "  [%s]", how_words[node->how]);
-  if (r >= 0 && is_left && node->left != REPORT_CALL_RETURN)
+  if (r >= 0 && is_left && node->left != ANALYSIS_CALL_RETURN)
     r = text_addf(&list->text, "  [%s]", how_words[node->left]);
   return r;
 }
@@ -154,11 +154,11 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
   const struct calls_node *node = &nodes[count - 1];
   struct calls_list *list = data;
   struct text *text = &list->text;
-  struct report_called called = {0};
+  struct analysis_called called = {0};
   char numbers[2][REPORT_NUMBER_SIZE];
   int r = text_addf(text, "{\"thread\":%u,\"level\":%u", stream, node->level);
 
-  report_calls_function(list->walk->calls, node->function, &called);
+  analysis_calls_function(list->walk->calls, node->function, &called);
   if (r >= 0)
     r = put_quoted(text, "function", called.symbol);
   if (r >= 0)
@@ -168,7 +168,7 @@ static int json_leave(void *data, uint32_t stream, struct calls_node *nodes, siz
       text,
       ",\"address\":\"0x%llx\",\"is_guess\":%s,\"entered\":\"%s\",\"left\":\"%s\",\"branch\":%llu,\"branches\":%llu,"
       "\"own_branches\":%llu",
-      (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL ? "true" : "false",
+      (unsigned long long)called.location.address, called.source >= ANALYSIS_EXTENT_BY_CALL ? "true" : "false",
       how_words[node->how], how_words[node->left], (unsigned long long)node->branch, (unsigned long long)node->branches,
       (unsigned long long)(node->branches - node->inner_branches));
   if (r >= 0)

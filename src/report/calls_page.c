@@ -95,7 +95,7 @@ static int trace_walk(const struct calls_page *page)
   if (page->shape == CALLS_LIST && page->output.columns) /* what is printed shows how far it is */
     progress.is_on = false;
   while ((r = trace_input_next(page->input, &record)) > 0) {
-    r = record.type == LB_TRACE_STREAM || record.type == LB_TRACE_META ? report_summary_record(page->summary, &record)
+    r = record.type == LB_TRACE_STREAM || record.type == LB_TRACE_META ? analysis_summary_record(page->summary, &record)
                                                                        : 0;
     if (!r)
       r = calls_walk_record(page->walk, &record);
@@ -113,7 +113,7 @@ static void cut_tell(const struct showing *showing)
 {
   if (showing->page->shape == CALLS_LIST && showing->list.is_cut)
     message("cut after %llu lines, as --top says: there are more calls", (unsigned long long)showing->list.lines);
-  if (has_stacks(showing->page) && showing->folded.stacks && report_stacks_is_full(showing->folded.stacks))
+  if (has_stacks(showing->page) && showing->folded.stacks && analysis_stacks_is_full(showing->folded.stacks))
     message("warning: some stacks are too deep, or too many, to be kept: their ends are left out, and what they cost "
             "is counted for what is left");
 }
@@ -122,7 +122,7 @@ static void cut_tell(const struct showing *showing)
 static void unknown_tell(const struct showing *showing)
 {
   if (showing->page->shape == CALLS_FOLDED && !showing->page->walk->options->by_branches &&
-      report_calls_has_unknown(showing->page->walk->calls))
+      analysis_calls_has_unknown(showing->page->walk->calls))
     message("warning: some of the code that ran is not known, or not 64-bit code: of its instructions only branches "
             "are counted; --by branches counts branches throughout");
 }
@@ -145,7 +145,7 @@ static void nothing_tell(const struct calls_page *page)
   const struct calls_options *options = page->walk->options;
 
   if (options->module &&
-      (!(options->function || options->callers) || !report_module_is_mapped(page->names, options->module)))
+      (!(options->function || options->callers) || !analysis_module_is_mapped(page->names, options->module)))
     (void)trace_input_tell_module(page->input, page->names, options->module);
   else if (options->function || options->callers)
     message("%s: '%s' is not called in it%s; 'lbr calls --summary' lists what is", page->input->name,

@@ -22,8 +22,8 @@ struct calls_page {
   enum calls_shape shape;
   bool is_json;
   struct trace_input *input;
-  struct report_names *names;
-  struct report_summary *summary; /* is given the records that tell of threads */
+  struct analysis_names *names;
+  struct analysis_summary *summary; /* is given the records that tell of threads */
   struct calls_walk *walk;
 };
 

@@ -56,7 +56,7 @@ const char *calls_json_unknown(const struct calls_walk *walk, bool is_known)
 {
   if (is_known)
     return "";
-  return report_code_is_exhausted(walk->code) ? ",\"unknown\":\"decode_limit\"" : ",\"unknown\":\"code\"";
+  return analysis_code_is_exhausted(walk->code) ? ",\"unknown\":\"decode_limit\"" : ",\"unknown\":\"code\"";
 }
 
 static void print_name(struct printing *printing, const struct tree_line *line)
@@ -88,27 +88,27 @@ static void print_line(struct printing *printing, const struct tree_line *line)
   else
     fprintf(printing->output->file, "%*s(level %u) ", 2 * (int)printing->indent_max, "", line->level);
   print_name(printing, line);
-  if (line->how != REPORT_CALL_CALL)
+  if (line->how != ANALYSIS_CALL_CALL)
     fprintf(printing->output->file, "  [%s]", how_words[line->how]);
-  if (line->left != REPORT_CALL_RETURN)
+  if (line->left != ANALYSIS_CALL_RETURN)
     fprintf(printing->output->file, "  [%s]", how_words[line->left]);
   putc('\n', printing->output->file);
 }
 
 /* Does the command line tell more than the name? */
-static bool command_tells(const struct report_stream *stream)
+static bool command_tells(const struct analysis_stream *stream)
 {
   const char *slash = stream->command ? strrchr(stream->command, '/') : NULL;
 
   return stream->command && (!stream->name || strcmp(slash ? slash + 1 : stream->command, stream->name) != 0);
 }
 
-static void print_heading(const struct printing *printing, const struct report_summary *summary, size_t number)
+static void print_heading(const struct printing *printing, const struct analysis_summary *summary, size_t number)
 {
-  struct report_stream stream = {0};
+  struct analysis_stream stream = {0};
 
   fprintf(printing->output->file, "%sthread %zu", printing->output->wants_color ? BOLD : "", number);
-  if (report_summary_stream(summary, number, &stream) && stream.is_described && stream.process)
+  if (analysis_summary_stream(summary, number, &stream) && stream.is_described && stream.process)
     fprintf(printing->output->file, ": process %u, thread %u", stream.process, stream.thread);
   if (stream.name && *stream.name)
     fprintf(printing->output->file, ", %s", stream.name);
@@ -152,11 +152,11 @@ static void print_remarks(const struct printing *printing)
       fputs("since there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
             printing->output->file);
   }
-  if (report_code_is_exhausted(walk->code))
+  if (analysis_code_is_exhausted(walk->code))
     fputs("'-' as instructions: the trace names more code than is decoded for a file. --by branches gives the\n"
           "shares of branches, which are known.\n",
           printing->output->file);
-  else if (report_calls_has_unknown(walk->calls))
+  else if (analysis_calls_has_unknown(walk->calls))
     fputs(
       "'-' as instructions: some of the code that ran there is not known, or not 64-bit code. --by branches gives the\n"
       "shares of branches, which are known.\n",
@@ -169,7 +169,7 @@ int calls_tree_print(const struct calls_page *page, const struct calls_tree *tre
     .output = &page->output,
     .tree = tree,
     .indent_max = calls_indent_max(&page->output),
-    .is_known = tree->walk->options->by_branches || !report_calls_has_unknown(tree->walk->calls),
+    .is_known = tree->walk->options->by_branches || !analysis_calls_has_unknown(tree->walk->calls),
     .total = calls_weight(tree->walk, tree->left_instructions, tree->left_branches),
   };
   bool is_first = true;

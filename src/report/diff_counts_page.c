@@ -36,7 +36,7 @@ static void put_rows(struct page *page, const struct diff_counts *counts, uint32
   page_table_end(page);
 }
 
-static void put_totals(struct page *page, const struct report_count_totals totals[2])
+static void put_totals(struct page *page, const struct analysis_count_totals totals[2])
 {
   page_put_count(page, "instructions_a", totals[0].instructions);
   page_put_count(page, "instructions_b", totals[1].instructions);

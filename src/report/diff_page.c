@@ -82,7 +82,7 @@ static int threads_compare(const struct diff_page *diff, struct diff_summary *su
 static void put_by_symbol(struct page *page, const struct diff_side sides[2])
 {
   for (unsigned i = 0; i < 2; i++) {
-    const char *name = sides[i].keys ? report_diff_keys_by_symbol(sides[i].keys) : NULL;
+    const char *name = sides[i].keys ? analysis_diff_keys_by_symbol(sides[i].keys) : NULL;
 
     if (name && !page->is_json)
       page_remark(page,

@@ -13,7 +13,7 @@
 
 static void put_history(const struct diff_pair *pair, struct page *page)
 {
-  struct report_diff_branch *branches;
+  struct analysis_diff_branch *branches;
   size_t count = diff_pair_history(pair, &branches);
 
   diff_put_branches(page, &pair->sides[0], "before", "Both, before that", branches, count);
@@ -30,7 +30,7 @@ static void put_after(const struct diff_pair *pair, struct page *page, unsigned 
 }
 
 static void summary_take(const struct diff_pair *pair, struct diff_summary *summary,
-                         const struct report_diff_branch *one, const struct report_diff_branch *other)
+                         const struct analysis_diff_branch *one, const struct analysis_diff_branch *other)
 {
   char brief[500], thread[40] = "";
 
@@ -44,8 +44,8 @@ static void summary_take(const struct diff_pair *pair, struct diff_summary *summ
 static void put_parting(const struct diff_pair *pair, struct diff_summary *summary, struct page *page)
 {
   const struct diff_side *a = &pair->sides[0], *b = &pair->sides[1];
-  const struct report_diff_branch *one = diff_side_queued(a) ? diff_side_queue(a) : NULL;
-  const struct report_diff_branch *other = diff_side_queued(b) ? diff_side_queue(b) : NULL;
+  const struct analysis_diff_branch *one = diff_side_queued(a) ? diff_side_queue(a) : NULL;
+  const struct analysis_diff_branch *other = diff_side_queued(b) ? diff_side_queue(b) : NULL;
 
   if (one)
     page_put_number(page, "number_a", one->number);
@@ -122,9 +122,9 @@ static void put_gap(struct page *page, const struct diff_side *side, const char 
 
 static void put_name(struct page *page, const struct diff_side *side, const char *key, uint32_t number)
 {
-  struct report_stream stream;
+  struct analysis_stream stream;
 
-  if (report_names_stream(side->names, number, &stream) && *stream.name)
+  if (analysis_names_stream(side->names, number, &stream) && *stream.name)
     page_put(page, key, stream.name);
   else
     page_absent(page, key);

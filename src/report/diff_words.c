@@ -24,19 +24,20 @@ static void line_text(char *text, size_t size, const struct symbol_place *place,
     *text = '\0';
 }
 
-static bool place_find(const struct diff_side *side, uint64_t address, struct report_name *ret_name,
+static bool place_find(const struct diff_side *side, uint64_t address, struct analysis_name *ret_name,
                        struct symbol_place *ret_place)
 {
-  struct report_location location = report_names_locate(side->names, side->space, address);
+  struct analysis_location location = analysis_names_locate(side->names, side->space, address);
 
-  return report_names_symbol(side->names, &location, ret_name) && report_names_place(side->names, &location, ret_place);
+  return analysis_names_symbol(side->names, &location, ret_name) &&
+         analysis_names_place(side->names, &location, ret_place);
 }
 
 /* "main+0x17 main.c:12", or an address. */
 static void place_text(char *text, size_t size, const struct diff_side *side, uint64_t address)
 {
   struct symbol_place place;
-  struct report_name name;
+  struct analysis_name name;
   char line[1100];
 
   if (!place_find(side, address, &name, &place)) {
@@ -51,7 +52,7 @@ static void place_text(char *text, size_t size, const struct diff_side *side, ui
 static void put_end_json(struct page *page, const struct diff_side *side, const char *key, uint64_t address)
 {
   struct symbol_place place;
-  struct report_name name;
+  struct analysis_name name;
   char line[1100];
 
   page_section(page, key, NULL);
@@ -79,14 +80,14 @@ static void put_end(struct page *page, const struct diff_side *side, const char 
 }
 
 static void put_branches_json(struct page *page, const struct diff_side *side, const char *key,
-                              const struct report_diff_branch *branches, size_t count)
+                              const struct analysis_diff_branch *branches, size_t count)
 {
   page_array(page, key);
   for (size_t i = 0; i < count; i++) {
     page_section(page, NULL, NULL);
     page_put_number(page, "number", branches[i].number);
-    put_end(page, side, "from", report_from(&branches[i].branch));
-    put_end(page, side, "to", report_to(&branches[i].branch));
+    put_end(page, side, "from", analysis_from(&branches[i].branch));
+    put_end(page, side, "to", analysis_to(&branches[i].branch));
     page_put(page, "kind", lb_branch_kind_name(branches[i].branch.kind));
     page_section_end(page);
   }
@@ -94,7 +95,7 @@ static void put_branches_json(struct page *page, const struct diff_side *side, c
 }
 
 void diff_put_branches(struct page *page, const struct diff_side *side, const char *key, const char *title,
-                       const struct report_diff_branch *branches, size_t count)
+                       const struct analysis_diff_branch *branches, size_t count)
 {
   static const struct page_column columns[] = {{"number", 12}, {"kind", 10}, {"branch", 0}, {NULL, 0}};
 
@@ -107,8 +108,8 @@ void diff_put_branches(struct page *page, const struct diff_side *side, const ch
   for (size_t i = 0; i < count; i++) {
     char from[PLACE_MAX], to[PLACE_MAX];
 
-    place_text(from, sizeof(from), side, report_from(&branches[i].branch));
-    place_text(to, sizeof(to), side, report_to(&branches[i].branch));
+    place_text(from, sizeof(from), side, analysis_from(&branches[i].branch));
+    place_text(to, sizeof(to), side, analysis_to(&branches[i].branch));
     page_row(page, false);
     page_put_number(page, "number", branches[i].number);
     page_put(page, "kind", lb_branch_kind_name(branches[i].branch.kind));
@@ -119,25 +120,26 @@ void diff_put_branches(struct page *page, const struct diff_side *side, const ch
 }
 
 /* "the jcc at main+0x17 main.c:12" */
-static void branch_text(char *text, size_t size, const struct diff_side *side, const struct report_diff_branch *branch)
+static void branch_text(char *text, size_t size, const struct diff_side *side,
+                        const struct analysis_diff_branch *branch)
 {
   char from[PLACE_MAX];
 
-  place_text(from, sizeof(from), side, report_from(&branch->branch));
+  place_text(from, sizeof(from), side, analysis_from(&branch->branch));
   snprintf(text, size, "the %s at %s", lb_branch_kind_name(branch->branch.kind), from);
 }
 
 /* The branch that comes first in the code, if both are in one piece of it. */
-static bool is_first(const struct report_diff_branch *one, const struct report_diff_branch *other)
+static bool is_first(const struct analysis_diff_branch *one, const struct analysis_diff_branch *other)
 {
   return !other || (one && (one->from.id != other->from.id || one->from.address <= other->from.address));
 }
 
 /* Both ran on from the same place: the branch that comes first in the code is the one that only one of them took. */
-static void straight_text(char *text, size_t size, const struct report_diff_branch *one,
-                          const struct report_diff_branch *other, const char *what_one, const char *what_other)
+static void straight_text(char *text, size_t size, const struct analysis_diff_branch *one,
+                          const struct analysis_diff_branch *other, const char *what_one, const char *what_other)
 {
-  bool is_one = is_first(one, other), is_event = report_kind_is_event((is_one ? one : other)->branch.kind);
+  bool is_one = is_first(one, other), is_event = analysis_kind_is_event((is_one ? one : other)->branch.kind);
 
   snprintf(text, size, "%c %s %s; %c %s", is_one ? 'A' : 'B', is_event ? "is interrupted by" : "takes",
            is_one ? what_one : what_other, is_one ? 'B' : 'A', is_event ? "is not" : "goes past it");
@@ -145,17 +147,17 @@ static void straight_text(char *text, size_t size, const struct report_diff_bran
 
 /* In all code, or in all of a module or function, no branch is missing between the last that both took and the next of
  * each. Among branches that were chosen otherwise nobody can tell how a run came from one to the next. */
-static void parting_text(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
-                         const struct report_diff_branch *other)
+static void parting_text(char *text, size_t size, const struct diff_side sides[2],
+                         const struct analysis_diff_branch *one, const struct analysis_diff_branch *other)
 {
   bool has_all = !sides[0].filter || sides[0].is_region, is_piece = one->from.id == other->from.id;
-  bool is_outside = one->from.id == REPORT_DIFF_OUTSIDE_ID || other->from.id == REPORT_DIFF_OUTSIDE_ID;
+  bool is_outside = one->from.id == ANALYSIS_DIFF_OUTSIDE_ID || other->from.id == ANALYSIS_DIFF_OUTSIDE_ID;
   char what[2][PLACE_MAX + 32], to[2][PLACE_MAX];
 
   branch_text(what[0], sizeof(what[0]), &sides[0], one);
   branch_text(what[1], sizeof(what[1]), &sides[1], other);
-  place_text(to[0], sizeof(to[0]), &sides[0], report_to(&one->branch));
-  place_text(to[1], sizeof(to[1]), &sides[1], report_to(&other->branch));
+  place_text(to[0], sizeof(to[0]), &sides[0], analysis_to(&one->branch));
+  place_text(to[1], sizeof(to[1]), &sides[1], analysis_to(&other->branch));
   if (is_piece && !is_outside && one->from.address == other->from.address)
     snprintf(text, size, "%s goes to %s in A and to %s in B", what[0], to[0], to[1]);
   else if (is_piece && !is_outside && has_all)
@@ -170,7 +172,7 @@ static void parting_text(char *text, size_t size, const struct diff_side sides[2
 }
 
 /* One of them has no more branches. */
-static void end_text(char *text, size_t size, const struct diff_side *side, const struct report_diff_branch *branch,
+static void end_text(char *text, size_t size, const struct diff_side *side, const struct analysis_diff_branch *branch,
                      char ended, char other)
 {
   char what[PLACE_MAX + 32];
@@ -182,8 +184,8 @@ static void end_text(char *text, size_t size, const struct diff_side *side, cons
     snprintf(text, size, "%c ends; %c goes on", ended, other);
 }
 
-void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct report_diff_branch *one,
-                      const struct report_diff_branch *other)
+void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct analysis_diff_branch *one,
+                      const struct analysis_diff_branch *other)
 {
   char text[5 * PLACE_MAX];
 
@@ -196,17 +198,17 @@ void diff_put_parting(struct page *page, const struct diff_side sides[2], const 
   page_put(page, "why", text);
 }
 
-void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
-                        const struct report_diff_branch *other)
+void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2],
+                        const struct analysis_diff_branch *one, const struct analysis_diff_branch *other)
 {
   bool is_one = is_first(one, other);
   const struct diff_side *side = &sides[!is_one];
-  uint64_t address = report_from(&(is_one ? one : other)->branch);
-  struct report_location location = report_names_locate(side->names, side->space, address);
-  struct report_name name;
+  uint64_t address = analysis_from(&(is_one ? one : other)->branch);
+  struct analysis_location location = analysis_names_locate(side->names, side->space, address);
+  struct analysis_name name;
   char where[300] = "", numbers[80];
 
-  if (report_names_symbol(side->names, &location, &name))
+  if (analysis_names_symbol(side->names, &location, &name))
     snprintf(where, sizeof(where), " in %.200s", name.symbol ? name.symbol : name.module);
   if (one && other && one->number == other->number)
     snprintf(numbers, sizeof(numbers), "they part at branch %" PRIu64, one->number);
@@ -221,9 +223,9 @@ void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2]
 
 void diff_thread_text(char *text, size_t size, const struct diff_side *side, uint32_t number)
 {
-  struct report_stream stream;
+  struct analysis_stream stream;
 
-  if (side->names && report_names_stream(side->names, number, &stream) && *stream.name)
+  if (side->names && analysis_names_stream(side->names, number, &stream) && *stream.name)
     snprintf(text, size, "thread %u (%.200s)", number, stream.name);
   else
     snprintf(text, size, "thread %u", number);

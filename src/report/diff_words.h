@@ -10,15 +10,15 @@
 
 /* A table of branches. */
 void diff_put_branches(struct page *page, const struct diff_side *side, const char *key, const char *title,
-                       const struct report_diff_branch *branches, size_t count);
+                       const struct analysis_diff_branch *branches, size_t count);
 
 /* What the two did where they parted; `one` or `other` is NULL if that one has ended. */
-void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct report_diff_branch *one,
-                      const struct report_diff_branch *other);
+void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct analysis_diff_branch *one,
+                      const struct analysis_diff_branch *other);
 
 /* The same in a few words, without why. */
-void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2], const struct report_diff_branch *one,
-                        const struct report_diff_branch *other);
+void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2],
+                        const struct analysis_diff_branch *one, const struct analysis_diff_branch *other);
 
 /* "thread 3 (worker)" */
 void diff_thread_text(char *text, size_t size, const struct diff_side *side, uint32_t number);

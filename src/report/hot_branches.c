@@ -11,14 +11,14 @@
 
 static uint64_t all_taken(const struct report_page *report)
 {
-  return report_counts_totals(report->reading->counts)->taken;
+  return analysis_counts_totals(report->reading->counts)->taken;
 }
 
 /* "FROM -> TO"; `to` may be NULL. */
-static void put_way(const struct report_page *report, struct page *page, const struct report_location *from,
-                    const struct report_location *to)
+static void put_way(const struct report_page *report, struct page *page, const struct analysis_location *from,
+                    const struct analysis_location *to)
 {
-  struct report_names *names = report->reading->names;
+  struct analysis_names *names = report->reading->names;
   struct text text = {0};
 
   if (page->is_json) {
@@ -42,7 +42,7 @@ void report_put_edges(const struct report_page *report, struct page *page, uint6
   static const struct page_column columns[] = {
     {"  share", 7}, {"         count", 14}, {"kind", 10}, {"edge", 0}, {NULL, 0}};
   size_t count, i;
-  const struct report_jump *const *edges = report_hot_edges(report->hot, &count);
+  const struct analysis_jump *const *edges = analysis_hot_edges(report->hot, &count);
 
   page_heading(page, "Edges");
   page_table(page, "edges", columns);
@@ -62,8 +62,8 @@ void report_put_edges(const struct report_page *report, struct page *page, uint6
 
 /* A row of the table: a branch, and what is known of its predictability, if that was asked for. */
 struct branch_row {
-  const struct report_hot_branch *branch;
-  struct report_prediction prediction;
+  const struct analysis_hot_branch *branch;
+  struct analysis_prediction prediction;
 };
 
 struct branch_sort {
@@ -93,12 +93,12 @@ static int row_compare(const void *one, const void *other, void *data)
 static struct branch_row *rows_make(struct branch_sort *sort, size_t *ret_count)
 {
   const struct report_page *report = sort->report;
-  const struct report_hot_branch *branches = report_hot_branches(report->hot, ret_count);
+  const struct analysis_hot_branch *branches = analysis_hot_branches(report->hot, ret_count);
   struct branch_row *rows = calloc(*ret_count + 1, sizeof(*rows));
 
   for (size_t i = 0; rows && i < *ret_count; i++) {
-    const struct report_prediction *found =
-      report->predict ? report_predict_find(report->predict, &branches[i].from) : NULL;
+    const struct analysis_prediction *found =
+      report->predict ? analysis_predict_find(report->predict, &branches[i].from) : NULL;
 
     rows[i] = (struct branch_row){.branch = &branches[i]};
     if (found)
@@ -137,14 +137,14 @@ static void put_predictor(const struct branch_sort *sort, struct page *page)
     page_remark(page, "mispredicted: as the trace says, of branches that were taken");
   else
     page_remark(page, "mispredicted: not known: the trace does not say; --predictor asks a model");
-  if (report_predict_has_forgotten(report->predict))
+  if (analysis_predict_has_forgotten(report->predict))
     page_remark(page, "there were too many branches or threads to keep: flips and mispredictions are too low");
 }
 
 static void put_branch(const struct branch_sort *sort, struct page *page, const struct branch_row *row)
 {
   const struct report_page *report = sort->report;
-  const struct report_hot_branch *branch = row->branch;
+  const struct analysis_hot_branch *branch = row->branch;
   bool is_counted = !branch->has_unknown && !report_has_only_taken(report);
 
   page_row(page, false);
@@ -187,7 +187,7 @@ void report_put_branches(const struct report_page *report, struct page *page, ui
 /* ---- indirect branches ---- */
 
 static void put_targets_json(const struct report_page *report, struct page *page,
-                             const struct report_hot_indirect *indirect)
+                             const struct analysis_hot_indirect *indirect)
 {
   page_array(page, "targets");
   for (size_t i = 0; i < indirect->target_count; i++) {
@@ -199,8 +199,8 @@ static void put_targets_json(const struct report_page *report, struct page *page
   page_array_end(page);
 }
 
-static void put_target(const struct report_page *report, struct page *page, const struct report_hot_indirect *indirect,
-                       const struct report_jump *target)
+static void put_target(const struct report_page *report, struct page *page,
+                       const struct analysis_hot_indirect *indirect, const struct analysis_jump *target)
 {
   struct text text = {0};
 
@@ -215,7 +215,8 @@ static void put_target(const struct report_page *report, struct page *page, cons
   page_row_end(page);
 }
 
-static void put_targets(const struct report_page *report, struct page *page, const struct report_hot_indirect *indirect)
+static void put_targets(const struct report_page *report, struct page *page,
+                        const struct analysis_hot_indirect *indirect)
 {
   size_t i;
   uint64_t rest = 0;
@@ -239,12 +240,12 @@ void report_put_indirects(const struct report_page *report, struct page *page, u
   static const struct page_column columns[] = {
     {"  share", 7}, {"         count", 14}, {"kind", 10}, {"branch and its targets", 0}, {NULL, 0}};
   size_t count, i;
-  const struct report_hot_indirect *indirects = report_hot_indirects(report->hot, &count);
+  const struct analysis_hot_indirect *indirects = analysis_hot_indirects(report->hot, &count);
 
   page_heading(page, "Indirect branches");
   page_table(page, "indirect", columns);
   for (i = 0; i < count && i < top; i++) {
-    const struct report_hot_indirect *indirect = &indirects[i];
+    const struct analysis_hot_indirect *indirect = &indirects[i];
 
     page_row(page, true);
     words_put_share(page, "share", indirect->count, all_taken(report));

@@ -13,14 +13,14 @@
 
 bool report_has_only_taken(const struct report_page *report)
 {
-  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(report->reading->counts);
 
   return totals->has_unknown_code && !totals->instructions && !totals->passed;
 }
 
 static void put_sum(const struct report_page *report, struct page *page)
 {
-  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(report->reading->counts);
   bool is_sampled = report->reading->input.is_sampled;
   char taken[WORDS_NUMBER_SIZE], passed[WORDS_NUMBER_SIZE], instructions[WORDS_NUMBER_SIZE], who[32] = "";
 
@@ -38,10 +38,10 @@ static void put_sum(const struct report_page *report, struct page *page)
 
 static void put_unknown(const struct report_page *report, struct page *page)
 {
-  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(report->reading->counts);
   char gaps[WORDS_NUMBER_SIZE];
 
-  if (report_code_is_exhausted(report->reading->code))
+  if (analysis_code_is_exhausted(report->reading->code))
     page_remark(page,
                 "not known: some of the code that ran, because the trace names more of it than is decoded for a file; "
                 "its taken branches are counted, its instructions and the branches that it did not take are not");
@@ -61,7 +61,7 @@ static void put_unknown(const struct report_page *report, struct page *page)
 
 static void put_head(const struct report_page *report, struct page *page)
 {
-  const struct report_count_totals *totals = report_counts_totals(report->reading->counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(report->reading->counts);
   bool is_exact =
     !totals->has_unknown_code && !totals->has_forgotten && !totals->gaps && !report->reading->input.has_failed;
 
@@ -82,7 +82,7 @@ static void put_head(const struct report_page *report, struct page *page)
       page_put_number(page, "instructions", totals->instructions);
     }
     page_put_flag(page, "has_unknown_code", totals->has_unknown_code);
-    page_put_flag(page, "decode_limit_reached", report_code_is_exhausted(report->reading->code));
+    page_put_flag(page, "decode_limit_reached", analysis_code_is_exhausted(report->reading->code));
     page_put_flag(page, "has_forgotten", totals->has_forgotten);
     page_put_number(page, "gaps", totals->gaps);
   }
@@ -113,25 +113,25 @@ static void put_all(const struct report_page *report, struct page *page)
 static void put_table(const struct report_page *report, struct page *page)
 {
   switch (report->by) {
-  case REPORT_BY_FUNCTION:
+  case ANALYSIS_BY_FUNCTION:
     report_put_functions(report, page);
     break;
-  case REPORT_BY_LINE:
+  case ANALYSIS_BY_LINE:
     report_put_lines(report, page);
     break;
-  case REPORT_BY_EDGE:
+  case ANALYSIS_BY_EDGE:
     report_put_edges(report, page, report->top);
     break;
-  case REPORT_BY_BRANCH:
+  case ANALYSIS_BY_BRANCH:
     report_put_branches(report, page, report->top);
     break;
-  case REPORT_BY_INDIRECT:
+  case ANALYSIS_BY_INDIRECT:
     report_put_indirects(report, page, report->top);
     break;
-  case REPORT_BY_MODULE:
+  case ANALYSIS_BY_MODULE:
     report_put_modules(report, page);
     break;
-  case REPORT_BY_THREAD:
+  case ANALYSIS_BY_THREAD:
     report_put_threads(report, page);
     break;
   default:

@@ -13,15 +13,15 @@
 enum report_predict_order { REPORT_PREDICT_NO_ORDER, REPORT_PREDICT_BY_FLIPS, REPORT_PREDICT_BY_MISPREDICTED };
 
 struct report_page {
-  const struct report_reading *reading;
-  struct report_hot *hot;
+  const struct analysis_reading *reading;
+  struct analysis_hot *hot;
   struct source_files *sources;
-  enum report_by by;
-  uint64_t top;                         /* rows of a table */
-  uint32_t stream;                      /* or LB_TRACE_ALL */
-  bool wants_lines;                     /* beside addresses */
-  const struct report_predict *predict; /* of conditional branches; NULL: it was not asked for */
-  const struct report_predictor *predictor;
+  enum analysis_by by;
+  uint64_t top;                           /* rows of a table */
+  uint32_t stream;                        /* or LB_TRACE_ALL */
+  bool wants_lines;                       /* beside addresses */
+  const struct analysis_predict *predict; /* of conditional branches; NULL: it was not asked for */
+  const struct analysis_predictor *predictor;
   enum report_predict_order predict_order;
   bool has_bars; /* it is for a terminal */
   bool has_utf8;

@@ -30,12 +30,12 @@ static void put_bar(const struct report_page *report, struct page *page, uint64_
 
 static uint64_t all_instructions(const struct report_page *report)
 {
-  return report_counts_totals(report->reading->counts)->instructions;
+  return analysis_counts_totals(report->reading->counts)->instructions;
 }
 
 static uint64_t all_taken(const struct report_page *report)
 {
-  return report_counts_totals(report->reading->counts)->taken;
+  return analysis_counts_totals(report->reading->counts)->taken;
 }
 
 /* Of instructions, if these are known at all; else of branches. */
@@ -52,7 +52,7 @@ static void put_share(const struct report_page *report, struct page *page, uint6
  */
 static bool is_counted(const struct report_page *report, uint64_t instructions)
 {
-  return instructions || !report_counts_totals(report->reading->counts)->has_unknown_code;
+  return instructions || !analysis_counts_totals(report->reading->counts)->has_unknown_code;
 }
 
 static void put_count(struct page *page, const char *key, uint64_t value, bool is_known, int width)
@@ -67,7 +67,7 @@ static void put_count(struct page *page, const char *key, uint64_t value, bool i
 
 /* ---- functions ---- */
 
-static void put_function(struct page *page, const struct report_hot_function *function)
+static void put_function(struct page *page, const struct analysis_hot_function *function)
 {
   char text[1400];
 
@@ -76,12 +76,12 @@ static void put_function(struct page *page, const struct report_hot_function *fu
     if (function->mangled)
       page_put(page, "mangled", function->mangled);
     page_put(page, "module", function->module);
-    if (function->source == REPORT_BY_NOTHING)
+    if (function->source == ANALYSIS_EXTENT_BY_NOTHING)
       page_absent(page, "address");
     else
       page_put_hex(page, "address", function->start);
     page_put_number(page, "size", function->size);
-    page_put_flag(page, "is_guess", function->source >= REPORT_BY_CALL);
+    page_put_flag(page, "is_guess", function->source >= ANALYSIS_EXTENT_BY_CALL);
   } else {
     words_function(function, text, sizeof(text));
     page_put(page, NULL, text);
@@ -95,7 +95,7 @@ void report_put_functions(const struct report_page *report, struct page *page)
     {"function", 0}, {NULL, 0}};
   struct page_column columns[COLUMNS_MAX];
   size_t count, i;
-  const struct report_hot_function *functions = report_hot_functions(report->hot, &count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(report->hot, &count);
 
   columns_make(report, wanted, columns);
   page_heading(page, "Functions");
@@ -127,14 +127,14 @@ void report_put_modules(const struct report_page *report, struct page *page)
                                               {"module", 0},          {NULL, 0}};
   struct page_column columns[COLUMNS_MAX];
   size_t count, i;
-  const struct report_hot_module *modules = report_hot_modules(report->hot, &count);
-  struct report_file file;
+  const struct analysis_hot_module *modules = analysis_hot_modules(report->hot, &count);
+  struct analysis_file file;
 
   columns_make(report, wanted, columns);
   page_heading(page, "Modules");
   page_table(page, "modules", columns);
   for (i = 0; i < count && i < report->top; i++) {
-    bool is_file = modules[i].module && report_names_file(report->reading->names, modules[i].file, &file);
+    bool is_file = modules[i].module && analysis_names_file(report->reading->names, modules[i].file, &file);
     bool is_known = is_counted(report, modules[i].instructions);
 
     page_row(page, false);
@@ -152,7 +152,7 @@ void report_put_modules(const struct report_page *report, struct page *page)
 
 /* ---- lines ---- */
 
-static void put_line(const struct report_page *report, struct page *page, const struct report_hot_line *line)
+static void put_line(const struct report_page *report, struct page *page, const struct analysis_hot_line *line)
 {
   struct text text = {0}, source = {0};
 
@@ -183,12 +183,12 @@ void report_put_lines(const struct report_page *report, struct page *page)
                                               {"         times", 14}, {"line", 0}, {NULL, 0}};
   struct page_column columns[COLUMNS_MAX];
   size_t count, i;
-  const struct report_hot_line *lines = report_hot_lines(report->hot, &count);
+  const struct analysis_hot_line *lines = analysis_hot_lines(report->hot, &count);
   char number[WORDS_NUMBER_SIZE];
 
   columns_make(report, wanted, columns);
   if (page->is_json)
-    page_put_number(page, "instructions_without_line", report_hot_without_line(report->hot));
+    page_put_number(page, "instructions_without_line", analysis_hot_without_line(report->hot));
   page_heading(page, "Lines");
   page_table(page, "lines", columns);
   for (i = 0; i < count && i < report->top; i++) {
@@ -205,19 +205,19 @@ void report_put_lines(const struct report_page *report, struct page *page)
   }
   page_table_end(page);
   report_put_rest(page, i, count);
-  if (report_hot_without_line(report->hot))
+  if (analysis_hot_without_line(report->hot))
     page_remark(page, "%s instructions ran in code of which no line is known (it was built without debug information)",
-                words_number(number, report_hot_without_line(report->hot)));
+                words_number(number, analysis_hot_without_line(report->hot)));
 }
 
 /* ---- threads ---- */
 
 /* What a thread and its process are called: null in JSON if that is not known. */
-static void put_called(const struct report_reading *reading, struct page *page, uint32_t number)
+static void put_called(const struct analysis_reading *reading, struct page *page, uint32_t number)
 {
-  struct report_stream stream = {0};
+  struct analysis_stream stream = {0};
 
-  (void)report_names_stream(reading->names, number, &stream);
+  (void)analysis_names_stream(reading->names, number, &stream);
   page_put(page, "name", stream.name || page->is_json ? stream.name : "");
   page_put(page, "command", stream.command || page->is_json ? stream.command : "");
 }
@@ -228,7 +228,7 @@ void report_put_threads(const struct report_page *report, struct page *page)
     {"  share", 7}, {"", 10},       {"  instructions", 14}, {"         taken", 14}, {"     not taken", 14},
     {"thread", 7},  {"process", 8}, {"system's", 9},        {"name", 16},           {"command", 0},
     {NULL, 0}};
-  const struct report_reading *reading = report->reading;
+  const struct analysis_reading *reading = report->reading;
   struct page_column columns[COLUMNS_MAX];
   size_t i;
 
@@ -236,7 +236,7 @@ void report_put_threads(const struct report_page *report, struct page *page)
   page_heading(page, "Threads");
   page_table(page, "threads", columns);
   for (i = 0; i < reading->thread_count && i < report->top; i++) {
-    const struct report_reading_thread *thread = &reading->threads[i];
+    const struct analysis_reading_thread *thread = &reading->threads[i];
     bool is_known = is_counted(report, thread->totals.instructions);
 
     page_row(page, false);

@@ -150,8 +150,8 @@ enum report_show {
 struct report_death_options {
   enum report_show show;
   size_t last; /* branches of one thread that are printed, of its own code and of libraries; 0: all */
-  const struct report_files *files; /* for the call stack, as for report_names_new */
-  enum report_format format;        /* without a recorder WINDBG is TABLE */
+  const struct analysis_files *files; /* for the call stack, as for analysis_names_new */
+  enum report_format format;          /* without a recorder WINDBG is TABLE */
   bool wants_color;
   unsigned width; /* letters of a line: places that do not fit are cut. 0: not known */
   const struct report_places *places;

@@ -45,7 +45,7 @@ void report_script_skip(struct report_script *script, uint64_t count)
 
 /* ---- places ---- */
 
-static void put_place_text(struct writer *writer, uint64_t address, const struct report_name *name)
+static void put_place_text(struct writer *writer, uint64_t address, const struct analysis_name *name)
 {
   writer_hex(writer, address);
   if (!name)
@@ -56,7 +56,7 @@ static void put_place_text(struct writer *writer, uint64_t address, const struct
   writer_hex(writer, name->offset);
 }
 
-static void put_place_json(struct writer *writer, uint64_t address, const struct report_name *name)
+static void put_place_json(struct writer *writer, uint64_t address, const struct analysis_name *name)
 {
   writer_string(writer, "{\"address\": ");
   writer_quoted_hex(writer, address);
@@ -82,8 +82,8 @@ static void put_place_json(struct writer *writer, uint64_t address, const struct
 
 static void put_whole_place(struct report_script *script, uint32_t space, uint64_t address)
 {
-  struct report_name name;
-  bool has_name = script->options.names && report_names_find(script->options.names, space, address, &name);
+  struct analysis_name name;
+  bool has_name = script->options.names && analysis_names_find(script->options.names, space, address, &name);
 
   if (script->options.is_json)
     put_place_json(&script->writer, address, has_name ? &name : NULL);
@@ -122,7 +122,7 @@ static void places_forget(struct report_script *script)
 
 /* ---- branches ---- */
 
-static void put_text(struct report_script *script, const struct report_stream *stream, uint64_t number,
+static void put_text(struct report_script *script, const struct analysis_stream *stream, uint64_t number,
                      const struct lb_branch *branch)
 {
   struct writer *writer = &script->writer;
@@ -130,9 +130,9 @@ static void put_text(struct report_script *script, const struct report_stream *s
   writer_bytes(writer, " ", 1);
   writer_decimal(writer, number);
   writer_bytes(writer, " ", 1);
-  script_put_place(script, PLACE_WHOLE, stream->space, report_from(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, analysis_from(branch));
   writer_bytes(writer, " -> ", 4);
-  script_put_place(script, PLACE_WHOLE, stream->space, report_to(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, analysis_to(branch));
   writer_bytes(writer, " ", 1);
   writer_string(writer, lb_branch_kind_name(branch->kind));
   if (branch->flags & LB_BRANCH_MISPREDICTED)
@@ -162,7 +162,7 @@ static void put_truth(struct writer *writer, const char *key, bool is_true)
   writer_string(writer, is_true ? "true" : "false");
 }
 
-static void put_json(struct report_script *script, const struct report_stream *stream, uint64_t number,
+static void put_json(struct report_script *script, const struct analysis_stream *stream, uint64_t number,
                      const struct lb_branch *branch)
 {
   struct writer *writer = &script->writer;
@@ -170,9 +170,9 @@ static void put_json(struct report_script *script, const struct report_stream *s
   writer_string(writer, ", \"number\": ");
   writer_decimal(writer, number);
   writer_string(writer, ", \"from\": ");
-  script_put_place(script, PLACE_WHOLE, stream->space, report_from(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, analysis_from(branch));
   writer_string(writer, ", \"to\": ");
-  script_put_place(script, PLACE_WHOLE, stream->space, report_to(branch));
+  script_put_place(script, PLACE_WHOLE, stream->space, analysis_to(branch));
   writer_string(writer, ", \"kind\": \"");
   writer_string(writer, lb_branch_kind_name(branch->kind));
   put_truth(writer, "\", \"mispredicted\": ", branch->flags & LB_BRANCH_MISPREDICTED);
@@ -195,7 +195,7 @@ static int writer_flush(struct writer *writer, struct text *text)
 }
 
 static inline int put_branch(struct report_script *script, uint32_t number_of_stream,
-                             const struct report_stream *stream, uint64_t number, const struct lb_branch *branch,
+                             const struct analysis_stream *stream, uint64_t number, const struct lb_branch *branch,
                              struct text *text)
 {
   if (WRITER_SIZE - script->writer.length < WRITER_LINE_MAX && writer_flush(&script->writer, text) < 0)
@@ -214,7 +214,7 @@ static inline int put_branch(struct report_script *script, uint32_t number_of_st
   return 0;
 }
 
-int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct analysis_stream *stream,
                       uint64_t number, const struct lb_branch *branch, struct text *text)
 {
   script->printed++;
@@ -223,7 +223,7 @@ int script_put_branch(struct report_script *script, uint32_t number_of_stream, c
 
 /* Those that were chosen, or, without a choice, all. */
 static int put_branches(struct report_script *script, const struct lb_trace_branches *branches,
-                        const struct report_stream *stream, const uint16_t *wanted, size_t count, struct text *text)
+                        const struct analysis_stream *stream, const uint16_t *wanted, size_t count, struct text *text)
 {
   size_t first = script->skip < count ? (size_t)script->skip : count;
   uint64_t left = script->options.limit - script->printed;
@@ -242,16 +242,16 @@ static int put_branches(struct report_script *script, const struct lb_trace_bran
 
 static int script_branches(struct report_script *script, const struct lb_trace_branches *branches, struct text *text)
 {
-  const struct report_stream *stream = stream_list_get(&script->streams, branches->stream);
+  const struct analysis_stream *stream = stream_list_get(&script->streams, branches->stream);
   uint16_t wanted[LB_TRACE_BATCH_MAX];
-  struct report_filter *filter = script->options.filter;
+  struct analysis_filter *filter = script->options.filter;
   size_t count = branches->count;
   int r;
 
   if (!stream)
     return -ENOMEM;
   if (filter)
-    count = report_filter_branches(filter, branches, wanted);
+    count = analysis_filter_branches(filter, branches, wanted);
   if (script->options.around)
     r = script_around(script, branches, stream, filter ? wanted : NULL, count, text);
   else
@@ -315,11 +315,11 @@ static int record_learn(struct report_script *script, const struct lb_trace_reco
   else if (record->type == LB_TRACE_META)
     r = stream_list_meta(&script->streams, &record->meta);
   if (r >= 0 && script->options.names)
-    r = report_names_record(script->options.names, record);
+    r = analysis_names_record(script->options.names, record);
   if (r >= 0 && script->options.filter)
-    r = report_filter_record(script->options.filter, record);
+    r = analysis_filter_record(script->options.filter, record);
   if (r >= 0 && script->entries)
-    r = report_filter_record(script->entries, record);
+    r = analysis_filter_record(script->entries, record);
   places_forget(script);
   return r;
 }

@@ -40,18 +40,18 @@ const char *report_field_name(unsigned field);
 int report_field_find(const char *word);
 
 struct report_script_options {
-  bool is_json;                 /* an object in each line */
-  uint32_t stream;              /* this one only, or LB_TRACE_ALL */
-  uint64_t limit;               /* so many branches; UINT64_MAX: all */
-  struct report_names *names;   /* NULL: addresses only. It learns of the modules from the script */
-  struct report_filter *filter; /* NULL: all branches. It learns of streams and modules from the script */
+  bool is_json;                   /* an object in each line */
+  uint32_t stream;                /* this one only, or LB_TRACE_ALL */
+  uint64_t limit;                 /* so many branches; UINT64_MAX: all */
+  struct analysis_names *names;   /* NULL: addresses only. It learns of the modules from the script */
+  struct analysis_filter *filter; /* NULL: all branches. It learns of streams and modules from the script */
   /* Not NULL: of what passes the filter only so many branches before and after each time that this is entered: that a
    * branch leads to it from elsewhere, or calls it. */
-  const struct report_target *around;
+  const struct analysis_target *around;
   uint32_t context;
   uint8_t fields[REPORT_FIELDS]; /* enum report_field, each once, */
   size_t field_count;            /* 0: thread, number, from and to with their symbols, kind, flags */
-  struct report_code *code;      /* for REPORT_FIELD_INSN; else may be NULL */
+  struct analysis_code *code;    /* for REPORT_FIELD_INSN; else may be NULL */
 };
 
 #define REPORT_CONTEXT_MAX 65536u

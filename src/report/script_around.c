@@ -10,9 +10,9 @@
 
 int script_around_begin(struct report_script *script)
 {
-  const struct report_filter_options options = {.to = script->options.around, .to_count = 1};
+  const struct analysis_filter_options options = {.to = script->options.around, .to_count = 1};
 
-  return report_filter_new(&options, script->options.names, &script->entries);
+  return analysis_filter_new(&options, script->options.names, &script->entries);
 }
 
 void script_around_done(struct report_script *script)
@@ -20,7 +20,7 @@ void script_around_done(struct report_script *script)
   for (size_t i = 0; i < script->kept_count; i++)
     free(script->kept[i].ring);
   free(script->kept);
-  report_filter_free(script->entries);
+  analysis_filter_free(script->entries);
 }
 
 /* ---- the rings ---- */
@@ -71,7 +71,7 @@ static void ring_add(struct report_script *script, struct kept_branches *kept, u
 /* A branch and the stream that it belongs to, on their way into a line. */
 struct line {
   uint32_t number_of_stream;
-  const struct report_stream *stream;
+  const struct analysis_stream *stream;
   struct text *text;
 };
 
@@ -120,11 +120,11 @@ static int branch_take(struct report_script *script, const struct line *line, st
 }
 
 int script_around(struct report_script *script, const struct lb_trace_branches *branches,
-                  const struct report_stream *stream, const uint16_t *wanted, size_t count, struct text *text)
+                  const struct analysis_stream *stream, const uint16_t *wanted, size_t count, struct text *text)
 {
   const struct line line = {branches->stream, stream, text};
   uint16_t entries[LB_TRACE_BATCH_MAX];
-  size_t entry_count = report_filter_branches(script->entries, branches, entries), entry = 0, next = 0;
+  size_t entry_count = analysis_filter_branches(script->entries, branches, entries), entry = 0, next = 0;
   struct kept_branches *kept;
   int r = kept_get(script, branches->stream, &kept);
 
@@ -135,7 +135,7 @@ int script_around(struct report_script *script, const struct lb_trace_branches *
     bool is_wanted = !wanted || (next < count && wanted[next] == i), is_entry = false;
 
     if (entry < entry_count && entries[entry] == i) {
-      is_entry = report_target_is_entered(script->options.around, script->options.names, stream->space, branch);
+      is_entry = analysis_target_is_entered(script->options.around, script->options.names, stream->space, branch);
       entry++;
     }
     next += wanted && is_wanted;

@@ -59,10 +59,10 @@ static void put_string(struct report_script *script, const char *string)
 
 static void put_symbol(struct report_script *script, uint32_t space, uint64_t address)
 {
-  struct report_name name;
+  struct analysis_name name;
   char text[SYMBOL_NAME_MAX + 32];
 
-  if (!report_names_find(script->options.names, space, address, &name)) {
+  if (!analysis_names_find(script->options.names, space, address, &name)) {
     put_string(script, NULL);
     return;
   }
@@ -72,20 +72,20 @@ static void put_symbol(struct report_script *script, uint32_t space, uint64_t ad
 
 static void put_module(struct report_script *script, uint32_t space, uint64_t address)
 {
-  struct report_name name;
+  struct analysis_name name;
 
-  put_string(script, report_names_find(script->options.names, space, address, &name) ? name.module : NULL);
+  put_string(script, analysis_names_find(script->options.names, space, address, &name) ? name.module : NULL);
 }
 
 /* People get the last part of the path, programs the whole. */
 static void put_line(struct report_script *script, uint32_t space, uint64_t address)
 {
-  struct report_location location = report_names_locate(script->options.names, space, address);
+  struct analysis_location location = analysis_names_locate(script->options.names, space, address);
   struct symbol_place place;
   const char *file, *slash;
   char text[PATH_MOST + 32];
 
-  if (!report_names_place(script->options.names, &location, &place) || !place.frame_count || !place.frames[0].file ||
+  if (!analysis_names_place(script->options.names, &location, &place) || !place.frame_count || !place.frames[0].file ||
       !place.frames[0].line) {
     put_string(script, NULL);
     return;
@@ -102,10 +102,10 @@ static void put_line(struct report_script *script, uint32_t space, uint64_t addr
 
 static void put_instruction(struct report_script *script, uint32_t space, uint64_t address)
 {
-  struct report_location location = report_names_locate(script->options.names, space, address);
+  struct analysis_location location = analysis_names_locate(script->options.names, space, address);
   char text[256];
 
-  if (script->options.code && report_code_text(script->options.code, &location, text, sizeof(text)))
+  if (script->options.code && analysis_code_text(script->options.code, &location, text, sizeof(text)))
     put_string(script, text);
   else
     put_string(script, NULL);
@@ -166,7 +166,7 @@ static void put_cpl(struct report_script *script, const struct lb_branch *branch
 
 /* What is about the thread; the rest is about the branch. Returns false for that. */
 static bool put_thread_field(struct report_script *script, unsigned field, uint32_t number_of_stream,
-                             const struct report_stream *stream)
+                             const struct analysis_stream *stream)
 {
   switch (field) {
   case REPORT_FIELD_THREAD:
@@ -202,7 +202,7 @@ static bool put_end_field(struct report_script *script, unsigned field, uint32_t
   if (!ends[field].is_of_end)
     return false;
   script_put_place(script, (enum place_what)ends[field].what, space,
-                   ends[field].is_to ? report_to(branch) : report_from(branch));
+                   ends[field].is_to ? analysis_to(branch) : analysis_from(branch));
   return true;
 }
 
@@ -214,10 +214,10 @@ static void put_branch_field(struct report_script *script, unsigned field, uint6
     writer_decimal(&script->writer, number);
     break;
   case REPORT_FIELD_FROM:
-    put_address(script, report_from(branch));
+    put_address(script, analysis_from(branch));
     break;
   case REPORT_FIELD_TO:
-    put_address(script, report_to(branch));
+    put_address(script, analysis_to(branch));
     break;
   case REPORT_FIELD_KIND:
     put_string(script, lb_branch_kind_name(branch->kind));
@@ -244,7 +244,7 @@ static void put_lead(struct report_script *script, size_t place, unsigned field)
   }
 }
 
-void script_put_fields(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+void script_put_fields(struct report_script *script, uint32_t number_of_stream, const struct analysis_stream *stream,
                        uint64_t number, const struct lb_branch *branch)
 {
   const struct report_script_options *options = &script->options;

@@ -45,8 +45,8 @@ struct report_script {
   uint64_t printed, skip;
   uint32_t generation; /* a multiple of PLACE_WHATS */
   /* around: */
-  struct report_filter *entries; /* branches to the place */
-  struct kept_branches *kept;    /* of each stream */
+  struct analysis_filter *entries; /* branches to the place */
+  struct kept_branches *kept;      /* of each stream */
   size_t kept_count, kept_capacity;
   struct place places[PLACES];
   struct writer writer;
@@ -79,17 +79,17 @@ static inline void writer_quoted_hex(struct writer *writer, uint64_t value)
 void script_put_part(struct report_script *script, enum place_what what, uint32_t space, uint64_t address);
 
 /* The line of a branch: of the fields that were picked. */
-void script_put_fields(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+void script_put_fields(struct report_script *script, uint32_t number_of_stream, const struct analysis_stream *stream,
                        uint64_t number, const struct lb_branch *branch);
 
 /* The line of a branch, with room made for it first. Returns 0, or -ENOMEM. */
-int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct report_stream *stream,
+int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct analysis_stream *stream,
                       uint64_t number, const struct lb_branch *branch, struct text *text);
 
 /* The branches of a record, of which the wanted ones are chosen, with those around entries. Returns 0, LB_E_TOO_BIG, or
  * -ENOMEM. */
 int script_around(struct report_script *script, const struct lb_trace_branches *branches,
-                  const struct report_stream *stream, const uint16_t *wanted, size_t count, struct text *text);
+                  const struct analysis_stream *stream, const uint16_t *wanted, size_t count, struct text *text);
 int script_around_begin(struct report_script *script); /* 0, or -ENOMEM */
 void script_around_done(struct report_script *script);
 

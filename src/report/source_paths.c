@@ -54,7 +54,7 @@ static bool is_allowed(const struct source_paths *paths, char *path)
     is_inside = folder && is_below(path, folder);
     free(folder);
   }
-  return is_inside || (paths->names && report_names_directories(paths->names, is_compiled_in, path));
+  return is_inside || (paths->names && analysis_names_directories(paths->names, is_compiled_in, path));
 }
 
 int source_paths_open(struct source_paths *paths, const char *path)

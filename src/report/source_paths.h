@@ -25,9 +25,9 @@ struct source_prefix {
 struct source_paths {
   struct source_prefix prefixes[SOURCE_PREFIXES_MAX];
   size_t prefix_count;
-  bool allows_any;                  /* --any-source */
-  const struct report_names *names; /* know where the program was compiled */
-  bool has_warned;                  /* of a file that may not be shown */
+  bool allows_any;                    /* --any-source */
+  const struct analysis_names *names; /* know where the program was compiled */
+  bool has_warned;                    /* of a file that may not be shown */
 };
 
 /* Adds what --source-prefix says: "OLD=NEW" or "DIR". Returns false if it is neither, or one too many. */

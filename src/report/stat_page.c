@@ -78,7 +78,7 @@ static void put_time(struct page *page, const char *word)
 /* Are all branches of the run there? Then their number means something beside that of instructions. */
 static bool has_all(const struct stat_page *stat)
 {
-  const struct report_totals *totals = report_summary_totals(stat->summary);
+  const struct analysis_totals *totals = analysis_summary_totals(stat->summary);
 
   for (unsigned i = 0; i < LB_TRACE_GAP_REASONS; i++)
     if (totals->gaps[i])
@@ -91,9 +91,9 @@ static void put_metas(const struct stat_page *stat, struct page *page)
   static const char *const keys[] = {"producer", "source", "recorder", "sampling", "cpu", "command", "host"};
 
   for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-    put_optional(page, keys[i], report_summary_meta(stat->summary, keys[i]));
-  put_time(page, report_summary_meta(stat->summary, "time"));
-  put_optional(page, "remark", report_summary_meta(stat->summary, "remark"));
+    put_optional(page, keys[i], analysis_summary_meta(stat->summary, keys[i]));
+  put_time(page, analysis_summary_meta(stat->summary, "time"));
+  put_optional(page, "remark", analysis_summary_meta(stat->summary, "remark"));
 }
 
 /* Conditional branches that were not taken, and the share of those that were, if the trace says. */
@@ -114,8 +114,8 @@ static void put_conditional(const struct stat_page *stat, struct page *page, uin
 /* The machine's model and LBR records say which branches were mispredicted; the other sources do not. */
 static void put_mispredicted(const struct stat_page *stat, struct page *page, uint64_t count)
 {
-  const char *source = report_summary_meta(stat->summary, "source");
-  const char *recorder = report_summary_meta(stat->summary, "recorder");
+  const char *source = analysis_summary_meta(stat->summary, "source");
+  const char *recorder = analysis_summary_meta(stat->summary, "recorder");
 
   if (count || (source && !strcmp(source, "machine")) || (recorder && !strcmp(recorder, "lbr")))
     page_put_count(page, "mispredicted", count);
@@ -126,7 +126,7 @@ static void put_mispredicted(const struct stat_page *stat, struct page *page, ui
 /* Those of the run are a fact of the trace, those of a module were counted. Returns 0 for what is not known. */
 static uint64_t put_instructions(const struct stat_page *stat, struct page *page)
 {
-  const char *word = report_summary_meta(stat->summary, "instructions");
+  const char *word = analysis_summary_meta(stat->summary, "instructions");
   uint64_t instructions = 0;
   bool is_known = stat->module ? stat->module->is_known : word && number_parse(word, &instructions) >= 0;
 
@@ -141,7 +141,7 @@ static uint64_t put_instructions(const struct stat_page *stat, struct page *page
 
 static void put_head(const struct stat_page *stat, struct page *page)
 {
-  const struct report_totals *totals = report_summary_totals(stat->summary);
+  const struct analysis_totals *totals = analysis_summary_totals(stat->summary);
   uint64_t instructions;
 
   put_optional(page, "module", stat->module ? stat->module->name : NULL);
@@ -165,7 +165,7 @@ static void put_head(const struct stat_page *stat, struct page *page)
 static void put_kinds(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {{"kind", 16}, {"branches", 16}, {"share", 0}, {NULL, 0}};
-  const struct report_totals *totals = report_summary_totals(stat->summary);
+  const struct analysis_totals *totals = analysis_summary_totals(stat->summary);
 
   page_heading(page, "Kinds");
   page_table(page, "kinds", columns);
@@ -185,11 +185,11 @@ static void put_threads(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
                                                {"system's", 9}, {"name", 16},     {"command", 0}, {NULL, 0}};
-  struct report_stream stream;
+  struct analysis_stream stream;
 
   page_heading(page, "Threads");
   page_table(page, "threads", columns);
-  for (size_t i = 0; report_summary_stream(stat->summary, i, &stream); i++) {
+  for (size_t i = 0; analysis_summary_stream(stat->summary, i, &stream); i++) {
     if (i >= ROWS_MAX && !page->is_json)
       continue;
     page_row(page, false);
@@ -205,7 +205,7 @@ static void put_threads(const struct stat_page *stat, struct page *page)
   page_table_end(page);
 }
 
-static void put_build_id(struct page *page, const struct report_file *file)
+static void put_build_id(struct page *page, const struct analysis_file *file)
 {
   char text[2 * LB_TRACE_BUILD_ID_MAX + 1] = "";
 
@@ -218,13 +218,13 @@ static void put_modules(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {{"address", 18},  {"pieces", 7}, {"symbols", 8},
                                                {"build-id", 41}, {"file", 0},   {NULL, 0}};
-  struct report_file file;
+  struct analysis_file file;
   size_t rows = 0;
 
   page_heading(page, "Modules");
   page_table(page, "modules", columns);
-  for (size_t i = 0; report_names_file(stat->names, i, &file); i++) {
-    if ((stat->module && !report_module_is(stat->names, (uint32_t)i, stat->module->name)) ||
+  for (size_t i = 0; analysis_names_file(stat->names, i, &file); i++) {
+    if ((stat->module && !analysis_module_is(stat->names, (uint32_t)i, stat->module->name)) ||
         (rows++ >= ROWS_MAX && !page->is_json))
       continue;
     page_row(page, false);
@@ -242,11 +242,11 @@ static void put_modules(const struct stat_page *stat, struct page *page)
   page_table_end(page);
 }
 
-static void put_extent(struct page *page, const struct report_function *function)
+static void put_extent(struct page *page, const struct analysis_function *function)
 {
   struct text text = {0};
 
-  (void)report_extent_name(&text, function->module, function->start, function->source);
+  (void)analysis_extent_name(&text, function->module, function->start, function->source);
   page_put(page, NULL, text_string(&text));
   text_done(&text);
 }
@@ -255,26 +255,26 @@ static int put_functions(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {
     {"branches", 14}, {"share", 7}, {"from outside", 14}, {"function", 0}, {NULL, 0}};
-  struct report_function *functions = calloc(stat->top + 1, sizeof(*functions));
-  int count = functions ? report_summary_functions(stat->summary, functions, stat->top) : -ENOMEM;
+  struct analysis_function *functions = calloc(stat->top + 1, sizeof(*functions));
+  int count = functions ? analysis_summary_functions(stat->summary, functions, stat->top) : -ENOMEM;
 
   page_heading(page, "Functions, by branches into them");
   page_table(page, "functions", columns);
   for (int i = 0; i < count; i++) {
-    const struct report_function *function = &functions[i];
+    const struct analysis_function *function = &functions[i];
 
     page_row(page, false);
     page_put_count(page, "branches", function->branches);
-    put_share(page, function->branches, report_summary_totals(stat->summary)->all_branches);
+    put_share(page, function->branches, analysis_summary_totals(stat->summary)->all_branches);
     page_put_count(page, "from_outside", function->entries);
     if (page->is_json) {
       page_put(page, "symbol", function->symbol);
       page_put(page, "module", function->module);
-      if (function->source == REPORT_BY_NOTHING)
+      if (function->source == ANALYSIS_EXTENT_BY_NOTHING)
         page_absent(page, "address");
       else
         page_put_hex(page, "address", function->start);
-      page_put_flag(page, "is_guess", function->source >= REPORT_BY_CALL);
+      page_put_flag(page, "is_guess", function->source >= ANALYSIS_EXTENT_BY_CALL);
     } else if (function->symbol) {
       page_put(page, NULL, function->symbol);
     } else {
@@ -287,7 +287,7 @@ static int put_functions(const struct stat_page *stat, struct page *page)
   return count;
 }
 
-static void put_end_json(struct page *page, const char *key, const struct report_end *end)
+static void put_end_json(struct page *page, const char *key, const struct analysis_end *end)
 {
   page_section(page, key, NULL);
   page_put_hex(page, "address", end->address);
@@ -300,7 +300,7 @@ static void put_end_json(struct page *page, const char *key, const struct report
   page_section_end(page);
 }
 
-static int end_text(struct text *text, const struct report_end *end)
+static int end_text(struct text *text, const struct analysis_end *end)
 {
   const char *name = end->symbol ? end->symbol : end->module;
   int r = text_addf(text, "0x%llx", (unsigned long long)end->address);
@@ -312,7 +312,7 @@ static int end_text(struct text *text, const struct report_end *end)
   return r;
 }
 
-static void put_ends(struct page *page, const struct report_edge *edge)
+static void put_ends(struct page *page, const struct analysis_edge *edge)
 {
   struct text text = {0};
 
@@ -330,21 +330,21 @@ static void put_ends(struct page *page, const struct report_edge *edge)
 static int put_edges(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {{"branches", 14}, {"share", 7}, {"kind", 14}, {"edge", 0}, {NULL, 0}};
-  struct report_edge *edges = calloc(stat->top + 1, sizeof(*edges));
-  int count = edges ? report_summary_edges(stat->summary, edges, stat->top) : -ENOMEM;
+  struct analysis_edge *edges = calloc(stat->top + 1, sizeof(*edges));
+  int count = edges ? analysis_summary_edges(stat->summary, edges, stat->top) : -ENOMEM;
 
   page_heading(page, "Edges");
   page_table(page, "edges", columns);
   for (int i = 0; i < count; i++) {
     page_row(page, false);
     page_put_count(page, "branches", edges[i].count);
-    put_share(page, edges[i].count, report_summary_totals(stat->summary)->all_branches);
+    put_share(page, edges[i].count, analysis_summary_totals(stat->summary)->all_branches);
     page_put(page, "kind", lb_branch_kind_name(edges[i].kind));
     put_ends(page, &edges[i]);
     page_row_end(page);
   }
   page_table_end(page);
-  if (report_summary_totals(stat->summary)->has_forgotten)
+  if (analysis_summary_totals(stat->summary)->has_forgotten)
     page_remark(page, "there were too many edges to keep them all: counts may be too low, and rare edges are left out");
   free(edges);
   return count;
@@ -353,7 +353,7 @@ static int put_edges(const struct stat_page *stat, struct page *page)
 static void put_gaps(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column columns[] = {{"reason", 16}, {"gaps", 16}, {"branches lost", 0}, {NULL, 0}};
-  const struct report_totals *totals = report_summary_totals(stat->summary);
+  const struct analysis_totals *totals = analysis_summary_totals(stat->summary);
 
   page_heading(page, "Gaps");
   page_table(page, "gaps", columns);
@@ -382,7 +382,7 @@ int stat_page_print(const struct stat_page *stat, const struct report_output *ou
 
   page_open(&page, output, is_json);
   page_title(&page, stat->input->name);
-  page_put_json(&page, "edges_are_exact", report_summary_totals(stat->summary)->has_forgotten ? "false" : "true");
+  page_put_json(&page, "edges_are_exact", analysis_summary_totals(stat->summary)->has_forgotten ? "false" : "true");
   put_head(stat, &page);
   put_kinds(stat, &page);
   put_threads(stat, &page);

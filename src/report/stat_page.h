@@ -10,10 +10,10 @@
 
 struct stat_page {
   const struct trace_input *input;
-  const struct report_names *names;
-  struct report_summary *summary;
-  unsigned top;                              /* functions and edges */
-  const struct report_module_totals *module; /* the one that all of it is about, or NULL */
+  const struct analysis_names *names;
+  struct analysis_summary *summary;
+  unsigned top;                                /* functions and edges */
+  const struct analysis_module_totals *module; /* the one that all of it is about, or NULL */
 };
 
 /* Returns 0, or -ENOMEM after a complaint. */

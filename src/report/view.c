@@ -48,16 +48,16 @@ static struct view_function *function_get(struct report_view *view, uint32_t num
 /* ---- entering ---- */
 
 /* The branch that enters belongs to the caller, the one that leaves to what is left; none may have done it. */
-static uint64_t branches_before(const struct report_call *call)
+static uint64_t branches_before(const struct analysis_call *call)
 {
   return call->branch + (call->from || call->to);
 }
 
 /* A call runs in the part that is shown. */
-static int call_count(struct report_view *view, const struct report_call *call)
+static int call_count(struct report_view *view, const struct analysis_call *call)
 {
   struct view_function *function = function_get(view, call->function);
-  int r = function ? report_stacks_call(view->stacks, call) : -ENOMEM;
+  int r = function ? analysis_stacks_call(view->stacks, call) : -ENOMEM;
 
   if (r < 0)
     return r;
@@ -66,12 +66,12 @@ static int call_count(struct report_view *view, const struct report_call *call)
   return view_active_add(&view->active, call->stream, call->function, 1);
 }
 
-static int call_enter(struct report_view *view, struct view_stream *stream, const struct report_call *call,
+static int call_enter(struct report_view *view, struct view_stream *stream, const struct analysis_call *call,
                       bool is_shown)
 {
   struct view_frame *frames;
 
-  view->has_skipped |= call->depth + 1 >= REPORT_CALLS_DEPTH_MAX; /* deeper ones would not be given */
+  view->has_skipped |= call->depth + 1 >= ANALYSIS_CALLS_DEPTH_MAX; /* deeper ones would not be given */
   if (view->frames >= VIEW_FRAMES_MAX || stream->skipped) {
     stream->skipped++;
     view->has_skipped = true;
@@ -115,7 +115,7 @@ static int function_count(struct report_view *view, const struct view_frame *fra
 
 /* Adds it to its function, if that is shown, and to what its caller called. */
 static int frame_count(struct report_view *view, struct view_stream *stream, const struct view_frame *frame,
-                       const struct report_call *call)
+                       const struct analysis_call *call)
 {
   uint64_t taken = branches_before(call), branches = taken > frame->taken ? taken - frame->taken : 0;
   uint64_t instructions = call->instructions - frame->instructions;
@@ -131,7 +131,7 @@ static int frame_count(struct report_view *view, struct view_stream *stream, con
 }
 
 static int frame_show(struct report_view *view, const struct view_stream *stream, const struct view_frame *frame,
-                      const struct report_call *call)
+                      const struct analysis_call *call)
 {
   struct view_block block = {
     .start = frame->branch,
@@ -173,14 +173,14 @@ static int stack_note(struct report_view *view, struct view_stream *stream, uint
 }
 
 /* Numbers only grow; if they do not, the call is taken to be empty. */
-static int call_leave(struct report_view *view, struct view_stream *stream, const struct report_call *call,
+static int call_leave(struct report_view *view, struct view_stream *stream, const struct analysis_call *call,
                       bool is_shown)
 {
   struct view_frame frame;
-  int r = call->how == REPORT_CALL_END && !stream->is_past ? stack_note(view, stream, call->function) : 0;
+  int r = call->how == ANALYSIS_CALL_END && !stream->is_past ? stack_note(view, stream, call->function) : 0;
 
   if (r >= 0 && stream->is_within && is_shown)
-    r = report_stacks_call(view->stacks, call);
+    r = analysis_stacks_call(view->stacks, call);
   if (r < 0)
     return r;
   if (stream->skipped) {
@@ -202,12 +202,12 @@ static int call_leave(struct report_view *view, struct view_stream *stream, cons
   return r < 0 ? r : frame_show(view, stream, &frame, call);
 }
 
-static int call_take(void *data, const struct report_call *call)
+static int call_take(void *data, const struct analysis_call *call)
 {
   struct report_view *view = data;
   struct view_stream *stream = stream_get(view, call->stream);
-  struct report_call given = *call;
-  int shown = view->calls_filter ? report_calls_filter_take(view->calls_filter, view->calls, &given) : 1;
+  struct analysis_call given = *call;
+  int shown = view->calls_filter ? analysis_calls_filter_take(view->calls_filter, view->calls, &given) : 1;
   int r;
 
   if (!stream || shown < 0)
@@ -316,10 +316,10 @@ static int record_note(struct report_view *view, const struct lb_trace_record *r
 /* What is open where the part begins counts, and is shown, from there on. */
 static int part_begin(struct report_view *view, uint32_t number, struct view_stream *stream)
 {
-  struct report_call call = {.stream = number, .is_enter = true, .how = REPORT_CALL_START};
+  struct analysis_call call = {.stream = number, .is_enter = true, .how = ANALYSIS_CALL_START};
   int r = 0;
 
-  report_calls_position(view->calls, number, &call);
+  analysis_calls_position(view->calls, number, &call);
   stream->is_within = true;
   for (size_t i = 0; i < stream->count && r >= 0; i++) {
     struct view_frame *frame = &stream->frames[i];
@@ -354,7 +354,7 @@ static int part_take(struct report_view *view, struct lb_trace_record *record, u
   rest->first += count;
   rest->branches += count;
   rest->count -= count;
-  return report_calls_record(view->calls, &taken);
+  return analysis_calls_record(view->calls, &taken);
 }
 
 static int part_branches(struct report_view *view, const struct lb_trace_record *record)
@@ -382,18 +382,18 @@ int report_view_record(struct report_view *view, const struct lb_trace_record *r
   int r = record_note(view, record);
 
   if (r >= 0 && view->filter)
-    r = report_filter_record(view->filter, record);
+    r = analysis_filter_record(view->filter, record);
   if (r < 0)
     return r;
   if (record->type == LB_TRACE_STOP &&
       (record->stop.stream >= view->count || view->streams[record->stop.stream].is_past))
     return 0; /* behind the part that is shown */
-  return record->type == LB_TRACE_BRANCHES ? part_branches(view, record) : report_calls_record(view->calls, record);
+  return record->type == LB_TRACE_BRANCHES ? part_branches(view, record) : analysis_calls_record(view->calls, record);
 }
 
 int report_view_end(struct report_view *view)
 {
-  int r = report_calls_end(view->calls);
+  int r = analysis_calls_end(view->calls);
 
   return r < 0 ? r : view_store_end(&view->store);
 }
@@ -402,10 +402,10 @@ int report_view_end(struct report_view *view)
 
 static int filter_init(struct report_view *view)
 {
-  struct report_filter_options wanted = {.modules = &view->options.module, .module_count = 1};
-  int r = report_filter_new(&wanted, view->options.names, &view->filter);
+  struct analysis_filter_options wanted = {.modules = &view->options.module, .module_count = 1};
+  int r = analysis_filter_new(&wanted, view->options.names, &view->filter);
 
-  return r < 0 ? r : report_calls_filter_new(view->filter, &view->calls_filter);
+  return r < 0 ? r : analysis_calls_filter_new(view->filter, &view->calls_filter);
 }
 
 int report_view_new(const struct report_view_options *options, struct report_view **ret_view)
@@ -420,11 +420,11 @@ int report_view_new(const struct report_view_options *options, struct report_vie
   view->file = strdup(options->file);
   room /= BLOCK_BYTES;
   view_store_init(&view->store, room < BLOCKS_MAX ? room : BLOCKS_MAX, options->merge);
-  r = view->file ? report_stacks_new(&view->stacks) : -ENOMEM;
+  r = view->file ? analysis_stacks_new(&view->stacks) : -ENOMEM;
   if (r >= 0)
     r = options->module ? filter_init(view) : 0;
   if (r >= 0)
-    r = report_calls_new(options->names, options->code, call_take, view, &view->calls);
+    r = analysis_calls_new(options->names, options->code, call_take, view, &view->calls);
   if (r < 0) {
     report_view_free(view);
     return r;
@@ -445,7 +445,7 @@ void report_view_free(struct report_view *view)
   stream_list_done(&view->list);
   free(view->functions);
   view_active_done(&view->active);
-  report_stacks_free(view->stacks);
+  analysis_stacks_free(view->stacks);
   view_store_done(&view->store);
   free(view->gaps);
   free(view->source);
@@ -453,9 +453,9 @@ void report_view_free(struct report_view *view)
   text_done(&view->edges);
   text_done(&view->code);
   text_done(&view->totals);
-  report_calls_filter_free(view->calls_filter);
-  report_filter_free(view->filter);
-  report_calls_free(view->calls);
+  analysis_calls_filter_free(view->calls_filter);
+  analysis_filter_free(view->filter);
+  analysis_calls_free(view->calls);
   free(view->file);
   free(view);
 }

@@ -13,15 +13,15 @@
 #define REPORT_VIEW_SIZE_MIN (UINT64_C(1) << 20)  /* at least, */
 #define REPORT_VIEW_SIZE_MAX (UINT64_C(64) << 20) /* and at most */
 
-struct report_files;
+struct analysis_files;
 struct report_view;
 
 struct report_view_options {
-  struct report_names *names;
-  struct report_code *code;         /* NULL: instructions are not counted, and no code is shown */
-  const struct report_files *files; /* for source; NULL: no source is shown */
-  const char *file;                 /* name of the trace, for the title and for commands that the page proposes */
-  const char *module; /* functions of this one only (report_module_is), and edges from and to them; or NULL */
+  struct analysis_names *names;
+  struct analysis_code *code;         /* NULL: instructions are not counted, and no code is shown */
+  const struct analysis_files *files; /* for source; NULL: no source is shown */
+  const char *file;                   /* name of the trace, for the title and for commands that the page proposes */
+  const char *module; /* functions of this one only (analysis_module_is), and edges from and to them; or NULL */
   uint32_t stream;    /* this one only, or LB_TRACE_ALL, */
   uint64_t from, to;  /* and these branches only, without the last: from 0 to UINT64_MAX for all */
   uint64_t merge;     /* merge calls of fewer branches even if there is room */
@@ -33,7 +33,7 @@ int report_view_new(const struct report_view_options *options, struct report_vie
 void report_view_free(struct report_view *view); /* takes NULL */
 
 /* First, if tables and code are wanted: what was counted, which is not needed afterwards. Returns 0, or -ENOMEM. */
-int report_view_counts(struct report_view *view, const struct report_counts *counts);
+int report_view_counts(struct report_view *view, const struct analysis_counts *counts);
 
 /* How many functions ran, as was counted: with options.module, functions of that one. */
 size_t report_view_ran(const struct report_view *view);

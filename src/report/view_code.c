@@ -23,32 +23,32 @@
 /* ---- edges ---- */
 
 /* How often the conditional branch at `from` was not taken. */
-static uint64_t jump_passed(const struct report_counts *counts, const struct report_location *from)
+static uint64_t jump_passed(const struct analysis_counts *counts, const struct analysis_location *from)
 {
   size_t count, low = 0;
-  const struct report_jump *jumps = report_counts_jumps(counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_jumps(counts, &count);
   uint64_t passed = 0;
 
   for (size_t high = count; low < high;) {
     size_t middle = low + (high - low) / 2;
 
-    if (report_location_compare(&jumps[middle].from, from) < 0)
+    if (analysis_location_compare(&jumps[middle].from, from) < 0)
       low = middle + 1;
     else
       high = middle;
   }
-  for (; low < count && report_location_is(&jumps[low].from, from); low++)
+  for (; low < count && analysis_location_is(&jumps[low].from, from); low++)
     passed += jumps[low].is_passed ? jumps[low].count : 0;
   return passed;
 }
 
-static int put_line(struct report_view *view, const struct report_location *location, struct text *text)
+static int put_line(struct report_view *view, const struct analysis_location *location, struct text *text)
 {
   struct symbol_place place;
   char *string;
   int r;
 
-  if (!report_names_place(view->options.names, location, &place) || !place.frame_count || !place.frames[0].file ||
+  if (!analysis_names_place(view->options.names, location, &place) || !place.frame_count || !place.frames[0].file ||
       !place.frames[0].line)
     return text_add(text, "null");
   if (asprintf(&string, "%s:%u", place.frames[0].file, place.frames[0].line) < 0)
@@ -58,7 +58,7 @@ static int put_line(struct report_view *view, const struct report_location *loca
   return r;
 }
 
-static int put_edge(struct report_view *view, const struct report_counts *counts, const struct report_jump *jump,
+static int put_edge(struct report_view *view, const struct analysis_counts *counts, const struct analysis_jump *jump,
                     struct text *text)
 {
   int r = text_add(text, text->length > 2 ? ",\n[" : "[");
@@ -77,14 +77,14 @@ static int put_edge(struct report_view *view, const struct report_counts *counts
   return r < 0 ? r : text_add(text, "]");
 }
 
-static int put_edges(struct report_view *view, const struct report_counts *counts, struct report_hot *hot)
+static int put_edges(struct report_view *view, const struct analysis_counts *counts, struct analysis_hot *hot)
 {
-  const struct report_jump *const *edges;
+  const struct analysis_jump *const *edges;
   size_t count, put = 0;
   int r = text_add(&view->edges, "[");
 
-  report_hot_sort(hot, REPORT_HOT_EDGE, REPORT_HOT_BY_COUNT);
-  edges = report_hot_edges(hot, &count);
+  analysis_hot_sort(hot, ANALYSIS_HOT_EDGE, ANALYSIS_HOT_BY_COUNT);
+  edges = analysis_hot_edges(hot, &count);
   for (size_t i = 0; i < count && put < EDGES_MAX && r >= 0; i++)
     if (!edges[i]->is_passed) {
       r = put_edge(view, counts, edges[i], &view->edges);
@@ -96,13 +96,13 @@ static int put_edges(struct report_view *view, const struct report_counts *count
 /* ---- the instructions of a function, as JSON ---- */
 
 /* Where a branch went, the most frequent first, and how many more there are. */
-static int put_targets(struct report_view *view, const struct report_annotated *row, struct text *text)
+static int put_targets(struct report_view *view, const struct analysis_annotated *row, struct text *text)
 {
-  const struct report_jump *jump = row->kind == LB_BRANCH_JCC ? NULL : report_annotated_target(row, NULL);
+  const struct analysis_jump *jump = row->kind == LB_BRANCH_JCC ? NULL : analysis_annotated_target(row, NULL);
   size_t shown = 0;
   int r = text_add(text, "[");
 
-  for (; jump && shown < TARGETS_SHOWN && r >= 0; jump = report_annotated_target(row, jump), shown++) {
+  for (; jump && shown < TARGETS_SHOWN && r >= 0; jump = analysis_annotated_target(row, jump), shown++) {
     r = text_add(text, shown ? ",[" : "[");
     if (r >= 0)
       r = view_quote_place(text, view->options.names, &jump->to, true);
@@ -113,7 +113,7 @@ static int put_targets(struct report_view *view, const struct report_annotated *
 }
 
 /* [is conditional, taken, not taken, targets, more targets] */
-static int put_branch(struct report_view *view, const struct report_annotated *row, struct text *text)
+static int put_branch(struct report_view *view, const struct analysis_annotated *row, struct text *text)
 {
   int r;
 
@@ -126,13 +126,13 @@ static int put_branch(struct report_view *view, const struct report_annotated *r
   return r < 0 ? r : text_add(text, "]");
 }
 
-static int put_instruction(struct report_view *view, const struct report_annotated *row, uint64_t start, uint32_t line,
-                           struct text *text)
+static int put_instruction(struct report_view *view, const struct analysis_annotated *row, uint64_t start,
+                           uint32_t line, struct text *text)
 {
   char words[160] = "";
   int r;
 
-  if (!row->length || !report_code_text(view->options.code, &row->at, words, sizeof(words)))
+  if (!row->length || !analysis_code_text(view->options.code, &row->at, words, sizeof(words)))
     words[0] = 0;
   r = text_addf(text, "%s[%llu,%llu,", text->data[text->length - 1] == '[' ? "" : ",",
                 (unsigned long long)(row->at.address - start), (unsigned long long)row->executed);
@@ -146,13 +146,13 @@ static int put_instruction(struct report_view *view, const struct report_annotat
 }
 
 /* Of a long function, what ran is more important than what did not. */
-static bool is_listed(const struct view_code *code, const struct report_annotation *annotation, size_t row)
+static bool is_listed(const struct view_code *code, const struct analysis_annotation *annotation, size_t row)
 {
   return code->count <= LISTED_MAX || annotation->rows[row].executed || annotation->rows[row].jump_count;
 }
 
 static int put_instructions(struct report_view *view, const struct view_code *code,
-                            const struct report_annotation *annotation, struct text *text)
+                            const struct analysis_annotation *annotation, struct text *text)
 {
   size_t put = 0;
   int r = text_add(text, "\"instructions\":[");
@@ -166,12 +166,12 @@ static int put_instructions(struct report_view *view, const struct view_code *co
 }
 
 /* [from, to, branches, lane] of instructions that are listed */
-static int put_arrows(const struct view_code *code, const struct report_annotation *annotation, struct text *text)
+static int put_arrows(const struct view_code *code, const struct analysis_annotation *annotation, struct text *text)
 {
   int r = text_addf(text, "\"lanes\":%u,\"arrows\":[", annotation->lanes);
 
   for (size_t i = 0; i < annotation->arrow_count && r >= 0; i++) {
-    const struct report_arrow *arrow = &annotation->arrows[i];
+    const struct analysis_arrow *arrow = &annotation->arrows[i];
 
     if (arrow->from < code->count && arrow->to < code->count && code->list[arrow->from].number &&
         code->list[arrow->to].number)
@@ -182,11 +182,11 @@ static int put_arrows(const struct view_code *code, const struct report_annotati
   return r < 0 ? r : text_add(text, "]");
 }
 
-static int put_name(const struct report_hot_function *function, struct text *text)
+static int put_name(const struct analysis_hot_function *function, struct text *text)
 {
   struct text name = {0};
   int r = function->symbol ? text_add(&name, function->symbol)
-                           : report_extent_name(&name, function->module, function->start, function->source);
+                           : analysis_extent_name(&name, function->module, function->start, function->source);
 
   if (r >= 0)
     r = view_quote(text, text_string(&name));
@@ -194,10 +194,10 @@ static int put_name(const struct report_hot_function *function, struct text *tex
   return r;
 }
 
-static int put_code(struct report_view *view, const struct report_annotation *annotation, struct view_code *code,
+static int put_code(struct report_view *view, const struct analysis_annotation *annotation, struct view_code *code,
                     struct text *text)
 {
-  const struct report_hot_function *function = &annotation->function;
+  const struct analysis_hot_function *function = &annotation->function;
   int r = text_addf(text, "%s{\"file\":%u,\"start\":%llu,\"ran\":%llu,\"name\":", text->length > 2 ? ",\n" : "",
                     code->file, (unsigned long long)code->start, (unsigned long long)function->instructions);
 
@@ -218,12 +218,12 @@ static int put_code(struct report_view *view, const struct report_annotation *an
   return r < 0 ? r : text_add(text, "}");
 }
 
-static int put_function(struct report_view *view, const struct report_counts *counts,
-                        const struct report_hot_function *function)
+static int put_function(struct report_view *view, const struct analysis_counts *counts,
+                        const struct analysis_hot_function *function)
 {
   struct view_code code = {.file = function->file, .start = function->start};
-  struct report_annotation annotation = {0};
-  int r = report_annotate(view->options.names, view->options.code, counts, function, false, &annotation);
+  struct analysis_annotation annotation = {0};
+  int r = analysis_annotate(view->options.names, view->options.code, counts, function, false, &annotation);
 
   if (r < 0)
     return r;
@@ -236,20 +236,20 @@ static int put_function(struct report_view *view, const struct report_counts *co
   if (r >= 0 && code.count)
     r = put_code(view, &annotation, &code, &view->code);
   free(code.list);
-  report_annotation_done(&annotation);
+  analysis_annotation_done(&annotation);
   return r;
 }
 
-static int put_functions(struct report_view *view, const struct report_counts *counts, struct report_hot *hot)
+static int put_functions(struct report_view *view, const struct analysis_counts *counts, struct analysis_hot *hot)
 {
-  const struct report_hot_function *functions;
+  const struct analysis_hot_function *functions;
   size_t count, put = 0;
   int r = text_add(&view->code, "[");
 
-  report_hot_sort(hot, REPORT_HOT_FUNCTION, REPORT_HOT_BY_INSTRUCTIONS);
-  functions = report_hot_functions(hot, &count);
+  analysis_hot_sort(hot, ANALYSIS_HOT_FUNCTION, ANALYSIS_HOT_BY_INSTRUCTIONS);
+  functions = analysis_hot_functions(hot, &count);
   for (size_t i = 0; i < count && put < FUNCTIONS_MAX && view->code.length < CODE_BYTES && r >= 0; i++)
-    if (functions[i].source != REPORT_BY_NOTHING && functions[i].size && functions[i].instructions) {
+    if (functions[i].source != ANALYSIS_EXTENT_BY_NOTHING && functions[i].size && functions[i].instructions) {
       r = put_function(view, counts, &functions[i]);
       put++;
     }
@@ -258,9 +258,9 @@ static int put_functions(struct report_view *view, const struct report_counts *c
 
 /* ---- the whole ---- */
 
-static int put_totals(struct report_view *view, const struct report_counts *counts)
+static int put_totals(struct report_view *view, const struct analysis_counts *counts)
 {
-  const struct report_count_totals *totals = report_counts_totals(counts);
+  const struct analysis_count_totals *totals = analysis_counts_totals(counts);
 
   return text_addf(
     &view->totals, "{\"taken\":%llu,\"passed\":%llu,\"instructions\":%llu,\"unknown\":%s,\"forgotten\":%s}",
@@ -268,20 +268,20 @@ static int put_totals(struct report_view *view, const struct report_counts *coun
     totals->has_unknown_code ? "true" : "false", totals->has_forgotten ? "true" : "false");
 }
 
-int report_view_counts(struct report_view *view, const struct report_counts *counts)
+int report_view_counts(struct report_view *view, const struct analysis_counts *counts)
 {
-  struct report_hot *hot = NULL;
+  struct analysis_hot *hot = NULL;
   int r = put_totals(view, counts);
 
   if (r >= 0)
-    r = report_hot_new(view->options.names, view->options.code, counts,
-                       &(struct report_hot_filter){.module = view->options.module}, &hot);
+    r = analysis_hot_new(view->options.names, view->options.code, counts,
+                         &(struct analysis_hot_filter){.module = view->options.module}, &hot);
   if (r >= 0)
-    (void)report_hot_functions(hot, &view->ran);
+    (void)analysis_hot_functions(hot, &view->ran);
   if (r >= 0)
     r = put_edges(view, counts, hot);
   if (r >= 0 && view->options.code)
     r = put_functions(view, counts, hot);
-  report_hot_free(hot);
+  analysis_hot_free(hot);
   return r;
 }

@@ -25,8 +25,8 @@ static const char *const end_words[] = {"unknown", "exit", "died", "stopped", "f
 /* The end of a stream: its last branch, and what lies there. */
 struct ending {
   const struct view_stream *stream;
-  const struct report_stream *about;
-  struct report_location from, to;
+  const struct analysis_stream *about;
+  struct analysis_location from, to;
   bool is_call;    /* a system call */
   bool is_nowhere; /* the last branch leads to where no code is */
   bool is_unsure;  /* it may have been another thread that died */
@@ -47,13 +47,13 @@ static bool name_has(const char *name, const char *const *words)
  * exports. */
 static bool ending_is_in(struct report_view *view, const struct ending *ending, const char *const *words)
 {
-  struct report_called called;
-  struct report_name name;
+  struct analysis_called called;
+  struct analysis_name name;
 
-  if (report_names_symbol(view->options.names, &ending->from, &name) && name_has(name.symbol, words))
+  if (analysis_names_symbol(view->options.names, &ending->from, &name) && name_has(name.symbol, words))
     return true;
   for (size_t i = 0; i < ending->stream->stack_count && i < CALLERS; i++)
-    if (report_calls_function(view->calls, ending->stream->stack[i], &called) && name_has(called.symbol, words))
+    if (analysis_calls_function(view->calls, ending->stream->stack[i], &called) && name_has(called.symbol, words))
       return true;
   return false;
 }
@@ -80,11 +80,11 @@ static void ending_look(struct report_view *view, uint32_t number, struct ending
   uint8_t byte;
 
   if (last->kind < LB_BRANCH_KINDS) {
-    ending.from = report_names_locate(view->options.names, ending.about->space, report_from(last));
-    ending.to = report_names_locate(view->options.names, ending.about->space, report_to(last));
+    ending.from = analysis_names_locate(view->options.names, ending.about->space, analysis_from(last));
+    ending.to = analysis_names_locate(view->options.names, ending.about->space, analysis_to(last));
     ending.is_call = last->kind == LB_BRANCH_SYSCALL || last->kind == LB_BRANCH_SYSENTER;
-    ending.is_nowhere = ending.to.file == REPORT_NO_FILE && !ending.is_call &&
-                        !report_names_code(view->options.names, &ending.to, &byte, 1);
+    ending.is_nowhere = ending.to.file == ANALYSIS_NO_FILE && !ending.is_call &&
+                        !analysis_names_code(view->options.names, &ending.to, &byte, 1);
   }
   *ret_ending = ending;
 }
@@ -199,7 +199,7 @@ static int put_stack(const struct view_stream *stream, struct text *text)
 static int put_ending(struct report_view *view, const struct ending *ending, struct text *text)
 {
   const struct lb_branch *last = &ending->stream->last;
-  struct report_names *names = view->options.names;
+  struct analysis_names *names = view->options.names;
   int r = text_addf(text, ",\"end\":{\"how\":\"%s\",\"signal\":%u,\"nowhere\":%s,\"unsure\":%s", end_words[ending->end],
                     ending->end == END_DIED && view->dead == ending->about->process ? view->signal : 0,
                     ending->is_nowhere ? "true" : "false", ending->is_unsure ? "true" : "false");

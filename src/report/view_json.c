@@ -45,14 +45,14 @@ int view_quote(struct text *text, const char *string)
   return r < 0 ? r : text_add(text, "\"");
 }
 
-int view_quote_place(struct text *text, struct report_names *names, const struct report_location *location,
+int view_quote_place(struct text *text, struct analysis_names *names, const struct analysis_location *location,
                      bool has_offset)
 {
-  struct report_name name;
+  struct analysis_name name;
   char *string = NULL;
   int r;
 
-  if (!report_names_symbol(names, location, &name))
+  if (!analysis_names_symbol(names, location, &name))
     r = asprintf(&string, "0x%llx", (unsigned long long)location->address);
   else if (!name.symbol)
     r = asprintf(&string, "%s+0x%llx", name.module, (unsigned long long)name.offset);

@@ -61,9 +61,9 @@ struct view_active {
 struct report_view {
   struct report_view_options options;
   char *file;
-  struct report_calls *calls;
-  struct report_filter *filter;             /* of options.module, or NULL; then */
-  struct report_calls_filter *calls_filter; /* this one lets calls of that module pass */
+  struct analysis_calls *calls;
+  struct analysis_filter *filter;             /* of options.module, or NULL; then */
+  struct analysis_calls_filter *calls_filter; /* this one lets calls of that module pass */
   struct stream_list list;
   struct view_stream *streams;
   size_t count, capacity;
@@ -72,7 +72,7 @@ struct report_view {
   struct view_function *functions;
   size_t function_count, function_capacity;
   struct view_active active;
-  struct report_stacks *stacks;
+  struct analysis_stacks *stacks;
   struct view_store store;
   struct view_gap *gaps;
   size_t gap_count, gap_capacity;
@@ -97,7 +97,7 @@ void view_active_done(struct view_active *active);
  */
 int view_quote(struct text *text, const char *string);
 /* The symbol, or module and offset, or address of a location, quoted. */
-int view_quote_place(struct text *text, struct report_names *names, const struct report_location *location,
+int view_quote_place(struct text *text, struct analysis_names *names, const struct analysis_location *location,
                      bool has_offset);
 
 /* ---- parts of the page ---- */

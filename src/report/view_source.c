@@ -38,10 +38,10 @@ static int line_compare(const void *a, const void *b)
 static const char *source_file(struct report_view *view, const struct view_code *code)
 {
   for (size_t i = 0; i < code->count && i < 64; i++) {
-    struct report_location at = {.file = code->file, .address = code->list[i].address};
+    struct analysis_location at = {.file = code->file, .address = code->list[i].address};
     struct symbol_place place;
 
-    if (report_names_place(view->options.names, &at, &place) && place.frame_count &&
+    if (analysis_names_place(view->options.names, &at, &place) && place.frame_count &&
         place.frames[place.frame_count - 1].file)
       return place.frames[place.frame_count - 1].file;
   }
@@ -49,11 +49,11 @@ static const char *source_file(struct report_view *view, const struct view_code 
 }
 
 /* The line in that file: of the code itself, or of what it was inlined into. */
-static uint32_t source_line(struct report_view *view, const struct report_location *at, const char *file)
+static uint32_t source_line(struct report_view *view, const struct analysis_location *at, const char *file)
 {
   struct symbol_place place;
 
-  if (!report_names_place(view->options.names, at, &place))
+  if (!analysis_names_place(view->options.names, at, &place))
     return 0;
   for (size_t i = 0; i < place.frame_count; i++)
     if (place.frames[i].file && !strcmp(place.frames[i].file, file))
@@ -71,7 +71,7 @@ static struct source_line *lines_read(struct report_view *view, struct view_code
   if (!lines)
     return NULL;
   for (size_t i = 0; i < code->count; i++) {
-    struct report_location at = {.file = code->file, .address = code->list[i].address};
+    struct analysis_location at = {.file = code->file, .address = code->list[i].address};
 
     code->list[i].line = source_line(view, &at, file);
     if (code->list[i].line)
@@ -159,7 +159,7 @@ static int put_file(struct report_view *view, struct view_code *code, const char
 
 int view_source_put(struct report_view *view, struct view_code *code, struct text *text)
 {
-  const struct report_files *files = view->options.files;
+  const struct analysis_files *files = view->options.files;
   const char *file = files ? source_file(view, code) : NULL;
   const void *bytes;
   size_t size;

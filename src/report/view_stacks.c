@@ -14,7 +14,7 @@
 #define NOT_LISTED UINT32_MAX
 
 struct listing {
-  const struct report_stacks *stacks;
+  const struct analysis_stacks *stacks;
   size_t count, room;
   bool by_branches;  /* instructions are not known */
   uint64_t *weights; /* of a stack with all that it called */
@@ -24,7 +24,7 @@ struct listing {
 
 static uint64_t stack_own(const struct listing *listing, size_t i)
 {
-  const struct report_stack *stack = report_stacks_get(listing->stacks, i);
+  const struct analysis_stack *stack = analysis_stacks_get(listing->stacks, i);
 
   return listing->by_branches ? stack->branches : stack->instructions;
 }
@@ -34,12 +34,12 @@ static void weights_add_up(struct listing *listing)
 {
   listing->by_branches = true;
   for (size_t i = 0; i < listing->count && listing->by_branches; i++)
-    listing->by_branches = report_stacks_get(listing->stacks, i)->instructions == 0;
+    listing->by_branches = analysis_stacks_get(listing->stacks, i)->instructions == 0;
   for (size_t i = listing->count; i-- > 0;) {
-    uint32_t caller = report_stacks_get(listing->stacks, i)->caller;
+    uint32_t caller = analysis_stacks_get(listing->stacks, i)->caller;
 
     listing->weights[i] += stack_own(listing, i);
-    if (caller != REPORT_STACK_NONE)
+    if (caller != ANALYSIS_STACK_NONE)
       listing->weights[caller] += listing->weights[i];
   }
 }
@@ -78,8 +78,8 @@ static size_t stacks_choose(struct listing *listing, uint64_t least)
     heavier += listing->weights[i] > least;
   ties = listing->room > heavier ? listing->room - heavier : 0;
   for (size_t i = 0; i < listing->count; i++) {
-    const struct report_stack *stack = report_stacks_get(listing->stacks, i);
-    uint32_t above = stack->caller == REPORT_STACK_NONE ? NOT_LISTED : listing->numbers[stack->caller];
+    const struct analysis_stack *stack = analysis_stacks_get(listing->stacks, i);
+    uint32_t above = stack->caller == ANALYSIS_STACK_NONE ? NOT_LISTED : listing->numbers[stack->caller];
     bool is_tie = listing->weights[i] == least;
 
     if (listing->weights[i] > least || (is_tie && ties)) {
@@ -97,23 +97,23 @@ static size_t stacks_choose(struct listing *listing, uint64_t least)
 }
 
 /* Is it listed itself? Its number is then not that of its caller. */
-static bool is_listed(const struct listing *listing, size_t i, const struct report_stack *stack)
+static bool is_listed(const struct listing *listing, size_t i, const struct analysis_stack *stack)
 {
   if (listing->numbers[i] == NOT_LISTED)
     return false;
-  return stack->caller == REPORT_STACK_NONE || listing->numbers[stack->caller] != listing->numbers[i];
+  return stack->caller == ANALYSIS_STACK_NONE || listing->numbers[stack->caller] != listing->numbers[i];
 }
 
 static int put_stack(const struct listing *listing, size_t i, struct text *text)
 {
-  const struct report_stack *stack = report_stacks_get(listing->stacks, i);
+  const struct analysis_stack *stack = analysis_stacks_get(listing->stacks, i);
   const uint64_t *rest;
 
   if (!is_listed(listing, i, stack))
     return 0;
   rest = &listing->rests[2 * (size_t)listing->numbers[i]];
   return text_addf(text, "%s[%lld,%u,%llu,%llu,%llu,%llu,%llu]", text->data[text->length - 1] == '[' ? "" : ",",
-                   stack->caller == REPORT_STACK_NONE ? -1LL : (long long)listing->numbers[stack->caller],
+                   stack->caller == ANALYSIS_STACK_NONE ? -1LL : (long long)listing->numbers[stack->caller],
                    stack->function, (unsigned long long)stack->calls, (unsigned long long)stack->branches,
                    (unsigned long long)stack->instructions, (unsigned long long)rest[1], (unsigned long long)rest[0]);
 }
@@ -135,7 +135,7 @@ static int put_listing(struct listing *listing, struct text *text)
 
 int view_put_stacks(struct report_view *view, struct text *text)
 {
-  struct listing listing = {.stacks = view->stacks, .count = report_stacks_count(view->stacks)};
+  struct listing listing = {.stacks = view->stacks, .count = analysis_stacks_count(view->stacks)};
   uint64_t room = view->options.size / 8 / STACK_BYTES;
   int r = -ENOMEM;
 

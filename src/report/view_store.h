@@ -30,7 +30,7 @@ struct view_block {
   uint32_t function; /* of several: the one that has more than half of `busy`, if one has */
   uint16_t depth;
   uint8_t flags; /* enum view_flag */
-  uint8_t how;   /* enum report_call_how, by which a call was left */
+  uint8_t how;   /* enum analysis_call_how, by which a call was left */
 };
 
 /* The last blocks of a stream. */

@@ -95,7 +95,7 @@ static uint64_t greater(uint64_t one, uint64_t other)
 
 static int pack_block(struct output *output, const struct view_block *block, struct row *row)
 {
-  bool is_plain = block->calls == 1 && block->how == REPORT_CALL_RETURN && !(block->flags & ~VIEW_IS_TAIL);
+  bool is_plain = block->calls == 1 && block->how == ANALYSIS_CALL_RETURN && !(block->flags & ~VIEW_IS_TAIL);
   uint64_t start = greater(block->start, row->branch), start_count = greater(block->start_count, row->instructions);
   uint64_t end = greater(block->end, start), end_count = greater(block->end_count, start_count);
   uint64_t values[8] = {start - row->branch,
@@ -186,13 +186,13 @@ static void store_fit(struct report_view *view, uint64_t others)
 static int put_function(struct report_view *view, uint32_t number, struct text *text)
 {
   const struct view_function *function = &view->functions[number];
-  struct report_called called = {0};
+  struct analysis_called called = {0};
   struct text name = {0};
   int r = text_add(text, number ? ",\n[" : "[");
 
-  report_calls_function(view->calls, number, &called);
+  analysis_calls_function(view->calls, number, &called);
   if (r >= 0)
-    r = report_called_name(view->calls, number, &name);
+    r = analysis_called_name(view->calls, number, &name);
   if (r >= 0)
     r = view_quote(text, text_string(&name));
   text_done(&name);
@@ -205,7 +205,8 @@ static int put_function(struct report_view *view, uint32_t number, struct text *
   return text_addf(text, ",%llu,%llu,%llu,%llu,%llu,%u,%llu,%d]", (unsigned long long)function->calls,
                    (unsigned long long)function->branches, (unsigned long long)function->all_branches,
                    (unsigned long long)function->instructions, (unsigned long long)function->all_instructions,
-                   called.location.file, (unsigned long long)called.location.address, called.source >= REPORT_BY_CALL);
+                   called.location.file, (unsigned long long)called.location.address,
+                   called.source >= ANALYSIS_EXTENT_BY_CALL);
 }
 
 int view_put_functions(struct report_view *view, struct text *text)

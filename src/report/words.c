@@ -122,7 +122,7 @@ const char *words_base(const char *path)
 
 /* ---- places ---- */
 
-void words_function(const struct report_hot_function *function, char *buffer, size_t size)
+void words_function(const struct analysis_hot_function *function, char *buffer, size_t size)
 {
   struct text text = {0};
 
@@ -130,31 +130,31 @@ void words_function(const struct report_hot_function *function, char *buffer, si
     snprintf(buffer, size, "%s  [%s]", function->symbol, function->module);
     return;
   }
-  (void)report_extent_name(&text, function->module, function->start, function->source);
+  (void)analysis_extent_name(&text, function->module, function->start, function->source);
   snprintf(buffer, size, "%s", text_string(&text));
   text_done(&text);
 }
 
-static bool line_find(struct report_names *names, const struct report_location *location,
+static bool line_find(struct analysis_names *names, const struct analysis_location *location,
                       struct symbol_frame *ret_frame)
 {
   struct symbol_place place;
 
-  if (!report_names_place(names, location, &place) || !place.frame_count || !place.frames[0].file)
+  if (!analysis_names_place(names, location, &place) || !place.frame_count || !place.frames[0].file)
     return false;
   *ret_frame = place.frames[0];
   return true;
 }
 
-int words_add_location(struct text *text, struct report_names *names, const struct report_location *location,
+int words_add_location(struct text *text, struct analysis_names *names, const struct analysis_location *location,
                        bool wants_lines)
 {
   unsigned long long address = location->address;
   struct symbol_frame frame;
-  struct report_name name;
+  struct analysis_name name;
   int r;
 
-  if (!report_names_symbol(names, location, &name))
+  if (!analysis_names_symbol(names, location, &name))
     r = text_addf(text, "0x%llx", address);
   else if (!name.symbol)
     r = text_addf(text, "%s+0x%llx", name.module, address);
@@ -167,12 +167,12 @@ int words_add_location(struct text *text, struct report_names *names, const stru
   return r;
 }
 
-void words_put_location(struct page *page, const char *key, struct report_names *names,
-                        const struct report_location *location, bool wants_lines)
+void words_put_location(struct page *page, const char *key, struct analysis_names *names,
+                        const struct analysis_location *location, bool wants_lines)
 {
-  struct report_name name = {0};
+  struct analysis_name name = {0};
   struct symbol_frame frame = {0};
-  bool is_known = report_names_symbol(names, location, &name);
+  bool is_known = analysis_names_symbol(names, location, &name);
 
   page_section(page, key, NULL);
   page_put_hex(page, "address", location->address);

@@ -29,17 +29,17 @@ void words_put_share(struct page *page, const char *key, uint64_t part, uint64_t
 void words_put_bar(struct page *page, uint64_t part, uint64_t whole, bool has_utf8);
 
 /* What a function is called: its symbol and module; without a symbol, its module and address. */
-void words_function(const struct report_hot_function *function, char *buffer, size_t size);
+void words_function(const struct analysis_hot_function *function, char *buffer, size_t size);
 
 /* The last part of a path. */
 const char *words_base(const char *path);
 
 /* A place in code: "main+0x1b (loop.c:12)", "[libc.so.6]+0x2724a", "0x7f0012345678". Returns 0, or -ENOMEM. */
-int words_add_location(struct text *text, struct report_names *names, const struct report_location *location,
+int words_add_location(struct text *text, struct analysis_names *names, const struct analysis_location *location,
                        bool wants_lines);
 
 /* The same as a JSON object. */
-void words_put_location(struct page *page, const char *key, struct report_names *names,
-                        const struct report_location *location, bool wants_lines);
+void words_put_location(struct page *page, const char *key, struct analysis_names *names,
+                        const struct analysis_location *location, bool wants_lines);
 
 #endif

@@ -14,5 +14,5 @@ int run_lbr_new(const struct run_arguments *arguments, struct lb_recorder **ret_
 
 void run_lbr_feed(struct lb_recorder *recorder, const struct lb_branch *branches, size_t count)
 {
-  report_replay_feed(recorder, branches, count);
+  analysis_replay_feed(recorder, branches, count);
 }

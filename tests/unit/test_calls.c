@@ -81,13 +81,13 @@ static void self_warn(void *data, const char *name, const char *why)
   print_message("%s: %s\n", name, why);
 }
 
-static const struct report_files self = {NULL, self_open, self_close, self_warn, NULL};
+static const struct analysis_files self = {NULL, self_open, self_close, self_warn, NULL};
 
 /* ---- a trace by hand ---- */
 
 struct world {
-  struct report_names *names;
-  struct report_calls *calls;
+  struct analysis_names *names;
+  struct analysis_calls *calls;
   uint64_t number[4]; /* of the next branch of each stream */
   char told[8192];
   size_t length;
@@ -97,13 +97,13 @@ struct world {
 static const char *const words[] = {"start", "call", "tail", "signal", "return", "unwind", "end", "lost"};
 
 /* "+0 one call" and "-0 one return", a blank between them. */
-static int tell(void *data, const struct report_call *call)
+static int tell(void *data, const struct analysis_call *call)
 {
   struct world *world = data;
-  struct report_called called;
+  struct analysis_called called;
   char name[64];
 
-  assert_true(report_calls_function(world->calls, call->function, &called));
+  assert_true(analysis_calls_function(world->calls, call->function, &called));
   if (called.symbol)
     snprintf(name, sizeof(name), "%s", called.symbol);
   else
@@ -116,7 +116,7 @@ static int tell(void *data, const struct report_call *call)
 
 static void record(struct world *world, const struct lb_trace_record *record)
 {
-  assert_int_equal(report_calls_record(world->calls, record), 0);
+  assert_int_equal(analysis_calls_record(world->calls, record), 0);
 }
 
 static void streams_put(struct world *world)
@@ -152,8 +152,8 @@ static struct world *world_new(bool has_symbols)
   struct world *world = calloc(1, sizeof(*world));
 
   assert_non_null(world);
-  assert_int_equal(report_names_new(has_symbols ? &self : NULL, &world->names), 0);
-  assert_int_equal(report_calls_new(world->names, NULL, tell, world, &world->calls), 0);
+  assert_int_equal(analysis_names_new(has_symbols ? &self : NULL, &world->names), 0);
+  assert_int_equal(analysis_calls_new(world->names, NULL, tell, world, &world->calls), 0);
   streams_put(world);
   if (has_symbols)
     self_map(world);
@@ -168,7 +168,7 @@ static int go_in(struct world *world, uint32_t stream, unsigned kind, uint64_t f
     .branches = {.stream = stream, .first = world->number[stream]++, .count = 1, .branches = &branch},
   };
 
-  return report_calls_record(world->calls, &batch);
+  return analysis_calls_record(world->calls, &batch);
 }
 
 static void go(struct world *world, unsigned kind, uint64_t from, uint64_t to)
@@ -197,10 +197,10 @@ static void expect(struct world *world, const char *told)
 /* Ends it; nothing but the outermost function may be open. */
 static void world_end(struct world *world, const char *told)
 {
-  assert_int_equal(report_calls_end(world->calls), 0);
+  assert_int_equal(analysis_calls_end(world->calls), 0);
   expect(world, told);
-  report_calls_free(world->calls);
-  report_names_free(world->names);
+  analysis_calls_free(world->calls);
+  analysis_names_free(world->names);
   free(world);
 }
 
@@ -484,7 +484,7 @@ struct numbers {
   uint64_t enter, leave;
 };
 
-static int numbers_take(void *data, const struct report_call *call)
+static int numbers_take(void *data, const struct analysis_call *call)
 {
   struct numbers *numbers = data;
 
@@ -498,12 +498,12 @@ static void test_numbers(void **state)
 {
   struct world *world = world_new(true);
   struct numbers numbers = {0};
-  struct report_calls *mine = world->calls;
-  struct report_call now = {.branch = 9, .instructions = 9, .unknown = 9};
+  struct analysis_calls *mine = world->calls;
+  struct analysis_call now = {.branch = 9, .instructions = 9, .unknown = 9};
 
   (void)state;
-  assert_int_equal(report_calls_new(world->names, NULL, numbers_take, &numbers, &world->calls), 0);
-  report_calls_position(world->calls, 7, &now);
+  assert_int_equal(analysis_calls_new(world->names, NULL, numbers_take, &numbers, &world->calls), 0);
+  analysis_calls_position(world->calls, 7, &now);
   assert_int_equal(now.branch | now.instructions | now.unknown, 0);
   world->number[0] = 1000;
   go(world, LB_BRANCH_JCC, at(one, 0), at(one, 4));
@@ -512,10 +512,10 @@ static void test_numbers(void **state)
   ret(world, at(two, 20), at(one, 10));
   assert_int_equal(numbers.enter, 1001);
   assert_int_equal(numbers.leave, 1003);
-  report_calls_position(world->calls, 0, &now);
+  analysis_calls_position(world->calls, 0, &now);
   assert_int_equal(now.branch, 1004);
-  assert_false(report_calls_has_unknown(world->calls));
-  report_calls_free(world->calls);
+  assert_false(analysis_calls_has_unknown(world->calls));
+  analysis_calls_free(world->calls);
   world->calls = mine;
   world_end(world, "");
 }
@@ -529,8 +529,8 @@ static void test_stop(void **state)
   assert_int_equal(go_in(world, 0, LB_BRANCH_NEAR_REL_CALL, at(one, 0), at(two, 0)), -ECANCELED);
   world->stop = 0;
   world->length = 0;
-  report_calls_free(world->calls);
-  report_names_free(world->names);
+  analysis_calls_free(world->calls);
+  analysis_names_free(world->names);
   free(world);
 }
 
@@ -582,7 +582,7 @@ static void test_deep(void **state)
   world->length = 0;
   for (unsigned i = 0; i < DEPTH - 1; i++)
     ret(world, 0x1020, 0x1015);
-  assert_memory_equal(world->told, "-65535 ", 7); /* REPORT_CALLS_DEPTH_MAX of them are given */
+  assert_memory_equal(world->told, "-65535 ", 7); /* ANALYSIS_CALLS_DEPTH_MAX of them are given */
   world->length = 0;
   ret(world, 0x1020, 0x1015);
   expect(world, "-1 0x1000 return");
@@ -608,7 +608,7 @@ static void test_too_deep(void **state)
   ret(world, 0x1020, 0x1015);
   ret(world, 0x1020, 0x1015);
   world->length = 0;
-  assert_int_equal(report_calls_end(world->calls), 0);
+  assert_int_equal(analysis_calls_end(world->calls), 0);
   world->length = 0;
   world_end(world, "");
 }
@@ -631,7 +631,7 @@ static void test_hostile(void **state)
       go(world, kind, to, to);
       world->length = 0;
     }
-  assert_int_equal(report_calls_end(world->calls), 0);
+  assert_int_equal(analysis_calls_end(world->calls), 0);
   world->length = 0;
   world_end(world, "");
 }

@@ -91,9 +91,9 @@ static void code_put(struct lb_trace_writer *writer, const uint8_t *bytes, size_
 
 struct counted {
   struct lb_trace_reader *reader;
-  struct report_names *names;
-  struct report_code *code;
-  struct report_counts *counts;
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_counts *counts;
 };
 
 static struct counted counts_read(void)
@@ -102,28 +102,28 @@ static struct counted counts_read(void)
   struct lb_trace_record record;
 
   assert_int_equal(lb_trace_reader_open(path, &counted.reader), 0);
-  assert_int_equal(report_names_new(NULL, &counted.names), 0);
-  assert_int_equal(report_code_new(counted.names, &counted.code), 0);
-  assert_int_equal(report_counts_new(counted.names, counted.code, &counted.counts), 0);
+  assert_int_equal(analysis_names_new(NULL, &counted.names), 0);
+  assert_int_equal(analysis_code_new(counted.names, &counted.code), 0);
+  assert_int_equal(analysis_counts_new(counted.names, counted.code, &counted.counts), 0);
   lb_trace_reader_count(counted.reader, LB_TRACE_ALL);
   while (lb_trace_reader_next(counted.reader, &record) > 0)
-    assert_int_equal(report_counts_record(counted.counts, counted.reader, &record), 0);
-  assert_int_equal(report_counts_end(counted.counts, counted.reader), 0);
+    assert_int_equal(analysis_counts_record(counted.counts, counted.reader, &record), 0);
+  assert_int_equal(analysis_counts_end(counted.counts, counted.reader), 0);
   return counted;
 }
 
 static void counted_done(struct counted *counted)
 {
-  report_counts_free(counted->counts);
-  report_code_free(counted->code);
-  report_names_free(counted->names);
+  analysis_counts_free(counted->counts);
+  analysis_code_free(counted->code);
+  analysis_names_free(counted->names);
   lb_trace_reader_close(counted->reader);
 }
 
-static uint64_t jump_of(const struct report_counts *counts, uint64_t from, uint64_t to, bool is_passed)
+static uint64_t jump_of(const struct analysis_counts *counts, uint64_t from, uint64_t to, bool is_passed)
 {
   size_t count;
-  const struct report_jump *jumps = report_counts_jumps(counts, &count);
+  const struct analysis_jump *jumps = analysis_counts_jumps(counts, &count);
   uint64_t sum = 0;
 
   for (size_t i = 0; i < count; i++)
@@ -137,7 +137,7 @@ static uint64_t jump_of(const struct report_counts *counts, uint64_t from, uint6
 static void test_loop(void **state)
 {
   struct lb_trace_writer *writer = writer_new();
-  const struct report_block *blocks;
+  const struct analysis_block *blocks;
   struct counted counted;
   size_t count;
 
@@ -146,7 +146,7 @@ static void test_loop(void **state)
   assert_int_equal(lb_trace_writer_branches(writer, 0, loop_branches, LOOP_BRANCHES), 0);
   assert_int_equal(lb_trace_writer_close(writer), 0);
   counted = counts_read();
-  blocks = report_counts_blocks(counted.counts, &count);
+  blocks = analysis_counts_blocks(counted.counts, &count);
   assert_int_equal(count, sizeof(loop_blocks) / sizeof(*loop_blocks));
   for (size_t i = 0; i < count; i++) {
     assert_int_equal(blocks[i].first.address, loop_blocks[i].first);
@@ -158,10 +158,10 @@ static void test_loop(void **state)
   assert_int_equal(jump_of(counted.counts, 0x1008, 0x100A, true), 1);
   assert_int_equal(jump_of(counted.counts, 0x100D, 0x1005, false), 2);
   assert_int_equal(jump_of(counted.counts, 0x100D, 0x100F, true), 1);
-  assert_int_equal(report_counts_totals(counted.counts)->taken, LOOP_BRANCHES);
-  assert_int_equal(report_counts_totals(counted.counts)->passed, 2);
-  assert_int_equal(report_counts_totals(counted.counts)->instructions, 17);
-  assert_false(report_counts_totals(counted.counts)->has_unknown_code);
+  assert_int_equal(analysis_counts_totals(counted.counts)->taken, LOOP_BRANCHES);
+  assert_int_equal(analysis_counts_totals(counted.counts)->passed, 2);
+  assert_int_equal(analysis_counts_totals(counted.counts)->instructions, 17);
+  assert_false(analysis_counts_totals(counted.counts)->has_unknown_code);
   counted_done(&counted);
 }
 
@@ -175,10 +175,10 @@ static void test_no_code(void **state)
   assert_int_equal(lb_trace_writer_branches(writer, 0, loop_branches, LOOP_BRANCHES), 0);
   assert_int_equal(lb_trace_writer_close(writer), 0);
   counted = counts_read();
-  assert_int_equal(report_counts_totals(counted.counts)->taken, LOOP_BRANCHES);
-  assert_int_equal(report_counts_totals(counted.counts)->passed, 0);
-  assert_int_equal(report_counts_totals(counted.counts)->instructions, 1); /* the return, which was jumped to */
-  assert_true(report_counts_totals(counted.counts)->has_unknown_code);
+  assert_int_equal(analysis_counts_totals(counted.counts)->taken, LOOP_BRANCHES);
+  assert_int_equal(analysis_counts_totals(counted.counts)->passed, 0);
+  assert_int_equal(analysis_counts_totals(counted.counts)->instructions, 1); /* the return, which was jumped to */
+  assert_true(analysis_counts_totals(counted.counts)->has_unknown_code);
   counted_done(&counted);
 }
 
@@ -196,9 +196,9 @@ static void test_gap(void **state)
   assert_int_equal(lb_trace_writer_branches(writer, 0, loop_branches + 3, 1), 0);
   assert_int_equal(lb_trace_writer_close(writer), 0);
   counted = counts_read();
-  assert_int_equal(report_counts_totals(counted.counts)->taken, 3);
-  assert_int_equal(report_counts_totals(counted.counts)->gaps, 1);
-  assert_int_equal(report_counts_totals(counted.counts)->instructions, 3);
+  assert_int_equal(analysis_counts_totals(counted.counts)->taken, 3);
+  assert_int_equal(analysis_counts_totals(counted.counts)->gaps, 1);
+  assert_int_equal(analysis_counts_totals(counted.counts)->instructions, 3);
   counted_done(&counted);
 }
 
@@ -221,7 +221,7 @@ static void test_changed_code(void **state)
   assert_int_equal(lb_trace_writer_close(writer), 0);
   counted = counts_read();
   /* Of the loop 3; then 100b to 1003 makes no sense, and 4 of the other code. */
-  assert_int_equal(report_counts_totals(counted.counts)->instructions, 7);
+  assert_int_equal(analysis_counts_totals(counted.counts)->instructions, 7);
   counted_done(&counted);
 }
 

@@ -50,7 +50,7 @@ struct walked {
   bool is_sorted;
 };
 
-static int walked_take(void *data, const struct report_ran *ran)
+static int walked_take(void *data, const struct analysis_ran *ran)
 {
   struct walked *walked = data;
 
@@ -62,7 +62,7 @@ static int walked_take(void *data, const struct report_ran *ran)
 
 static int block_compare(const void *one, const void *other)
 {
-  const struct report_block *a = one, *b = other;
+  const struct analysis_block *a = one, *b = other;
 
   return a->first.address != b->first.address ? (a->first.address < b->first.address ? -1 : 1)
                                               : (a->last < b->last ? -1 : a->last > b->last);
@@ -70,29 +70,29 @@ static int block_compare(const void *one, const void *other)
 
 /* Code of 48 89 C0, again and again: who begins behind a prefix runs 89 C0. C0 with what follows it is an instruction
  * of three bytes, too: chains that never meet are among them. */
-static struct report_code *moves_make(struct report_names **ret_names)
+static struct analysis_code *moves_make(struct analysis_names **ret_names)
 {
   static const uint8_t move[] = {0x48, 0x89, 0xC0};
   uint8_t bytes[BYTES];
   struct lb_trace_record record = {.type = LB_TRACE_CODE, .code = {.address = BASE, .bytes = bytes, .size = BYTES}};
-  struct report_code *code;
+  struct analysis_code *code;
 
   for (size_t i = 0; i < BYTES; i++)
     bytes[i] = move[i % 3];
-  assert_int_equal(report_names_new(NULL, ret_names), 0);
-  assert_int_equal(report_names_record(*ret_names, &record), 0);
-  assert_int_equal(report_code_new(*ret_names, &code), 0);
+  assert_int_equal(analysis_names_new(NULL, ret_names), 0);
+  assert_int_equal(analysis_names_record(*ret_names, &record), 0);
+  assert_int_equal(analysis_code_new(*ret_names, &code), 0);
   return code;
 }
 
 /* Counts a block alone; makes its last instruction the one before its end. Returns false if it has none. */
-static bool block_fill(struct report_code *code, struct report_block *block, uint64_t end, uint64_t executed[BYTES])
+static bool block_fill(struct analysis_code *code, struct analysis_block *block, uint64_t end, uint64_t executed[BYTES])
 {
-  struct report_location at = block->first;
-  struct report_instruction instruction;
+  struct analysis_location at = block->first;
+  struct analysis_instruction instruction;
 
   block->instructions = 0;
-  while (at.address < end && report_code_instruction(code, &at, &instruction)) {
+  while (at.address < end && analysis_code_instruction(code, &at, &instruction)) {
     executed[at.address - BASE] += block->executed;
     block->last = at.address;
     block->instructions++;
@@ -103,34 +103,34 @@ static bool block_fill(struct report_code *code, struct report_block *block, uin
 
 static void test_walk(void **state)
 {
-  struct report_names *names;
-  struct report_code *code = moves_make(&names);
+  struct analysis_names *names;
+  struct analysis_code *code = moves_make(&names);
 
   (void)state;
   srandom(14);
   for (unsigned round = 0; round < 500; round++) {
     struct walked walked = {.is_sorted = true};
     uint64_t expected[BYTES] = {0};
-    struct report_block blocks[BLOCKS];
+    struct analysis_block blocks[BLOCKS];
     size_t count = 0;
 
     for (unsigned i = 0; i < BLOCKS; i++) {
       uint64_t start = (uint64_t)random() % BYTES, end = start + 1 + (uint64_t)random() % (BYTES - start);
 
-      blocks[count] = (struct report_block){.first = {.file = REPORT_NO_FILE, .address = BASE + start},
-                                            .executed = 1 + (uint64_t)random() % 9};
+      blocks[count] = (struct analysis_block){.first = {.file = ANALYSIS_NO_FILE, .address = BASE + start},
+                                              .executed = 1 + (uint64_t)random() % 9};
       count += block_fill(code, &blocks[count], BASE + end, expected);
     }
     qsort(blocks, count, sizeof(*blocks), block_compare);
-    assert_int_equal(report_blocks_walk(code, blocks, count, walked_take, &walked), 0);
+    assert_int_equal(analysis_blocks_walk(code, blocks, count, walked_take, &walked), 0);
     assert_true(walked.is_sorted);
     assert_memory_equal(walked.executed, expected, sizeof(expected));
   }
-  report_code_free(code);
-  report_names_free(names);
+  analysis_code_free(code);
+  analysis_names_free(names);
 }
 
-static int walked_stop(void *data, const struct report_ran *ran)
+static int walked_stop(void *data, const struct analysis_ran *ran)
 {
   (void)ran;
   return ++*(int *)data == 2 ? -EINTR : 0;
@@ -139,30 +139,33 @@ static int walked_stop(void *data, const struct report_ran *ran)
 /* What makes no sense is left out: an end that is no instruction's, code that is not known, nothing at all. */
 static void test_walk_nonsense(void **state)
 {
-  struct report_block blocks[] = {
-    {.first = {.file = REPORT_NO_FILE, .address = BASE}, .last = BASE + 4, .executed = 5, .instructions = 2},
-    {.first = {.file = REPORT_NO_FILE, .address = BASE + 9}, .last = BASE + 12, .executed = 3, .instructions = 2},
-    {.first = {.file = REPORT_NO_FILE, .address = BASE + 30}, .last = BASE + 2, .executed = 3, .instructions = 2},
-    {.first = {.file = REPORT_NO_FILE, .address = BASE + 40}, .last = BASE + 43, .executed = 3, .instructions = 0},
-    {.first = {.file = REPORT_NO_FILE, .address = BASE + 4096}, .last = BASE + 4100, .executed = 3, .instructions = 4},
-    {.first = {.file = REPORT_NO_FILE, .address = UINT64_MAX}, .last = UINT64_MAX, .executed = 1, .instructions = 1},
+  struct analysis_block blocks[] = {
+    {.first = {.file = ANALYSIS_NO_FILE, .address = BASE}, .last = BASE + 4, .executed = 5, .instructions = 2},
+    {.first = {.file = ANALYSIS_NO_FILE, .address = BASE + 9}, .last = BASE + 12, .executed = 3, .instructions = 2},
+    {.first = {.file = ANALYSIS_NO_FILE, .address = BASE + 30}, .last = BASE + 2, .executed = 3, .instructions = 2},
+    {.first = {.file = ANALYSIS_NO_FILE, .address = BASE + 40}, .last = BASE + 43, .executed = 3, .instructions = 0},
+    {.first = {.file = ANALYSIS_NO_FILE, .address = BASE + 4096},
+     .last = BASE + 4100,
+     .executed = 3,
+     .instructions = 4},
+    {.first = {.file = ANALYSIS_NO_FILE, .address = UINT64_MAX}, .last = UINT64_MAX, .executed = 1, .instructions = 1},
   };
   struct walked walked = {.is_sorted = true};
-  struct report_names *names;
-  struct report_code *code = moves_make(&names);
+  struct analysis_names *names;
+  struct analysis_code *code = moves_make(&names);
   int calls = 0;
 
   (void)state;
-  assert_int_equal(report_blocks_walk(code, blocks, sizeof(blocks) / sizeof(*blocks), walked_take, &walked), 0);
+  assert_int_equal(analysis_blocks_walk(code, blocks, sizeof(blocks) / sizeof(*blocks), walked_take, &walked), 0);
   assert_int_equal(walked.executed[0], 5);
   assert_int_equal(walked.executed[9], 3);
   assert_int_equal(walked.executed[12], 3);
   assert_int_equal(walked.executed[15], 0);
   assert_int_equal(walked.executed[40], 0);
-  assert_int_equal(report_blocks_walk(code, blocks, 2, walked_stop, &calls), -EINTR);
-  assert_int_equal(report_blocks_walk(code, NULL, 0, walked_take, &walked), 0);
-  report_code_free(code);
-  report_names_free(names);
+  assert_int_equal(analysis_blocks_walk(code, blocks, 2, walked_stop, &calls), -EINTR);
+  assert_int_equal(analysis_blocks_walk(code, NULL, 0, walked_take, &walked), 0);
+  analysis_code_free(code);
+  analysis_names_free(names);
 }
 
 /* ---- a program ---- */
@@ -197,10 +200,10 @@ static const struct lb_branch branches[] = {
 
 struct rig {
   struct lb_trace_reader *reader;
-  struct report_names *names;
-  struct report_code *code;
-  struct report_counts *counts;
-  struct report_hot *hot;
+  struct analysis_names *names;
+  struct analysis_code *code;
+  struct analysis_counts *counts;
+  struct analysis_hot *hot;
 };
 
 static void trace_write(bool has_code)
@@ -224,30 +227,30 @@ static struct rig rig_make(bool has_code)
 
   trace_write(has_code);
   assert_int_equal(lb_trace_reader_open(path, &rig.reader), 0);
-  assert_int_equal(report_names_new(NULL, &rig.names), 0);
-  assert_int_equal(report_code_new(rig.names, &rig.code), 0);
-  assert_int_equal(report_counts_new(rig.names, rig.code, &rig.counts), 0);
+  assert_int_equal(analysis_names_new(NULL, &rig.names), 0);
+  assert_int_equal(analysis_code_new(rig.names, &rig.code), 0);
+  assert_int_equal(analysis_counts_new(rig.names, rig.code, &rig.counts), 0);
   lb_trace_reader_count(rig.reader, LB_TRACE_ALL);
   while (lb_trace_reader_next(rig.reader, &record) > 0)
-    assert_int_equal(report_counts_record(rig.counts, rig.reader, &record), 0);
-  assert_int_equal(report_counts_end(rig.counts, rig.reader), 0);
-  assert_int_equal(report_hot_new(rig.names, rig.code, rig.counts, NULL, &rig.hot), 0);
+    assert_int_equal(analysis_counts_record(rig.counts, rig.reader, &record), 0);
+  assert_int_equal(analysis_counts_end(rig.counts, rig.reader), 0);
+  assert_int_equal(analysis_hot_new(rig.names, rig.code, rig.counts, NULL, &rig.hot), 0);
   return rig;
 }
 
 static void rig_done(struct rig *rig)
 {
-  report_hot_free(rig->hot);
-  report_counts_free(rig->counts);
-  report_code_free(rig->code);
-  report_names_free(rig->names);
+  analysis_hot_free(rig->hot);
+  analysis_counts_free(rig->counts);
+  analysis_code_free(rig->code);
+  analysis_names_free(rig->names);
   lb_trace_reader_close(rig->reader);
 }
 
-static const struct report_hot_function *function_at(const struct rig *rig, uint64_t start)
+static const struct analysis_hot_function *function_at(const struct rig *rig, uint64_t start)
 {
   size_t count;
-  const struct report_hot_function *functions = report_hot_functions(rig->hot, &count);
+  const struct analysis_hot_function *functions = analysis_hot_functions(rig->hot, &count);
 
   for (size_t i = 0; i < count; i++)
     if (functions[i].start == start)
@@ -259,7 +262,7 @@ static const struct report_hot_function *function_at(const struct rig *rig, uint
 static void test_functions(void **state)
 {
   struct rig rig = rig_make(true);
-  const struct report_hot_function *outer = function_at(&rig, 0x1000), *inner = function_at(&rig, 0x1010);
+  const struct analysis_hot_function *outer = function_at(&rig, 0x1000), *inner = function_at(&rig, 0x1010);
 
   (void)state;
   assert_non_null(outer);
@@ -279,39 +282,39 @@ static void test_branches(void **state)
 {
   struct rig rig = rig_make(true);
   size_t count;
-  const struct report_hot_branch *conditional = report_hot_branches(rig.hot, &count);
-  const struct report_hot_indirect *indirect;
-  const struct report_jump *const *edges;
+  const struct analysis_hot_branch *conditional = analysis_hot_branches(rig.hot, &count);
+  const struct analysis_hot_indirect *indirect;
+  const struct analysis_jump *const *edges;
 
   (void)state;
   assert_int_equal(count, 1);
   assert_int_equal(conditional->from.address, 0x100C);
   assert_int_equal(conditional->taken, 1);
   assert_int_equal(conditional->passed, 1);
-  indirect = report_hot_indirects(rig.hot, &count);
+  indirect = analysis_hot_indirects(rig.hot, &count);
   assert_int_equal(count, 1);
   assert_int_equal(indirect->count, 2);
   assert_int_equal(indirect->target_count, 2);
   assert_int_equal(indirect->targets[0]->to.address, 0x1012);
   assert_int_equal(indirect->targets[1]->to.address, 0x1014);
-  edges = report_hot_edges(rig.hot, &count);
+  edges = analysis_hot_edges(rig.hot, &count);
   assert_int_equal(count, 8); /* ten branches, two of them twice */
   assert_int_equal(edges[0]->from.address, 0x1005);
   assert_int_equal(edges[0]->count, 2);
   assert_int_equal(edges[1]->from.address, 0x1015);
-  report_hot_sort(rig.hot, REPORT_HOT_EDGE, REPORT_HOT_BY_NAME);
-  assert_int_equal(report_hot_edges(rig.hot, &count)[0]->from.address, 0x500);
+  analysis_hot_sort(rig.hot, ANALYSIS_HOT_EDGE, ANALYSIS_HOT_BY_NAME);
+  assert_int_equal(analysis_hot_edges(rig.hot, &count)[0]->from.address, 0x500);
   rig_done(&rig);
 }
 
 static void test_orders(void **state)
 {
   (void)state;
-  assert_true(report_hot_can_sort(REPORT_HOT_BRANCH, REPORT_HOT_BY_RATE));
-  assert_false(report_hot_can_sort(REPORT_HOT_EDGE, REPORT_HOT_BY_RATE));
-  for (unsigned i = 0; i < REPORT_HOT_ORDERS; i++)
-    assert_non_null(report_hot_order_name(i));
-  assert_null(report_hot_order_name(REPORT_HOT_ORDERS));
+  assert_true(analysis_hot_can_sort(ANALYSIS_HOT_BRANCH, ANALYSIS_HOT_BY_RATE));
+  assert_false(analysis_hot_can_sort(ANALYSIS_HOT_EDGE, ANALYSIS_HOT_BY_RATE));
+  for (unsigned i = 0; i < ANALYSIS_HOT_ORDERS; i++)
+    assert_non_null(analysis_hot_order_name(i));
+  assert_null(analysis_hot_order_name(ANALYSIS_HOT_ORDERS));
 }
 
 /* ---- rows ---- */
@@ -320,13 +323,13 @@ static void test_annotate(void **state)
 {
   static const uint64_t expected[] = {1, 2, 2, 2, 1};
   struct rig rig = rig_make(true);
-  struct report_hot_function *found;
-  struct report_annotation annotation;
+  struct analysis_hot_function *found;
+  struct analysis_annotation annotation;
 
   (void)state;
-  assert_int_equal(report_functions_find(rig.names, rig.counts, rig.hot, "0x1007", &found), 1);
+  assert_int_equal(analysis_functions_find(rig.names, rig.counts, rig.hot, "0x1007", &found), 1);
   assert_int_equal(found->start, 0x1000);
-  assert_int_equal(report_annotate(rig.names, rig.code, rig.counts, found, false, &annotation), 0);
+  assert_int_equal(analysis_annotate(rig.names, rig.code, rig.counts, found, false, &annotation), 0);
   assert_int_equal(annotation.row_count, 5);
   for (size_t i = 0; i < 5; i++)
     assert_int_equal(annotation.rows[i].executed, expected[i]);
@@ -335,9 +338,9 @@ static void test_annotate(void **state)
   assert_int_equal(annotation.arrows[0].to, 1);
   assert_false(annotation.is_uncounted);
   assert_false(annotation.has_unknown);
-  report_annotation_done(&annotation);
+  analysis_annotation_done(&annotation);
   free(found);
-  assert_int_equal(report_functions_find(rig.names, rig.counts, rig.hot, "0x9999", &found), 0);
+  assert_int_equal(analysis_functions_find(rig.names, rig.counts, rig.hot, "0x9999", &found), 0);
   free(found);
   rig_done(&rig);
 }
@@ -346,36 +349,36 @@ static void test_annotate(void **state)
 static void test_annotate_no_code(void **state)
 {
   struct rig rig = rig_make(false);
-  struct report_hot_function function = {.file = REPORT_NO_FILE, .space = 1, .start = 0x1000, .size = 0x10};
-  struct report_annotation annotation;
+  struct analysis_hot_function function = {.file = ANALYSIS_NO_FILE, .space = 1, .start = 0x1000, .size = 0x10};
+  struct analysis_annotation annotation;
 
   (void)state;
-  assert_int_equal(report_annotate(rig.names, rig.code, rig.counts, &function, false, &annotation), 0);
+  assert_int_equal(analysis_annotate(rig.names, rig.code, rig.counts, &function, false, &annotation), 0);
   assert_int_equal(annotation.row_count, 3);
   assert_int_equal(annotation.rows[0].at.address, 0x1005);
   assert_int_equal(annotation.rows[0].length, 0);
   assert_int_equal(annotation.rows[0].executed, 2);
   assert_true(annotation.has_unknown);
   assert_true(annotation.is_uncounted);
-  report_annotation_done(&annotation);
+  analysis_annotation_done(&annotation);
   function.size = UINT64_MAX; /* what a file may say */
-  assert_int_equal(report_annotate(rig.names, rig.code, rig.counts, &function, false, &annotation), 0);
+  assert_int_equal(analysis_annotate(rig.names, rig.code, rig.counts, &function, false, &annotation), 0);
   assert_true(annotation.is_cut);
-  report_annotation_done(&annotation);
+  analysis_annotation_done(&annotation);
   rig_done(&rig);
 }
 
 static void test_names(void **state)
 {
   (void)state;
-  assert_true(report_symbol_is("f", NULL, "f"));
-  assert_true(report_symbol_is("f(int)", "_Z1fi", "f"));
-  assert_true(report_symbol_is("f(int)", "_Z1fi", "_Z1fi"));
-  assert_true(report_symbol_is("f.cold", NULL, "f"));
-  assert_false(report_symbol_is("ff", NULL, "f"));
-  assert_false(report_symbol_is("f", NULL, "ff"));
-  assert_false(report_symbol_is("f", NULL, ""));
-  assert_false(report_symbol_is(NULL, NULL, "f"));
+  assert_true(analysis_symbol_is("f", NULL, "f"));
+  assert_true(analysis_symbol_is("f(int)", "_Z1fi", "f"));
+  assert_true(analysis_symbol_is("f(int)", "_Z1fi", "_Z1fi"));
+  assert_true(analysis_symbol_is("f.cold", NULL, "f"));
+  assert_false(analysis_symbol_is("ff", NULL, "f"));
+  assert_false(analysis_symbol_is("f", NULL, "ff"));
+  assert_false(analysis_symbol_is("f", NULL, ""));
+  assert_false(analysis_symbol_is(NULL, NULL, "f"));
 }
 
 /* ---- names ---- */
@@ -421,13 +424,13 @@ static void test_spelling(void **state)
 
   (void)state;
   for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
-    if (!report_symbol_is(same[i][0], NULL, same[i][1]))
+    if (!analysis_symbol_is(same[i][0], NULL, same[i][1]))
       fail_msg("%s is %s", same[i][0], same[i][1]);
   for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++)
-    if (report_symbol_is(other[i][0], NULL, other[i][1]))
+    if (analysis_symbol_is(other[i][0], NULL, other[i][1]))
       fail_msg("%s is not %s", other[i][0], other[i][1]);
-  assert_true(report_symbol_is("f(int)", "_Z1fi", "_Z1fi"));
-  assert_false(report_symbol_is(NULL, NULL, "f"));
+  assert_true(analysis_symbol_is("f(int)", "_Z1fi", "_Z1fi"));
+  assert_false(analysis_symbol_is(NULL, NULL, "f"));
 }
 
 int main(void)
