@@ -14,8 +14,15 @@ build: ## build lbr and liblastbranch in build/
 	@tools/install-deps --check build
 	@tools/build $(BUILD) $(PREFIX)
 
-test: deps ## build three ways, run every test and check
+# TESTS='cli cpu_*' names tests and checks, VARIANT=gcc, clang, sanitize or tree the build whose tests run.
+export TESTS VARIANT
+
+test: deps ## build three ways, run every test and check; TESTS='cli cpu_*' and VARIANT=gcc run some
 	@tools/run-tests
+
+check-quick: ## build with gcc, run the tests and checks that take seconds
+	@tools/install-deps --check test
+	@tools/run-tests quick
 
 test-long: deps ## run the tests that take minutes each: JITs, servers, stress
 	@tools/run-tests long
@@ -58,4 +65,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test test-long demo bench-deps bench bench-process bench-read bench-bolt tidy fuzz install format clean
+.PHONY: help deps build test check-quick test-long demo bench-deps bench bench-process bench-read bench-bolt tidy fuzz install format clean
