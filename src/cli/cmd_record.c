@@ -3,20 +3,10 @@
  * lbr record: runs a program and writes every branch of all its threads and children to a trace.
  */
 #include <argp.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
-#include <time.h>
+#include <termios.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
@@ -25,225 +15,49 @@
 
 #define RING_LEAST (256u << 10)
 #define RING_MOST (1u << 30)
-#define PARTS 4u
+#define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
 
-struct record_arguments {
-  const char *output;
-  bool is_alone, is_quiet;
-  bool is_fixed; /* the program has no address randomisation */
-  uint64_t ring, limit;
-  enum source_kind source;
-  uint64_t period; /* of --source lbr; 0: not said */
-  uint32_t kinds;  /* likewise */
-  char **program;  /* its words */
-};
+/* ---- the line that tells how far it is ---- */
 
-/* ---- the trace ---- */
-
-#define STANDARD_OUTPUT "/dev/stdout"
-
-static char *output_name(const struct record_arguments *arguments)
+/* A program that draws on the terminal itself must not be disturbed: it has switched off the editing of lines. */
+static bool terminal_is_free(void)
 {
-  const char *slash = strrchr(arguments->program[0], '/'), *base = slash ? slash + 1 : arguments->program[0];
-  char *name;
+  struct termios settings;
 
-  if (arguments->output)
-    return strdup(strcmp(arguments->output, "-") ? arguments->output : STANDARD_OUTPUT);
-  return asprintf(&name, "%s.lbr", *base ? base : "program") < 0 ? NULL : name;
+  return tcgetattr(STDERR_FILENO, &settings) == 0 && settings.c_lflag & ICANON;
 }
 
-static int meta_put(struct lb_trace_writer *writer, const char *key, const char *value)
+static void size_text(uint64_t bytes, char text[32])
 {
-  return lb_trace_writer_meta(writer, &(struct lb_trace_meta){key, value});
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = (double)bytes;
+  unsigned unit = 0;
+
+  for (; value >= 1024 && unit < 4; unit++)
+    value /= 1024;
+  snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-static int metas_put(struct lb_trace_writer *writer, char *const *words, enum source_kind source)
+static bool progress_show(const struct record_session *session, bool is_over)
 {
-  struct text command = {0}, now = {0};
-  struct utsname host;
-  int r;
+  struct lb_trace_size size;
+  char text[32], slowdown[RECORD_SLOWDOWN];
 
-  for (size_t i = 0; words[i]; i++)
-    text_addf(&command, "%s%s", i ? " " : "", words[i]);
-  if (command.length > LB_TRACE_TEXT_MAX)
-    command.data[LB_TRACE_TEXT_MAX] = 0;
-  text_addf(&now, "%lld", (long long)time(NULL));
-  r = meta_put(writer, "producer", "lbr " LB_VERSION);
-  if (r >= 0)
-    r = meta_put(writer, "source", "process");
-  if (r >= 0)
-    r = meta_put(writer, "recorder", source_word(source));
-  if (r >= 0)
-    r = meta_put(writer, "command", text_string(&command));
-  if (r >= 0 && uname(&host) == 0)
-    r = meta_put(writer, "host", host.nodename);
-  if (r >= 0)
-    r = meta_put(writer, "time", text_string(&now));
-  text_done(&command);
-  text_done(&now);
-  return r;
-}
-
-/* ---- what is said at the end ---- */
-
-static const char *plural(uint64_t count)
-{
-  return count == 1 ? "" : "s";
-}
-
-/* The size of a file is known, not how much went through a pipe. */
-static void totals_show(const struct record_session *session)
-{
-  const struct process_drain_state *state = session->state;
-  uint64_t branches = session->size.branches;
-  struct stat status;
-  char size[80] = "";
-
-  if (strcmp(session->output, STANDARD_OUTPUT) != 0 && stat(session->output, &status) == 0 && S_ISREG(status.st_mode))
-    snprintf(size, sizeof(size), ", %" PRIu64 " bytes, %.3g bits per branch", (uint64_t)status.st_size,
-             branches ? 8 * (double)status.st_size / (double)branches : 0);
-  cli_error("%s: %" PRIu64 " branches of %" PRIu64 " thread%s in %" PRIu64 " process%s%s%s", session->output, branches,
-            state->threads, plural(state->threads), state->processes, state->processes == 1 ? "" : "es", size,
-            session->slowdown);
-}
-
-/* ---- the command ---- */
-
-/* Returns an exit status. */
-static int session_record(struct record_session *session, const struct record_arguments *arguments, const char *path)
-{
-  uint64_t part = PARTS;
-  struct process_options options = {.is_all = true, .is_alone = arguments->is_alone};
-  int r;
-
-  while (part < arguments->ring)
-    part *= 2;
-  options.part_size = arguments->ring ? (uint32_t)(part / PARTS) : 0;
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  r = program_launch(&options, path, arguments->program, &session->process);
-  program_aslr_restore();
-  if (r >= 0) {
-    r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
-    if (r < 0)
-      cli_error("%s: %s", path, lb_strerror(r));
-  }
-  if (r < 0) {
-    record_session_drop(session);
-    if (session->process.pid > 0)
-      kill(session->process.pid, SIGKILL); /* it would wait for us */
-    return PROGRAM_FAILURE;
-  }
-  record_session_run(session);
-  if (!process_is_destroyed(&session->process))
-    program_show_error(&session->process, arguments->program[0], session->status);
-  if (!session->is_dropped && !session->is_quiet && session->close_error >= 0)
-    totals_show(session);
-  return 0;
-}
-
-/* Another source than the software one. Returns an exit status. */
-static int source_record(const struct record_arguments *arguments, const char *name, const char *path,
-                         struct lb_trace_writer *writer)
-{
-  uint64_t aux = SOURCE_AUX_LEAST;
-  struct record_source_options options = {.source = {.kind = arguments->source,
-                                                     .period = arguments->period,
-                                                     .kinds = arguments->kinds,
-                                                     .is_alone = arguments->is_alone,
-                                                     .steps_singly = source_choice_steps_singly()},
-                                          .output = name,
-                                          .limit = arguments->limit,
-                                          .is_quiet = arguments->is_quiet,
-                                          .path = path,
-                                          .program = arguments->program};
-  int status, r;
-
-  while (aux < arguments->ring)
-    aux *= 2;
-  options.source.aux_size = arguments->ring ? aux : 0;
-  r = record_source_run(&options, writer, &status);
-  return r ? r : program_pass_on(status);
-}
-
-static int software_record(const struct record_arguments *arguments, const char *name, const char *path,
-                           struct lb_trace_writer *writer)
-{
-  struct record_session session = {
-    .output = name, .is_quiet = arguments->is_quiet, .is_alone = arguments->is_alone, .writer = writer};
-  int status = session_record(&session, arguments, path);
-
-  process_drain_free(session.drain);
-  process_done(&session.process);
-  if (!status && session.close_error < 0)
-    status = program_status_without_trace(session.status);
-  return status ? status : program_pass_on(session.status);
-}
-
-/* The trace goes to standard output, and what the program writes there to standard error. */
-static int stdout_open(struct lb_trace_writer **ret_writer)
-{
-  int fd, r;
-
-  if (isatty(STDOUT_FILENO)) {
-    cli_error("standard output is a terminal, where a trace is of no use: redirect it, or name a file");
-    return -ENOTTY;
-  }
-  relay_start(0);
-  fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  r = fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -errno : lb_trace_writer_open_fd(fd, ret_writer);
-  if (r < 0)
-    cli_error("standard output: %s", lb_strerror(r));
-  if (r < 0 && fd >= 0)
-    close(fd);
-  return r;
-}
-
-/* From here on no signal leaves an incomplete trace behind. Opening a pipe waits for its reader, which a signal may
- * end. */
-static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
-{
-  struct stat status;
-
-  if (!strcmp(name, STANDARD_OUTPUT))
-    return stdout_open(ret_writer);
-  bool can_wait = stat(name, &status) == 0 && S_ISFIFO(status.st_mode);
-  int r;
-
-  if (!can_wait)
-    relay_start(0);
-  r = lb_trace_writer_open(name, ret_writer);
-  if (can_wait)
-    relay_start(0);
-  if (r < 0)
-    new_file_complain_trace(name, r);
-  return r;
-}
-
-static int record_run(const struct record_arguments *arguments)
-{
-  struct lb_trace_writer *writer = NULL;
-  char *name, *path;
-  int r, status = program_find(arguments->program[0], &path);
-
-  if (!status && arguments->is_fixed) {
-    status = program_aslr_disable(arguments->program[0]);
-    if (status)
-      free(path);
-  }
-  if (status)
-    return status;
-  status = PROGRAM_FAILURE;
-  name = output_name(arguments);
-  if (!name)
-    cli_error("no memory");
-  r = name ? trace_open(name, &writer) : -ENOMEM;
-  if (r >= 0) {
-    metas_put(writer, arguments->program, arguments->source); /* the writer keeps its error */
-    status = (arguments->source == SOURCE_SOFTWARE ? software_record : source_record)(arguments, name, path, writer);
-  }
-  free(name);
-  free(path);
-  return status;
+  if (is_over)
+    fputs("\r\033[K", stderr);
+  if (is_over || !terminal_is_free())
+    return false;
+  size = lb_trace_writer_size(session->writer);
+  size_text(size.bytes, text);
+  fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
+  if (size.bytes >= PROGRESS_BYTES)
+    fprintf(stderr, ", %.3g bits per branch", 8 * (double)size.bytes / (double)size.branches);
+  record_slowdown(session, slowdown);
+  fputs(slowdown, stderr);
+  if (session->has_ended)
+    fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
+  fputs("\033[K", stderr);
+  return true;
 }
 
 /* ---- the command line ---- */
@@ -336,5 +150,6 @@ int cmd_record(int argc, char **argv)
   argp_parse(&record_argp, argc, argv, ARGP_IN_ORDER, NULL, &line);
   if (!source_choice_settle(&arguments.source, arguments.is_quiet))
     return PROGRAM_FAILURE;
+  arguments.progress = !arguments.is_quiet && isatty(STDERR_FILENO) ? progress_show : NULL;
   return record_run(&arguments);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * While a program is recorded: takes what it logs, waits for it and for what it left behind, and shows how far it is.
+ * While a program is recorded: takes what it logs, waits for it and for what it left behind, and tells how far it is.
  * Signals are the program's business (relay.c): the trace is closed when it has ended. Recording can end before the
  * program, which then runs on.
  */
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -22,59 +21,26 @@
 #define LEFT_SECONDS 2.0   /* within which what the program left behind shows that it is recorded */
 #define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
 #define PROGRESS_STEP 0.25
-#define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
 
-/* ---- the line that tells how far it is ---- */
+/* ---- how far it is ---- */
 
 struct progress {
-  bool is_on, is_shown;
+  bool is_shown;
   double next;
 };
 
-/* A program that draws on the terminal itself must not be disturbed: it has switched off the editing of lines. */
-static bool terminal_is_free(void)
+static void progress_tell(struct progress *progress, const struct record_session *session, double now)
 {
-  struct termios settings;
-
-  return tcgetattr(STDERR_FILENO, &settings) == 0 && settings.c_lflag & ICANON;
-}
-
-static void size_text(uint64_t bytes, char text[32])
-{
-  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  double value = (double)bytes;
-  unsigned unit = 0;
-
-  for (; value >= 1024 && unit < 4; unit++)
-    value /= 1024;
-  snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
-static void progress_show(struct progress *progress, const struct record_session *session, double now)
-{
-  struct lb_trace_size size;
-  char text[32], slowdown[RECORD_SLOWDOWN];
-
-  if (!progress->is_on || now < progress->next || !session->writer || !terminal_is_free())
+  if (!session->progress || now < progress->next || !session->writer)
     return;
   progress->next = now + PROGRESS_STEP;
-  progress->is_shown = true;
-  size = lb_trace_writer_size(session->writer);
-  size_text(size.bytes, text);
-  fprintf(stderr, "\r%.1f million branches, %s", (double)size.branches / 1e6, text);
-  if (size.bytes >= PROGRESS_BYTES)
-    fprintf(stderr, ", %.3g bits per branch", 8 * (double)size.bytes / (double)size.branches);
-  record_slowdown(session, slowdown);
-  fputs(slowdown, stderr);
-  if (session->has_ended)
-    fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
-  fputs("\033[K", stderr);
+  progress->is_shown |= session->progress(session, false);
 }
 
-static void progress_hide(struct progress *progress)
+static void progress_hide(struct progress *progress, const struct record_session *session)
 {
   if (progress->is_shown)
-    fputs("\r\033[K", stderr);
+    session->progress(session, true);
   progress->is_shown = false;
 }
 
@@ -163,7 +129,7 @@ static bool is_nothing(const struct record_session *session)
 /* Recording has ended before the program: the trace is finished now, and the user told. */
 static void session_stop(struct record_session *session, struct progress *progress)
 {
-  progress_hide(progress);
+  progress_hide(progress, session);
   session_close(session);
   if (session->state->end == DRAIN_LIMIT && session->close_error >= 0)
     message("%s: it has reached its limit; the program runs on and is not recorded any more", session->output);
@@ -212,8 +178,7 @@ static void session_ring(const void *process)
 
 void record_session_run(struct record_session *session)
 {
-  struct progress progress = {.is_on = !session->is_quiet && isatty(STDERR_FILENO),
-                              .next = clock_seconds() + PROGRESS_FIRST};
+  struct progress progress = {.next = clock_seconds() + PROGRESS_FIRST};
   struct aftermath after = {clock_seconds(), relay_count()};
   double now;
 
@@ -226,10 +191,10 @@ void record_session_run(struct record_session *session)
     relay_follow();
     session_reap(session);
     now = clock_seconds();
-    progress_show(&progress, session, now);
+    progress_tell(&progress, session, now);
   } while (session_goes_on(session, &after, now));
   relay_bell(NULL, NULL);
-  progress_hide(&progress);
+  progress_hide(&progress, session);
   if (is_nothing(session))
     record_session_drop(session);
   else

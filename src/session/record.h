@@ -10,11 +10,34 @@
 
 #include "lastbranch/trace.h"
 #include "process/process.h"
+#include "source/source.h"
+
+struct record_session;
+
+/* Shows how far it is; `is_over`: what was shown goes away. Returns true if something is shown now. */
+typedef bool record_progress_function(const struct record_session *session, bool is_over);
+
+struct record_arguments {
+  const char *output;
+  bool is_alone, is_quiet;
+  bool is_fixed; /* the program has no address randomisation */
+  uint64_t ring, limit;
+  enum source_kind source;
+  uint64_t period;                    /* of --source lbr; 0: not said */
+  uint32_t kinds;                     /* likewise */
+  char **program;                     /* its words */
+  record_progress_function *progress; /* NULL: nobody wants to know */
+};
+
+/* Runs a program and records it. Returns the exit status: the program's, or one of program.h after a complaint; if a
+ * signal killed the program, lbr dies by it. */
+int record_run(const struct record_arguments *arguments);
 
 enum { RECORD_SLOWDOWN = 64 }; /* bytes of what is said about it */
 
 struct record_session {
-  const char *output; /* name of the trace */
+  const char *output;                 /* name of the trace */
+  record_progress_function *progress; /* NULL: nobody wants to know */
   bool is_quiet, is_alone;
   struct process process;
   struct lb_trace_writer *writer; /* NULL once it is closed */

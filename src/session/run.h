@@ -20,7 +20,8 @@ enum { RUN_SLOTS = 4096 };
 #define RUN_STACK_BRANCHES (1u << 20) /* of all threads of a report, that call stacks are made of */
 
 struct run_arguments {
-  uint64_t last; /* branches of a thread */
+  uint64_t last; /* branches of a thread that are shown, */
+  uint64_t kept; /* and those that are kept at least */
   enum report_show show;
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
@@ -55,6 +56,12 @@ struct run_session {
   bool is_broken;               /* a report could not be written, and that was said */
   uint64_t reported[RUN_SLOTS]; /* of a slot: serial + 1 of the thread whose death was reported */
 };
+
+/* ---- all of it (run_start.c) ---- */
+
+/* Starts the program, waits for its end and reports. Returns the exit status: the program's, 1 if the report could not
+ * be written, or one of program.h after a complaint; if a signal killed the program, lbr dies by it. */
+int run_session_run(struct run_session *session);
 
 /* ---- the program while it runs (run_watch.c) ---- */
 

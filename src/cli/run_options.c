@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of `lbr run`.
+ */
+#include "cli/run_options.h"
+
+#include <argp.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/source_option.h"
+#include "gdb/gdb.h"
+
+#define LAST_DEFAULT 32
+
+enum {
+  KEY_ALL_THREADS = 0x100,
+  KEY_OWN,
+  KEY_ALL,
+  KEY_ALWAYS,
+  KEY_ON_EXIT_CODE,
+  KEY_ON_SIGNAL,
+  KEY_TIMEOUT,
+  KEY_NO_FOLLOW,
+  KEY_NO_ASLR,
+  KEY_SELECT,
+  KEY_FILTER,
+  KEY_LAST,
+  KEY_GDB,
+  KEY_SOURCE,
+};
+
+static const struct argp_option options[] = {
+  {NULL, 0, NULL, 0, "What is shown:", 1},
+  {"last", KEY_LAST, "N", OPTION_HIDDEN, NULL, 0},
+  {"own", KEY_OWN, NULL, 0,
+   "Only branches in the program's own code: its executable, libraries outside the system's folders", 0},
+  {"all", KEY_ALL, NULL, 0,
+   "The last branches, of all code; without either, those in the program's own code, then what libraries did behind them",
+   0},
+  {"all-threads", KEY_ALL_THREADS, NULL, 0, "Of the other threads of the process, too", 0},
+  {"cpu", 'c', "NAME", 0, "What the LBR of this processor would hold instead ('lbr cpu --list' shows all)", 0},
+  {"select", KEY_SELECT, "LIST", 0,
+   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
+   "records",
+   0},
+  {"filter", KEY_FILTER, "LIST", OPTION_HIDDEN, NULL, 0},
+  {"format", 'f', "FORMAT", 0, "table (default) or json; with --cpu windbg and windbg-old, too", 0},
+  {"gdb", KEY_GDB, "PORT|unix:PATH", OPTION_ARG_OPTIONAL,
+   "Show what dies in gdb, with its registers, its memory and 100000 branches to step back through, before it is gone; "
+   "in one that is started, or one that connects there",
+   0},
+  {NULL, 0, NULL, 0, "When:", 2},
+  {"always", KEY_ALWAYS, NULL, 0, "Also when the program exits", 0},
+  {"on-exit-code", KEY_ON_EXIT_CODE, "N", 0, "Also when it exits with status N", 0},
+  {"on-signal", KEY_ON_SIGNAL, "SIG", 0, "Also when lbr gets this signal; the program runs on", 0},
+  {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the program after so long: SIGTERM, two seconds later SIGKILL", 0},
+  {NULL, 0, NULL, 0, "What is run:", 3},
+  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Run what the program starts as it is, not recorded", 0},
+  {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
+  {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
+  {0},
+};
+
+static const struct argp_child children[] = {SHARED_TAIL,   SHARED_DEMANGLE, SHARED_JSON,
+                                             SHARED_OUTPUT, SHARED_COMMON,   {0}};
+
+/* What a command line parses into. */
+struct run_line {
+  struct run_arguments *arguments;
+  struct shared_options shared;
+};
+
+static void shared_take(struct run_arguments *arguments, const struct shared_options *shared, struct argp_state *state)
+{
+  if (shared->tail < 1 || shared->tail > UINT32_MAX)
+    argp_error(state, "--tail wants a number from 1 to %u", UINT32_MAX);
+  arguments->last = (uint32_t)shared->tail;
+  arguments->is_mangled = shared->is_mangled;
+  arguments->output = shared->output;
+  if (shared->is_json)
+    arguments->format = REPORT_JSON;
+}
+
+/* "USR1", "SIGUSR1" or its number; one that can be caught. */
+static int signal_option(const char *argument, struct argp_state *state)
+{
+  const char *word = strncasecmp(argument, "SIG", 3) ? argument : argument + 3, *name;
+  uint64_t value = 0;
+
+  for (int signal = 1; signal < 32; signal++)
+    if ((name = sigabbrev_np(signal)) && !strcasecmp(name, word))
+      value = (uint64_t)signal;
+  if (!value && number_parse(argument, &value) < 0)
+    value = 0;
+  if (value < 1 || value > 64 || value == SIGKILL || value == SIGSTOP || value == SIGCHLD || value == 32 || value == 33)
+    argp_error(state, "--on-signal wants a signal that can be caught, such as USR1, not '%s'", argument);
+  return (int)value;
+}
+
+static double seconds_option(const char *argument, struct argp_state *state)
+{
+  char *end;
+  double value = strtod(argument, &end);
+
+  if (end == argument || *end || !isfinite(value) || value <= 0 || value > 1e9)
+    argp_error(state, "--timeout wants a number of seconds, not '%s'", argument);
+  return value;
+}
+
+static enum report_format format_option(const char *argument, struct argp_state *state)
+{
+  int format = report_format_find(argument);
+
+  if (format < 0)
+    argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+  return (enum report_format)format;
+}
+
+/* The rest of the command line is the program's. */
+static void program_take(struct run_arguments *arguments, struct argp_state *state)
+{
+  arguments->program = state->argv + state->next - 1;
+  state->next = state->argc;
+}
+
+static void arguments_check(const struct run_arguments *arguments, struct argp_state *state)
+{
+  bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
+
+  if (!arguments->program)
+    argp_error(state, "a program is wanted");
+  if (is_windbg && !arguments->cpu)
+    argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu",
+               report_format_name(arguments->format));
+  if (arguments->filter && !arguments->cpu)
+    argp_error(state, "--select is for the LBR of a processor: name one with --cpu");
+  if (arguments->is_gdb && arguments->source != SOURCE_SOFTWARE)
+    argp_error(state, "--gdb is for --source software");
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct run_line *line = state->input;
+  struct run_arguments *arguments = line->arguments;
+
+  switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    return 0;
+  case KEY_LAST:
+    option_renamed("--last", "--tail");
+    line->shared.tail = option_number("--last", argument, 1, UINT32_MAX, state);
+    return 0;
+  case KEY_OWN:
+    arguments->show = REPORT_SHOW_OWN;
+    return 0;
+  case KEY_ALL:
+    arguments->show = REPORT_SHOW_ALL;
+    return 0;
+  case KEY_ALL_THREADS:
+    arguments->wants_all_threads = true;
+    return 0;
+  case 'c':
+    arguments->cpu = cli_option_cpu(argument);
+    return 0;
+  case KEY_FILTER:
+    option_renamed("--filter", "--select");
+    /* fall through */
+  case KEY_SELECT:
+    arguments->filter = argument;
+    return 0;
+  case 'f':
+    arguments->format = format_option(argument, state);
+    return 0;
+  case KEY_ALWAYS:
+    arguments->is_always = true;
+    return 0;
+  case KEY_ON_EXIT_CODE:
+    arguments->exit_code = (int)option_number("--on-exit-code", argument, 0, 255, state);
+    return 0;
+  case KEY_ON_SIGNAL:
+    arguments->signal = signal_option(argument, state);
+    return 0;
+  case KEY_TIMEOUT:
+    arguments->timeout = seconds_option(argument, state);
+    return 0;
+  case KEY_NO_FOLLOW:
+    arguments->is_alone = true;
+    return 0;
+  case KEY_NO_ASLR:
+    arguments->is_fixed = true;
+    return 0;
+  case KEY_GDB:
+    if (argument && !gdb_listen_is_place(argument))
+      argp_error(state, "--gdb wants the number of a port, or unix:PATH, not '%s'", argument);
+    arguments->is_gdb = true;
+    arguments->gdb_place = argument;
+    return 0;
+  case KEY_SOURCE:
+    arguments->source = source_option(argument, state);
+    return 0;
+  case ARGP_KEY_ARG:
+    program_take(arguments, state);
+    return 0;
+  case ARGP_KEY_END:
+    shared_take(arguments, &line->shared, state);
+    arguments_check(arguments, state);
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+const struct argp run_argp = {
+  .options = options,
+  .parser = option_parse,
+  .args_doc = "[--] PROGRAM [ARGUMENT...]",
+  .doc =
+    "Run a program; when a signal kills it, or a process that it started, say where and why, and show the call stack, "
+    "reconstructed from its branches, and the last branches that it took. Reports go to standard error.\v"
+    "Exit status: that of the program; if a signal killed it, the same signal kills lbr. 125 if lbr itself could not "
+    "go on, 126 if the program cannot be executed, 127 if there is none, 2 for a command line that makes no sense.",
+  .children = children,
+};
+
+void run_arguments_read(struct run_arguments *ret_arguments, int argc, char **argv)
+{
+  struct run_arguments arguments = {.exit_code = -1, .format = REPORT_TABLE, .source = SOURCE_SOFTWARE};
+  struct run_line line = {.arguments = &arguments};
+
+  shared_options_init(&line.shared);
+  line.shared.tail = LAST_DEFAULT;
+  line.shared.tail_default = "32";
+  line.shared.output_default = "standard error";
+  argp_parse(&run_argp, argc, argv, ARGP_IN_ORDER, NULL, &line);
+  arguments.kept = arguments.is_gdb && arguments.last < GDB_TAIL_DEFAULT ? GDB_TAIL_DEFAULT : arguments.last;
+  *ret_arguments = arguments;
+}

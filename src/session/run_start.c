@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program of `lbr run`, from its start to its end.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "session/program.h"
+#include "session/relay.h"
+#include "session/run.h"
+
+#define PART_LEAST (256u << 10)
+#define PART_MOST (256u << 20)
+#define ENTRY_BYTES 4u
+#define ENTRIES_PER_BRANCH 2u /* at most: a step that was left, and where it went */
+#define PARTS_KEPT 2u         /* that are whole at any time, also while the program runs */
+
+/* ---- how much is kept ---- */
+
+/* Bytes of a part of a log that holds so many branches. Says so if none is big enough. */
+static uint32_t part_size(uint64_t branches)
+{
+  uint64_t most = (uint64_t)PART_MOST * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH, size = PART_LEAST;
+
+  if (branches > most)
+    message("warning: a log can be made for the last %llu branches, not for %llu", (unsigned long long)most,
+            (unsigned long long)branches);
+  while (size < PART_MOST && size * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH < branches)
+    size *= 2;
+  return (uint32_t)size;
+}
+
+/* ---- the program ---- */
+
+/* Returns 0 with the session's process, or the exit status after a complaint. */
+static int path_start(struct run_session *session, const char *path)
+{
+  const struct run_arguments *arguments = session->arguments;
+  const struct process_options options = {
+    .is_alone = arguments->is_alone, .is_held = arguments->is_gdb, .part_size = part_size(arguments->kept)};
+
+  if (arguments->source != SOURCE_SOFTWARE)
+    return run_source_start(session, path);
+  return program_launch(&options, path, arguments->program, &session->process) < 0 ? PROGRAM_FAILURE : 0;
+}
+
+/* Likewise. */
+static int program_start(struct run_session *session)
+{
+  const struct run_arguments *arguments = session->arguments;
+  char *path = NULL;
+  int r = program_find(arguments->program[0], &path);
+
+  if (r)
+    return r;
+  if (arguments->is_fixed)
+    r = program_aslr_disable(arguments->program[0]);
+  if (!r)
+    r = path_start(session, path);
+  program_aslr_restore();
+  free(path);
+  return r;
+}
+
+int run_session_run(struct run_session *session)
+{
+  int r = program_start(session), status;
+
+  if (r != 0)
+    return r;
+  status = run_watch(session);
+  if (status < 0) {
+    message("the program cannot be waited for: %s", strerror(-status));
+    process_done(&session->process);
+    return PROGRAM_FAILURE;
+  }
+  if (!session->source)
+    program_show_error(&session->process, session->arguments->program[0], status);
+  run_report_end(session, status);
+  run_source_free(session->source); /* lets go of what the program left behind */
+  session->source = NULL;
+  process_done(&session->process);
+  relay_restore();
+  bool has_failed = session->is_broken && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return has_failed ? 1 : program_pass_on(status);
+}
