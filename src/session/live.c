@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 
 #include "base/base.h"
 
@@ -185,10 +184,9 @@ static int state_undo(struct live_session *session)
   return 0;
 }
 
-int live_arm(struct live_session *session)
+int live_arm(struct live_session *session, unsigned *ret_counters)
 {
   const struct live_arguments *arguments = session->arguments;
-  unsigned counters;
   int r = in_use_check(session);
 
   if (r >= 0 && session->state.exists)
@@ -200,13 +198,7 @@ int live_arm(struct live_session *session)
   if (r < 0)
     return r; /* live_close takes it back */
   hardware_undo_forget(&session->live.undo);
-  printf("Processor %u, %s, records branches. 'lbr live%s' shows them, 'lbr live --disarm' ends it.\n",
-         arguments->number, session->row.cpu.title, arguments->number ? " --cpu-number N" : "");
-  counters = hardware_live_counters(&session->live);
-  if (counters)
-    printf("%u performance counter%s in use there, by perf or by the kernel's watchdog: a branch stack of perf would "
-           "take it over.\n",
-           counters, counters == 1 ? " is" : "s are");
+  *ret_counters = hardware_live_counters(&session->live);
   return 0;
 }
 

@@ -20,6 +20,7 @@ struct live_arguments {
   double interval;
   uint64_t count; /* of pages; 0: no end */
   enum report_format format;
+  bool wants_color;
   bool has_symbols;
   unsigned process; /* whose user addresses these are; 0: nobody's */
   const char *state_directory;
@@ -74,14 +75,18 @@ int live_complain(struct live_session *session);
 /* Switches recording on, until live_close. Complains. Returns 0 or negative. */
 int live_switch_on(struct live_session *session);
 
-/* --arm and --disarm. Complain and report. Return 0 or negative. */
-int live_arm(struct live_session *session);
+/* --arm and --disarm. Complain. Return 0 or negative. `ret_counters`: of the performance counters there, how many are
+ * in use. */
+int live_arm(struct live_session *session, unsigned *ret_counters);
 int live_disarm(struct live_session *session);
 
 /* ---- what is shown ---- */
 
-/* Prints pages until they are enough. Returns 0 or negative. */
-int live_show(struct live_session *session);
+/* Takes page `number`, from 0 on. Returns 0, or negative: it cannot be shown, and no more are wanted. */
+typedef int live_page_function(const struct live_arguments *arguments, uint64_t number, const char *page);
+
+/* Makes pages until they are enough. Complains. Returns 0 or negative. */
+int live_show(struct live_session *session, live_page_function *put);
 
 /* Names of the kernel and, if one is named, of a process. Complains. Returns 0 or negative. */
 int live_names_new(unsigned process, struct live_names **ret_names);

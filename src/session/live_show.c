@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pages of `lbr live`: the stack is read, then named and printed, once or again and again; on a terminal in place.
+ * The pages of `lbr live`: the stack is read, then named and made a text, once or again and again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "session/session.h"
+#include "session/live.h"
 
 #define NOTES_MAX 8
 #define NOTE_LENGTH 160
@@ -85,8 +84,10 @@ static int page_print(struct live_session *session, const struct lb_recorder *re
   const struct report_symbols symbols = {.data = session->names, .find = live_names_find};
   const struct report_windbg windbg = windbg_head(session);
   struct report_live live = {.number = arguments->number};
-  struct report_options options = {
-    .wants_color = cli_wants_color(), .symbols = session->names ? &symbols : NULL, .windbg = &windbg, .live = &live};
+  struct report_options options = {.wants_color = arguments->wants_color,
+                                   .symbols = session->names ? &symbols : NULL,
+                                   .windbg = &windbg,
+                                   .live = &live};
   struct notes notes = {0};
   struct text scratch = {0};
   int r;
@@ -110,7 +111,7 @@ static int page_make(struct live_session *session, struct text *text)
   int r;
 
   if (!recorder) {
-    cli_error("no memory");
+    message("no memory");
     return -ENOMEM;
   }
   r = hardware_live_read(&session->live, session->arguments->keeps_running, recorder, &reading);
@@ -119,31 +120,10 @@ static int page_make(struct live_session *session, struct text *text)
   } else {
     r = page_print(session, recorder, &reading, text);
     if (r < 0)
-      cli_error("%s", lb_strerror(r));
+      message("%s", lb_strerror(r));
   }
   free(recorder);
   return r;
-}
-
-/* On a terminal over the last page: each line to its end, then nothing below. */
-static void screen_put(const struct text *text, bool is_in_place)
-{
-  const char *line = text_string(text);
-
-  if (!is_in_place) {
-    fputs(line, stdout);
-    fflush(stdout);
-    return;
-  }
-  fputs("\033[H", stdout);
-  while (*line) {
-    size_t length = strcspn(line, "\n");
-
-    printf("%.*s\033[K\n", (int)length, line);
-    line += length + (line[length] == '\n');
-  }
-  fputs("\033[J", stdout);
-  fflush(stdout);
 }
 
 /* ---- again and again ---- */
@@ -174,10 +154,9 @@ static int page_wait(struct live_session *session, bool waits, struct text *text
   return r;
 }
 
-int live_show(struct live_session *session)
+int live_show(struct live_session *session, live_page_function *put)
 {
   const struct live_arguments *arguments = session->arguments;
-  bool is_in_place = arguments->wants_watch && arguments->format != REPORT_JSON && isatty(STDOUT_FILENO);
   uint64_t count = arguments->wants_watch ? arguments->count : 1;
   int r = 0;
 
@@ -187,13 +166,9 @@ int live_show(struct live_session *session)
     struct text text = {0};
 
     r = page_wait(session, i || arguments->has_filter, &text);
-    if (r >= 0 && i && !is_in_place && arguments->format != REPORT_JSON)
-      puts("");
     if (r >= 0)
-      screen_put(&text, is_in_place);
+      r = put(arguments, i, text_string(&text));
     text_done(&text);
-    if (ferror(stdout))
-      r = -EIO;
   }
   return r;
 }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of `lbr live`.
+ */
+#include "cli/live_options.h"
+
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#define STATE_DIRECTORY "/run/lbr"
+#define INTERVAL_LEAST 0.01
+#define INTERVAL_MOST 86400.0
+
+enum {
+  KEY_SELECT = 0x100,
+  KEY_CALL_STACK,
+  KEY_USER,
+  KEY_KERNEL,
+  KEY_ARM,
+  KEY_DISARM,
+  KEY_FORCE,
+  KEY_NO_STOP,
+  KEY_INTERVAL,
+  KEY_COUNT,
+  KEY_STATE_DIRECTORY,
+};
+
+static const struct argp_option options[] = {
+  {NULL, 0, NULL, 0, "Which processor:", 1},
+  {"cpu-number", 'n', "N", 0, "The logical processor N (0)", 0},
+  {"cpu", 'c', "NAME", 0, "It is one of these, whatever CPUID says: for a CPU that the catalogue does not have", 0},
+  {NULL, 0, NULL, 0, "What it records, for the time of reading or for --arm:", 2},
+  {"select", KEY_SELECT, "LIST", 0,
+   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
+   "records",
+   0},
+  {"call-stack", KEY_CALL_STACK, NULL, 0, "Its call-stack mode: returns take records away", 0},
+  {"user", KEY_USER, NULL, 0, "Only branches to CPL 1 to 3", 0},
+  {"kernel", KEY_KERNEL, NULL, 0, "Only branches to CPL 0", 0},
+  {NULL, 0, NULL, 0, "On and off:", 3},
+  {"arm", KEY_ARM, NULL, 0, "Switch recording on, and leave it on", 0},
+  {"disarm", KEY_DISARM, NULL, 0, "Put back what was before --arm", 0},
+  {"force", KEY_FORCE, NULL, 0, "Take recording over from perf or a debugger", 0},
+  {"state-directory", KEY_STATE_DIRECTORY, "DIR", 0, "Where --arm remembers what was before (" STATE_DIRECTORY ")", 0},
+  {NULL, 0, NULL, 0, "How it is read and shown:", 4},
+  {"no-stop", KEY_NO_STOP, NULL, 0, "Write no register: read while recording goes on", 0},
+  {"watch", 'w', NULL, 0, "Refresh until Ctrl-C", 0},
+  {"interval", KEY_INTERVAL, "SECONDS", 0, "Wait so long before each reading (1)", 0},
+  {"count", KEY_COUNT, "N", 0, "With --watch: end after N readings", 0},
+  {"format", 'f', "FORMAT", 0, "table (default), windbg, windbg-old or json", 0},
+  {"pid", 'p', "PID", 0, "Addresses of user space are those of this process", 0},
+  {0},
+};
+
+static const struct argp_child children[] = {SHARED_SYMBOLS, SHARED_JSON, SHARED_COMMON, {0}};
+
+/* What a command line parses into. */
+struct live_line {
+  struct live_arguments *arguments;
+  struct shared_options shared;
+};
+
+/* ---- the command line ---- */
+
+static uint64_t number_option(const char *name, const char *argument, uint64_t most, struct argp_state *state)
+{
+  uint64_t number = 0;
+
+  if (number_parse(argument, &number) < 0 || number > most)
+    argp_error(state, "%s: '%s' is no number up to %llu", name, argument, (unsigned long long)most);
+  return number;
+}
+
+static double interval_option(const char *argument, struct argp_state *state)
+{
+  char *end;
+  double seconds = strtod(argument, &end);
+
+  if (end == argument || *end || !(seconds >= INTERVAL_LEAST && seconds <= INTERVAL_MOST))
+    argp_error(state, "--interval: '%s' is no number of seconds from 0.01 to 86400", argument);
+  return seconds;
+}
+
+static void rings_option(struct live_arguments *arguments, enum lbr_rings rings, struct argp_state *state)
+{
+  if (arguments->rings != LBR_RINGS_ALL && arguments->rings != rings)
+    argp_error(state, "either --user or --kernel; without them, both are recorded");
+  arguments->rings = rings;
+}
+
+/* What excludes what. */
+static void options_check(struct live_arguments *arguments, struct argp_state *state)
+{
+  bool wants_change = arguments->wants_arm || arguments->wants_disarm;
+
+  arguments->has_filter =
+    arguments->setup.filter || arguments->setup.has_call_stack || arguments->rings != LBR_RINGS_ALL;
+  if (arguments->wants_arm && arguments->wants_disarm)
+    argp_error(state, "either --arm or --disarm");
+  if (arguments->setup.filter && arguments->setup.has_call_stack)
+    argp_error(state, "--call-stack is a filter by itself: not with --select");
+  if (arguments->wants_disarm && arguments->has_filter)
+    argp_error(state, "--disarm puts back what was before: nothing is to be selected");
+  if (wants_change && (arguments->wants_watch || arguments->keeps_running))
+    argp_error(state, "--arm and --disarm read nothing: not with --watch or --no-stop");
+  if (arguments->keeps_running && arguments->has_filter)
+    argp_error(state, "--no-stop writes no register, so that nothing can be selected");
+  if (arguments->count && !arguments->wants_watch)
+    argp_error(state, "--count goes with --watch");
+}
+
+static error_t filter_parse(int key, char *argument, struct live_arguments *arguments, struct argp_state *state)
+{
+  switch (key) {
+  case KEY_SELECT:
+    arguments->setup.filter = argument;
+    break;
+  case KEY_CALL_STACK:
+    arguments->setup.has_call_stack = true;
+    break;
+  case KEY_USER:
+    rings_option(arguments, LBR_RINGS_USER, state);
+    break;
+  case KEY_KERNEL:
+    rings_option(arguments, LBR_RINGS_KERNEL, state);
+    break;
+  case KEY_ARM:
+    arguments->wants_arm = true;
+    break;
+  case KEY_DISARM:
+    arguments->wants_disarm = true;
+    break;
+  case KEY_FORCE:
+    arguments->is_forced = true;
+    break;
+  case KEY_STATE_DIRECTORY:
+    arguments->state_directory = argument;
+    break;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static error_t show_parse(int key, char *argument, struct live_arguments *arguments, struct argp_state *state)
+{
+  int format;
+
+  switch (key) {
+  case KEY_NO_STOP:
+    arguments->keeps_running = true;
+    break;
+  case 'w':
+    arguments->wants_watch = true;
+    break;
+  case KEY_INTERVAL:
+    arguments->interval = interval_option(argument, state);
+    break;
+  case KEY_COUNT:
+    arguments->count = number_option("--count", argument, UINT32_MAX, state);
+    break;
+  case 'f':
+    format = report_format_find(argument);
+    if (format < 0)
+      argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+    arguments->format = (enum report_format)format;
+    break;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static error_t option_parse(int key, char *argument, struct argp_state *state)
+{
+  struct live_line *line = state->input;
+  struct live_arguments *arguments = line->arguments;
+
+  switch (key) {
+  case ARGP_KEY_INIT:
+    shared_options_give(state, children, &line->shared);
+    break;
+  case 'n':
+    arguments->number = (unsigned)number_option("--cpu-number", argument, 65535, state);
+    break;
+  case 'c':
+    arguments->cpu = cli_option_cpu(argument);
+    break;
+  case 'p':
+    arguments->process = (unsigned)number_option("--pid", argument, INT32_MAX, state);
+    break;
+  case ARGP_KEY_ARG:
+    argp_error(state, "what is '%s'? There are only options", argument);
+    break;
+  case ARGP_KEY_END:
+    arguments->has_symbols = line->shared.has_symbols;
+    if (line->shared.is_json)
+      arguments->format = REPORT_JSON;
+    options_check(arguments, state);
+    break;
+  default:
+    return filter_parse(key, argument, arguments, state) == 0 ? 0 : show_parse(key, argument, arguments, state);
+  }
+  return 0;
+}
+
+const struct argp live_argp = {
+  .options = options,
+  .parser = option_parse,
+  .doc = "Show the branch records of this machine's own processor, the newest first, with DEBUGCTL and "
+         "PERF_CAPABILITIES. Needs root and the msr module. Recording stops while they are read; every register is put "
+         "back, also on Ctrl-C.",
+  .children = children,
+};
+
+void live_arguments_read(struct live_arguments *ret_arguments, int argc, char **argv)
+{
+  struct live_arguments arguments = {.interval = 1, .state_directory = STATE_DIRECTORY};
+  struct live_line line = {.arguments = &arguments};
+
+  shared_options_init(&line.shared);
+  argp_parse(&live_argp, argc, argv, 0, NULL, &line);
+  arguments.wants_color = cli_wants_color();
+  *ret_arguments = arguments;
+}
