@@ -197,7 +197,7 @@ static int trace_count(struct diff_side *side, struct analysis_counts *counts, u
 }
 
 static int side_count(struct diff_side *side, const struct diff_options *options, unsigned number,
-                      struct diff_counts *rows, struct analysis_count_totals *ret_totals)
+                      struct diff_counts *rows)
 {
   struct analysis_names *names = NULL;
   struct analysis_code *code = NULL;
@@ -217,9 +217,11 @@ static int side_count(struct diff_side *side, const struct diff_options *options
   if (r >= 0)
     r = rows_add_jumps(rows, names, counts, number);
   if (r >= 0)
-    *ret_totals = *analysis_counts_totals(counts);
+    rows->totals[number] = *analysis_counts_totals(counts);
   else
     message("%s: %s", side->input.name, lb_strerror(r));
+  rows->is_limited[number] = code && analysis_code_is_exhausted(code);
+  trace_input_tell_limit(&side->input, code);
   analysis_counts_free(counts);
   analysis_code_free(code);
   analysis_names_free(names);
@@ -261,7 +263,7 @@ int diff_counts_make(struct diff_side sides[2], const struct diff_options *optio
 
   *ret_counts = (struct diff_counts){0};
   for (unsigned i = 0; i < 2 && r >= 0; i++)
-    r = side_count(&sides[i], options, i, ret_counts, &ret_counts->totals[i]);
+    r = side_count(&sides[i], options, i, ret_counts);
   if (r >= 0 && ret_counts->count)
     qsort(ret_counts->rows, ret_counts->count, sizeof(*ret_counts->rows), rows_compare);
   return r < 0 ? r : 0;

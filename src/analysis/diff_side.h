@@ -168,6 +168,7 @@ struct diff_count_row {
 
 struct diff_counts {
   struct analysis_count_totals totals[2];
+  bool is_limited[2];          /* the trace names more code than was decoded */
   struct diff_count_row *rows; /* those that differ most first */
   size_t count, capacity;
   uint32_t *places; /* a hash: numbers + 1 */

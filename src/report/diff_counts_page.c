@@ -36,16 +36,34 @@ static void put_rows(struct page *page, const struct diff_counts *counts, uint32
   page_table_end(page);
 }
 
-static void put_totals(struct page *page, const struct analysis_count_totals totals[2])
+/* Why there are too few instructions. */
+static void put_unknown(struct page *page, const struct diff_counts *counts)
 {
+  bool has_unknown = counts->totals[0].has_unknown_code || counts->totals[1].has_unknown_code;
+  bool is_limited = counts->is_limited[0] || counts->is_limited[1];
+
+  if (page->is_json) {
+    page_put_flag(page, "has_unknown_code", has_unknown);
+    page_put_flag(page, "decode_limit_reached", is_limited);
+  } else if (is_limited) {
+    page_remark(page, "%s names more code than is decoded for a file: instructions are too few",
+                !counts->is_limited[1]   ? "A"
+                : !counts->is_limited[0] ? "B"
+                                         : "each of the two");
+  } else if (has_unknown) {
+    page_remark(page, "the code of some places is not known: instructions are too few");
+  }
+}
+
+static void put_totals(struct page *page, const struct diff_counts *counts)
+{
+  const struct analysis_count_totals *totals = counts->totals;
+
   page_put_count(page, "instructions_a", totals[0].instructions);
   page_put_count(page, "instructions_b", totals[1].instructions);
   page_put_count(page, "branches_a", totals[0].taken);
   page_put_count(page, "branches_b", totals[1].taken);
-  if (page->is_json)
-    page_put_flag(page, "has_unknown_code", totals[0].has_unknown_code || totals[1].has_unknown_code);
-  else if (totals[0].has_unknown_code || totals[1].has_unknown_code)
-    page_remark(page, "the code of some places is not known: instructions are too few");
+  put_unknown(page, counts);
 }
 
 int diff_put_counts(const struct diff_page *diff, struct page *page)
@@ -55,7 +73,7 @@ int diff_put_counts(const struct diff_page *diff, struct page *page)
 
   if (r >= 0) {
     page_section(page, "counts", "Counts");
-    put_totals(page, counts.totals);
+    put_totals(page, &counts);
     put_rows(page, &counts, diff->options->top);
     page_section_end(page);
   }

@@ -77,6 +77,20 @@ def limits():
             verdict(f"{' '.join(command)} {name}: the page names the limit or does not", is_good)
 
 
+def diff_limits():
+    """Of two traces that differ, diff counts both: `nops` reaches the limit, `scattered` does not."""
+    reason = "names more code than is decoded"
+    for pair, is_reached in ((("nops", "scattered"), True), (("scattered", "nops"), True), (("scattered", "scattered"), False)):
+        traces = [f"{FOLDER}/{name}" for name in pair]
+        (page,), message = answer("diff", "--json", *traces)
+        found = page["counts"]["decode_limit_reached"] if is_reached else page.get("counts")
+        is_good = bool(found) is is_reached and [f"{trace}: it {reason}" in message for trace in traces] == [name == "nops" for name in pair]
+        run("diff", *traces)
+        with open("out", encoding="utf-8") as out:
+            is_said = f"{'AB'[pair.index('nops')] if is_reached else ''} {reason}" in " ".join(out.read().split())
+        verdict(f"diff {' '.join(pair)}: the limit is{'' if is_reached else ' not'} named", is_good and is_said is is_reached, f"{page} {message}")
+
+
 def branches(trace):
     status, _ = run("stat", "--json", trace)
     with open("out", encoding="utf-8") as out:
@@ -108,5 +122,6 @@ for trace_name in sorted(os.listdir(FOLDER)):
     for one in COMMANDS:
         check(trace_name, one)
 limits()
+diff_limits()
 flips()
 sys.exit(failures != 0)
