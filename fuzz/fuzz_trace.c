@@ -16,6 +16,7 @@
 
 #define RECORDS_MAX 2000u /* a few bytes can stand for millions of branches */
 #define CHUNKS_MAX 64u
+#define WORK_MAX (1u << 18) /* instructions that are decoded beyond what is usual: enough to run out of, soon */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -159,6 +160,7 @@ static void counts_read(struct lb_trace_reader *reader, uint32_t stream)
   if (analysis_names_new(NULL, &names) < 0 || analysis_code_new(names, &code) < 0 ||
       analysis_counts_new(names, code, &counts) < 0)
     abort();
+  analysis_code_allow(code, WORK_MAX);
   analysis_counts_stream(counts, stream);
   lb_trace_reader_count(reader, stream);
   for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++) {
@@ -196,6 +198,7 @@ static void calls_read(struct lb_trace_reader *reader)
   if (analysis_names_new(NULL, &names) < 0 || analysis_code_new(names, &code) < 0 ||
       analysis_calls_new(names, code, call_check, &open, &calls) < 0)
     abort();
+  analysis_code_allow(code, WORK_MAX);
   lb_trace_reader_rewind(reader);
   for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++)
     if (analysis_calls_record(calls, &record) < 0)

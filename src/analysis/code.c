@@ -139,6 +139,11 @@ bool analysis_code_charge(struct analysis_code *code, unsigned work)
   return code->leave >= 0;
 }
 
+void analysis_code_allow(struct analysis_code *code, uint32_t work)
+{
+  code->leave = work;
+}
+
 bool analysis_code_is_exhausted(const struct analysis_code *code)
 {
   return code->is_exhausted;
