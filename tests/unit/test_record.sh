@@ -222,13 +222,13 @@ import os, signal, subprocess, sys, time
 number = getattr(signal, "SIG" + sys.argv[2])
 script = f"trap 'echo got >>got; exit 3' {sys.argv[2]}; touch begun; while :; do sleep 0.1; done"
 child = subprocess.Popen([sys.argv[1], "record", "--quiet", "-o", "sent.lbr", "bash", "-c", script], start_new_session=True)
-for _ in range(200):
+for _ in range(2400):
     if os.path.exists("begun"):
         break
     time.sleep(0.05)
 (os.killpg if sys.argv[3] == "group" else os.kill)(child.pid, number)
 try:
-    sys.exit(child.wait(20) != 3)
+    sys.exit(child.wait(120) != 3)
 except subprocess.TimeoutExpired:
     os.killpg(child.pid, signal.SIGKILL)
     sys.exit(1)
