@@ -54,16 +54,16 @@ static void serve(const struct gdb_io *io)
   struct machine_front front = {&run, run_slice, run_wait};
   struct machine_config config = {.model = model, .ram = 2 << 20};
   struct machine_image image = {code, sizeof(code)};
-  struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
+  struct gdb_machine *gdb = calloc(1, sizeof(*gdb));
   struct machine_limit limit = {.instructions = SLICE, .nanoseconds = 100000000};
   struct gdb_target target;
 
   demand(gdb && machine_new(&config, NULL, &run.session.machine) >= 0);
   demand(machine_load_flat(run.session.machine, &image, 0x7C00) >= 0);
-  machine_gdb_init(gdb, &run.session, &front);
-  target = machine_gdb_target(gdb);
+  gdb_machine_init(gdb, &run.session, &front);
+  target = gdb_machine_target(gdb);
   demand(gdb_serve(&target, io) >= 0);
-  machine_gdb_leave(gdb);
+  gdb_machine_leave(gdb);
   for (unsigned i = 0; i < 3; i++)
     demand(machine_run(run.session.machine, &limit) != MACHINE_STOP_POINT);
   machine_free(run.session.machine);

@@ -83,7 +83,7 @@ static void field_complain(const struct register_choice *choice, const char *reg
   int count;
 
   fields_list(&fields, choice);
-  count = cpus_list(&others, cpudb_has_field, &question);
+  count = register_list_cpus(&others, cpudb_has_field, &question);
   if (count > 0)
     cli_error("%s has no field '%s' on %s, but on %s; here are: %s", register_name, name, choice->cpu->title,
               text_string(&others), text_string(&fields));

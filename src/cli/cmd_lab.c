@@ -53,7 +53,7 @@ static int screen_text(struct machine *machine, struct text *text)
 {
   struct machine_screen screen = machine_screen_all(machine);
   for (unsigned row = 0; row < screen.rows; row++)
-    if (screen_row_text(&screen, row, text) < 0 || text_add(text, "\n") < 0)
+    if (machine_screen_row_text(&screen, row, text) < 0 || text_add(text, "\n") < 0)
       return -ENOMEM;
   return 0;
 }

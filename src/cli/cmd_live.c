@@ -40,7 +40,7 @@ static int page_show(const struct live_arguments *arguments, uint64_t number, co
 static int arm(struct live_session *session)
 {
   unsigned number = session->arguments->number, counters = 0;
-  int r = live_arm(session, &counters);
+  int r = live_session_arm(session, &counters);
 
   if (r < 0)
     return r;
@@ -60,19 +60,19 @@ int cmd_live(int argc, char **argv)
   int r, end;
 
   live_arguments_read(&arguments, argc, argv);
-  r = live_open(&session, &arguments);
+  r = live_session_open(&session, &arguments);
   if (r < 0)
     return CLI_FAILURE;
   if (arguments.wants_arm)
     r = arm(&session);
   else if (arguments.wants_disarm)
-    r = live_disarm(&session);
+    r = live_session_disarm(&session);
   else {
     if (arguments.has_symbols)
       r = live_names_new(arguments.process, &session.names);
     if (r >= 0)
-      r = live_show(&session, page_show);
+      r = live_session_show(&session, page_show);
   }
-  end = live_close(&session);
+  end = live_session_close(&session);
   return r < 0 || end < 0 ? CLI_FAILURE : CLI_OK;
 }

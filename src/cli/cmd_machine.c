@@ -51,9 +51,9 @@ static int session_status(const struct machine_session *session)
     return CLI_FAILURE;
   }
   if (session->end == END_INTERRUPTED)
-    return session_signal ? 128 + session_signal : CLI_OK;
+    return machine_session_signal ? 128 + machine_session_signal : CLI_OK;
   if (wanted && session->end != END_TEXT) {
-    cli_error("'%s' was not seen before the guest ended (%s)", wanted, session_end_name(session->end));
+    cli_error("'%s' was not seen before the guest ended (%s)", wanted, machine_session_end_name(session->end));
     return CLI_FAILURE;
   }
   if (machine_has_no_boot(session->machine) && session->end != END_TEXT && session->end != END_OFF) {
@@ -77,8 +77,8 @@ static void events_complain(const struct machine_view *view)
 /* A guest died: everything that may tell why, on stderr. */
 static void death_show(struct machine_session *session)
 {
-  struct machine_view view = session_view(session);
-  struct machine_result result = session_result(session);
+  struct machine_view view = machine_session_view(session);
+  struct machine_result result = machine_session_result(session);
   const char *reason = machine_stop_reason(session->machine);
   struct text text = {0};
 
@@ -92,8 +92,8 @@ static void death_show(struct machine_session *session)
 static void session_show(struct machine_session *session)
 {
   struct report_output output = cli_output();
-  struct machine_view view = session_view(session);
-  struct machine_result result = session_result(session);
+  struct machine_view view = machine_session_view(session);
+  struct machine_result result = machine_session_result(session);
 
   if (session->arguments->is_json) {
     output.wants_color = false;
@@ -109,26 +109,26 @@ static void session_show(struct machine_session *session)
   machine_page_dumps(&view, session->arguments->format, &output);
   events_complain(&view);
   if (isatty(STDERR_FILENO) && session->end != END_SHUTDOWN && session->end != END_UNIMPLEMENTED)
-    cli_error("ended: %s, after %llu instructions in %.2f s", session_end_name(session->end),
+    cli_error("ended: %s, after %llu instructions in %.2f s", machine_session_end_name(session->end),
               (unsigned long long)machine_retired(session->machine), session->seconds);
 }
 
-static int session_run_and_show(struct machine_session *session, struct machine_gdb *gdb)
+static int session_run_and_show(struct machine_session *session, struct gdb_machine *gdb)
 {
   int status;
 
-  session_catch_signals(session);
-  session_run(session);
-  machine_gdb_close(gdb);
+  machine_session_catch_signals(session);
+  machine_session_run(session);
+  gdb_machine_close(gdb);
   if (machine_trace_close(session) < 0)
     session->end = END_FAILED;
   session_show(session);
   if (session->end == END_SHUTDOWN || session->end == END_UNIMPLEMENTED)
     death_show(session);
   status = session_status(session);
-  if (session->arguments->save && session_save(session) < 0 && status == CLI_OK)
+  if (session->arguments->save && machine_session_save(session) < 0 && status == CLI_OK)
     status = CLI_FAILURE;
-  return session_close_outputs(session) < 0 ? CLI_FAILURE : status;
+  return machine_session_close_outputs(session) < 0 ? CLI_FAILURE : status;
 }
 
 /* What the user did not say follows from what was said, and from where the output goes. */
@@ -164,14 +164,14 @@ static int session_begin(struct machine_session *session, struct machine_argumen
 static int machine_run_and_show(struct machine_session *session, struct machine_arguments *arguments, int argc,
                                 char **argv)
 {
-  struct machine_gdb *gdb = NULL;
+  struct gdb_machine *gdb = NULL;
   const struct machine_file *kernel = &session->files.started;
-  int r = session_open(session, arguments);
+  int r = machine_session_open(session, arguments);
 
   if (r >= 0 && arguments->trace)
     r = machine_trace_open(session, kernel, argc, argv);
   if (r >= 0 && arguments->gdb)
-    r = machine_gdb_open(session, kernel, &gdb);
+    r = gdb_machine_open(session, kernel, &gdb);
   return r < 0 ? CLI_FAILURE : session_run_and_show(session, gdb);
 }
 
@@ -191,7 +191,7 @@ int cmd_machine(int argc, char **argv)
   status = session_begin(session, &arguments);
   if (status == CLI_OK)
     status = machine_run_and_show(session, &arguments, argc, argv);
-  session_close(session);
+  machine_session_close(session);
   free(session);
   machine_arguments_done(&arguments);
   return status;

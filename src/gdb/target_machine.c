@@ -13,7 +13,7 @@
 #define SIGNAL_TRAP 5u
 #define SIGNAL_ABORT 6u
 
-static struct cpu *cpu_of(const struct machine_gdb *gdb)
+static struct cpu *cpu_of(const struct gdb_machine *gdb)
 {
   return machine_cpu(gdb->session->machine);
 }
@@ -25,7 +25,7 @@ static enum gdb_architecture target_architecture(void *data)
   static const enum gdb_architecture wanted[] = {
     [MACHINE_I8086] = GDB_I8086, [MACHINE_I386] = GDB_I386, [MACHINE_X86_64] = GDB_X86_64};
   static const enum gdb_architecture modes[4] = {[MODE_16] = GDB_I8086, [MODE_32] = GDB_I386, [MODE_64] = GDB_X86_64};
-  struct machine_gdb *gdb = data;
+  struct gdb_machine *gdb = data;
 
   gdb->told = gdb->wanted ? wanted[gdb->wanted] : modes[cpu_of(gdb)->mode & MODE_BITS];
   return gdb->told;
@@ -34,13 +34,13 @@ static enum gdb_architecture target_architecture(void *data)
 static int target_read_register(void *data, uint64_t thread, enum gdb_register number, uint8_t *bytes)
 {
   (void)thread;
-  return machine_gdb_read(data, number, bytes);
+  return gdb_machine_read(data, number, bytes);
 }
 
 static int target_write_register(void *data, uint64_t thread, enum gdb_register number, const uint8_t *bytes)
 {
   (void)thread;
-  return machine_gdb_write(data, number, bytes);
+  return gdb_machine_write(data, number, bytes);
 }
 
 static size_t target_read_memory(void *data, uint64_t address, uint8_t *bytes, size_t size)
@@ -55,7 +55,7 @@ static int target_write_memory(void *data, uint64_t address, const uint8_t *byte
 
 /* ---- points ---- */
 
-static size_t point_find(const struct machine_gdb *gdb, const struct machine_point *point)
+static size_t point_find(const struct gdb_machine *gdb, const struct gdb_machine_point *point)
 {
   for (size_t i = 0; i < gdb->point_count; i++)
     if (gdb->points[i].kind == point->kind && gdb->points[i].address == point->address &&
@@ -66,8 +66,8 @@ static size_t point_find(const struct machine_gdb *gdb, const struct machine_poi
 
 static int target_point(void *data, bool is_set, enum gdb_point kind, uint64_t address, uint64_t size)
 {
-  struct machine_gdb *gdb = data;
-  struct machine_point point = {kind, address, size};
+  struct gdb_machine *gdb = data;
+  struct gdb_machine_point point = {kind, address, size};
   size_t i = point_find(gdb, &point);
 
   if (is_set == (i < gdb->point_count))
@@ -83,7 +83,7 @@ static int target_point(void *data, bool is_set, enum gdb_point kind, uint64_t a
 }
 
 /* The processor's points have the same order. */
-static int points_apply(struct machine_gdb *gdb)
+static int points_apply(struct gdb_machine *gdb)
 {
   static const uint8_t accesses[GDB_POINTS] = {
     [GDB_POINT_SOFTWARE] = ACCESS_EXECUTE,
@@ -108,17 +108,17 @@ static int points_apply(struct machine_gdb *gdb)
 
 static void target_stop(void *data, struct gdb_stop *ret_stop)
 {
-  *ret_stop = ((const struct machine_gdb *)data)->stop;
+  *ret_stop = ((const struct gdb_machine *)data)->stop;
 }
 
 /* Each returns true: it stands still. */
-static bool stop_signal(struct machine_gdb *gdb, unsigned signal)
+static bool stop_signal(struct gdb_machine *gdb, unsigned signal)
 {
   gdb->stop = (struct gdb_stop){.kind = GDB_STOPPED, .signal = signal};
   return true;
 }
 
-static bool stop_over(struct machine_gdb *gdb)
+static bool stop_over(struct gdb_machine *gdb)
 {
   struct machine_session *session = gdb->session;
   unsigned value = session->end == END_EXIT ? machine_exit_value(session->machine) << 1 | 1 : 0;
@@ -128,9 +128,9 @@ static bool stop_over(struct machine_gdb *gdb)
   return true;
 }
 
-static bool stop_code(struct machine_gdb *gdb, uint64_t address)
+static bool stop_code(struct gdb_machine *gdb, uint64_t address)
 {
-  struct machine_point point = {GDB_POINT_HARDWARE, address, 0};
+  struct gdb_machine_point point = {GDB_POINT_HARDWARE, address, 0};
   bool is_hard = point_find(gdb, &point) < gdb->point_count;
 
   gdb->stop = (struct gdb_stop){
@@ -138,19 +138,19 @@ static bool stop_code(struct machine_gdb *gdb, uint64_t address)
   return true;
 }
 
-static bool stop_exception(struct machine_gdb *gdb, struct gdb_session *session, const struct cpu_hit *hit)
+static bool stop_exception(struct gdb_machine *gdb, struct gdb_session *session, const struct cpu_hit *hit)
 {
   struct text text = {0};
 
-  if (text_addf(&text, "lbr: exception %s, error code 0x%x: %s\n", machine_exception_name(hit->vector), hit->error,
+  if (text_addf(&text, "lbr: exception %s, error code 0x%x: %s\n", gdb_machine_exception_name(hit->vector), hit->error,
                 hit->is_delivered ? "this is its handler" : "going on delivers it") >= 0)
     gdb_session_print(session, text_string(&text));
   text_done(&text);
   gdb->is_at_exception = !hit->is_delivered;
-  return stop_signal(gdb, machine_exception_signal(hit->vector));
+  return stop_signal(gdb, gdb_machine_exception_signal(hit->vector));
 }
 
-static bool stop_dead(struct machine_gdb *gdb, struct gdb_session *session, unsigned signal)
+static bool stop_dead(struct gdb_machine *gdb, struct gdb_session *session, unsigned signal)
 {
   struct text text = {0};
 
@@ -163,18 +163,18 @@ static bool stop_dead(struct machine_gdb *gdb, struct gdb_session *session, unsi
 /* ---- going on ---- */
 
 /* Exceptions that stop it: not those whose signals gdb has us pass. */
-static uint32_t catches_of(const struct machine_gdb *gdb, const struct gdb_session *session)
+static uint32_t catches_of(const struct gdb_machine *gdb, const struct gdb_session *session)
 {
   uint32_t vectors = 0;
 
   for (unsigned i = 0; i < 32; i++)
-    if ((gdb->catches >> i & 1) && !gdb_session_passes(session, machine_exception_signal(i)))
+    if ((gdb->catches >> i & 1) && !gdb_session_passes(session, gdb_machine_exception_signal(i)))
       vectors |= UINT32_C(1) << i;
   return vectors;
 }
 
 /* The processor stopped for us. `is_passing`: it has just been stepped over an exception that was shown before. */
-static bool stop_hit(struct machine_gdb *gdb, const struct gdb_resume *resume, bool *is_passing)
+static bool stop_hit(struct gdb_machine *gdb, const struct gdb_resume *resume, bool *is_passing)
 {
   struct cpu_hit hit = cpu_of(gdb)->hit;
 
@@ -195,7 +195,7 @@ static bool stop_hit(struct machine_gdb *gdb, const struct gdb_resume *resume, b
 }
 
 /* Runs a slice. Returns true when it stands still. */
-static bool run_slice(struct machine_gdb *gdb, const struct gdb_resume *resume, bool *is_passing)
+static bool run_slice(struct gdb_machine *gdb, const struct gdb_resume *resume, bool *is_passing)
 {
   const struct machine_front *front = gdb->front;
   enum machine_stop stop;
@@ -214,14 +214,14 @@ static bool run_slice(struct machine_gdb *gdb, const struct gdb_resume *resume, 
     return stop_dead(gdb, resume->session, SIGNAL_ILLEGAL);
   if (gdb_session_interrupted(resume->session))
     return stop_signal(gdb, SIGNAL_INTERRUPT);
-  if (session_is_still(stop) && front->wait(front->data, gdb->connection.in, IDLE_MILLISECONDS))
+  if (machine_session_is_still(stop) && front->wait(front->data, gdb->connection.in, IDLE_MILLISECONDS))
     return stop_over(gdb);
   return false;
 }
 
 static int target_resume(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop)
 {
-  struct machine_gdb *gdb = data;
+  struct gdb_machine *gdb = data;
   bool is_passing = gdb->is_at_exception;
   int r = gdb->is_over ? 0 : points_apply(gdb);
 
@@ -238,37 +238,37 @@ static int target_resume(void *data, const struct gdb_resume *resume, struct gdb
 
 static int target_monitor(void *data, const char *command, struct text *output)
 {
-  return machine_gdb_monitor(data, command, output);
+  return gdb_machine_monitor(data, command, output);
 }
 
 static bool target_history_is_on(void *data, uint64_t thread)
 {
   (void)thread;
-  return ((const struct machine_gdb *)data)->history.is_on;
+  return ((const struct gdb_machine *)data)->history.is_on;
 }
 
 static int target_history_enable(void *data, uint64_t thread, bool is_on)
 {
   (void)thread;
-  machine_history_enable(&((struct machine_gdb *)data)->history, is_on);
+  gdb_machine_history_enable(&((struct gdb_machine *)data)->history, is_on);
   return 0;
 }
 
 static int target_history_begin(void *data, uint64_t thread, enum gdb_history which)
 {
   static const uint8_t bits[] = {[GDB_X86_64] = MODE_64, [GDB_I386] = MODE_32, [GDB_I8086] = MODE_16};
-  struct machine_gdb *gdb = data;
+  struct gdb_machine *gdb = data;
 
   (void)thread;
-  return machine_history_begin(&gdb->history, which, bits[gdb->told]);
+  return gdb_machine_history_begin(&gdb->history, which, bits[gdb->told]);
 }
 
 static int target_history_next(void *data, struct gdb_block *ret_block)
 {
-  return machine_history_next(&((struct machine_gdb *)data)->history, ret_block);
+  return gdb_machine_history_next(&((struct gdb_machine *)data)->history, ret_block);
 }
 
-struct gdb_target machine_gdb_target(struct machine_gdb *gdb)
+struct gdb_target gdb_machine_target(struct gdb_machine *gdb)
 {
   return (struct gdb_target){
     .data = gdb,
@@ -290,21 +290,21 @@ struct gdb_target machine_gdb_target(struct machine_gdb *gdb)
   };
 }
 
-void machine_gdb_init(struct machine_gdb *gdb, struct machine_session *session, const struct machine_front *front)
+void gdb_machine_init(struct gdb_machine *gdb, struct machine_session *session, const struct machine_front *front)
 {
   gdb->session = session;
   gdb->front = front;
-  gdb->catches = machine_exceptions_default();
-  gdb->history = (struct machine_history){.cpu = machine_cpu(session->machine), .most = HISTORY_DEFAULT};
+  gdb->catches = gdb_machine_exceptions_default();
+  gdb->history = (struct gdb_machine_history){.cpu = machine_cpu(session->machine), .most = HISTORY_DEFAULT};
   stop_signal(gdb, SIGNAL_TRAP);
 }
 
-void machine_gdb_leave(struct machine_gdb *gdb)
+void gdb_machine_leave(struct gdb_machine *gdb)
 {
   gdb->point_count = 0;
   gdb->are_points_new = true;
   points_apply(gdb);
-  machine_history_enable(&gdb->history, false);
+  gdb_machine_history_enable(&gdb->history, false);
   gdb->is_at_exception = false;
   stop_signal(gdb, SIGNAL_TRAP);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A machine as gdb's target. machine_gdb_serve.c serves it, machine_gdb.c has it run, machine_gdb_register.c knows its
- * registers, machine_gdb_history.c where it was, machine_gdb_monitor.c the `monitor` commands.
+ * A machine as gdb's target. target_machine_serve.c serves it, target_machine.c has it run, target_machine_register.c
+ * knows its registers, target_machine_history.c where it was, target_machine_monitor.c the `monitor` commands.
  */
 #ifndef GDB_TARGET_MACHINE_H
 #define GDB_TARGET_MACHINE_H
@@ -21,7 +21,7 @@ struct history_branch {
   uint8_t bits;   /* of the code at `to`: MODE_16, MODE_32, MODE_64 */
 };
 
-struct machine_history {
+struct gdb_machine_history {
   struct cpu *cpu;
   bool is_on, is_short; /* there was no memory for some */
   struct history_branch *list;
@@ -45,25 +45,25 @@ struct machine_history {
 #define HISTORY_MAX 20000000u
 
 /* Begins anew, or ends. */
-void machine_history_enable(struct machine_history *history, bool is_on);
+void gdb_machine_history_enable(struct gdb_machine_history *history, bool is_on);
 /* It was moved from `from` to where it is now. */
-void machine_history_jump(struct machine_history *history, uint64_t from);
+void gdb_machine_history_jump(struct gdb_machine_history *history, uint64_t from);
 /* At most so many branches are kept, at least half as many. */
-void machine_history_bound(struct machine_history *history, size_t most);
+void gdb_machine_history_bound(struct gdb_machine_history *history, size_t most);
 /* history_begin and history_next of struct gdb_target; `bits` is the code that gdb can read. */
-int machine_history_begin(struct machine_history *history, enum gdb_history which, uint8_t bits);
-int machine_history_next(struct machine_history *history, struct gdb_block *ret_block);
+int gdb_machine_history_begin(struct gdb_machine_history *history, enum gdb_history which, uint8_t bits);
+int gdb_machine_history_next(struct gdb_machine_history *history, struct gdb_block *ret_block);
 
 /* ---- the target ---- */
 
-struct machine_point {
+struct gdb_machine_point {
   enum gdb_point kind;
   uint64_t address, size;
 };
 
-enum machine_architecture { MACHINE_AUTO, MACHINE_I8086, MACHINE_I386, MACHINE_X86_64 };
+enum gdb_machine_architecture { MACHINE_AUTO, MACHINE_I8086, MACHINE_I386, MACHINE_X86_64 };
 
-struct machine_gdb {
+struct gdb_machine {
   struct machine_session *session;
   const struct machine_front *front;
   struct gdb_listener listener;
@@ -72,45 +72,45 @@ struct machine_gdb {
   struct gdb_stop stop;
   bool is_at_exception; /* it was shown, and is delivered when the machine goes on */
   uint32_t catches;     /* exceptions that are shown: 1 << vector */
-  enum machine_architecture wanted;
+  enum gdb_machine_architecture wanted;
   enum gdb_architecture told; /* what gdb takes it for */
-  struct machine_point points[GDB_POINTS_MAX];
+  struct gdb_machine_point points[GDB_POINTS_MAX];
   size_t point_count;
   bool are_points_new;
-  struct machine_history history;
+  struct gdb_machine_history history;
 };
 
 /* ---- serving it (target_machine_serve.c) ---- */
 
 /* Listens where --gdb says and becomes the session's debugger; the first gdb is waited for, with --wait. `kernel`,
  * which may have no bytes, is what the machine starts. Returns 0, or negative after a complaint. */
-int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb);
-void machine_gdb_close(struct machine_gdb *gdb); /* takes NULL */
+int gdb_machine_open(struct machine_session *session, const struct machine_file *kernel, struct gdb_machine **ret_gdb);
+void gdb_machine_close(struct gdb_machine *gdb); /* takes NULL */
 
 /* ---- the functions of the target ---- */
 
 /* The target of a session that has a machine; `front` runs it. */
-void machine_gdb_init(struct machine_gdb *gdb, struct machine_session *session, const struct machine_front *front);
-struct gdb_target machine_gdb_target(struct machine_gdb *gdb);
+void gdb_machine_init(struct gdb_machine *gdb, struct machine_session *session, const struct machine_front *front);
+struct gdb_target gdb_machine_target(struct gdb_machine *gdb);
 /* gdb has left: no points, no history. */
-void machine_gdb_leave(struct machine_gdb *gdb);
+void gdb_machine_leave(struct gdb_machine *gdb);
 
 /* The linear address of the next instruction: RIP, for gdb. */
-uint64_t machine_gdb_rip(const struct cpu *cpu);
+uint64_t gdb_machine_rip(const struct cpu *cpu);
 
-/* machine_gdb_register.c: read_register and write_register of struct gdb_target. */
-int machine_gdb_read(struct machine_gdb *gdb, enum gdb_register number, uint8_t *bytes);
-int machine_gdb_write(struct machine_gdb *gdb, enum gdb_register number, const uint8_t *bytes);
+/* target_machine_register.c: read_register and write_register of struct gdb_target. */
+int gdb_machine_read(struct gdb_machine *gdb, enum gdb_register number, uint8_t *bytes);
+int gdb_machine_write(struct gdb_machine *gdb, enum gdb_register number, const uint8_t *bytes);
 
-/* machine_gdb_monitor.c: runs a command. Returns as `monitor` of struct gdb_target. */
-int machine_gdb_monitor(struct machine_gdb *gdb, const char *command, struct text *output);
+/* target_machine_monitor.c: runs a command. Returns as `monitor` of struct gdb_target. */
+int gdb_machine_monitor(struct gdb_machine *gdb, const char *command, struct text *output);
 
-/* machine_gdb_exception.c: exceptions by name. The signal is as gdb numbers them. */
-uint32_t machine_exceptions_default(void);
-unsigned machine_exception_signal(unsigned vector);
-const char *machine_exception_name(unsigned vector); /* "#GP"; NULL: none */
+/* target_machine_exception.c: exceptions by name. The signal is as gdb numbers them. */
+uint32_t gdb_machine_exceptions_default(void);
+unsigned gdb_machine_exception_signal(unsigned vector);
+const char *gdb_machine_exception_name(unsigned vector); /* "#GP"; NULL: none */
 /* "all", "none", or names without "#", with blanks or commas between them. Returns 0, or -EINVAL. */
-int machine_exceptions_parse(const char *text, uint32_t *ret_vectors);
-int machine_exceptions_text(uint32_t vectors, struct text *text);
+int gdb_machine_exceptions_parse(const char *text, uint32_t *ret_vectors);
+int gdb_machine_exceptions_text(uint32_t vectors, struct text *text);
 
 #endif

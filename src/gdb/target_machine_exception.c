@@ -24,17 +24,17 @@ static const struct {
   [18] = {"#MC", BUS, true},      [19] = {"#XM", FLOATING, false},
 };
 
-unsigned machine_exception_signal(unsigned vector)
+unsigned gdb_machine_exception_signal(unsigned vector)
 {
   return vector < 32 && exceptions[vector].name ? exceptions[vector].signal : TRAP;
 }
 
-const char *machine_exception_name(unsigned vector)
+const char *gdb_machine_exception_name(unsigned vector)
 {
   return vector < 32 ? exceptions[vector].name : NULL;
 }
 
-uint32_t machine_exceptions_default(void)
+uint32_t gdb_machine_exceptions_default(void)
 {
   uint32_t vectors = 0;
 
@@ -63,12 +63,12 @@ static uint32_t exception_find(const char *name, size_t size)
   return 0;
 }
 
-int machine_exceptions_parse(const char *text, uint32_t *ret_vectors)
+int gdb_machine_exceptions_parse(const char *text, uint32_t *ret_vectors)
 {
   uint32_t vectors = 0;
 
   if (!strcmp(text, "all") || !strcmp(text, "none") || !strcmp(text, "default")) {
-    *ret_vectors = *text == 'a' ? exceptions_all() : *text == 'd' ? machine_exceptions_default() : 0;
+    *ret_vectors = *text == 'a' ? exceptions_all() : *text == 'd' ? gdb_machine_exceptions_default() : 0;
     return 0;
   }
   for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
@@ -84,7 +84,7 @@ int machine_exceptions_parse(const char *text, uint32_t *ret_vectors)
   return 0;
 }
 
-int machine_exceptions_text(uint32_t vectors, struct text *text)
+int gdb_machine_exceptions_text(uint32_t vectors, struct text *text)
 {
   int r = vectors ? 0 : text_add(text, " none");
 

@@ -24,7 +24,7 @@ static uint8_t bits_now(const struct cpu *cpu)
 }
 
 /* The older half goes, at once. */
-static void history_drop(struct machine_history *history)
+static void history_drop(struct gdb_machine_history *history)
 {
   size_t gone = history->count - history->most / 2;
   const struct history_branch *last = &history->list[gone - 1];
@@ -36,7 +36,7 @@ static void history_drop(struct machine_history *history)
   history->dropped += gone;
 }
 
-static void history_add(struct machine_history *history, uint64_t from, uint64_t to)
+static void history_add(struct gdb_machine_history *history, uint64_t from, uint64_t to)
 {
   uint64_t retired = cpu_retired(history->cpu), since = retired - history->retired;
   struct history_branch *list;
@@ -63,26 +63,26 @@ static void history_take(void *data, const struct lb_branch *branch)
   history_add(data, analysis_from(branch), analysis_to(branch));
 }
 
-void machine_history_enable(struct machine_history *history, bool is_on)
+void gdb_machine_history_enable(struct gdb_machine_history *history, bool is_on)
 {
   struct cpu *cpu = history->cpu;
   size_t most = history->most;
 
   free(history->list);
-  *history = (struct machine_history){.cpu = cpu, .is_on = is_on, .most = most};
-  history->begin = machine_gdb_rip(cpu);
+  *history = (struct gdb_machine_history){.cpu = cpu, .is_on = is_on, .most = most};
+  history->begin = gdb_machine_rip(cpu);
   history->begin_bits = bits_now(cpu);
   history->retired = cpu_retired(cpu);
   cpu_follow(cpu, is_on ? history_take : NULL, history);
 }
 
-void machine_history_jump(struct machine_history *history, uint64_t from)
+void gdb_machine_history_jump(struct gdb_machine_history *history, uint64_t from)
 {
   if (history->is_on)
-    history_add(history, from, machine_gdb_rip(history->cpu));
+    history_add(history, from, gdb_machine_rip(history->cpu));
 }
 
-void machine_history_bound(struct machine_history *history, size_t most)
+void gdb_machine_history_bound(struct gdb_machine_history *history, size_t most)
 {
   history->most = most;
   if (history->count > most)
@@ -91,7 +91,7 @@ void machine_history_bound(struct machine_history *history, size_t most)
 
 /* ---- reading ---- */
 
-static uint64_t history_total(const struct machine_history *history)
+static uint64_t history_total(const struct gdb_machine_history *history)
 {
   return history->dropped + history->count;
 }
@@ -102,14 +102,14 @@ struct piece {
   uint8_t bits;
 };
 
-static struct piece history_piece(const struct machine_history *history, size_t i)
+static struct piece history_piece(const struct gdb_machine_history *history, size_t i)
 {
   const struct history_branch *before = i ? &history->list[i - 1] : NULL;
   const struct history_branch *branch = i < history->count ? &history->list[i] : NULL;
 
   return (struct piece){
     .begin = before ? before->to : history->begin,
-    .end = branch ? branch->from : machine_gdb_rip(history->cpu),
+    .end = branch ? branch->from : gdb_machine_rip(history->cpu),
     .count = branch ? branch->count : cpu_retired(history->cpu) - history->retired,
     .bits = before ? before->bits : (uint8_t)history->begin_bits,
   };
@@ -117,7 +117,7 @@ static struct piece history_piece(const struct machine_history *history, size_t 
 
 /* The firmware's own instruction in ROM (0F 3F and a byte) is none that gdb can read: blocks end with it. Finds the
  * last one in a piece, and returns the address behind it; 0: none. */
-static uint64_t piece_cut(const struct machine_history *history, uint64_t begin, uint64_t end)
+static uint64_t piece_cut(const struct gdb_machine_history *history, uint64_t begin, uint64_t end)
 {
   uint64_t cut = 0;
 
@@ -139,13 +139,13 @@ static uint64_t piece_cut(const struct machine_history *history, uint64_t begin,
 
 /* Can gdb follow it? A line that is too long for its instructions has something in it that was no branch: a reset, the
  * way into or out of SMM. */
-static bool piece_is_straight(const struct machine_history *history, const struct piece *piece)
+static bool piece_is_straight(const struct gdb_machine_history *history, const struct piece *piece)
 {
   return piece->bits == history->bits && piece->begin <= piece->end &&
          piece->end - piece->begin <= (piece->count + 1) * ISA_LENGTH_MAX;
 }
 
-static bool history_has_delta(const struct machine_history *history)
+static bool history_has_delta(const struct gdb_machine_history *history)
 {
   struct piece piece;
 
@@ -156,9 +156,9 @@ static bool history_has_delta(const struct machine_history *history)
          piece.end - history->read_at <= (piece.count + 1) * ISA_LENGTH_MAX;
 }
 
-int machine_history_begin(struct machine_history *history, enum gdb_history which, uint8_t bits)
+int gdb_machine_history_begin(struct gdb_machine_history *history, enum gdb_history which, uint8_t bits)
 {
-  uint64_t rip = machine_gdb_rip(history->cpu), total = history_total(history);
+  uint64_t rip = gdb_machine_rip(history->cpu), total = history_total(history);
   bool is_new = !history->is_read || history->read_count != total || history->read_at != rip;
 
   if (!history->is_on)
@@ -177,7 +177,7 @@ int machine_history_begin(struct machine_history *history, enum gdb_history whic
 }
 
 /* The piece that gdb reads next, without what was read of it. */
-static struct piece piece_next(struct machine_history *history)
+static struct piece piece_next(struct gdb_machine_history *history)
 {
   struct piece piece = history_piece(history, history->next - 1);
 
@@ -188,7 +188,7 @@ static struct piece piece_next(struct machine_history *history)
   return piece;
 }
 
-int machine_history_next(struct machine_history *history, struct gdb_block *ret_block)
+int gdb_machine_history_next(struct gdb_machine_history *history, struct gdb_block *ret_block)
 {
   while (history->next > history->last) {
     struct piece piece = piece_next(history);

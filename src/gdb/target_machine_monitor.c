@@ -15,27 +15,27 @@
 
 /* Each is given what stands behind its name, and appends its answer. Returns 0; -EINVAL: it was wrongly asked; or
  * negative, after it has said why. */
-typedef int monitor_command(struct machine_gdb *gdb, const char *rest, struct text *output);
+typedef int monitor_command(struct gdb_machine *gdb, const char *rest, struct text *output);
 
 /* ---- the recording unit ---- */
 
-static int monitor_lbr(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_lbr(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   int format = *rest ? report_format_find(rest) : REPORT_TABLE;
 
-  struct machine_view view = session_view(gdb->session);
+  struct machine_view view = machine_session_view(gdb->session);
 
   return format < 0 ? -EINVAL : machine_text_records(&view, (enum report_format)format, false, output);
 }
 
 /* A piece of --dump. */
-static int dump_text(struct machine_gdb *gdb, void (*put)(const struct machine_view *, struct page *),
+static int dump_text(struct gdb_machine *gdb, void (*put)(const struct machine_view *, struct page *),
                      struct text *output)
 {
   char *bytes = NULL;
   size_t size = 0;
   struct report_output memory = {.file = open_memstream(&bytes, &size)};
-  struct machine_view view = session_view(gdb->session);
+  struct machine_view view = machine_session_view(gdb->session);
   struct page page;
   int r;
 
@@ -51,19 +51,19 @@ static int dump_text(struct machine_gdb *gdb, void (*put)(const struct machine_v
   return r;
 }
 
-static int monitor_bts(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_bts(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   return *rest ? -EINVAL : dump_text(gdb, machine_page_bts, output);
 }
 
-static int monitor_ds(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_ds(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   return *rest ? -EINVAL : dump_text(gdb, machine_page_ds, output);
 }
 
-static int monitor_events(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_events(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
-  struct machine_view view = session_view(gdb->session);
+  struct machine_view view = machine_session_view(gdb->session);
 
   return *rest ? -EINVAL : machine_text_events(&view, output);
 }
@@ -113,7 +113,7 @@ static int msr_set(struct cpu *cpu, uint32_t msr, uint64_t value, struct text *o
   return -EIO;
 }
 
-static int monitor_msr(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_msr(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   struct cpu *cpu = machine_cpu(gdb->session->machine);
   char name[64], value[64], more;
@@ -136,7 +136,7 @@ static int monitor_msr(struct machine_gdb *gdb, const char *rest, struct text *o
 
 static const char *const architectures[] = {"auto", "i8086", "i386", "x86-64"};
 
-static int monitor_cpu(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_cpu(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   static const char *const told[] = {[GDB_X86_64] = "i386:x86-64", [GDB_I386] = "i386", [GDB_I8086] = "i8086"};
   const struct cpu *cpu = machine_cpu(gdb->session->machine);
@@ -149,41 +149,41 @@ static int monitor_cpu(struct machine_gdb *gdb, const char *rest, struct text *o
   machine_text_registers(cpu, output);
   return text_addf(output,
                    "  the next instruction is at 0x%" PRIx64 ", which is %04x:%" PRIx64 "; gdb takes it for %s\n",
-                   machine_gdb_rip(cpu), cpu->segment[CS].selector, cpu->rip, told[gdb->told]);
+                   gdb_machine_rip(cpu), cpu->segment[CS].selector, cpu->rip, told[gdb->told]);
 }
 
-static int monitor_architecture(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_architecture(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   for (unsigned i = 0; i < sizeof(architectures) / sizeof(*architectures); i++)
     if (!strcmp(rest, architectures[i])) {
-      gdb->wanted = (enum machine_architecture)i;
+      gdb->wanted = (enum gdb_machine_architecture)i;
       return text_add(output, "'unset tdesc filename' tells gdb\n");
     }
   return *rest ? -EINVAL : text_addf(output, "%s\n", architectures[gdb->wanted]);
 }
 
-static int monitor_catch(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_catch(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
-  int r = *rest ? machine_exceptions_parse(rest, &gdb->catches) : 0;
+  int r = *rest ? gdb_machine_exceptions_parse(rest, &gdb->catches) : 0;
 
   if (r < 0)
     return r;
   text_add(output, "exceptions that stop the guest:");
-  return machine_exceptions_text(gdb->catches, output);
+  return gdb_machine_exceptions_text(gdb->catches, output);
 }
 
-static int monitor_reset(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_reset(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   if (*rest)
     return -EINVAL;
   machine_reset(gdb->session->machine);
   gdb->is_at_exception = false;
   if (gdb->history.is_on)
-    machine_history_enable(&gdb->history, true);
+    gdb_machine_history_enable(&gdb->history, true);
   return text_add(output, "it stands before its first instruction; 'maint flush register-cache' shows gdb\n");
 }
 
-static int monitor_wake(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_wake(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   struct machine *machine = gdb->session->machine;
 
@@ -197,15 +197,15 @@ static int monitor_wake(struct machine_gdb *gdb, const char *rest, struct text *
   return text_add(output, "it goes on at its waking vector\n");
 }
 
-static int monitor_history(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_history(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
-  struct machine_history *history = &gdb->history;
+  struct gdb_machine_history *history = &gdb->history;
   uint64_t most;
 
   if (*rest && (number_parse(rest, &most) < 0 || most < 2 || most > HISTORY_MAX))
     return -EINVAL;
   if (*rest)
-    machine_history_bound(history, (size_t)most);
+    gdb_machine_history_bound(history, (size_t)most);
   return text_addf(output, "%zu branches of at most %zu%s%s\n", history->count, history->most,
                    history->is_on ? "" : "; 'record btrace' begins",
                    history->is_short ? "; there is no memory for more" : "");
@@ -228,7 +228,7 @@ static int physical_text(struct memory *memory, uint64_t address, uint64_t size,
   return text_add(output, "\n");
 }
 
-static int monitor_xp(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_xp(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   char first[64], second[64] = "16", more;
   int words = sscanf(rest, "%63s %63s %c", first, second, &more);
@@ -240,21 +240,21 @@ static int monitor_xp(struct machine_gdb *gdb, const char *rest, struct text *ou
   return physical_text(machine_memory(gdb->session->machine), address, size, output);
 }
 
-static int monitor_screen(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_screen(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   struct machine_screen screen = machine_screen(gdb->session->machine);
-  unsigned rows = screen_rows_used(&screen);
+  unsigned rows = machine_screen_rows_used(&screen);
   int r = *rest ? -EINVAL : 0;
 
   for (unsigned row = 0; r >= 0 && row < rows; row++) {
-    r = screen_row_text(&screen, row, output);
+    r = machine_screen_row_text(&screen, row, output);
     if (r >= 0)
       r = text_add(output, "\n");
   }
   return r;
 }
 
-static int monitor_key(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_key(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   int r = *rest ? machine_keys_type(gdb->session->machine, rest) : -EINVAL;
 
@@ -292,7 +292,7 @@ static const struct {
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
 
-static int monitor_help(struct machine_gdb *gdb, const char *rest, struct text *output)
+static int monitor_help(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   int r = 0;
 
@@ -303,7 +303,7 @@ static int monitor_help(struct machine_gdb *gdb, const char *rest, struct text *
   return r;
 }
 
-int machine_gdb_monitor(struct machine_gdb *gdb, const char *command, struct text *output)
+int gdb_machine_monitor(struct gdb_machine *gdb, const char *command, struct text *output)
 {
   size_t size;
   int r;

@@ -18,7 +18,7 @@
 #define CONTROL_FIXED 0x40u /* reads as 1 */
 #define MXCSR_DEFINED 0xFFFFu
 
-uint64_t machine_gdb_rip(const struct cpu *cpu)
+uint64_t gdb_machine_rip(const struct cpu *cpu)
 {
   return (cpu->segment[CS].linear_base + cpu->rip) & cpu->linear_mask;
 }
@@ -130,7 +130,7 @@ static uint64_t word_read(const struct cpu *cpu, enum gdb_register number)
   if (number < GDB_RIP)
     return cpu->r[number];
   if (number == GDB_RIP)
-    return machine_gdb_rip(cpu);
+    return gdb_machine_rip(cpu);
   if (number == GDB_EFLAGS)
     return cpu_flags(cpu);
   if (number >= GDB_CS && number <= GDB_GS)
@@ -144,7 +144,7 @@ static uint64_t word_read(const struct cpu *cpu, enum gdb_register number)
   return control_read(cpu, number);
 }
 
-int machine_gdb_read(struct machine_gdb *gdb, enum gdb_register number, uint8_t *bytes)
+int gdb_machine_read(struct gdb_machine *gdb, enum gdb_register number, uint8_t *bytes)
 {
   const struct cpu *cpu = machine_cpu(gdb->session->machine);
 
@@ -228,11 +228,11 @@ static int general_write(struct cpu *cpu, enum gdb_register number, const uint8_
   return 0;
 }
 
-int machine_gdb_write(struct machine_gdb *gdb, enum gdb_register number, const uint8_t *bytes)
+int gdb_machine_write(struct gdb_machine *gdb, enum gdb_register number, const uint8_t *bytes)
 {
   struct cpu *cpu = machine_cpu(gdb->session->machine);
   unsigned size = gdb_register_size(gdb->told, number);
-  uint64_t before = machine_gdb_rip(cpu);
+  uint64_t before = gdb_machine_rip(cpu);
   int r;
 
   if (number < GDB_RIP)
@@ -249,9 +249,9 @@ int machine_gdb_write(struct machine_gdb *gdb, enum gdb_register number, const u
     return -EINVAL;
   r = word_write(cpu, number, size == 8 ? bytes_get_u64(bytes) : bytes_get_u32(bytes));
   cpu_changed(cpu);
-  if (machine_gdb_rip(cpu) != before) {
+  if (gdb_machine_rip(cpu) != before) {
     gdb->is_at_exception = false;
-    machine_history_jump(&gdb->history, before);
+    gdb_machine_history_jump(&gdb->history, before);
   }
   return r;
 }

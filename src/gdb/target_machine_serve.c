@@ -21,7 +21,7 @@
 /* While it stands still, whatever else there is goes on. */
 static ssize_t way_read(void *data, void *bytes, size_t size)
 {
-  struct machine_gdb *gdb = data;
+  struct gdb_machine *gdb = data;
   const struct gdb_io *io = &gdb->connection.io;
 
   while (!io->is_ready(io->data))
@@ -34,7 +34,7 @@ static ssize_t way_read(void *data, void *bytes, size_t size)
 
 /* A gdb that does not read must hold up neither signals nor --until seconds, which is `end`. Returns false when the run
  * is over. */
-static bool room_wait(struct machine_gdb *gdb, double end)
+static bool room_wait(struct gdb_machine *gdb, double end)
 {
   struct pollfd look = {.fd = gdb->connection.out, .events = POLLOUT};
 
@@ -50,7 +50,7 @@ static bool room_wait(struct machine_gdb *gdb, double end)
 
 static int way_write(void *data, const void *bytes, size_t size)
 {
-  struct machine_gdb *gdb = data;
+  struct gdb_machine *gdb = data;
   double limit = gdb->session->arguments->until_seconds;
   double end = limit > 0 ? clock_seconds() + limit - gdb->session->seconds : 0;
   const char *at = bytes;
@@ -70,7 +70,7 @@ static int way_write(void *data, const void *bytes, size_t size)
 
 static bool way_is_ready(void *data)
 {
-  const struct gdb_io *io = &((struct machine_gdb *)data)->connection.io;
+  const struct gdb_io *io = &((struct gdb_machine *)data)->connection.io;
 
   return io->is_ready(io->data);
 }
@@ -93,9 +93,9 @@ static bool kernel_is_64(const struct machine_session *session, const struct mac
 /* ---- the debugger of the session ---- */
 
 /* Serves who is connected. Returns true when the run is over. */
-static bool session_serve(struct machine_gdb *gdb)
+static bool session_serve(struct gdb_machine *gdb)
 {
-  struct gdb_target target = machine_gdb_target(gdb);
+  struct gdb_target target = gdb_machine_target(gdb);
   struct gdb_io io = {gdb, way_read, way_write, way_is_ready};
   int end;
 
@@ -103,7 +103,7 @@ static bool session_serve(struct machine_gdb *gdb)
   end = gdb_serve(&target, &io);
   gdb->is_attached = false;
   gdb_connection_close(&gdb->connection);
-  machine_gdb_leave(gdb);
+  gdb_machine_leave(gdb);
   if (end == GDB_END_STRANGER)
     gdb_listen_refuse();
   if (end == GDB_END_KILLED && !gdb->is_over) {
@@ -115,7 +115,7 @@ static bool session_serve(struct machine_gdb *gdb)
 
 static bool debugger_serve(void *data, const struct machine_front *front, bool is_idle)
 {
-  struct machine_gdb *gdb = data;
+  struct gdb_machine *gdb = data;
   int r;
 
   gdb->front = front;
@@ -134,12 +134,12 @@ static bool debugger_serve(void *data, const struct machine_front *front, bool i
 
 static bool debugger_is_attached(const void *data)
 {
-  return ((const struct machine_gdb *)data)->is_attached;
+  return ((const struct gdb_machine *)data)->is_attached;
 }
 
-int machine_gdb_open(struct machine_session *session, const struct machine_file *kernel, struct machine_gdb **ret_gdb)
+int gdb_machine_open(struct machine_session *session, const struct machine_file *kernel, struct gdb_machine **ret_gdb)
 {
-  struct machine_gdb *gdb = calloc(1, sizeof(*gdb));
+  struct gdb_machine *gdb = calloc(1, sizeof(*gdb));
   int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
 
   if (!gdb)
@@ -148,7 +148,7 @@ int machine_gdb_open(struct machine_session *session, const struct machine_file 
     free(gdb);
     return r;
   }
-  machine_gdb_init(gdb, session, NULL);
+  gdb_machine_init(gdb, session, NULL);
   gdb->is_waited = session->arguments->wants_wait;
   gdb->wanted = kernel_is_64(session, kernel) ? MACHINE_X86_64 : MACHINE_AUTO;
   signal(SIGPIPE, SIG_IGN);
@@ -159,12 +159,12 @@ int machine_gdb_open(struct machine_session *session, const struct machine_file 
   return 0;
 }
 
-void machine_gdb_close(struct machine_gdb *gdb)
+void gdb_machine_close(struct gdb_machine *gdb)
 {
   if (!gdb)
     return;
   gdb->session->debugger = (struct machine_debugger){0};
-  machine_gdb_leave(gdb);
+  gdb_machine_leave(gdb);
   gdb_listener_close(&gdb->listener);
   free(gdb);
 }

@@ -159,11 +159,11 @@ struct machine_screen machine_screen_all(struct machine *machine);
 struct text;
 
 /* A row of the screen as UTF-8, without blanks at its end. Returns 0 or -ENOMEM. */
-int screen_row_text(const struct machine_screen *screen, unsigned row, struct text *text);
+int machine_screen_row_text(const struct machine_screen *screen, unsigned row, struct text *text);
 /* A letter of the screen as UTF-8; returns its bytes. */
-size_t screen_letter(uint8_t letter, char bytes[4]);
+size_t machine_screen_letter(uint8_t letter, char bytes[4]);
 /* Rows up to the last that is not blank. */
-unsigned screen_rows_used(const struct machine_screen *screen);
+unsigned machine_screen_rows_used(const struct machine_screen *screen);
 
 /* What lb_ds_check wants to know of this guest. */
 struct lb_ds_facts machine_ds_facts(struct machine *machine);

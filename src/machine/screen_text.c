@@ -9,7 +9,7 @@ static const uint16_t letters[256] = {
 #include "machine/cp437.def"
 };
 
-size_t screen_letter(uint8_t letter, char bytes[4])
+size_t machine_screen_letter(uint8_t letter, char bytes[4])
 {
   uint16_t code = letters[letter];
 
@@ -41,14 +41,14 @@ static const uint8_t *row_cells(const struct machine_screen *screen, unsigned ro
   return screen->cells + (size_t)row * screen->columns * 2;
 }
 
-int screen_row_text(const struct machine_screen *screen, unsigned row, struct text *text)
+int machine_screen_row_text(const struct machine_screen *screen, unsigned row, struct text *text)
 {
   const uint8_t *cells = row_cells(screen, row);
   unsigned width = row_width(cells, screen->columns);
 
   for (unsigned i = 0; i < width; i++) {
     char bytes[4];
-    int r = text_add_bytes(text, bytes, screen_letter(cells[2 * i], bytes));
+    int r = text_add_bytes(text, bytes, machine_screen_letter(cells[2 * i], bytes));
 
     if (r < 0)
       return r;
@@ -56,7 +56,7 @@ int screen_row_text(const struct machine_screen *screen, unsigned row, struct te
   return 0;
 }
 
-unsigned screen_rows_used(const struct machine_screen *screen)
+unsigned machine_screen_rows_used(const struct machine_screen *screen)
 {
   unsigned rows = screen->rows;
 

@@ -31,7 +31,7 @@ void cpu_page_lbr_fmt(struct page *page, const struct lb_cpu *cpu);
 void cpu_page_bits(struct page *page, const char *key, unsigned high, unsigned low);
 
 /* "0x680 to 0x69f"; of at least one register. */
-void cpu_range_text(struct lb_register_range range, char *buffer, size_t size);
+void cpu_page_range_text(struct lb_register_range range, char *buffer, size_t size);
 
 /* The address of a register, and of several alike; absent when there is none. */
 void cpu_page_msr(struct page *page, const char *key, uint32_t msr);

@@ -66,7 +66,7 @@ void cpu_page_lbr_fmt(struct page *page, const struct lb_cpu *cpu)
     page_put_number(page, "lbr_fmt", (unsigned)cpu->lbr_fmt);
 }
 
-void cpu_range_text(struct lb_register_range range, char *buffer, size_t size)
+void cpu_page_range_text(struct lb_register_range range, char *buffer, size_t size)
 {
   uint32_t last = range.first + (range.count - 1) * range.stride;
 
@@ -91,7 +91,7 @@ void cpu_page_register_range(struct page *page, const char *key, struct lb_regis
     page_put_number(page, "stride", range.stride);
     page_section_end(page);
   } else {
-    cpu_range_text(range, text, sizeof(text));
+    cpu_page_range_text(range, text, sizeof(text));
     page_put(page, key, text);
   }
 }

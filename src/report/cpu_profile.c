@@ -407,7 +407,7 @@ static void registers_measure(const struct lb_cpu *cpu, struct page_column *addr
 
     if (!range.count)
       continue;
-    cpu_range_text(range, text, sizeof(text));
+    cpu_page_range_text(range, text, sizeof(text));
     address->width = widest(address->width, text);
     lb_cpu_register_name(cpu, (enum lb_register)id, 0, text, sizeof(text));
     name->width = widest(name->width, text);

@@ -278,7 +278,7 @@ static int cpu_choose(struct decode_area *area)
   register_choose_cpu(area->arguments->cpu, fits, NULL, &area->choice);
   cpu = area->choice.cpu;
   if (!fits(cpu, NULL)) {
-    cpus_list(&others, fits, NULL);
+    register_list_cpus(&others, fits, NULL);
     message("%s has no %s; %s have it", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
     text_done(&others);
     return LB_E_NO_CPU;

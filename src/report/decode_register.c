@@ -122,7 +122,7 @@ static int elsewhere_describe(struct text *text, const struct register_choice *c
       continue;
     r = text_addf(text, "%s%s on ", text->length ? "; " : "", field.name);
     if (r >= 0)
-      r = cpus_list(text, cpudb_has_field, &question);
+      r = register_list_cpus(text, cpudb_has_field, &question);
   }
   return r >= 0 && !text->length ? text_add(text, "not used on any CPU of the catalogue") : r;
 }
@@ -301,7 +301,7 @@ static void put_write(struct page *page, const struct register_choice *choice, u
   const char *reason = answer == WRITE_FAULTS ? register_fault_reason(choice) : NULL;
 
   page_section(page, "write", "WRMSR of this value");
-  page_put(page, "answer", write_answer_word(answer));
+  page_put(page, "answer", register_answer_word(answer));
   put_hex(page, "reads_back", answer == WRITE_KEPT || answer == WRITE_CHANGED, got);
   put_hex(page, "faulting_bits", answer == WRITE_FAULTS && !reason, register_faulting_bits(choice, value));
   if (reason)

@@ -88,12 +88,12 @@ void machine_page_dumps(const struct machine_view *view, enum report_format form
 void machine_page_screen(const struct machine_view *view, bool is_all, const struct report_output *output)
 {
   struct machine_screen screen = is_all ? machine_screen_all(view->machine) : machine_screen(view->machine);
-  unsigned rows = screen_rows_used(&screen);
+  unsigned rows = machine_screen_rows_used(&screen);
 
   for (unsigned row = 0; row < rows; row++) {
     struct text text = {0};
 
-    screen_row_text(&screen, row, &text);
+    machine_screen_row_text(&screen, row, &text);
     fprintf(output->file, "%s\n", text_string(&text));
     text_done(&text);
   }
@@ -104,13 +104,13 @@ void machine_page_screen(const struct machine_view *view, bool is_all, const str
 static void json_screen(const struct machine_view *view, bool is_all, struct page *page)
 {
   struct machine_screen screen = is_all ? machine_screen_all(view->machine) : machine_screen(view->machine);
-  unsigned rows = screen_rows_used(&screen);
+  unsigned rows = machine_screen_rows_used(&screen);
 
   page_list(page, "screen");
   for (unsigned row = 0; row < rows; row++) {
     struct text text = {0};
 
-    screen_row_text(&screen, row, &text);
+    machine_screen_row_text(&screen, row, &text);
     page_item(page, "%s", text_string(&text));
     text_done(&text);
   }

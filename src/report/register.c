@@ -17,7 +17,7 @@
 
 /* ---- who has it ---- */
 
-int cpus_list(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data)
+int register_list_cpus(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data)
 {
   const struct lb_cpu *cpu;
   int count = 0;
@@ -105,7 +105,7 @@ static void register_complain(const struct lb_cpu *cpu, const char *name)
   char guess[64];
   int count;
 
-  count = cpus_list(&names, cpu_has_register, name);
+  count = register_list_cpus(&names, cpu_has_register, name);
   if (count > 0)
     message("%s has no register '%s'; %s %s it", cpu->title, name, text_string(&names), count == 1 ? "has" : "have");
   else if (register_guess(cpu, name, guess, sizeof(guess)))
@@ -148,7 +148,7 @@ void register_put_cpu(struct page *page, const struct register_choice *choice)
 
 /* ---- writing ---- */
 
-const char *write_answer_word(enum write_answer answer)
+const char *register_answer_word(enum write_answer answer)
 {
   static const char *const words[] = {"kept", "changed", "#GP", "read-only", "unknown"};
 
@@ -227,5 +227,5 @@ const char *register_bit_write(const struct register_choice *choice, unsigned bi
   uint64_t got = 0;
   enum write_answer answer = register_try_write(choice, reset_value(choice) | UINT64_C(1) << bit, &got);
 
-  return answer == WRITE_CHANGED && !(got >> bit & 1) ? "ignored" : write_answer_word(answer);
+  return answer == WRITE_CHANGED && !(got >> bit & 1) ? "ignored" : register_answer_word(answer);
 }

@@ -35,7 +35,7 @@ void register_put_cpu(struct page *page, const struct register_choice *choice);
 
 /* Appends the first few names of the CPUs for which `has` is true, and how many more there are: "a, b, c and 7 more".
  * Appends nothing if there is none. Returns how many there are, or -ENOMEM. */
-int cpus_list(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data);
+int register_list_cpus(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data);
 
 /* ---- writing ---- */
 
@@ -47,7 +47,7 @@ enum write_answer {
   WRITE_UNKNOWN,   /* this CPU has no unit that could be asked */
 };
 
-const char *write_answer_word(enum write_answer answer);
+const char *register_answer_word(enum write_answer answer);
 
 /* Asks a recorder of this CPU, fresh from reset, for the answer to WRMSR. `ret_value` is what reads back, if nothing
  * faults. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A processor whose registers `lbr live` reads: which it is, the device, whether what it records was switched on by us,
- * --arm and --disarm. From live_open to live_close a signal puts the registers back first.
+ * --arm and --disarm. From live_session_open to live_session_close a signal puts the registers back first.
  */
 #include "session/live.h"
 
@@ -16,7 +16,7 @@ static int finding_complain(const struct hardware_finding *finding, int error)
   return error < 0 ? error : -EIO;
 }
 
-int live_complain(struct live_session *session)
+int live_session_complain(struct live_session *session)
 {
   struct hardware_finding finding = hardware_live_explain(session->system, &session->host, &session->live);
 
@@ -85,12 +85,12 @@ static int state_open(struct live_session *session)
     return r;
   r = hardware_live_is_as_left(&session->live, session->state.changes, session->state.count);
   if (r < 0)
-    return live_complain(session);
+    return live_session_complain(session);
   session->live.is_ours = r;
   return 0;
 }
 
-int live_open(struct live_session *session, const struct live_arguments *arguments)
+int live_session_open(struct live_session *session, const struct live_arguments *arguments)
 {
   struct hardware_finding finding;
   int r;
@@ -116,7 +116,7 @@ int live_open(struct live_session *session, const struct live_arguments *argumen
   return 0;
 }
 
-int live_close(struct live_session *session)
+int live_session_close(struct live_session *session)
 {
   int r = hardware_live_end(&session->live);
 
@@ -136,7 +136,7 @@ static int in_use_check(struct live_session *session)
   int is_on = hardware_live_is_on(&session->live);
 
   if (is_on < 0)
-    return live_complain(session);
+    return live_session_complain(session);
   if (session->arguments->is_forced)
     return 0;
   if (is_on && !session->live.is_ours) {
@@ -151,7 +151,7 @@ static int in_use_check(struct live_session *session)
   return 0;
 }
 
-int live_switch_on(struct live_session *session)
+int live_session_switch_on(struct live_session *session)
 {
   struct lbr_setup setup = session->arguments->setup;
   struct hardware_filter filter = {0};
@@ -164,7 +164,7 @@ int live_switch_on(struct live_session *session)
   if (r < 0)
     return r;
   r = hardware_live_arm(&session->live, &filter);
-  return r < 0 ? live_complain(session) : 0;
+  return r < 0 ? live_session_complain(session) : 0;
 }
 
 /* What an earlier --arm changed is put back first: it knows what was before. */
@@ -178,13 +178,13 @@ static int state_undo(struct live_session *session)
   }
   r = hardware_live_end(&session->live);
   if (r < 0)
-    return live_complain(session);
+    return live_session_complain(session);
   live_state_remove(session->arguments->state_directory, session->arguments->number);
   session->state.exists = false;
   return 0;
 }
 
-int live_arm(struct live_session *session, unsigned *ret_counters)
+int live_session_arm(struct live_session *session, unsigned *ret_counters)
 {
   const struct live_arguments *arguments = session->arguments;
   int r = in_use_check(session);
@@ -192,23 +192,23 @@ int live_arm(struct live_session *session, unsigned *ret_counters)
   if (r >= 0 && session->state.exists)
     r = state_undo(session);
   if (r >= 0)
-    r = live_switch_on(session);
+    r = live_session_switch_on(session);
   if (r >= 0)
     r = live_state_write(arguments->state_directory, arguments->number, &session->live.undo);
   if (r < 0)
-    return r; /* live_close takes it back */
+    return r; /* live_session_close takes it back */
   hardware_undo_forget(&session->live.undo);
   *ret_counters = hardware_live_counters(&session->live);
   return 0;
 }
 
-int live_disarm(struct live_session *session)
+int live_session_disarm(struct live_session *session)
 {
   bool is_forced = session->arguments->is_forced;
   int is_on = hardware_live_is_on(&session->live), r = 0;
 
   if (is_on < 0)
-    return live_complain(session);
+    return live_session_complain(session);
   if (!session->state.exists && !is_forced) {
     message("processor %u was not armed by 'lbr live --arm'%s", session->arguments->number,
             is_on ? "; --force switches it off, whoever uses it" : ", and does not record");
@@ -222,5 +222,5 @@ int live_disarm(struct live_session *session)
   if (session->state.exists)
     return state_undo(session);
   r = hardware_live_disarm(&session->live);
-  return r < 0 ? live_complain(session) : 0;
+  return r < 0 ? live_session_complain(session) : 0;
 }

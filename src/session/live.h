@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `lbr live` is made of: a processor's registers by way of the msr device (live_session.c), what --arm left behind
- * (live_state.c), names for its addresses (live_names.c), and the pages that it prints (live_show.c).
+ * What `lbr live` is made of: a processor's registers by way of the msr device (live.c), what --arm left behind
+ * (live_state.c), names for its addresses (live_names.c), and the pages that it shows (live_show.c).
  */
 #ifndef SESSION_LIVE_H
 #define SESSION_LIVE_H
@@ -64,21 +64,21 @@ struct live_session {
 };
 
 /* Finds the processor, opens its registers and guards them. Complains. Returns 0 or negative. */
-int live_open(struct live_session *session, const struct live_arguments *arguments);
+int live_session_open(struct live_session *session, const struct live_arguments *arguments);
 
 /* Puts everything back that is not to stay. Complains. Returns 0 or negative. */
-int live_close(struct live_session *session);
+int live_session_close(struct live_session *session);
 
 /* Complains about what failed last. Returns negative. */
-int live_complain(struct live_session *session);
+int live_session_complain(struct live_session *session);
 
-/* Switches recording on, until live_close. Complains. Returns 0 or negative. */
-int live_switch_on(struct live_session *session);
+/* Switches recording on, until live_session_close. Complains. Returns 0 or negative. */
+int live_session_switch_on(struct live_session *session);
 
 /* --arm and --disarm. Complain. Return 0 or negative. `ret_counters`: of the performance counters there, how many are
  * in use. */
-int live_arm(struct live_session *session, unsigned *ret_counters);
-int live_disarm(struct live_session *session);
+int live_session_arm(struct live_session *session, unsigned *ret_counters);
+int live_session_disarm(struct live_session *session);
 
 /* ---- what is shown ---- */
 
@@ -86,7 +86,7 @@ int live_disarm(struct live_session *session);
 typedef int live_page_function(const struct live_arguments *arguments, uint64_t number, const char *page);
 
 /* Makes pages until they are enough. Complains. Returns 0 or negative. */
-int live_show(struct live_session *session, live_page_function *put);
+int live_session_show(struct live_session *session, live_page_function *put);
 
 /* Names of the kernel and, if one is named, of a process. Complains. Returns 0 or negative. */
 int live_names_new(unsigned process, struct live_names **ret_names);

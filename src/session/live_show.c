@@ -116,7 +116,7 @@ static int page_make(struct live_session *session, struct text *text)
   }
   r = hardware_live_read(&session->live, session->arguments->keeps_running, recorder, &reading);
   if (r < 0) {
-    live_complain(session);
+    live_session_complain(session);
   } else {
     r = page_print(session, recorder, &reading, text);
     if (r < 0)
@@ -154,14 +154,14 @@ static int page_wait(struct live_session *session, bool waits, struct text *text
   return r;
 }
 
-int live_show(struct live_session *session, live_page_function *put)
+int live_session_show(struct live_session *session, live_page_function *put)
 {
   const struct live_arguments *arguments = session->arguments;
   uint64_t count = arguments->wants_watch ? arguments->count : 1;
   int r = 0;
 
   if (arguments->has_filter)
-    r = live_switch_on(session);
+    r = live_session_switch_on(session);
   for (uint64_t i = 0; r >= 0 && (!count || i < count); i++) {
     struct text text = {0};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of `lbr machine`: the machine with all that is joined to it. cmd_machine.c makes it, machine_run.c (or
- * machine_live.c, with a live screen) runs it, and the rest shows what came of it.
+ * One run of `lbr machine`: the machine with all that is joined to it. machine_start.c makes it, and
+ * machine_run.c (or machine_live.c, with a live screen) runs it.
  */
 #ifndef SESSION_MACHINE_H
 #define SESSION_MACHINE_H
@@ -19,7 +19,7 @@
 #define TRACE_LAST 16     /* branches that are shown when a guest dies */
 
 /* Why a run ended: what the machine says, and what only the program knows. */
-enum session_end {
+enum machine_session_end {
   END_IDLE,
   END_HALTED,
   END_EXIT,
@@ -130,13 +130,13 @@ struct machine_session {
   struct text heard;    /* what came over the serial line and port 0xE9, its end if it was much */
   size_t heard_dropped; /* bytes before that */
   bool has_text;        /* the text to stop at was seen */
-  enum session_end end;
+  enum machine_session_end end;
   double seconds; /* of the user's clock */
   struct machine_debugger debugger;
 };
 
 /* A signal that wants the run to end was taken. */
-extern volatile sig_atomic_t session_signal;
+extern volatile sig_atomic_t machine_session_signal;
 
 /* ---- machine_file.c ---- */
 
@@ -153,22 +153,22 @@ enum image_sort machine_file_sort(const struct machine_file *file);
 bool machine_file_is_text(const struct machine_file *file);
 
 /* A file for output, readable by the owner only; "-" is `console`. Returns 0, or negative after a complaint. */
-int output_open(const char *name, FILE *console, FILE **ret_file);
+int machine_output_open(const char *name, FILE *console, FILE **ret_file);
 /* Closes it and complains if it could not be written. Takes NULL. */
-int output_close(const char *name, const FILE *console, FILE *file);
+int machine_output_close(const char *name, const FILE *console, FILE *file);
 
 /* ---- machine_start.c ---- */
 
 /* Makes the machine that the arguments ask for, and fills in what they leave out. Returns 0, or negative after a
- * complaint; session_close in either case. */
-int session_open(struct machine_session *session, struct machine_arguments *arguments);
-void session_close(struct machine_session *session);
+ * complaint; machine_session_close in either case. */
+int machine_session_open(struct machine_session *session, struct machine_arguments *arguments);
+void machine_session_close(struct machine_session *session);
 
 /* Closes the files of the serial line and the bus. Returns 0, or negative after a complaint. */
-int session_close_outputs(struct machine_session *session);
+int machine_session_close_outputs(struct machine_session *session);
 
 /* From now on, the first signal ends the run, and a second one the program. */
-void session_catch_signals(struct machine_session *session);
+void machine_session_catch_signals(struct machine_session *session);
 
 /* ---- machine_trace.c ---- */
 
@@ -180,9 +180,10 @@ int machine_trace_close(struct machine_session *session);
 
 /* The machine comes from the file of --load; what the command line says of it must agree, and what it does not say is
  * filled in. Returns 0, or negative after a complaint. */
-int session_load(struct machine_session *session, struct machine_arguments *arguments, const struct machine_host *host);
+int machine_session_load(struct machine_session *session, struct machine_arguments *arguments,
+                         const struct machine_host *host);
 /* It goes into the file of --save, if it can go on. Returns 0, or negative after a complaint. */
-int session_save(struct machine_session *session);
+int machine_session_save(struct machine_session *session);
 
 /* ---- machine_serial.c ---- */
 
@@ -194,30 +195,30 @@ void serial_text_end(struct serial_text *text, FILE *file);
 /* ---- machine_run.c ---- */
 
 /* Runs the machine to the end of the run: with a user at the terminal, or without. */
-void session_run(struct machine_session *session);
+void machine_session_run(struct machine_session *session);
 /* Looks whether the text to stop at is on the screen. */
-void session_look_for_text(struct machine_session *session);
+void machine_session_look_for_text(struct machine_session *session);
 /* The end that a stop of the machine means; only for stops that end a run. */
-enum session_end session_end_of(enum machine_stop stop);
-const char *session_end_name(enum session_end end);
+enum machine_session_end machine_session_end_of(enum machine_stop stop);
+const char *machine_session_end_name(enum machine_session_end end);
 
 /* clock_seconds() as machine_limit wants a deadline. */
-uint64_t session_deadline(double seconds);
+uint64_t machine_session_deadline(double seconds);
 
 /* Is a debugger attached? */
-bool session_is_debugged(const struct machine_session *session);
+bool machine_session_is_debugged(const struct machine_session *session);
 /* Lets the debugger do what it wants, if there is one. Returns true when the run is over. */
-bool session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
+bool machine_session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
 
 /* Nothing happens any more without somebody outside. */
-bool session_is_still(enum machine_stop stop);
+bool machine_session_is_still(enum machine_stop stop);
 /* Is the run over after a slice? */
-bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
+bool machine_session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
 
 /* ---- machine_live.c ---- */
 
 /* The same with a user at the terminal: the guest's screen and keyboard, or its serial line (is_serial_live). */
-void session_run_live(struct machine_session *session);
+void machine_session_run_live(struct machine_session *session);
 
 /* ---- machine_screen.c ---- */
 
@@ -225,7 +226,7 @@ void session_run_live(struct machine_session *session);
 #define LIVE_COLUMNS 132
 #define LIVE_ROWS 60
 
-struct live_screen {
+struct machine_live_screen {
   uint8_t cells[LIVE_ROWS][LIVE_COLUMNS][2];
   unsigned columns, rows; /* of the terminal */
   bool is_known;          /* what the terminal shows is in `cells` */
@@ -233,7 +234,8 @@ struct live_screen {
 };
 
 /* Appends what brings the terminal up to date. */
-void live_screen_update(struct live_screen *live, const struct machine_screen *screen, struct text *text);
+void machine_live_screen_update(struct machine_live_screen *live, const struct machine_screen *screen,
+                                struct text *text);
 
 /* ---- machine_keys.c ---- */
 
@@ -253,7 +255,7 @@ int machine_keys_type(struct machine *machine, const char *text);
 
 /* ---- what is shown of it ---- */
 
-struct machine_view session_view(struct machine_session *session);
-struct machine_result session_result(struct machine_session *session);
+struct machine_view machine_session_view(struct machine_session *session);
+struct machine_result machine_session_result(struct machine_session *session);
 
 #endif

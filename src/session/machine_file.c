@@ -97,7 +97,7 @@ enum image_sort machine_file_sort(const struct machine_file *file)
 
 /* ---- output ---- */
 
-int output_open(const char *name, FILE *console, FILE **ret_file)
+int machine_output_open(const char *name, FILE *console, FILE **ret_file)
 {
   FILE *file;
   int fd;
@@ -118,7 +118,7 @@ int output_open(const char *name, FILE *console, FILE **ret_file)
   return 0;
 }
 
-int output_close(const char *name, const FILE *console, FILE *file)
+int machine_output_close(const char *name, const FILE *console, FILE *file)
 {
   bool is_bad;
 

@@ -112,7 +112,7 @@ static void signals_catch(void)
 
 struct live {
   struct machine_session *session;
-  struct live_screen screen;
+  struct machine_live_screen screen;
   struct machine_keys keys;
   double start, next_frame, next_status, status_time;
   uint64_t status_retired;
@@ -167,7 +167,7 @@ static void frame_put(struct live *live, double now)
   }
   if (live->screen.is_known)
     status_put(live, &screen, now, &text);
-  live_screen_update(&live->screen, &screen, &text);
+  machine_live_screen_update(&live->screen, &screen, &text);
   terminal_write(text_string(&text), text.length);
   text_done(&text);
   live->next_frame = now + FRAME_SECONDS;
@@ -231,7 +231,7 @@ static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
                                 .nanoseconds = SLICE_NANOSECONDS,
                                 .until_idle = session->arguments->until_idle,
                                 .until_halt = session->arguments->until_halt,
-                                .deadline = session_deadline(clock_seconds() + SLICE_SECONDS),
+                                .deadline = machine_session_deadline(clock_seconds() + SLICE_SECONDS),
                                 .is_step = is_step};
   double now;
   int wait;
@@ -240,9 +240,9 @@ static bool live_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   now = clock_seconds();
   session->seconds = now - live->start;
   frame_put(live, now);
-  if (session_slice_ends(session, *ret_stop, session->seconds))
+  if (machine_session_slice_ends(session, *ret_stop, session->seconds))
     return true;
-  wait = session_is_still(*ret_stop) ? WAIT_MILLISECONDS : time_ahead(live, now);
+  wait = machine_session_is_still(*ret_stop) ? WAIT_MILLISECONDS : time_ahead(live, now);
   if (keys_take(live, *ret_stop == MACHINE_STOP_POINT ? 0 : wait))
     return false;
   session->end = END_INTERRUPTED;
@@ -256,7 +256,7 @@ static bool live_wait(void *data, int fd, int milliseconds)
 
   frame_put(live, clock_seconds());
   poll(ready, 2, milliseconds);
-  if (!session_signal && keys_take(live, 0))
+  if (!machine_session_signal && keys_take(live, 0))
     return false;
   live->session->end = END_INTERRUPTED;
   return true;
@@ -268,11 +268,12 @@ static void live_loop(struct live *live)
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
   live->start = live->origin = clock_seconds();
-  while (!session_debug(live->session, &front, session_is_still(stop)) && !live_slice(live, false, &stop))
+  while (!machine_session_debug(live->session, &front, machine_session_is_still(stop)) &&
+         !live_slice(live, false, &stop))
     ;
 }
 
-void session_run_live(struct machine_session *session)
+void machine_session_run_live(struct machine_session *session)
 {
   struct live live = {.session = session};
 

@@ -23,11 +23,11 @@
 #define PROGRESS_SECONDS 0.5
 #define DEADLINE_SECONDS_MAX UINT64_C(9000000000) /* nanoseconds of more are no 64-bit number */
 
-volatile sig_atomic_t session_signal;
+volatile sig_atomic_t machine_session_signal;
 
 /* ---- ends ---- */
 
-enum session_end session_end_of(enum machine_stop stop)
+enum machine_session_end machine_session_end_of(enum machine_stop stop)
 {
   switch (stop) {
   case MACHINE_STOP_IDLE:
@@ -49,7 +49,7 @@ enum session_end session_end_of(enum machine_stop stop)
   }
 }
 
-const char *session_end_name(enum session_end end)
+const char *machine_session_end_name(enum machine_session_end end)
 {
   static const char *const names[] = {
     [END_IDLE] = "idle",
@@ -69,15 +69,15 @@ const char *session_end_name(enum session_end end)
   return names[end];
 }
 
-struct machine_view session_view(struct machine_session *session)
+struct machine_view machine_session_view(struct machine_session *session)
 {
   return (struct machine_view){session->machine, session->symbols, session->arguments->dumps};
 }
 
-struct machine_result session_result(struct machine_session *session)
+struct machine_result machine_session_result(struct machine_session *session)
 {
   return (struct machine_result){
-    .end = session_end_name(session->end),
+    .end = machine_session_end_name(session->end),
     .has_exit = session->end == END_EXIT,
     .seconds = session->seconds,
     .wants_screens = session->screen == SCREEN_ALL,
@@ -89,7 +89,7 @@ struct machine_result session_result(struct machine_session *session)
   };
 }
 
-void session_look_for_text(struct machine_session *session)
+void machine_session_look_for_text(struct machine_session *session)
 {
   const char *wanted = session->arguments->until_text;
   struct machine_screen screen;
@@ -100,7 +100,7 @@ void session_look_for_text(struct machine_session *session)
   screen = machine_screen_all(session->machine);
   for (unsigned row = 0; row < screen.rows && !session->has_text; row++) {
     text.length = 0;
-    if (screen_row_text(&screen, row, &text) >= 0 && text.length)
+    if (machine_screen_row_text(&screen, row, &text) >= 0 && text.length)
       session->has_text = strstr(text_string(&text), wanted);
   }
   text_done(&text);
@@ -184,7 +184,7 @@ struct plain {
   struct input input;
 };
 
-uint64_t session_deadline(double seconds)
+uint64_t machine_session_deadline(double seconds)
 {
   return seconds < (double)DEADLINE_SECONDS_MAX ? (uint64_t)(seconds * 1e9) : 0;
 }
@@ -200,24 +200,24 @@ static struct machine_limit slice_limit(const struct plain *plain)
   uint64_t done = machine_retired(session->machine);
 
   if (arguments->until_seconds > 0)
-    limit.deadline = session_deadline(plain->start + arguments->until_seconds);
-  if (session_is_debugged(session)) {
+    limit.deadline = machine_session_deadline(plain->start + arguments->until_seconds);
+  if (machine_session_is_debugged(session)) {
     double soon = clock_seconds() + SLICE_SECONDS_GDB, end = plain->start + arguments->until_seconds;
 
     limit.instructions = SLICE_INSTRUCTIONS_GDB;
-    limit.deadline = session_deadline(arguments->until_seconds > 0 && end < soon ? end : soon);
+    limit.deadline = machine_session_deadline(arguments->until_seconds > 0 && end < soon ? end : soon);
   }
   if (arguments->until_instructions && arguments->until_instructions - done < limit.instructions)
     limit.instructions = arguments->until_instructions - done;
   return limit;
 }
 
-bool session_is_debugged(const struct machine_session *session)
+bool machine_session_is_debugged(const struct machine_session *session)
 {
   return session->debugger.serve && session->debugger.is_attached(session->debugger.data);
 }
 
-bool session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle)
+bool machine_session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle)
 {
   return session->debugger.serve && session->debugger.serve(session->debugger.data, front, is_idle);
 }
@@ -226,7 +226,7 @@ bool session_debug(struct machine_session *session, const struct machine_front *
  * a guest that is idle. */
 static bool stop_is_final(const struct machine_session *session, enum machine_stop stop)
 {
-  bool is_attached = session_is_debugged(session);
+  bool is_attached = machine_session_is_debugged(session);
 
   switch (stop) {
   case MACHINE_STOP_INSTRUCTIONS:
@@ -248,25 +248,25 @@ static bool stop_is_final(const struct machine_session *session, enum machine_st
   }
 }
 
-bool session_is_still(enum machine_stop stop)
+bool machine_session_is_still(enum machine_stop stop)
 {
   return stop == MACHINE_STOP_IDLE || stop == MACHINE_STOP_ASLEEP;
 }
 
-bool session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
+bool machine_session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed)
 {
   const struct machine_arguments *arguments = session->arguments;
   uint64_t done = machine_retired(session->machine);
 
-  session_look_for_text(session);
+  machine_session_look_for_text(session);
   if (session->trace.error < 0)
     session->end = END_FAILED;
   else if (session->has_text)
     session->end = END_TEXT;
-  else if (session_signal)
+  else if (machine_session_signal)
     session->end = END_INTERRUPTED;
   else if (stop_is_final(session, stop))
-    session->end = session_end_of(stop);
+    session->end = machine_session_end_of(stop);
   else if (arguments->until_instructions && done >= arguments->until_instructions)
     session->end = END_INSTRUCTIONS;
   else if (arguments->until_seconds > 0 && elapsed >= arguments->until_seconds)
@@ -290,8 +290,8 @@ static bool plain_slice(void *data, bool is_step, enum machine_stop *ret_stop)
   session->seconds = now - plain->start;
   if (session->serial == session->console)
     fflush(session->console);
-  if (session_slice_ends(session, *ret_stop, session->seconds) &&
-      (session->end != END_IDLE || session_signal || !input_wakes(session, &plain->input)))
+  if (machine_session_slice_ends(session, *ret_stop, session->seconds) &&
+      (session->end != END_IDLE || machine_session_signal || !input_wakes(session, &plain->input)))
     return true;
   waits = *ret_stop == MACHINE_STOP_TIME && !machine_is_asleep(session->machine);
   input_feed(session, &plain->input, waits ? WAIT_MILLISECONDS : 0);
@@ -308,9 +308,9 @@ static bool plain_wait(void *data, int fd, int milliseconds)
 
   poll(ready, reads ? 2 : 1, milliseconds);
   input_feed(session, &plain->input, 0);
-  if (session_signal)
+  if (machine_session_signal)
     session->end = END_INTERRUPTED;
-  return session_signal;
+  return machine_session_signal;
 }
 
 static void plain_run(struct machine_session *session)
@@ -320,16 +320,16 @@ static void plain_run(struct machine_session *session)
   struct machine_front front = {&plain, plain_slice, plain_wait};
   enum machine_stop stop = MACHINE_STOP_REQUESTED;
 
-  while (!session_debug(session, &front, session_is_still(stop)) && !plain_slice(&plain, false, &stop))
+  while (!machine_session_debug(session, &front, machine_session_is_still(stop)) && !plain_slice(&plain, false, &stop))
     ;
   if (session->progress)
     session->progress(session, NULL);
 }
 
-void session_run(struct machine_session *session)
+void machine_session_run(struct machine_session *session)
 {
   if (session->screen == SCREEN_LIVE || session->is_serial_live)
-    session_run_live(session);
+    machine_session_run_live(session);
   else
     plain_run(session);
 }

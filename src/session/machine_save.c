@@ -86,7 +86,8 @@ static void symbols_load(struct machine_session *session)
     (void)symbol_table_read(kernel.bytes, kernel.size, &session->symbols);
 }
 
-int session_load(struct machine_session *session, struct machine_arguments *arguments, const struct machine_host *host)
+int machine_session_load(struct machine_session *session, struct machine_arguments *arguments,
+                         const struct machine_host *host)
 {
   struct machine_file file = {0};
   const struct machine_config *config;
@@ -109,7 +110,7 @@ int session_load(struct machine_session *session, struct machine_arguments *argu
 
 /* ---- --save ---- */
 
-int session_save(struct machine_session *session)
+int machine_session_save(struct machine_session *session)
 {
   const char *name = session->arguments->save;
   struct new_file file;

@@ -35,12 +35,12 @@ static void cell_put(struct text *text, struct pen *pen, unsigned row, unsigned 
     text_addf(text, "\033[%u;%uH", row + 1, column + 1);
   if (pen->attribute != cell[1])
     colour_put(text, cell[1]);
-  text_add_bytes(text, bytes, screen_letter(cell[0], bytes));
+  text_add_bytes(text, bytes, machine_screen_letter(cell[0], bytes));
   *pen = (struct pen){row, column + 1, cell[1]};
 }
 
-static void row_update(struct live_screen *live, const struct machine_screen *screen, unsigned row, unsigned columns,
-                       struct pen *pen, struct text *text)
+static void row_update(struct machine_live_screen *live, const struct machine_screen *screen, unsigned row,
+                       unsigned columns, struct pen *pen, struct text *text)
 {
   const uint8_t *cells = row_cells(screen, row);
 
@@ -59,7 +59,8 @@ static unsigned least(unsigned a, unsigned b)
   return a < b ? a : b;
 }
 
-void live_screen_update(struct live_screen *live, const struct machine_screen *screen, struct text *text)
+void machine_live_screen_update(struct machine_live_screen *live, const struct machine_screen *screen,
+                                struct text *text)
 {
   unsigned columns = least(least(screen->columns, live->columns), LIVE_COLUMNS);
   unsigned rows = least(least(screen->rows, live->rows), LIVE_ROWS);

@@ -215,7 +215,7 @@ static int session_make(struct machine_session *session, struct machine_argument
   int r;
 
   if (arguments->load)
-    return session_load(session, arguments, &host);
+    return machine_session_load(session, arguments, &host);
   r = machine_new(&config, &host, &session->machine);
   if (r < 0)
     return new_complain(arguments, r);
@@ -259,28 +259,28 @@ static int outputs_open(struct machine_session *session)
     message("--save wants a file: standard output is the guest's");
     return -EINVAL;
   }
-  if (arguments->bus && output_open(arguments->bus, session->console, &session->bus) < 0)
+  if (arguments->bus && machine_output_open(arguments->bus, session->console, &session->bus) < 0)
     return -EIO;
   session->reads_stdin = is_stdio;
   session->is_serial_text = is_default;
   if (is_stdio || is_default)
     session->serial = session->console;
   else if (arguments->serial && strcmp(arguments->serial, "none") != 0)
-    return output_open(arguments->serial, session->console, &session->serial);
+    return machine_output_open(arguments->serial, session->console, &session->serial);
   return 0;
 }
 
-int session_close_outputs(struct machine_session *session)
+int machine_session_close_outputs(struct machine_session *session)
 {
-  int r = output_close(session->arguments->bus, session->console, session->bus);
+  int r = machine_output_close(session->arguments->bus, session->console, session->bus);
   int s = session->serial == session->console
             ? 0
-            : output_close(session->arguments->serial, session->console, session->serial);
+            : machine_output_close(session->arguments->serial, session->console, session->serial);
 
   return r < 0 ? r : s;
 }
 
-int session_open(struct machine_session *session, struct machine_arguments *arguments)
+int machine_session_open(struct machine_session *session, struct machine_arguments *arguments)
 {
   struct machine_files *files = &session->files;
   int r;
@@ -294,7 +294,7 @@ int session_open(struct machine_session *session, struct machine_arguments *argu
   return r < 0 ? r : session_make(session, arguments, files);
 }
 
-void session_close(struct machine_session *session)
+void machine_session_close(struct machine_session *session)
 {
   machine_trace_close(session);
   machine_free(session->machine);
@@ -309,12 +309,12 @@ static struct machine *signal_machine;
 
 static void signal_handler(int signal)
 {
-  session_signal = signal;
+  machine_session_signal = signal;
   machine_stop(signal_machine);
 }
 
 /* The first one ends the run and everything is printed; a second one ends the program. */
-void session_catch_signals(struct machine_session *session)
+void machine_session_catch_signals(struct machine_session *session)
 {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   struct sigaction action = {.sa_handler = signal_handler, .sa_flags = (int)SA_RESETHAND};
