@@ -167,6 +167,16 @@ uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned size)
 }
 
 /* Starting and stopping keeps the count. Lines are let go of before they are given to somebody else. */
+/* IRQ 0 and 8 leave the 8254 and the RTC, or go back to them: the RTC's is high as long as it was not served. */
+static void legacy_changed(struct board *board)
+{
+  if (hpet_replaces_legacy(board)) {
+    line_set(board, 0, false);
+    line_set(board, 8, false);
+  } else
+    rtc_signal(board);
+}
+
 static void hpet_write_config(struct board *board, uint64_t value)
 {
   struct hpet *hpet = &board->hpet;
@@ -176,6 +186,8 @@ static void hpet_write_config(struct board *board, uint64_t value)
     timer_set_line(board, 1, false);
   }
   hpet->config = value & (CONFIG_ENABLED | CONFIG_LEGACY);
+  if (changes_legacy)
+    legacy_changed(board);
   hpet->since = clock_ticks(board_now(board), HPET_HERTZ);
 }
 

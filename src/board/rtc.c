@@ -153,8 +153,7 @@ static int64_t rtc_next_alarm(const struct rtc *rtc, int64_t after)
   return INT64_MAX;
 }
 
-/* IRQ 8 follows the flags that are enabled. */
-static void rtc_signal(struct board *board)
+void rtc_signal(struct board *board)
 {
   uint8_t *cmos = board->rtc.cmos;
   bool is_on = cmos[RTC_C] & cmos[RTC_B] & (FLAG_PERIODIC | FLAG_ALARM | FLAG_UPDATE);

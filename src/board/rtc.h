@@ -28,6 +28,8 @@ void rtc_power_on(struct board *board);
 void rtc_reset(struct board *board);
 void rtc_advance(struct board *board, uint64_t now);
 uint64_t rtc_deadline(const struct board *board);
+/* IRQ 8 follows the flags that are enabled, unless the HPET has it. */
+void rtc_signal(struct board *board);
 /* When the alarm goes off next, if its interrupt is enabled: whether it reaches a processor or not. */
 uint64_t rtc_alarm_time(const struct board *board);
 

@@ -890,6 +890,27 @@ static void hpet_replaces_the_old_timers(void **state)
   assert_int_equal(acknowledge(rig), 0x08); /* and back */
 }
 
+/* IRQ 8 leaves the RTC low, and is as high as the RTC has it when it comes back: as with QEMU's hpet. */
+static void hpet_gives_the_clock_its_line_back(void **state)
+{
+  struct rig *rig = *state;
+  wire(rig);
+  pic_program(rig, 0xFB, 0xFE);
+  hpet_put(rig, 0x10, 3);
+  out(rig, 0x70, 0x0B);
+  out(rig, 0x71, 0x12); /* an interrupt every second */
+  pass(rig, 3 * S);
+  assert_false(rig->intr);
+  hpet_put(rig, 0x10, 1);
+  assert_true(rig->intr);
+  out(rig, 0xA0, 0x0A); /* IRR is read */
+  assert_int_equal(in(rig, 0xA0), 1);
+  hpet_put(rig, 0x10, 3);
+  assert_int_equal(in(rig, 0xA0), 0);
+  hpet_put(rig, 0x10, 1);
+  assert_int_equal(acknowledge(rig), 0x70);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -940,6 +961,7 @@ int main(void)
     TEST(hpet_halves),
     TEST(hpet_32_bits_wrap),
     TEST(hpet_replaces_the_old_timers),
+    TEST(hpet_gives_the_clock_its_line_back),
   };
 #undef TEST
   return cmocka_run_group_tests_name("board_apic", tests, NULL, NULL);
