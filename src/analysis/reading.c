@@ -114,7 +114,7 @@ static int stream_check(struct analysis_reading *reading, uint32_t stream)
   int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&reading->input, stream, 0);
 
   if (r == LB_E_NO_ENTRY)
-    message("%s: it has no thread %u; 'lbr stat' lists its threads", reading->input.name, stream);
+    message("%s: no thread %u; 'lbr stat' lists the threads", reading->input.name, stream);
   return r;
 }
 
@@ -188,7 +188,7 @@ void analysis_reading_near(const struct analysis_reading *reading, const struct 
   for (size_t i = 0; i < count; i++)
     text_addf(&names, "%s%s", i ? ", " : "", near[i]);
   if (module)
-    message("%s: '%s' is in %s, but it never ran", reading->input.name, word, module);
+    message("%s: '%s' is in %s, but never ran", reading->input.name, word, module);
   else if (count)
     message("%s: no function '%s' ran; near it: %s", reading->input.name, word, text_string(&names));
   else

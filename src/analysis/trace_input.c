@@ -86,7 +86,7 @@ static const char *open_reason(const char *name, int error)
   if (error == LB_E_NOT_TRACE && stat(name, &status) == 0 && status.st_size == 0)
     return "the file is empty";
   if (error == -ESPIPE)
-    return "not a regular file; copy its contents to one first";
+    return "not a regular file; copy its contents to a file first";
   return lb_strerror(error);
 }
 
@@ -139,8 +139,7 @@ int trace_input_open(struct trace_input *input, const char *name)
   if (stat(input->name, &status) == 0)
     input->size = (uint64_t)status.st_size;
   if (input->is_incomplete)
-    message("warning: %s: the trace was not finished: it is still being written, or its writer was cut short",
-            input->name);
+    message("warning: %s: unfinished trace: it is still being written, or its writer was interrupted", input->name);
   return 0;
 }
 
@@ -162,7 +161,7 @@ static void record_note(struct trace_input *input, const struct lb_trace_record 
 
 static int input_fail(struct trace_input *input, int error)
 {
-  message("%s: it cannot be read any further: %s", input->name, lb_strerror(error));
+  message("%s: cannot read further: %s", input->name, lb_strerror(error));
   input->has_failed = true;
   return error;
 }
@@ -215,7 +214,7 @@ static void damage_tell(const struct trace_input *input)
     snprintf(bytes, sizeof(bytes), "; %llu bytes could not be read", (unsigned long long)lost_bytes);
   if (lost_branches)
     snprintf(branches, sizeof(branches), "; %llu branches are lost", (unsigned long long)lost_branches);
-  message("%s: the trace is damaged%s%s; all before and behind is shown, with gaps where the rest was", input->name,
+  message("%s: the trace is damaged%s%s; showing what is before and after, with gaps in place of the rest", input->name,
           bytes, branches);
 }
 
@@ -223,8 +222,7 @@ void trace_input_tell_limit(const struct trace_input *input, const struct analys
 {
   if (code && analysis_code_is_exhausted(code))
     message(
-      "warning: %s: it names more code than is decoded for a file: instructions, and branches that were not taken, "
-      "are not all counted; taken branches are",
+      "warning: %s: the trace names more code than lbr decodes for a file: some instructions and not-taken branches are not counted; all taken branches are",
       input->name);
 }
 
@@ -233,7 +231,8 @@ int trace_input_tell_module(const struct trace_input *input, const struct analys
   if (analysis_module_is_mapped(names, module))
     message("%s: nothing of '%s' ran", input->name, module);
   else
-    message("%s: no file '%s' was mapped; 'lbr report --by module' lists those that code ran in", input->name, module);
+    message("%s: no file '%s' was mapped; 'lbr report --by module' lists the files whose code ran", input->name,
+            module);
   return LB_E_NO_ENTRY;
 }
 
@@ -245,7 +244,7 @@ int trace_input_close(struct trace_input *input)
   if (is_damaged)
     damage_tell(input);
   if (is_cut)
-    message("%s: the trace is cut: it ends without its end; what comes before was read", input->name);
+    message("%s: truncated: the end marker is missing; showing the branches before the cut", input->name);
   lb_trace_reader_close(input->reader);
   free(input->name);
   return is_damaged || is_cut || input->has_failed ? 1 : 0;

@@ -186,7 +186,7 @@ int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream)
   if (r >= 0)
     count = streams_search(names, word, &fit, ret_stream);
   if (r >= 0 && !count)
-    message("%s: no thread is called '%s'; 'lbr stat' lists its threads", input.name, word);
+    message("%s: no thread is called '%s'; 'lbr stat' lists the threads", input.name, word);
   else if (count > 1)
     several_tell(&input, names, word, fit, count);
   analysis_names_free(names);

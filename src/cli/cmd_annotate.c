@@ -99,11 +99,11 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     else if (!arguments->function)
       arguments->function = argument;
     else
-      argp_error(state, "one trace and one function at a time");
+      argp_error(state, "name one trace and one function");
     return 0;
   case ARGP_KEY_END:
     if (!arguments->function)
-      argp_error(state, "a trace and a function are wanted");
+      argp_error(state, "name a trace and a function");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -115,12 +115,7 @@ const struct argp annotate_argp = {
   .parser = option_parse,
   .args_doc = "FILE FUNCTION",
   .doc =
-    "Show a function of a recorded program, its source lines and its instructions: how often each one ran, which way its "
-    "branches went and how often, and arrows for the hot edges inside of it. FUNCTION is NAME, MODULE:NAME, or a place "
-    "in it: 0xADDRESS, MODULE+0xADDRESS, NAME+0xOFFSET, FILE:LINE; of several functions of one name all are shown. "
-    "Every branch of the trace is counted: these are exact numbers, not samples.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or if no such "
-    "function ran, 2 for a command line that makes no sense.",
+    "Show the source lines and instructions of a function: how often each ran, which way its branches went and how often, and arrows for the hot edges inside it. FUNCTION is NAME, MODULE:NAME, or a location in it: 0xADDRESS, MODULE+0xADDRESS, NAME+0xOFFSET, FILE:LINE. Several functions of one name are all shown. Every branch of the trace is counted: these are exact numbers, not samples.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read) or if no such function ran, 2 for a usage error.",
   .children = children,
 };
 

@@ -41,7 +41,7 @@ static int stream_check(struct trace_input *input, uint32_t stream)
   int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(input, stream, 0);
 
   if (r == LB_E_NO_ENTRY)
-    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", input->name, stream);
+    cli_error("%s: no thread %u; 'lbr stat' lists the threads", input->name, stream);
   if (r >= 0)
     lb_trace_reader_rewind(input->reader);
   return r;
@@ -108,16 +108,16 @@ enum {
 };
 
 static const struct argp_option options[] = {
-  {NULL, 0, NULL, 0, "What is shown:", 1},
-  {"all", KEY_ALL, NULL, 0, "Each call in a line of its own, as they come; nothing is summed up", 1},
-  {"summary", KEY_SUMMARY, NULL, 0, "Functions and who calls whom, summed up over the run", 1},
+  {NULL, 0, NULL, 0, "Output:", 1},
+  {"all", KEY_ALL, NULL, 0, "Show each call in a line of its own; sum nothing up", 1},
+  {"summary", KEY_SUMMARY, NULL, 0, "Show the functions and the call graph, summed up over the run", 1},
   {"callers", KEY_CALLERS, "NAME", 0,
-   "Callers of this function, their callers and so on, with how many of its calls came so", 1},
-  {"folded", KEY_FOLDED, NULL, 0, "Stacks in one line each with what they cost, for flame graphs: a;b;c COUNT", 1},
-  {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (as without) or 'branches'", 1},
-  {NULL, 0, NULL, 0, "Of what:", 2},
-  {"depth", KEY_DEPTH, "N", 0, "Only the outermost N levels; with --callers, N levels of callers", 2},
-  {"function", KEY_FUNCTION, "NAME", 0, "Only calls of this function, with what they call", 2},
+   "Show the callers of this function, their callers and so on, and how many of its calls came through each", 1},
+  {"folded", KEY_FOLDED, NULL, 0, "Print one stack per line with its cost, for flame graphs: a;b;c COUNT", 1},
+  {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (default) or 'branches'", 1},
+  {NULL, 0, NULL, 0, "Selection:", 2},
+  {"depth", KEY_DEPTH, "N", 0, "Show the outermost N levels; with --callers, N levels of callers", 2},
+  {"function", KEY_FUNCTION, "NAME", 0, "Show only calls of this function, and the calls that they make", 2},
   {"module", KEY_MODULE, "NAME", 0,
    "Only functions of this file: its path or the last part of it. What others ran counts for the function that called "
    "them",
@@ -145,17 +145,17 @@ static void options_check(struct calls_arguments *arguments, struct argp_state *
   enum calls_shape shape = shape_wanted(arguments);
 
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   if (arguments->is_all + arguments->is_summary + arguments->is_folded + (calls->callers != NULL) > 1)
     argp_error(state, "--all, --summary, --callers and --folded exclude each other");
   if (calls->callers && calls->function)
-    argp_error(state, "--callers names its function itself; it goes without --function");
+    argp_error(state, "--callers and --function exclude each other: --callers names the function");
   if (calls->callers && calls->depth != UINT32_MAX) {
     calls->caller_levels = calls->depth ? calls->depth : 1;
     calls->depth = UINT32_MAX;
   }
   if (arguments->shared.is_json && arguments->is_folded)
-    argp_error(state, "--folded has a form of its own; --json goes without it");
+    argp_error(state, "--folded and --json exclude each other");
   calls->limit = arguments->shared.top;
   if (calls->limit != TOP_DEFAULT)
     return;
@@ -222,12 +222,7 @@ const struct argp calls_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Show which function called which in a trace, thread by thread, in their order, and how many instructions and "
-    "branches each call took, with all that it called. Tail calls, longjmp, exceptions, signals and the entries of the "
-    "PLT are understood. Calls that are alike and follow each other become one line ('x 1000'), and of a long run the "
-    "smallest are summed up, so that the whole of it fits in 1000 lines; --all shows each.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, or there is "
-    "nothing to show, 2 for a command line that makes no sense.",
+    "Show which function called which, thread by thread, in order, and how many instructions and branches each call took, including the calls that it made. Tail calls, longjmp, exceptions, signals and PLT entries are recognised. Equal calls in a row become one line ('x 1000'), and the smallest calls of a long run are summed up, so that the output fits in 1000 lines; --all shows each call.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read) or there is nothing to show, 2 for a usage error.",
   .children = children,
 };
 

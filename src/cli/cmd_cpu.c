@@ -19,7 +19,7 @@ struct arguments {
 
 static const struct argp_option options[] = {
   {"list", 'l', NULL, 0, "List the CPUs of the catalogue", 0},
-  {"names", 'n', NULL, 0, "List their names only, one in a line", 0},
+  {"names", 'n', NULL, 0, "List only the names of the CPUs, one per line", 0},
   {0},
 };
 
@@ -58,8 +58,8 @@ const struct argp cpu_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "[NAME]",
-  .doc = "Show what this machine can record and what of it can be used from here, or what the catalogue has about the "
-         "CPU NAME: a name of the list, an alias, or DisplayFamily_DisplayModel in hexadecimal (06_8E).",
+  .doc =
+    "Show what this machine can record and what of it is usable from here. With NAME, show the catalogue entry of that CPU: a name from --list, an alias, or DisplayFamily_DisplayModel in hexadecimal (06_8E).",
   .children = children,
 };
 

@@ -19,10 +19,10 @@ struct decode_line {
 };
 
 static const struct argp_option options[] = {
-  {"cpu", 'c', "NAME", 0, "Of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
+  {"cpu", 'c', "NAME", 0, "CPU whose register it is (default: this machine's if it has the register, else skylake)", 0},
   {NULL, 0, NULL, 0, "For ds, bts and pebs:", 0},
-  {"64", KEY_64, NULL, 0, "The 64-bit layout", 0},
-  {"32", KEY_32, NULL, 0, "The 32-bit layout", 0},
+  {"64", KEY_64, NULL, 0, "Use the 64-bit layout", 0},
+  {"32", KEY_32, NULL, 0, "Use the 32-bit layout", 0},
   {"offset", KEY_OFFSET, "N", 0, "Begin at byte N of the file", 0},
   {NULL, 'o', "N", OPTION_HIDDEN, NULL, 0}, /* everywhere else -o is --output */
   {"count", KEY_COUNT, "N", OPTION_HIDDEN, NULL, 0},
@@ -46,7 +46,7 @@ static enum decode_what what_find(const char *word)
 static void arguments_check(struct decode_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->value)
-    argp_error(state, "a register and its value are wanted, or ds, bts or pebs and a file");
+    argp_error(state, "name a register and its value, or ds, bts or pebs and a file");
   arguments->what = what_find(arguments->name);
   if (arguments->what == DECODE_REGISTER &&
       (arguments->wants_32 || arguments->wants_64 || arguments->has_offset || arguments->has_count))
@@ -93,7 +93,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     else if (state->arg_num == 1)
       arguments->value = argument;
     else
-      argp_error(state, "'%s' is one word too many", argument);
+      argp_error(state, "too many arguments: '%s'", argument);
     break;
   case ARGP_KEY_END:
     arguments->wants_json = line->shared.is_json;
@@ -112,9 +112,7 @@ const struct argp decode_argp = {
   .parser = option_parse,
   .args_doc = "REGISTER VALUE\nds|bts|pebs FILE",
   .doc =
-    "Take a register value apart, or a debug-store management area, BTS buffer or PEBS buffer in a file. REGISTER is "
-    "a name in the manual's spelling, with or without IA32_ or MSR_, or an address (0x1d9). Before a negative VALUE "
-    "stands --. A FILE of - is standard input.",
+    "Show the fields of a register value, or the contents of a debug-store management area, BTS buffer or PEBS buffer in a file. REGISTER is a name in the manual's spelling, with or without IA32_ or MSR_, or an address (0x1d9). Write -- before a negative VALUE. A FILE of - is standard input.",
   .children = children,
 };
 

@@ -30,7 +30,7 @@ static int threads_check(const struct diff_side sides[2], const uint32_t streams
 {
   for (unsigned i = 0; i < 2; i++)
     if (streams[i] != LB_TRACE_ALL && streams[i] >= sides[i].thread_count) {
-      cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", sides[i].input.name, streams[i]);
+      cli_error("%s: no thread %u; 'lbr stat' lists the threads", sides[i].input.name, streams[i]);
       return -1;
     }
   return 0;
@@ -75,15 +75,16 @@ enum {
 };
 
 static const struct argp_option options[] = {
-  {"thread", KEY_THREAD, "N[:M]", 0, "Only thread N of A, with thread M of B (N): numbers that 'lbr stat' lists", 0},
-  {"before", KEY_BEFORE, "N", 0, "Show N branches that both took before they part (8)", 0},
-  {"after", KEY_AFTER, "N", 0, "Show N branches of each after that (8)", 0},
-  {"resync", KEY_RESYNC, NULL, 0, "Go on where they come together again", 0},
-  {"differences", KEY_DIFFERENCES, "N", 0, "With --resync: stop after N differences of a thread (10)", 0},
+  {"thread", KEY_THREAD, "N[:M]", 0,
+   "Compare only thread N of A with thread M of B (default: N): numbers that 'lbr stat' lists", 0},
+  {"before", KEY_BEFORE, "N", 0, "Show N branches that both runs took before the difference (default: 8)", 0},
+  {"after", KEY_AFTER, "N", 0, "Show N branches of each run after the difference (default: 8)", 0},
+  {"resync", KEY_RESYNC, NULL, 0, "Continue where the runs agree again", 0},
+  {"differences", KEY_DIFFERENCES, "N", 0, "With --resync: stop after N differences of a thread (default: 10)", 0},
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 0},
   {"strict", KEY_STRICT, NULL, 0,
-   "Compare the string functions of the C library, too, whose branches depend on alignment", 0},
-  {"no-counts", KEY_NO_COUNTS, NULL, 0, "No counts of functions: the traces need not be read again", 0},
+   "Compare also the string functions of the C library, whose branches depend on alignment", 0},
+  {"no-counts", KEY_NO_COUNTS, NULL, 0, "Show no counts of functions, which take a second pass over the traces", 0},
   {0},
 };
 
@@ -105,7 +106,7 @@ static void thread_option(struct diff_arguments *arguments, char *argument, stru
 static void file_add(struct diff_arguments *arguments, const char *name, struct argp_state *state)
 {
   if (arguments->files[1])
-    argp_error(state, "two traces are compared, not more");
+    argp_error(state, "name two traces, not more");
   arguments->files[arguments->files[0] != NULL] = name;
 }
 
@@ -158,9 +159,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case ARGP_KEY_END:
     options_take(arguments);
     if (!arguments->files[1])
-      argp_error(state, "two traces are wanted");
+      argp_error(state, "name two traces");
     if (analysis_filter_needs_names(&arguments->filter.filter) && !arguments->options.has_symbols)
-      argp_error(state, "functions and modules cannot be looked for with --no-symbols");
+      argp_error(state, "--no-symbols excludes options that name functions or modules");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -172,11 +173,7 @@ const struct argp diff_argp = {
   .parser = option_parse,
   .args_doc = "A B",
   .doc =
-    "Compare two recorded runs: where they part for the first time, thread by thread, with what both did before and "
-    "each did after, and the functions whose exact counts changed most. Where the programs lay in memory does not "
-    "matter.\v"
-    "Exit status: 0 if the runs are the same, 1 if they differ, 2 for trouble: a command line that makes no sense, "
-    "a trace that cannot be read, or branches that are missing, so that nobody can tell.",
+    "Compare two recorded runs: show the first branch where they differ, thread by thread, with the branches before and after it, and the functions whose exact counts changed most. The load addresses of the programs do not matter.\vExit status: 0 if the runs are the same, 1 if they differ, 2 for trouble: a usage error, a trace that cannot be read, or a comparison that missing branches prevent.",
   .children = children,
 };
 

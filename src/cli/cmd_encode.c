@@ -22,7 +22,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-  {"cpu", 'c', "NAME", 0, "Of this CPU (otherwise this machine's if it has the register, else skylake)", 0},
+  {"cpu", 'c', "NAME", 0, "CPU whose register it is (default: this machine's if it has the register, else skylake)", 0},
   {0},
 };
 
@@ -45,7 +45,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     break;
   case ARGP_KEY_END:
     if (!arguments->count)
-      argp_error(state, "a register and its fields are wanted");
+      argp_error(state, "name a register and its fields");
     break;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -85,10 +85,11 @@ static void field_complain(const struct register_choice *choice, const char *reg
   fields_list(&fields, choice);
   count = register_list_cpus(&others, cpudb_has_field, &question);
   if (count > 0)
-    cli_error("%s has no field '%s' on %s, but on %s; here are: %s", register_name, name, choice->cpu->title,
+    cli_error("%s has no field '%s' on %s, only on %s; its fields here: %s", register_name, name, choice->cpu->title,
               text_string(&others), text_string(&fields));
   else
-    cli_error("%s has no field '%s'; on %s it has: %s", register_name, name, choice->cpu->title, text_string(&fields));
+    cli_error("%s has no field '%s'; its fields on %s: %s", register_name, name, choice->cpu->title,
+              text_string(&fields));
   text_done(&fields);
   text_done(&others);
 }
@@ -105,7 +106,7 @@ static int field_value(const struct lb_field *field, const char *value_text, uin
     return 0;
   }
   if (!value_text) {
-    cli_error("%s has %u bits: say %s=VALUE", field->name, width, field->name);
+    cli_error("%s has %u bits: write %s=VALUE", field->name, width, field->name);
     return LB_E_BAD_SYNTAX;
   }
   r = number_parse(value_text, &value);

@@ -48,13 +48,12 @@ static int size_check(const struct export_arguments *arguments, struct export_se
     return 0;
   if (is_known && output->temporary && fstatvfs(output->fd, &room) == 0 && size / room.f_frsize > room.f_bavail) {
     cli_error(
-      "%s: this will take about %.1f GB, and there is no room for it; --thread, --function and the like make it "
-      "smaller",
+      "%s: the file will take about %.1f GB, but the disk has less room; --thread, --function and other filters make it smaller",
       name, (double)size / 1e9);
     return -1;
   }
   if (!cli_is_quiet() && is_known)
-    cli_error("%s will take about %.1f GB; --thread, --function and the like make it smaller", name,
+    cli_error("%s will take about %.1f GB; --thread, --function and other filters make it smaller", name,
               (double)size / 1e9);
   else if (!cli_is_quiet())
     cli_error(
@@ -153,10 +152,10 @@ enum { KEY_TO = 0x100, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION };
 #define WINDOW_MAX 127u /* perf takes longer chains of branches for damaged ones */
 
 static const struct argp_option options[] = {
-  {"to", KEY_TO, "FORMAT", 0, "What to write; 'list' lists the formats", 0},
-  {"window", KEY_WINDOW, "N", 0, "Branches in a sample, for perf and brstack (default 32)", 0},
-  {"all-sources", KEY_ALL_SOURCES, NULL, 0, "lcov: sources of the system, too", 0},
-  {"format-version", KEY_FORMAT_VERSION, "V", 0, "Of a format that has several", 0},
+  {"to", KEY_TO, "FORMAT", 0, "Format to write; 'list' lists the formats", 0},
+  {"window", KEY_WINDOW, "N", 0, "Number of branches in a sample, for perf and brstack (default: 32)", 0},
+  {"all-sources", KEY_ALL_SOURCES, NULL, 0, "lcov: include source files of the system", 0},
+  {"format-version", KEY_FORMAT_VERSION, "V", 0, "Version of a format that has several", 0},
   {0},
 };
 
@@ -196,9 +195,9 @@ static void filter_check(const struct export_arguments *arguments, struct argp_s
 static void arguments_finish(struct export_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->format)
-    argp_error(state, "--to FORMAT is wanted; '--to list' lists the formats");
+    argp_error(state, "name a format with --to; '--to list' lists the formats");
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   filter_check(arguments, state);
   arguments->options.filter = &arguments->filter.filter;
 }
@@ -245,9 +244,7 @@ const struct argp export_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Write a trace as a file that other tools read: perf, BOLT, AutoFDO, gcc, lcov, Perfetto, pprof and others.\v"
-    "Exit status: 0 if it was written, 1 if it was not, or if the trace is damaged or cut, 2 for a command line that "
-    "makes no sense. A file is written whole or not at all.",
+    "Write a trace as a file that other tools read: perf, BOLT, AutoFDO, gcc, lcov, Perfetto, pprof and others.\vExit status: 0 if the file was written, 1 if it was not, or if the trace is damaged or truncated, 2 for a usage error. A file is written whole or not at all.",
   .children = children,
 };
 

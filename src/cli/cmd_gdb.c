@@ -38,7 +38,7 @@ static void death_tell(struct gdb_trace *trace)
   uint8_t byte;
 
   if (thread && thread->has_died && !gdb_trace_code(trace, thread->rip, &byte, 1))
-    cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted", thread->rip);
+    cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call the stack corrupted", thread->rip);
 }
 
 /* How far back gdb can go. */
@@ -126,7 +126,7 @@ static int gdb_start(const struct gdb_arguments *arguments)
   int r;
 
   if (strpbrk(arguments->file, "\n\r")) {
-    cli_error("gdb cannot be given a file whose name has a line end in it");
+    cli_error("the name of the trace contains a line break, which gdb cannot take");
     return CLI_FAILURE;
   }
   if (gdb_trace_open(&trace, arguments->file, arguments->shared.stream, 1) < 0)
@@ -155,13 +155,13 @@ static const struct argp_child children[] = {SHARED_TAIL, SHARED_THREAD, SHARED_
 static void arguments_check(const struct gdb_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   if (!arguments->shared.tail || arguments->shared.tail > GDB_TAIL_MAX)
     argp_error(state, "--tail wants a number from 1 to %llu", (unsigned long long)GDB_TAIL_MAX);
   if (arguments->place && arguments->is_stdio)
-    argp_error(state, "--listen or --stdio, not both");
+    argp_error(state, "--listen and --stdio exclude each other");
   if ((arguments->place || arguments->is_stdio) && arguments->rest_count)
-    argp_error(state, "no gdb is started that could take '%s'", arguments->rest[0]);
+    argp_error(state, "'%s' is for gdb, which --listen and --stdio do not start", arguments->rest[0]);
 }
 
 /* What stands behind the trace and "--" is gdb's. */
@@ -172,7 +172,7 @@ static void argument_take(struct gdb_arguments *arguments, char *argument, struc
     return;
   }
   if (!state->quoted || state->next - 1 < state->quoted)
-    argp_error(state, "one trace at a time; arguments for gdb stand behind --");
+    argp_error(state, "name one trace; arguments for gdb come after --");
   arguments->rest = state->argv + state->next - 1;
   arguments->rest_count = state->argc - (state->next - 1);
   state->next = state->argc;
@@ -188,7 +188,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_LISTEN:
     if (!gdb_listen_is_place(argument))
-      argp_error(state, "--listen wants the number of a port, or unix:PATH, not '%s'", argument);
+      argp_error(state, "--listen takes a port number or unix:PATH, not '%s'", argument);
     arguments->place = argument;
     return 0;
   case KEY_STDIO:
@@ -210,14 +210,7 @@ const struct argp gdb_argp = {
   .parser = option_parse,
   .args_doc = "FILE [-- ARGUMENT...]",
   .doc =
-    "Show a trace in gdb: which functions and instructions ran, stepping backwards through them, on machines whose "
-    "processor cannot record branches. Starts gdb with the ARGUMENTs, on the process of the thread that died, or of the "
-    "first thread; --thread names another.\v"
-    "In gdb: record function-call-history, record instruction-history, reverse-stepi, reverse-next, "
-    "reverse-continue, record goto begin, and bt once it is in the past. Of registers only the instruction "
-    "pointer is known, of memory the code and what does not change: the rest is <unavailable>.\n\n"
-    "Exit status: that of gdb; without it 0, 1 for a trace that is damaged or cannot be served, 2 for a command "
-    "line that makes no sense.",
+    "Open a trace in gdb and step backwards through its functions and instructions. Starts gdb with the ARGUMENTs, on the process of the thread that died or else of the first thread; --thread names another.\vIn gdb, use record function-call-history, record instruction-history, reverse-stepi, reverse-next, reverse-continue, record goto begin, and bt after a step back. gdb knows the instruction pointer, the code and constant memory of the past; all else is <unavailable>.\n\nExit status: that of gdb; with --listen or --stdio 0, 1 for a trace that is damaged or cannot be served, 2 for a usage error.",
   .children = children,
 };
 

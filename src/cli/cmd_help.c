@@ -31,12 +31,14 @@ static void commands_print(void)
 {
   const struct command *command;
 
-  printf("Usage: lbr COMMAND [ARGUMENT...]\n\nA model of the branch-recording hardware of x86 processors.\n\n");
+  printf(
+    "Usage: lbr COMMAND [ARGUMENT...]\n\nRecords the branches of programs, and models the branch-recording hardware of x86 processors.\n\n");
   for (size_t i = 0; (command = command_at(i)); i++) {
     usage_print(command);
     printf("      %s\n", command->summary);
   }
-  printf("\n'lbr help COMMAND' or 'lbr COMMAND --help' says more; 'lbr --version' names the version.\n");
+  printf(
+    "\n'lbr help COMMAND' shows the manual of a command, 'lbr COMMAND --help' its options, 'lbr --version' the version.\n");
 }
 
 /* Becomes man(1) if it can; returns if it cannot. */
@@ -58,7 +60,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   if (key != ARGP_KEY_ARG)
     return ARGP_ERR_UNKNOWN;
   if (*ret_name)
-    argp_error(state, "one command at a time");
+    argp_error(state, "name one command");
   *ret_name = argument;
   return 0;
 }

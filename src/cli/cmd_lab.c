@@ -163,7 +163,7 @@ static int show_one(const struct lab_arguments *arguments)
     if (!strcmp(lab_table[i].name, arguments->name))
       return lab_show(arguments, &lab_table[i], &verdict) ? CLI_OK : CLI_FAILURE;
   }
-  cli_error("no lab %s; `lbr lab list` shows them", arguments->name);
+  cli_error("no lab '%s'; 'lbr lab list' lists the labs", arguments->name);
   return CLI_USAGE;
 }
 
@@ -183,7 +183,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
   case ARGP_KEY_ARG:
     if (arguments->name)
-      argp_error(state, "one lab at a time: %s is too many", value);
+      argp_error(state, "name one lab: '%s' is too many", value);
     arguments->name = value;
     return 0;
   default:
@@ -192,7 +192,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-  {"cpu", 'c', "NAME", 0, "Run on this CPU instead of the one that the lab is made for", 0},
+  {"cpu", 'c', "NAME", 0, "Run on this CPU instead of the one that the experiment was written for", 0},
   {0},
 };
 
@@ -200,7 +200,7 @@ const struct argp lab_argp = {
   .options = options,
   .parser = parse_option,
   .args_doc = "[list | all | NAME]",
-  .doc = "Experiments with branch recording, run in a modelled PC.",
+  .doc = "Run experiments with branch recording in a modelled PC. Without an argument, list them.",
   .children = children,
 };
 

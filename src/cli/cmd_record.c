@@ -55,7 +55,7 @@ static bool progress_show(const struct record_session *session, bool is_over)
   record_slowdown(session, slowdown);
   fputs(slowdown, stderr);
   if (session->has_ended)
-    fprintf(stderr, "; %u threads run on (Ctrl-C: leave them)", session->state->alive);
+    fprintf(stderr, "; %u threads still run (Ctrl-C: stop recording them)", session->state->alive);
   fputs("\033[K", stderr);
   return true;
 }
@@ -65,13 +65,13 @@ static bool progress_show(const struct record_session *session, bool is_over)
 enum { KEY_NO_FOLLOW = 0x100, KEY_NO_ASLR, KEY_RING, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
 
 static const struct argp_option options[] = {
-  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Record the program only: its children run as they are", 0},
+  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},
   {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
   {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
-  {"period", KEY_PERIOD, "N", 0, "With --source lbr: a sample every N branches (default 1000003)", 0},
-  {"kind", KEY_KIND, "LIST", 0, "With --source lbr: only branches of these kinds, as for 'lbr script'", 0},
-  {"ring", KEY_RING, "SIZE", 0,
-   "Memory for the log of a thread (bts and pt: of a processor), 256K to 1G; suffixes as for --limit (default: 4M)", 0},
+  {"period", KEY_PERIOD, "N", 0, "With --source lbr: take a sample every N branches (default: 1000003)", 0},
+  {"kind", KEY_KIND, "LIST", 0, "With --source lbr: record only branches of these kinds, as for 'lbr script'", 0},
+  {"ring", KEY_RING, "SIZE", 0, "Size of the log of a thread (bts and pt: of a processor): 256K to 1G (default: 4M)",
+   0},
   {0},
 };
 
@@ -119,7 +119,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->limit = line->shared.limit;
     arguments->is_quiet = cli_is_quiet();
     if (!arguments->program || !*arguments->program[0])
-      argp_error(state, "a program is wanted");
+      argp_error(state, "name a program");
     if ((arguments->period || arguments->kinds) && arguments->source != SOURCE_LBR)
       argp_error(state, "--period and --kind are for --source lbr");
     return 0;
@@ -132,10 +132,8 @@ const struct argp record_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "[--] PROGRAM [ARGUMENT...]",
-  .doc = "Run a program and write every branch that it takes to a trace: of all its threads, and of all processes that "
-         "it starts. 'lbr script' and 'lbr stat' read the trace.\v"
-         "Exit status: the program's; if a signal killed it, so it does lbr. 125 if lbr itself fails, 126 if the "
-         "program cannot be executed, 127 if it is not found, 2 for a command line that makes no sense.",
+  .doc =
+    "Run a program and write every branch of it, of its threads and of the processes that it starts to a trace. 'lbr report', 'lbr script' and other commands read the trace.\vExit status: that of the program; if a signal kills it, lbr dies by the same signal. 125 if lbr itself fails, 126 if the program cannot be executed, 127 if it is not found, 2 for a usage error.",
   .children = children,
 };
 

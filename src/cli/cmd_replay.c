@@ -44,22 +44,21 @@ enum {
 };
 
 static const struct argp_option options[] = {
-  {NULL, 0, NULL, 0, "Who records:", 1},
-  {"cpu", 'c', "NAME", 0, "The processor ('lbr cpu --list' shows all)", 0},
+  {NULL, 0, NULL, 0, "Recording unit:", 1},
+  {"cpu", 'c', "NAME", 0, "Processor that records ('lbr cpu --list' shows all)", 0},
   {"select", KEY_SELECT, "LIST", 0,
-   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
-   "records",
+   "Set these fields of the processor's filter, or its whole value: in LBR_SELECT a 1 leaves branches out, in IA32_LBR_CTL a 1 records them",
    0},
-  {"call-stack", KEY_CALL_STACK, NULL, 0, "Its call-stack mode: returns take records away", 0},
+  {"call-stack", KEY_CALL_STACK, NULL, 0, "Record in call-stack mode: returns remove records", 0},
   {"bts", KEY_BTS, "FILE", OPTION_ARG_OPTIONAL,
-   "Its branch trace store instead of its LBR stack; with FILE, the records are written to it as they lie in memory",
-   0},
-  {"bts-size", KEY_BTS_SIZE, "N", 0, "The BTS buffer holds N records (1024)", 0},
-  {NULL, 0, NULL, 0, "When:", 2},
+   "Show the branch trace store instead of the LBR stack; with FILE, write the records to it as they are in memory", 0},
+  {"bts-size", KEY_BTS_SIZE, "N", 0, "Size of the BTS buffer in records (default: 1024)", 0},
+  {NULL, 0, NULL, 0, "Position:", 2},
   {"at", KEY_AT, "POSITION", 0,
-   "end (default), crash, behind branch N, or when FUNCTION[:NTH] or an address (0x...) is entered", 0},
-  {"from-start", KEY_FROM_START, NULL, 0, "Read all branches before it, also where the last are enough", 0},
-  {NULL, 0, NULL, 0, "How it is shown:", 3},
+   "Show the state at end (default), crash, after branch N, or when FUNCTION[:NTH] or an address (0x...) is entered",
+   0},
+  {"from-start", KEY_FROM_START, NULL, 0, "Read all branches before that point, even if the last ones are enough", 0},
+  {NULL, 0, NULL, 0, "Output:", 3},
   {"format", 'f', "FORMAT", 0, "table (default), windbg, windbg-old or json", 0},
   {0},
 };
@@ -86,7 +85,7 @@ static enum report_format format_option(const char *argument, struct argp_state 
   int format = report_format_find(argument);
 
   if (format < 0)
-    argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+    argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
   return (enum report_format)format;
 }
 
@@ -100,7 +99,7 @@ static struct analysis_position entry_option(char *argument, struct argp_state *
   if (colon && colon != argument && strncmp(colon, ":0x", 3) != 0 && number_parse(colon + 1, &position.nth) >= 0)
     *colon = '\0';
   if (!position.nth)
-    argp_error(state, "--at: functions are entered for the first time, not for the zeroth");
+    argp_error(state, "--at: NTH counts from 1");
   position.target = filter_option_entry("--at", argument, state);
   return position;
 }
@@ -123,15 +122,15 @@ static void arguments_check(const struct replay_arguments *arguments, struct arg
   bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
 
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   if (!arguments->setup.cpu)
-    argp_error(state, "a processor is wanted: --cpu NAME; 'lbr cpu --list' shows all");
+    argp_error(state, "name a processor with --cpu; 'lbr cpu --list' shows all");
   if (arguments->setup.has_call_stack && arguments->setup.filter)
-    argp_error(state, "--call-stack sets the filter itself: it does not go with --select");
+    argp_error(state, "--call-stack and --select exclude each other: --call-stack sets the filter");
   if (arguments->has_bts && (arguments->setup.has_call_stack || arguments->setup.filter || is_windbg))
-    argp_error(state, "--bts does not go with --select, --call-stack and --format windbg: these are for the LBR stack");
+    argp_error(state, "--bts excludes --select, --call-stack and --format windbg, which are for the LBR stack");
   if (arguments->position.kind == ANALYSIS_AT_ENTRY && arguments->position.target.symbol && !arguments->has_symbols)
-    argp_error(state, "functions cannot be looked for with --no-symbols");
+    argp_error(state, "--no-symbols excludes options that name functions");
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -187,10 +186,7 @@ const struct argp replay_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Give a recorded run to the recording unit of a processor, and show what its LBR stack, or its BTS buffer, would "
-    "have held at some point of it.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
-    "command line that makes no sense, a processor that does not record, or a position that is none.",
+    "Feed a recorded run to the recording unit of a processor, and show what its LBR stack or BTS buffer would have held at some point.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read), 2 for a usage error, a processor that does not record, or a position that does not exist.",
   .children = children,
 };
 

@@ -80,19 +80,17 @@ enum { KEY_BY = 0x100, KEY_SORT, KEY_PREDICTOR, KEY_FUNCTION, KEY_MODULE, KEY_NO
 
 static const struct argp_option options[] = {
   {"by", KEY_BY, "WHAT", 0,
-   "One table: function, line, edge, branch (conditional ones), indirect, module or thread; without it, functions and the "
-   "first of edges, conditional and indirect branches",
+   "Show one table: function, line, edge, branch (conditional ones), indirect, module or thread. Default: functions, and the top of edges, conditional and indirect branches",
    0},
   {"sort", KEY_SORT, "ORDER", 0,
-   "The greatest first of: instructions, taken, passed (not taken), calls, count, rate, targets, flips, mispredicted; "
-   "or name. Which ones there are depends on the table",
+   "Sort by instructions, taken, passed (not taken), calls, count, rate, targets, flips or mispredicted, largest first; or by name. Each table has some of these columns",
    0},
   {"predictor", KEY_PREDICTOR, "MODEL", 0,
-   "Show how often this model of a branch predictor mispredicts each conditional branch; 'help' lists the models", 0},
-  {"function", KEY_FUNCTION, "NAME", 0, "Only this function, and edges from and to it", 0},
-  {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
-  {"no-lines", KEY_NO_LINES, NULL, 0, "No source lines beside addresses: faster where the debug information is great",
-   0},
+   "Show how often this branch predictor model mispredicts each conditional branch; 'help' lists the models", 0},
+  {"function", KEY_FUNCTION, "NAME", 0, "Show only this function, and edges from and to it", 0},
+  {"module", KEY_MODULE, "NAME", 0, "Show only this file: its path or the last part of it", 0},
+  {"no-lines", KEY_NO_LINES, NULL, 0,
+   "Show no source lines beside addresses: faster if there is much debug information", 0},
   {0},
 };
 
@@ -146,16 +144,16 @@ static void arguments_check(struct report_arguments *arguments, struct argp_stat
 
   predict_check(arguments, state);
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   if (arguments->by == ANALYSIS_BY_THREAD &&
       (arguments->filter.function || arguments->filter.module || arguments->shared.stream != LB_TRACE_ALL))
-    argp_error(state, "--by thread goes with none of --function, --module and --thread");
+    argp_error(state, "--by thread excludes --function, --module and --thread");
   if (arguments->order < 0 || analysis_by_can_sort(arguments->by, (enum analysis_hot_order)arguments->order))
     return;
   for (unsigned i = 0; (name = analysis_hot_order_name(i)); i++)
     if (analysis_by_can_sort(arguments->by, (enum analysis_hot_order)i))
       text_addf(&good, "%s%s", good.length ? ", " : "", name);
-  argp_error(state, "this table cannot be sorted by %s; it can by %s",
+  argp_error(state, "this table cannot be sorted by %s, only by %s",
              analysis_hot_order_name((unsigned)arguments->order), text_string(&good));
 }
 
@@ -202,11 +200,7 @@ const struct argp report_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Show where a recorded program spent its instructions and which way its branches went: functions, source lines, "
-    "edges, conditional branches with their rates, indirect branches with their targets. Every branch of the trace "
-    "is counted: these are exact numbers, not samples.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
-    "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
+    "Show where a recorded program spent its instructions and which way its branches went: functions, source lines, edges, conditional branches with their rates, indirect branches with their targets. Every branch of the trace is counted: these are exact numbers, not samples.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read), 2 for a usage error. An unfinished trace (NAME.incomplete) is read with a warning.",
   .children = children,
 };
 

@@ -58,7 +58,7 @@ static bool run_print(struct script_run *run)
 static int run_complain(const struct script_run *run, int error)
 {
   if (error == LB_E_TOO_BIG)
-    cli_error("%s: it has too many threads for so much context; choose one with --thread, or less with --context",
+    cli_error("%s: too many threads for this much context; choose one with --thread, or less with --context",
               run->input.name);
   else
     cli_error("%s: %s", run->input.name, lb_strerror(error));
@@ -205,7 +205,7 @@ static int stream_check(struct script_run *run, uint32_t stream)
   int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&run->input, stream, 0);
 
   if (r == LB_E_NO_ENTRY)
-    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", run->input.name, stream);
+    cli_error("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, stream);
   if (r >= 0)
     lb_trace_reader_rewind(run->input.reader);
   return r;
@@ -284,11 +284,11 @@ enum { KEY_LIMIT = 0x100, KEY_AROUND, KEY_CONTEXT };
 
 static const struct argp_option options[] = {
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
-  {"around", KEY_AROUND, "PLACE", 0, "Only what comes before and after each time that PLACE (as for --from) is entered",
-   2},
-  {"context", KEY_CONTEXT, "N", 0, "With --around: N branches before and N after (16)", 2},
-  {NULL, 0, NULL, 0, "How they are shown:", 3},
-  {"fields", 'F', "LIST", 0, "These fields, in this order: thread, number, from, to, from_sym, kind, ...", 3},
+  {"around", KEY_AROUND, "PLACE", 0,
+   "Only the branches before and after each time that PLACE (as for --from) is entered", 2},
+  {"context", KEY_CONTEXT, "N", 0, "With --around: N branches before and N after (default: 16)", 2},
+  {NULL, 0, NULL, 0, "Output:", 3},
+  {"fields", 'F', "LIST", 0, "Print these fields, in this order: thread, number, from, to, from_sym, kind, ...", 3},
   {0},
 };
 
@@ -302,7 +302,7 @@ static void fields_complain(const char *word, struct argp_state *state)
 
   for (unsigned i = 0; i < REPORT_FIELDS; i++)
     text_addf(&names, "%s%s", i ? ", " : "", report_field_name(i));
-  argp_error(state, "no field '%s'; there are: %s", word, text_string(&names));
+  argp_error(state, "no field '%s'; the fields are: %s", word, text_string(&names));
   text_done(&names);
 }
 
@@ -317,7 +317,7 @@ static void fields_option(struct report_script_options *script, char *list, stru
     if (field < 0)
       fields_complain(word, state);
     if (wants_field(script, (unsigned)field))
-      argp_error(state, "the field '%s' is there twice", word);
+      argp_error(state, "the field '%s' is named twice", word);
     script->fields[script->field_count++] = (uint8_t)field;
   }
 }
@@ -328,13 +328,13 @@ static void arguments_check(struct script_arguments *arguments, struct argp_stat
     analysis_filter_needs_names(&arguments->filter.filter) || (arguments->options.around && arguments->around.symbol);
 
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   if (needs_names && !arguments->shared.has_symbols)
-    argp_error(state, "functions and modules cannot be looked for with --no-symbols");
+    argp_error(state, "--no-symbols excludes options that name functions or modules");
   if (arguments->options.around && arguments->shared.tail != UINT64_MAX)
-    argp_error(state, "--tail and --around do not go together");
+    argp_error(state, "--tail and --around exclude each other");
   if (arguments->has_context && !arguments->options.around)
-    argp_error(state, "--context is for --around");
+    argp_error(state, "--context needs --around");
   arguments->options.limit = arguments->shared.top;
   arguments->options.is_json = arguments->shared.is_json;
 }
@@ -379,11 +379,7 @@ const struct argp script_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Print the branches of a trace, a line each: thread, number, from and to with their names, kind, and whether "
-    "it was mispredicted or changed the CPL. What is missing in the trace is a line that begins with 'gap:'.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was printed, or if no "
-    "branch passes the filter, 2 for a command line that makes no sense. A trace that was not finished "
-    "(NAME.incomplete) is read with a warning.",
+    "Print the branches of a trace, one per line: thread, number, from and to with their names, kind, and whether the branch was mispredicted or changed the CPL. A line that begins with 'gap:' stands for branches that are missing.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read) or if no branch matches, 2 for a usage error. An unfinished trace (NAME.incomplete) is read with a warning.",
   .children = children,
 };
 

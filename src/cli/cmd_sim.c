@@ -22,7 +22,7 @@ struct sim_arguments {
 static const struct argp_option options[] = {
   {"cpu", 'c', "NAME", 0, "Run on this CPU instead of those that the file names ('lbr cpu --list' shows all)", 0},
   {"format", 'f', "FORMAT", 0, "Show the unit as table (default), windbg, windbg-old or json", 0},
-  {"check", 'k', NULL, 0, "Only say ok or FAIL for each file", 0},
+  {"check", 'k', NULL, 0, "Print only ok or FAIL for each file", 0},
   {"verbose", 'v', NULL, 0, "Show each statement and what it does", 0},
   {0},
 };
@@ -41,7 +41,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case 'f':
     format = report_format_find(argument);
     if (format < 0)
-      argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
+      argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
     arguments->show.format = (enum report_format)format;
     return 0;
   case ARGP_KEY_INIT:
@@ -62,7 +62,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->count = state->argc - state->next;
     return 0;
   case ARGP_KEY_NO_ARGS:
-    argp_error(state, "a rule file is wanted");
+    argp_error(state, "name a rule file");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -73,10 +73,8 @@ const struct argp sim_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE.rec...",
-  .doc = "Run rule files on the recording unit of a processor and show what it holds.\v"
-         "A FILE of - is standard input. Exit status: 0 if every expectation holds, 1 if not, 2 for a command line "
-         "that makes no sense. With --cpu naming a CPU that the file was not written for, differences are shown and "
-         "only --check makes them a failure.",
+  .doc =
+    "Run rule files on the recording unit of a processor and show what it holds.\vA FILE of - is standard input. Exit status: 0 if every expectation holds, 1 if not, 2 for a usage error. If --cpu names a CPU that the file was not written for, differences are shown, but count as a failure only with --check.",
   .children = children,
 };
 

@@ -102,7 +102,7 @@ static int stat_run(const struct stat_arguments *arguments)
 enum { KEY_MODULE = 0x100 };
 
 static const struct argp_option options[] = {
-  {"module", KEY_MODULE, "NAME", 0, "Only this file: its path or the last part of it", 0},
+  {"module", KEY_MODULE, "NAME", 0, "Show only this file: its path or the last part of it", 0},
   {0},
 };
 
@@ -125,7 +125,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case ARGP_KEY_END:
     if (!arguments->file)
-      argp_error(state, "a trace is wanted");
+      argp_error(state, "name a trace");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -136,10 +136,8 @@ const struct argp stat_argp = {
   .options = options,
   .parser = option_parse,
   .args_doc = "FILE",
-  .doc = "Show how many branches a trace has and of which kinds, its threads, modules and gaps, and the functions and "
-         "edges with most branches.\v"
-         "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was shown, 2 for a "
-         "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
+  .doc =
+    "Show how many branches a trace has and of which kinds, its threads, modules and gaps, and the functions and edges with the most branches.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read), 2 for a usage error. An unfinished trace (NAME.incomplete) is read with a warning.",
   .children = children,
 };
 

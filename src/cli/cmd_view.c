@@ -278,7 +278,7 @@ static int stream_check(struct view_run *run, uint32_t stream)
   int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&run->input, stream, 0);
 
   if (r == LB_E_NO_ENTRY)
-    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", run->input.name, stream);
+    cli_error("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, stream);
   if (r >= 0)
     lb_trace_reader_rewind(run->input.reader);
   return r;
@@ -319,7 +319,7 @@ static const struct argp_option options[] = {
   {"from", KEY_FROM, "N", OPTION_HIDDEN, NULL, 0},
   {"to", KEY_TO, "N", OPTION_HIDDEN, NULL, 0},
   {"around", KEY_AROUND, "WHERE", 0, "Timeline around a branch, or around the first call of a function", 0},
-  {"span", KEY_SPAN, "N", 0, "How many branches --around shows (default 1000000)", 0},
+  {"span", KEY_SPAN, "N", 0, "Number of branches that --around shows (default: 1000000)", 0},
   {"module", KEY_MODULE, "NAME", 0,
    "Only functions of this file, and edges from and to it: its path or the last part of it", 0},
   {"detail", KEY_DETAIL, "N", 0, "Merge calls of fewer than N branches, for a smaller page", 0},
@@ -334,11 +334,11 @@ static const struct argp_child children[] = {SOURCE_PATHS,    SHARED_LIMIT,  SHA
 static void arguments_check(const struct view_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->file)
-    argp_error(state, "a trace is wanted");
+    argp_error(state, "name a trace");
   if (arguments->around && (arguments->from || arguments->to != UINT64_MAX))
-    argp_error(state, "--around or --between, not both");
+    argp_error(state, "--around and --between exclude each other");
   if (arguments->from >= arguments->to)
-    argp_error(state, "--between: the first is behind the last");
+    argp_error(state, "--between: the first number is greater than the last");
   if (arguments->shared.limit &&
       (arguments->shared.limit < REPORT_VIEW_SIZE_MIN || arguments->shared.limit > REPORT_VIEW_SIZE_MAX))
     argp_error(state, "--limit wants a size from %uM to %uM", (unsigned)(REPORT_VIEW_SIZE_MIN >> 20),
@@ -402,10 +402,7 @@ const struct argp view_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Make one page for a browser out of a trace: a timeline of all calls that can be zoomed, functions and edges with "
-    "exact counts, source with execution counts, and where the program died. The page needs no network.\v"
-    "Exit status: 0 if the trace is whole, 1 if it is damaged or cut, after what could be read was written, 2 for a "
-    "command line that makes no sense. A trace that was not finished (NAME.incomplete) is read with a warning.",
+    "Make one HTML page of a trace: a zoomable timeline of all calls, functions and edges with exact counts, source with execution counts, and where the program died. The page needs no network.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after writing what could be read), 2 for a usage error. An unfinished trace (NAME.incomplete) is read with a warning.",
   .children = children,
 };
 

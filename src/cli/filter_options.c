@@ -84,10 +84,10 @@ uint32_t filter_option_kinds(char *list, struct argp_state *state)
     uint32_t kinds = kinds_find(word);
 
     if (!kinds)
-      argp_error(state,
-                 "no kind '%s': it is one of jcc, call, call_ind, ret, jmp_ind, jmp, syscall, ... (the kinds of lbr "
-                 "sim), calls, returns, jumps, indirect, events, or a class such as near_ret or far",
-                 word);
+      argp_error(
+        state,
+        "no kind '%s'; the kinds are jcc, call, call_ind, ret, jmp_ind, jmp, syscall, ... (the kinds of lbr sim), calls, returns, jumps, indirect, events, or a class such as near_ret or far",
+        word);
     all |= kinds;
   }
   return all;
@@ -110,9 +110,9 @@ struct analysis_target filter_option_target(const char *name, char *argument, st
   int r = analysis_target_parse(argument, &target);
 
   if (r == -ERANGE)
-    argp_error(state, "%s: '%s' ends before it begins", name, argument);
+    argp_error(state, "%s: the end of '%s' is before its start", name, argument);
   else if (r < 0)
-    argp_error(state, "%s wants an address, a range of them, a function or a line", name);
+    argp_error(state, "%s takes an address, a range of addresses, a function or a line", name);
   return target;
 }
 
@@ -178,22 +178,22 @@ enum { KEY_KIND = 0x1000, KEY_MODULE, KEY_FUNCTION, KEY_FROM, KEY_TO };
 /* clang-format off */
 #define COMMON_OPTIONS \
   {"kind", KEY_KIND, "LIST", 0, \
-   "Branches of these kinds: jcc,call,ret,... or calls, returns, jumps, indirect, events", 0}, \
-  {"module", KEY_MODULE, "NAME", 0, "That begin or end in this file: its name, or its path", 0}, \
-  {"function", KEY_FUNCTION, "NAME", 0, "That begin or end in this function", 0}, \
-  {"from", KEY_FROM, "PLACE", 0, "That begin there: ADDRESS, ADDRESS..ADDRESS, FUNCTION, FUNCTION+OFFSET, MODULE+ADDRESS or FILE:LINE", 0}
+   "Only branches of these kinds: jcc,call,ret,... or calls, returns, jumps, indirect, events", 0}, \
+  {"module", KEY_MODULE, "NAME", 0, "Only branches from or to this file: its name, or its path", 0}, \
+  {"function", KEY_FUNCTION, "NAME", 0, "Only branches from or to this function", 0}, \
+  {"from", KEY_FROM, "PLACE", 0, "Only branches from there: ADDRESS, ADDRESS..ADDRESS, FUNCTION, FUNCTION+OFFSET, MODULE+ADDRESS or FILE:LINE", 0}
 /* clang-format on */
 
 static const struct argp_option options[] = {
   COMMON_OPTIONS,
-  {"to", KEY_TO, "PLACE", 0, "That end there", 0},
+  {"to", KEY_TO, "PLACE", 0, "Only branches to there", 0},
   {0},
 };
 
 /* The same for who needs the word "to" for something else. */
 static const struct argp_option export_options[] = {
   COMMON_OPTIONS,
-  {"into", KEY_TO, "PLACE", 0, "That end there", 0},
+  {"into", KEY_TO, "PLACE", 0, "Only branches to there", 0},
   {0},
 };
 

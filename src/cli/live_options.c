@@ -32,28 +32,28 @@ enum {
 
 static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "Which processor:", 1},
-  {"cpu-number", 'n', "N", 0, "The logical processor N (0)", 0},
-  {"cpu", 'c', "NAME", 0, "It is one of these, whatever CPUID says: for a CPU that the catalogue does not have", 0},
+  {"cpu-number", 'n', "N", 0, "Number of the logical processor (default: 0)", 0},
+  {"cpu", 'c', "NAME", 0,
+   "Treat the processor as this CPU, whatever CPUID says: for a CPU that is not in the catalogue", 0},
   {NULL, 0, NULL, 0, "What it records, for the time of reading or for --arm:", 2},
   {"select", KEY_SELECT, "LIST", 0,
-   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
-   "records",
+   "Set these fields of the processor's filter, or its whole value: in LBR_SELECT a 1 leaves branches out, in IA32_LBR_CTL a 1 records them",
    0},
-  {"call-stack", KEY_CALL_STACK, NULL, 0, "Its call-stack mode: returns take records away", 0},
-  {"user", KEY_USER, NULL, 0, "Only branches to CPL 1 to 3", 0},
-  {"kernel", KEY_KERNEL, NULL, 0, "Only branches to CPL 0", 0},
+  {"call-stack", KEY_CALL_STACK, NULL, 0, "Record in call-stack mode: returns remove records", 0},
+  {"user", KEY_USER, NULL, 0, "Record only branches to CPL 1 to 3", 0},
+  {"kernel", KEY_KERNEL, NULL, 0, "Record only branches to CPL 0", 0},
   {NULL, 0, NULL, 0, "On and off:", 3},
   {"arm", KEY_ARM, NULL, 0, "Switch recording on, and leave it on", 0},
-  {"disarm", KEY_DISARM, NULL, 0, "Put back what was before --arm", 0},
+  {"disarm", KEY_DISARM, NULL, 0, "Restore the registers as they were before --arm", 0},
   {"force", KEY_FORCE, NULL, 0, "Take recording over from perf or a debugger", 0},
   {"state-directory", KEY_STATE_DIRECTORY, "DIR", 0, "Where --arm remembers what was before (" STATE_DIRECTORY ")", 0},
   {NULL, 0, NULL, 0, "How it is read and shown:", 4},
-  {"no-stop", KEY_NO_STOP, NULL, 0, "Write no register: read while recording goes on", 0},
+  {"no-stop", KEY_NO_STOP, NULL, 0, "Write no register: read while recording continues", 0},
   {"watch", 'w', NULL, 0, "Refresh until Ctrl-C", 0},
-  {"interval", KEY_INTERVAL, "SECONDS", 0, "Wait so long before each reading (1)", 0},
-  {"count", KEY_COUNT, "N", 0, "With --watch: end after N readings", 0},
+  {"interval", KEY_INTERVAL, "SECONDS", 0, "Wait this long before each reading (default: 1)", 0},
+  {"count", KEY_COUNT, "N", 0, "With --watch: stop after N readings", 0},
   {"format", 'f', "FORMAT", 0, "table (default), windbg, windbg-old or json", 0},
-  {"pid", 'p', "PID", 0, "Addresses of user space are those of this process", 0},
+  {"pid", 'p', "PID", 0, "Show names of this process for addresses in user space", 0},
   {0},
 };
 
@@ -89,7 +89,7 @@ static double interval_option(const char *argument, struct argp_state *state)
 static void rings_option(struct live_arguments *arguments, enum lbr_rings rings, struct argp_state *state)
 {
   if (arguments->rings != LBR_RINGS_ALL && arguments->rings != rings)
-    argp_error(state, "either --user or --kernel; without them, both are recorded");
+    argp_error(state, "--user and --kernel exclude each other; without them, both are recorded");
   arguments->rings = rings;
 }
 
@@ -101,17 +101,17 @@ static void options_check(struct live_arguments *arguments, struct argp_state *s
   arguments->has_filter =
     arguments->setup.filter || arguments->setup.has_call_stack || arguments->rings != LBR_RINGS_ALL;
   if (arguments->wants_arm && arguments->wants_disarm)
-    argp_error(state, "either --arm or --disarm");
+    argp_error(state, "--arm and --disarm exclude each other");
   if (arguments->setup.filter && arguments->setup.has_call_stack)
-    argp_error(state, "--call-stack is a filter by itself: not with --select");
+    argp_error(state, "--call-stack and --select exclude each other: --call-stack sets the filter");
   if (arguments->wants_disarm && arguments->has_filter)
-    argp_error(state, "--disarm puts back what was before: nothing is to be selected");
+    argp_error(state, "--disarm restores the old filter: it takes no filter options");
   if (wants_change && (arguments->wants_watch || arguments->keeps_running))
-    argp_error(state, "--arm and --disarm read nothing: not with --watch or --no-stop");
+    argp_error(state, "--arm and --disarm read no records: --watch and --no-stop do not apply");
   if (arguments->keeps_running && arguments->has_filter)
-    argp_error(state, "--no-stop writes no register, so that nothing can be selected");
+    argp_error(state, "--no-stop writes no register: it takes no filter options");
   if (arguments->count && !arguments->wants_watch)
-    argp_error(state, "--count goes with --watch");
+    argp_error(state, "--count needs --watch");
 }
 
 static error_t filter_parse(int key, char *argument, struct live_arguments *arguments, struct argp_state *state)
@@ -167,7 +167,7 @@ static error_t show_parse(int key, char *argument, struct live_arguments *argume
   case 'f':
     format = report_format_find(argument);
     if (format < 0)
-      argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+      argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
     arguments->format = (enum report_format)format;
     break;
   default:
@@ -195,7 +195,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->process = (unsigned)number_option("--pid", argument, INT32_MAX, state);
     break;
   case ARGP_KEY_ARG:
-    argp_error(state, "what is '%s'? There are only options", argument);
+    argp_error(state, "too many arguments: '%s'; lbr live takes options only", argument);
     break;
   case ARGP_KEY_END:
     arguments->has_symbols = line->shared.has_symbols;
@@ -212,9 +212,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 const struct argp live_argp = {
   .options = options,
   .parser = option_parse,
-  .doc = "Show the branch records of this machine's own processor, the newest first, with DEBUGCTL and "
-         "PERF_CAPABILITIES. Needs root and the msr module. Recording stops while they are read; every register is put "
-         "back, also on Ctrl-C.",
+  .doc =
+    "Show the branch records of this machine's own processor, newest first, with DEBUGCTL and PERF_CAPABILITIES. Needs root and the msr module. Recording stops while the records are read; every register is restored, also on Ctrl-C.",
   .children = children,
 };
 

@@ -42,36 +42,38 @@ enum {
 };
 
 static const struct argp_option options[] = {
-  {NULL, 0, NULL, 0, "The machine:", 1},
-  {"cpu", 'c', "NAME", 0, "Its processor (skylake; 'lbr cpu --list' shows all)", 0},
-  {"cpus", KEY_CPUS, "N", 0, "How many of them, 1 to 8 (1); they run in turn", 0},
-  {"ram", KEY_RAM, "MB", 0, "Its memory (128)", 0},
+  {NULL, 0, NULL, 0, "Machine:", 1},
+  {"cpu", 'c', "NAME", 0, "Processor of the machine (default: skylake; 'lbr cpu --list' shows all)", 0},
+  {"cpus", KEY_CPUS, "N", 0, "Number of processors, 1 to 8 (default: 1); they run in turn", 0},
+  {"ram", KEY_RAM, "MB", 0, "Memory size in MiB (default: 128)", 0},
   {"predictor", KEY_PREDICTOR, "KIND", 0, "Branch predictor model: none (default), 2bit or gshare", 0},
   {NULL, 'o', "NAME", OPTION_HIDDEN, NULL, 0}, /* everywhere else -o is --output */
-  {"option", KEY_OPTION, "NAME", 0, "A reading of the manuals other than the usual one; may be given several times", 0},
+  {"option", KEY_OPTION, "NAME", 0,
+   "Use another reading of the manuals than the default ('lbr cpu NAME' lists them). May be repeated", 0},
   {"test-device", KEY_TEST_DEVICE, NULL, 0, "Add the device that kvm-unit-tests looks for", 0},
-  {NULL, 0, NULL, 0, "What it starts:", 2},
-  {"fda", KEY_FDA, "IMAGE", 0, "A floppy", 0},
-  {"hda", KEY_HDA, "IMAGE", 0, "A hard disk", 0},
-  {"kernel", KEY_KERNEL, "FILE", 0, "A multiboot or Linux kernel", 0},
-  {"append", KEY_APPEND, "STRING", 0, "The kernel's command line", 0},
-  {"initrd", KEY_INITRD, "FILE", 0, "A module for the kernel, Linux's initrd; may be given several times", 0},
-  {"flat", KEY_FLAT, "FILE@ADDRESS", 0, "Bytes at an address, started there", 0},
+  {NULL, 0, NULL, 0, "Boot:", 2},
+  {"fda", KEY_FDA, "IMAGE", 0, "Image of the floppy", 0},
+  {"hda", KEY_HDA, "IMAGE", 0, "Image of the hard disk", 0},
+  {"kernel", KEY_KERNEL, "FILE", 0, "Multiboot or Linux kernel", 0},
+  {"append", KEY_APPEND, "STRING", 0, "Command line of the kernel", 0},
+  {"initrd", KEY_INITRD, "FILE", 0, "Module for the kernel, or Linux's initrd. May be repeated", 0},
+  {"flat", KEY_FLAT, "FILE@ADDRESS", 0, "Load FILE at ADDRESS and start there", 0},
   {"load", KEY_LOAD, "FILE", 0, "Resume a machine saved with --save", 0},
-  {NULL, 0, NULL, 0, "What it is joined to:", 3},
-  {"serial", KEY_SERIAL, "WHERE", 0, "Its serial line: stdio, none or a file", 0},
-  {"screen", KEY_SCREEN, "MODE", 0, "Its screen: live, final (at the end), all (all of text memory) or none", 0},
+  {NULL, 0, NULL, 0, "Connections, and when to stop:", 3},
+  {"serial", KEY_SERIAL, "WHERE", 0, "Connect the serial line to stdio, none or a file", 0},
+  {"screen", KEY_SCREEN, "MODE", 0, "Show the screen: live, final (at the end), all (all of text memory) or none", 0},
   {"until", KEY_UNTIL, "WHEN", 0,
-   "When to stop: idle, halt, insns=N, seconds=S (of your clock), text=STRING; may be given several times", 0},
-  {"gdb", KEY_GDB, "PORT|unix:PATH", 0, "A debugger may connect there, any time and again", 0},
-  {"wait", KEY_WAIT, NULL, 0, "With --gdb: stand before the first instruction until it does", 0},
-  {NULL, 0, NULL, 0, "What is shown and kept:", 4},
-  {"dump", 'd', "WHAT,...", 0, "At the end: lbr, ds, bts, pebs, regs, msrs", 0},
-  {"format", 'f', "FORMAT", 0, "Of lbr: table (default), windbg, windbg-old or json, and json of the others", 0},
-  {"symbols", KEY_SYMBOLS, "FILE", 0, "Names of addresses: an ELF file or a map", 0},
+   "Stop at: idle, halt, insns=N, seconds=S (of your clock), text=STRING. May be repeated", 0},
+  {"gdb", KEY_GDB, "PORT|unix:PATH", 0, "Accept connections of a debugger there, at any time", 0},
+  {"wait", KEY_WAIT, NULL, 0, "With --gdb: wait for the debugger before the first instruction", 0},
+  {NULL, 0, NULL, 0, "Output and files:", 4},
+  {"dump", 'd', "WHAT,...", 0, "Print at the end: lbr, ds, bts, pebs, regs, msrs", 0},
+  {"format", 'f', "FORMAT", 0,
+   "Format of --dump: for lbr table (default), windbg, windbg-old or json; for the others json", 0},
+  {"symbols", KEY_SYMBOLS, "FILE", 0, "Take the names of addresses from FILE: an ELF file or a map", 0},
   {"trace", KEY_TRACE, "FILE", 0, "Write every branch of the guest to a trace", 0},
-  {"bus", KEY_BUS, "FILE", 0, "Write branch trace messages, a line each; - is standard output", 0},
-  {"save", KEY_SAVE, "FILE", 0, "Keep the whole machine at the end, for --load", 0},
+  {"bus", KEY_BUS, "FILE", 0, "Write branch trace messages to FILE, one per line; - is standard output", 0},
+  {"save", KEY_SAVE, "FILE", 0, "Save the whole machine at the end, for --load", 0},
   {0},
 };
 
@@ -157,7 +159,7 @@ static void format_option(struct machine_arguments *arguments, const char *argum
   int format = report_format_find(argument);
 
   if (format < 0)
-    argp_error(state, "no format '%s': it is one of table, windbg, windbg-old, json", argument);
+    argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
   arguments->format = (enum report_format)format;
 }
 
@@ -172,7 +174,7 @@ static void recorder_option(struct machine_arguments *arguments, const char *arg
   }
   for (unsigned i = 0; lb_option_name(i); i++)
     text_addf(&list, "%s%s", i ? ", " : "", lb_option_name(i));
-  argp_error(state, "no option '%s': it is one of %s", argument, text_string(&list));
+  argp_error(state, "no option '%s'; the options are %s", argument, text_string(&list));
 }
 
 static void flat_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
@@ -189,7 +191,7 @@ static void flat_option(struct machine_arguments *arguments, const char *argumen
 static void module_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
 {
   if (arguments->module_count == MODULES_MAX)
-    argp_error(state, "--initrd may be given %d times", MODULES_MAX);
+    argp_error(state, "--initrd can be given at most %d times", MODULES_MAX);
   else
     arguments->modules[arguments->module_count++] = argument;
 }
@@ -203,25 +205,26 @@ static void arguments_check(const struct machine_arguments *arguments, struct ar
   unsigned starts = !!a->kernel + !!a->flat + !!a->image;
 
   if (a->load && (starts || a->floppy || a->disk || a->append || a->module_count))
-    argp_error(state, "--load goes on with what the machine was started with: no image, disk or kernel beside it");
+    argp_error(state,
+               "--load excludes images, disks and kernels: it continues with those that the machine was started with");
   if (!starts && !a->floppy && !a->disk && !a->load)
-    argp_error(state, "something to start is wanted: an image, --fda, --hda, --kernel, --flat or --load");
+    argp_error(state, "name something to boot: an image, --fda, --hda, --kernel, --flat or --load");
   if (a->kernel && a->flat)
-    argp_error(state, "either --kernel or --flat");
+    argp_error(state, "--kernel and --flat exclude each other");
   if ((a->append || a->module_count) && !a->kernel && !a->image)
-    argp_error(state, "--append and --initrd are for --kernel");
+    argp_error(state, "--append and --initrd need --kernel");
   if (a->is_json && (is_serial_stdio || is_bus_stdout))
-    argp_error(state, "with --json standard output is for the object alone: --serial and --bus want a file");
+    argp_error(state, "--json takes standard output: --serial and --bus need a file");
   if (a->wants_wait && !a->gdb)
-    argp_error(state, "--wait is for --gdb");
+    argp_error(state, "--wait needs --gdb");
   if (a->gdb && a->cpus > 1)
-    argp_error(state, "--gdb debugs a machine with one processor: --cpus 1");
+    argp_error(state, "--gdb needs a machine with one processor: --cpus 1");
   if (a->is_json && a->screen == SCREEN_LIVE)
-    argp_error(state, "either --json or --screen live");
+    argp_error(state, "--json and --screen live exclude each other");
   if (a->screen == SCREEN_LIVE && is_serial_stdio)
-    argp_error(state, "--screen live has the terminal: --serial wants a file or none");
+    argp_error(state, "--screen live takes the terminal: --serial needs a file or none");
   if (a->screen == SCREEN_LIVE && is_bus_stdout)
-    argp_error(state, "--screen live has the terminal: --bus wants a file");
+    argp_error(state, "--screen live takes the terminal: --bus needs a file");
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
@@ -308,7 +311,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     break;
   case KEY_GDB:
     if (!gdb_listen_is_place(argument))
-      argp_error(state, "--gdb wants the number of a port, or unix:PATH, not '%s'", argument);
+      argp_error(state, "--gdb takes a port number or unix:PATH, not '%s'", argument);
     arguments->gdb = argument;
     break;
   case KEY_WAIT:
@@ -316,7 +319,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     break;
   case ARGP_KEY_ARG:
     if (state->arg_num > 0)
-      argp_error(state, "'%s' is one word too many", argument);
+      argp_error(state, "too many arguments: '%s'", argument);
     arguments->image = argument;
     break;
   case ARGP_KEY_END:
@@ -334,12 +337,7 @@ const struct argp machine_argp = {
   .parser = option_parse,
   .args_doc = "[IMAGE]",
   .doc =
-    "Boot a PC whose processor really records branches. IMAGE is a floppy if it has a floppy's size, a kernel if it is an "
-    "ELF file or a Linux bzImage or has a multiboot header, else a hard disk; what the guest writes to it is not kept.\v"
-    "Without --until the guest runs until it can make no more progress (until Ctrl-] with a live screen; with --gdb, as long "
-    "as you like). Exit status: 0, "
-    "or 2*V+1 for a guest that wrote V to port 0xF4; 1 failure; 2 a command line that makes no sense; 3 a triple fault or "
-    "an instruction that is not implemented.",
+    "Boot a PC whose processor records branches. IMAGE is a floppy if it has the size of one, a kernel if it is an ELF file or a Linux bzImage or has a multiboot header, and otherwise a hard disk. Changes that the guest makes to a disk are not saved.\vWithout --until the guest runs until it can make no more progress (with a live screen: until Ctrl-]; with --gdb: until you end it). Exit status: 0, or 2*V+1 for a guest that wrote V to port 0xF4; 1 for a failure; 2 for a usage error; 3 for a triple fault or an instruction that is not implemented.",
   .children = children,
 };
 

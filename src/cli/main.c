@@ -74,7 +74,7 @@ int main(int argc, char **argv)
   if (atexit(stdout_check) != 0)
     return CLI_FAILURE;
   if (argc < 2) {
-    cli_error("a command is wanted; 'lbr help' lists the commands");
+    cli_error("name a command; 'lbr help' lists the commands");
     return CLI_USAGE;
   }
   if (argv[1][0] == '-')

@@ -120,13 +120,13 @@ void option_between(const char *argument, uint64_t *first, uint64_t *last, struc
   if (dots[2])
     *last = option_number("--between", dots + 2, 0, UINT64_MAX - 1, state);
   if (*first > *last)
-    argp_error(state, "--between: the first is behind the last");
+    argp_error(state, "--between: the first number is greater than the last");
 }
 
 void option_renamed(const char *old, const char *name)
 {
   if (!cli_is_quiet())
-    cli_error("%s is called %s now; the next version will not know the old name", old, name);
+    cli_error("%s is now called %s; the next version will drop the old name", old, name);
 }
 
 static void color_option(const char *argument, struct argp_state *state)
@@ -295,12 +295,12 @@ static const struct argp_option thread_options[] = {
   {0}};
 
 static const struct argp_option symbols_options[] = {
-  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Do not open the files that the trace names: no names of functions", GROUP},
+  {"no-symbols", KEY_NO_SYMBOLS, NULL, 0, "Do not open the files that the trace names: show no names of functions",
+   GROUP},
   {0}};
 
 static const struct argp_option demangle_options[] = {
-  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Show C++ names as the files have them, not as the source has them", GROUP},
-  {0}};
+  {"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Show C++ names mangled, as the files have them", GROUP}, {0}};
 
 static const struct argp_option names_options[] = {
   {"long-names", KEY_LONG_NAMES, NULL, 0, "Show names in full, not shortened to the width of the terminal", GROUP},

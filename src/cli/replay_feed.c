@@ -61,7 +61,7 @@ static int trace_describe(struct replay_run *run)
   int r = trace_stream_length(&run->input, run->arguments->stream, &run->length);
 
   if (r == LB_E_NO_ENTRY)
-    cli_error("%s: it has no thread %u; 'lbr stat' lists its threads", run->input.name, run->arguments->stream);
+    cli_error("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, run->arguments->stream);
   if (r >= 0)
     r = trace_input_tail(&run->input, LB_TRACE_ALL, 0);
   while (r >= 0 && (r = trace_input_next(&run->input, &record)) > 0)
@@ -99,8 +99,8 @@ static int position_complain(const struct replay_run *run, const struct analysis
   const struct analysis_position *position = &run->arguments->position;
 
   if (position->kind == ANALYSIS_AT_NUMBER)
-    cli_error("%s: thread %u has no branch %llu: it has %llu, counted from 0", run->input.name, run->arguments->stream,
-              (unsigned long long)position->number, (unsigned long long)run->length);
+    cli_error("%s: thread %u has no branch %llu: it has %llu branches, counted from 0", run->input.name,
+              run->arguments->stream, (unsigned long long)position->number, (unsigned long long)run->length);
   else if (position->target.symbol)
     cli_error("%s: thread %u enters %s %llu times, not %llu", run->input.name, run->arguments->stream,
               position->target.symbol, (unsigned long long)finder->entries, (unsigned long long)position->nth);

@@ -121,9 +121,9 @@ static int head_add(const struct replay_run *run, struct text *text)
   if (r >= 0 && is_known && *stream.name)
     r = text_addf(text, " (%s)", stream.name);
   if (r >= 0 && run->position == run->length)
-    r = text_addf(text, ", at its end, behind %llu branches\n", (unsigned long long)run->position);
+    r = text_addf(text, ", at its end, after %llu branches\n", (unsigned long long)run->position);
   else if (r >= 0)
-    r = text_addf(text, ", behind %llu of its %llu branches\n", (unsigned long long)run->position,
+    r = text_addf(text, ", after %llu of its %llu branches\n", (unsigned long long)run->position,
                   (unsigned long long)run->length);
   return r;
 }

@@ -39,29 +39,29 @@ static const struct argp_option options[] = {
   {NULL, 0, NULL, 0, "What is shown:", 1},
   {"last", KEY_LAST, "N", OPTION_HIDDEN, NULL, 0},
   {"own", KEY_OWN, NULL, 0,
-   "Only branches in the program's own code: its executable, libraries outside the system's folders", 0},
+   "Show only branches in the program's own code: its executable, and libraries outside the system's folders", 0},
   {"all", KEY_ALL, NULL, 0,
-   "The last branches, of all code; without either, those in the program's own code, then what libraries did behind them",
+   "Show the last branches of all code. Default, without --own and --all: those in the program's own code, then those that libraries took after them",
    0},
-  {"all-threads", KEY_ALL_THREADS, NULL, 0, "Of the other threads of the process, too", 0},
-  {"cpu", 'c', "NAME", 0, "What the LBR of this processor would hold instead ('lbr cpu --list' shows all)", 0},
+  {"all-threads", KEY_ALL_THREADS, NULL, 0, "Show the other threads of the process, too", 0},
+  {"cpu", 'c', "NAME", 0, "Show what the LBR stack of this processor would hold instead ('lbr cpu --list' shows all)",
+   0},
   {"select", KEY_SELECT, "LIST", 0,
-   "Set these fields of its filter, or the whole value: LBR_SELECT, where a 1 leaves out, or IA32_LBR_CTL, where a 1 "
-   "records",
+   "Set these fields of the processor's filter, or its whole value: in LBR_SELECT a 1 leaves branches out, in IA32_LBR_CTL a 1 records them",
    0},
   {"filter", KEY_FILTER, "LIST", OPTION_HIDDEN, NULL, 0},
-  {"format", 'f', "FORMAT", 0, "table (default) or json; with --cpu windbg and windbg-old, too", 0},
+  {"format", 'f', "FORMAT", 0, "Print as table (default) or json; with --cpu also as windbg or windbg-old", 0},
   {"gdb", KEY_GDB, "PORT|unix:PATH", OPTION_ARG_OPTIONAL,
-   "Show what dies in gdb, with its registers, its memory and 100000 branches to step back through, before it is gone; "
-   "in one that is started, or one that connects there",
+   "Open the dead process in gdb, with its registers, its memory and 100000 branches to step back through: start gdb, or wait for one to connect there",
    0},
   {NULL, 0, NULL, 0, "When:", 2},
-  {"always", KEY_ALWAYS, NULL, 0, "Also when the program exits", 0},
-  {"on-exit-code", KEY_ON_EXIT_CODE, "N", 0, "Also when it exits with status N", 0},
-  {"on-signal", KEY_ON_SIGNAL, "SIG", 0, "Also when lbr gets this signal; the program runs on", 0},
-  {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the program after so long: SIGTERM, two seconds later SIGKILL", 0},
+  {"always", KEY_ALWAYS, NULL, 0, "Report also when the program exits", 0},
+  {"on-exit-code", KEY_ON_EXIT_CODE, "N", 0, "Report also when the program exits with status N", 0},
+  {"on-signal", KEY_ON_SIGNAL, "SIG", 0, "Report also when lbr gets this signal; the program runs on", 0},
+  {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+   "End the program after this time: with SIGTERM, and two seconds later with SIGKILL", 0},
   {NULL, 0, NULL, 0, "What is run:", 3},
-  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Run what the program starts as it is, not recorded", 0},
+  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},
   {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
   {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
   {0},
@@ -118,7 +118,7 @@ static enum report_format format_option(const char *argument, struct argp_state 
   int format = report_format_find(argument);
 
   if (format < 0)
-    argp_error(state, "no format '%s': it is one of table, json, windbg, windbg-old", argument);
+    argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
   return (enum report_format)format;
 }
 
@@ -134,7 +134,7 @@ static void arguments_check(const struct run_arguments *arguments, struct argp_s
   bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
 
   if (!arguments->program)
-    argp_error(state, "a program is wanted");
+    argp_error(state, "name a program");
   if (is_windbg && !arguments->cpu)
     argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu",
                report_format_name(arguments->format));
@@ -198,7 +198,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_GDB:
     if (argument && !gdb_listen_is_place(argument))
-      argp_error(state, "--gdb wants the number of a port, or unix:PATH, not '%s'", argument);
+      argp_error(state, "--gdb takes a port number or unix:PATH, not '%s'", argument);
     arguments->is_gdb = true;
     arguments->gdb_place = argument;
     return 0;
@@ -222,10 +222,7 @@ const struct argp run_argp = {
   .parser = option_parse,
   .args_doc = "[--] PROGRAM [ARGUMENT...]",
   .doc =
-    "Run a program; when a signal kills it, or a process that it started, say where and why, and show the call stack, "
-    "reconstructed from its branches, and the last branches that it took. Reports go to standard error.\v"
-    "Exit status: that of the program; if a signal killed it, the same signal kills lbr. 125 if lbr itself could not "
-    "go on, 126 if the program cannot be executed, 127 if there is none, 2 for a command line that makes no sense.",
+    "Run a program. When a signal kills it or a process that it started, show where and why, the call stack (rebuilt from its branches) and the last branches that it took. Reports go to standard error.\vExit status: that of the program; if a signal kills it, lbr dies by the same signal. 125 if lbr itself fails, 126 if the program cannot be executed, 127 if it is not found, 2 for a usage error.",
   .children = children,
 };
 

@@ -8,12 +8,10 @@ enum { KEY_PREFIX = 0x3000, KEY_ANY };
 
 static const struct argp_option options[] = {
   {"source-prefix", KEY_PREFIX, "DIR|OLD=NEW", 0,
-   "Show source files below DIR, too; with OLD=NEW, source files whose paths begin with OLD are in NEW here. May be "
-   "repeated",
+   "Show source files below DIR, too; with OLD=NEW, look for source files whose paths begin with OLD in NEW. May be repeated",
    0},
   {"any-source", KEY_ANY, NULL, 0,
-   "Show any source file that the debug information names, not only those below the folders in which the program was "
-   "compiled",
+   "Show every source file that the debug information names, not only those below the folders in which the program was compiled",
    0},
   {0},
 };

@@ -13,6 +13,6 @@ int shared_options_settle(const char *file, struct shared_options *options)
 void option_trace(const char **file, char *argument, struct argp_state *state)
 {
   if (*file)
-    argp_error(state, "one trace at a time");
+    argp_error(state, "name one trace");
   *file = argument;
 }

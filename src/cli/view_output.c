@@ -23,9 +23,9 @@ static void limits_tell(const struct report_view *view, const char *name, uint64
   printf("%s: %llu calls, %.1f MB; open it in a browser\n", name, (unsigned long long)limits.calls,
          (double)size / (1 << 20));
   if (limits.merge)
-    printf("%llu calls of fewer than %llu branches are merged in the timeline, to keep the page small; all counts are "
-           "exact. For every call of a part: --between or --around\n",
-           (unsigned long long)limits.merged, (unsigned long long)limits.merge);
+    printf(
+      "%llu calls of fewer than %llu branches are merged in the timeline, to keep the page small; all counts are exact. --between or --around shows every call of a part\n",
+      (unsigned long long)limits.merged, (unsigned long long)limits.merge);
 }
 
 int view_output_write(struct report_view *view, const char *trace, const char *output)

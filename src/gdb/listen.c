@@ -216,7 +216,7 @@ static int ready_wait(int fd, int pid, unsigned ends)
 
 void gdb_listen_refuse(void)
 {
-  message("refused a client that does not begin as gdb does: nothing was done for it");
+  message("refused a client that is not gdb");
 }
 
 /* Looks at the first byte of a client. Returns 1: it is a gdb; 0: it is not, and that was said; -errno. */

@@ -148,9 +148,9 @@ static const char *file_look(struct gdb_module *module)
   if (symbol_layout_read(module->bytes, module->bytes_size, &layout) < 0 || !file_head(module))
     return "not an ELF file";
   if (!file_is_same(module, &layout))
-    return "not the file that ran: its build-id is another";
+    return "not the file that ran: its build-id differs";
   if (!symbol_layout_address(&layout, module->offset, &linked))
-    return "not the file that ran: it has no code where the trace has it";
+    return "not the file that ran: it has no code where the trace has some";
   module->bias = module->address - linked;
   for (unsigned i = 0; header_get(module, i, &header); i++)
     if (header.p_type == PT_DYNAMIC)

@@ -143,7 +143,7 @@ static bool stop_exception(struct gdb_machine *gdb, struct gdb_session *session,
   struct text text = {0};
 
   if (text_addf(&text, "lbr: exception %s, error code 0x%x: %s\n", gdb_machine_exception_name(hit->vector), hit->error,
-                hit->is_delivered ? "this is its handler" : "going on delivers it") >= 0)
+                hit->is_delivered ? "this is its handler" : "continuing delivers it") >= 0)
     gdb_session_print(session, text_string(&text));
   text_done(&text);
   gdb->is_at_exception = !hit->is_delivered;
@@ -154,7 +154,8 @@ static bool stop_dead(struct gdb_machine *gdb, struct gdb_session *session, unsi
 {
   struct text text = {0};
 
-  if (text_addf(&text, "lbr: %s; 'monitor reset' begins anew\n", machine_stop_reason(gdb->session->machine)) >= 0)
+  if (text_addf(&text, "lbr: %s; 'monitor reset' restarts the machine\n", machine_stop_reason(gdb->session->machine)) >=
+      0)
     gdb_session_print(session, text_string(&text));
   text_done(&text);
   return stop_signal(gdb, signal);

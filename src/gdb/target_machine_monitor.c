@@ -124,7 +124,7 @@ static int monitor_msr(struct gdb_machine *gdb, const char *rest, struct text *o
   if (words < 1 || words > 2)
     return -EINVAL;
   if (msr_find(cpu->model, name, &msr) < 0) {
-    text_addf(output, "%s has no register '%s'; any is good as a number\n", cpu->model->title, name);
+    text_addf(output, "%s has no register '%s'; an address of any register works as well\n", cpu->model->title, name);
     return -ENOENT;
   }
   if (words == 1)
@@ -207,7 +207,7 @@ static int monitor_history(struct gdb_machine *gdb, const char *rest, struct tex
   if (*rest)
     gdb_machine_history_bound(history, (size_t)most);
   return text_addf(output, "%zu branches of at most %zu%s%s\n", history->count, history->most,
-                   history->is_on ? "" : "; 'record btrace' begins",
+                   history->is_on ? "" : "; 'record btrace' starts it",
                    history->is_short ? "; there is no memory for more" : "");
 }
 
@@ -259,7 +259,7 @@ static int monitor_key(struct gdb_machine *gdb, const char *rest, struct text *o
   int r = *rest ? machine_keys_type(gdb->session->machine, rest) : -EINVAL;
 
   if (r == -ENOSPC)
-    text_add(output, "the guest has not taken the keys before it yet; the rest is lost\n");
+    text_add(output, "the guest has not read the earlier keys yet; the rest is lost\n");
   return r;
 }
 

@@ -143,7 +143,7 @@ int gdb_machine_open(struct machine_session *session, const struct machine_file 
   int r = gdb ? gdb_listener_open(session->arguments->gdb, &gdb->listener) : -ENOMEM;
 
   if (!gdb)
-    message("no memory for the way to gdb");
+    message("no memory for the connection to gdb");
   if (r < 0) {
     free(gdb);
     return r;

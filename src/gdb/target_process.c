@@ -84,7 +84,7 @@ static int held_resume(void *data, const struct gdb_resume *resume, struct gdb_s
 {
   held_stop(data, ret_stop);
   ret_stop->kind = GDB_ENDED;
-  gdb_session_print(resume->session, "lbr: it has died; reverse-stepi and the like go back.\n");
+  gdb_session_print(resume->session, "lbr: the program has died; reverse-stepi and similar commands go back.\n");
   return 0;
 }
 
@@ -216,7 +216,7 @@ static void held_tell(struct held *held)
   message("loaded %s%zu branches of thread %u", held->branches.is_cut ? "the last " : "all ", held->branches.count,
           held->thread->thread);
   if (!held_read_memory(held, held->thread->rip, &byte, 1))
-    message("it died at 0x%" PRIx64 ", where there is no code: gdb will call that place corrupted", held->thread->rip);
+    message("it died at 0x%" PRIx64 ", where there is no code: gdb will call the stack corrupted", held->thread->rip);
 }
 
 static int held_open(struct held *held, const struct run_session *session)
@@ -302,7 +302,7 @@ static void serve_own(struct held *held)
   int pid;
 
   if (!mkdtemp(folder)) {
-    message("no folder can be made for the way to gdb: %s", strerror(errno));
+    message("cannot make a directory for the socket to gdb: %s", strerror(errno));
     return;
   }
   snprintf(place, sizeof(place), "unix:%s/socket", folder);
@@ -334,7 +334,7 @@ void gdb_debug_dead(struct run_session *session, const struct process_thread *th
   else if (r >= 0)
     serve_own(&held);
   else
-    message("the program cannot be shown in gdb: %s", lb_strerror(r));
+    message("cannot show the program in gdb: %s", lb_strerror(r));
   held_close(&held);
   process_release(&session->process, thread);
   if (process_is_ours(thread->process))

@@ -63,7 +63,7 @@ static int target_resume(void *data, const struct gdb_resume *resume, struct gdb
   ret_stop->kind = GDB_ENDED;
   if (resume->thread)
     ret_stop->thread = resume->thread;
-  gdb_session_print(resume->session, "lbr: the trace ends here; reverse-stepi and the like go back.\n");
+  gdb_session_print(resume->session, "lbr: the trace ends here; reverse-stepi and similar commands go back.\n");
   return 0;
 }
 

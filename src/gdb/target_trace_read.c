@@ -209,9 +209,9 @@ int gdb_trace_open(struct gdb_trace *trace, const char *name, uint32_t stream, u
     return -EIO;
   r = trace_prepare(trace, stream);
   if (r == LB_E_NO_ENTRY && stream == LB_TRACE_ALL)
-    message("%s: it has no threads", name);
+    message("%s: the trace has no threads", name);
   else if (r == LB_E_NO_ENTRY)
-    message("%s: it has no thread %u", name, stream);
+    message("%s: no thread %u", name, stream);
   else if (r < 0 && !trace->input.has_failed)
     message("%s: %s", name, lb_strerror(r));
   if (r < 0)

@@ -225,20 +225,17 @@ static void put_end(const struct printer *printer)
   const struct analysis_annotation *annotation = printer->annotation;
 
   if (annotation->has_unknown)
-    fputs(
-      "  not known: some bytes of this code, or they are no instructions; what ran there is shown as far as it is known\n",
-      printer->page->output.file);
+    fputs("  not known: some bytes of this code are missing, or are not instructions; counts are shown for the rest\n",
+          printer->page->output.file);
   if (annotation->is_changed)
-    fputs("  this code was changed while the program ran: what is shown is what was there at the end\n",
-          printer->page->output.file);
+    fputs("  this code changed while the program ran: its last version is shown\n", printer->page->output.file);
   if (annotation->is_uncounted)
-    fputs("  not known: how often its instructions ran, other than branches that were taken\n",
-          printer->page->output.file);
+    fputs("  not known: how often its instructions ran, except for taken branches\n", printer->page->output.file);
   if (annotation->is_cut)
-    fprintf(printer->page->output.file, "  it is longer than can be shown: the rest from 0x%llx on is left out\n",
+    fprintf(printer->page->output.file, "  the function is too long to show: the rest, from 0x%llx on, is left out\n",
             (unsigned long long)annotation->end);
   if (annotation->hidden_arrows)
-    fprintf(printer->page->output.file, "  %zu more branches inside of it are without an arrow\n",
+    fprintf(printer->page->output.file, "  %zu more branches inside the function have no arrow\n",
             annotation->hidden_arrows);
 }
 
@@ -264,7 +261,7 @@ static void head_print(const struct annotate_page *page)
     fprintf(page->output.file, " of thread %u", page->stream);
   fputs("; exact counts, not samples\n", page->output.file);
   if (totals->has_forgotten)
-    fputs("  not known: there were more different branches than can be kept; those that came after that are not here\n",
+    fputs("  not known: there were more different branches than lbr keeps; later ones are left out\n",
           page->output.file);
   if (totals->gaps)
     fprintf(page->output.file, "  not known: what ran in the gaps of the trace (%llu of them)\n",

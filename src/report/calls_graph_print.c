@@ -79,15 +79,15 @@ static void print_remarks(const struct printing *printing)
   const struct calls_graph *graph = printing->graph;
 
   fputs(
-    "\nEvery number is an exact count. 'instructions' are those of a function and all that it called; what a function\n"
-    "costs that calls itself is counted for its outermost call. '-' calls what was entered without a call.\n",
+    "\nEvery number is an exact count. 'instructions' are those of a function and of all that it called; a recursive\nfunction counts once, for its outermost call. '-' is the caller of a function that was entered without a call.\n",
     printing->page->output.file);
   if (graph->has_forgotten)
-    fputs("There were too many pairs of caller and called: some are left out.\n", printing->page->output.file);
+    fputs("There were too many pairs of caller and callee: some are left out.\n", printing->page->output.file);
   if (analysis_code_is_exhausted(graph->walk->code))
-    fputs("'-' as instructions: the trace names more code than is decoded for a file.\n", printing->page->output.file);
+    fputs("'-' for instructions: the trace names more code than lbr decodes for a file.\n",
+          printing->page->output.file);
   else if (analysis_calls_has_unknown(graph->walk->calls))
-    fputs("'-' as instructions: some of the code that ran there is not known, or not 64-bit code.\n",
+    fputs("'-' for instructions: some of the code that ran there is not known, or not 64-bit code.\n",
           printing->page->output.file);
 }
 

@@ -112,10 +112,10 @@ static int trace_walk(const struct calls_page *page)
 static void cut_tell(const struct showing *showing)
 {
   if (showing->page->shape == CALLS_LIST && showing->list.is_cut)
-    message("cut after %llu lines, as --top says: there are more calls", (unsigned long long)showing->list.lines);
+    message("stopped after %llu lines (--top): there are more calls", (unsigned long long)showing->list.lines);
   if (has_stacks(showing->page) && showing->folded.stacks && analysis_stacks_is_full(showing->folded.stacks))
-    message("warning: some stacks are too deep, or too many, to be kept: their ends are left out, and what they cost "
-            "is counted for what is left");
+    message(
+      "warning: some stacks are too deep, or too many, to keep: their inner frames are left out, and their costs are added to the outer ones");
 }
 
 /* Folded stacks have room for a number alone. */
@@ -123,8 +123,8 @@ static void unknown_tell(const struct showing *showing)
 {
   if (showing->page->shape == CALLS_FOLDED && !showing->page->walk->options->by_branches &&
       analysis_calls_has_unknown(showing->page->walk->calls))
-    message("warning: some of the code that ran is not known, or not 64-bit code: of its instructions only branches "
-            "are counted; --by branches counts branches throughout");
+    message(
+      "warning: some of the code that ran is not known, or not 64-bit code: only its branches are counted as instructions; --by branches counts branches everywhere");
 }
 
 static bool is_anything_found(const struct showing *showing)
@@ -148,7 +148,7 @@ static void nothing_tell(const struct calls_page *page)
       (!(options->function || options->callers) || !analysis_module_is_mapped(page->names, options->module)))
     (void)trace_input_tell_module(page->input, page->names, options->module);
   else if (options->function || options->callers)
-    message("%s: '%s' is not called in it%s; 'lbr calls --summary' lists what is", page->input->name,
+    message("%s: '%s' is never called%s; 'lbr calls --summary' lists the functions that are", page->input->name,
             options->function ? options->function : options->callers,
             options->first || options->last != UINT64_MAX ? ", there" : "");
   else

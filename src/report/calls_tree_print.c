@@ -126,11 +126,11 @@ static void print_left_out(const struct printing *printing)
   if (!tree->left_unknown)
     snprintf(number, sizeof(number), "%llu", (unsigned long long)tree->left_instructions);
   if (tree->left_out)
-    fprintf(printing->output->file,
-            "\n%zu more thread%s, in which less ran: %s%s%llu branches in all. 'lbr stat' lists them, "
-            "--thread\nshows one, --top makes it more.\n",
-            tree->left_out, tree->left_out == 1 ? "" : "s", number, *number ? " instructions and " : "",
-            (unsigned long long)tree->left_branches);
+    fprintf(
+      printing->output->file,
+      "\n%zu more thread%s, which ran less: %s%s%llu branches in all. 'lbr stat' lists them, --thread\nshows one, --top shows more.\n",
+      tree->left_out, tree->left_out == 1 ? "" : "s", number, *number ? " instructions and " : "",
+      (unsigned long long)tree->left_branches);
 }
 
 static void print_remarks(const struct printing *printing)
@@ -138,28 +138,27 @@ static void print_remarks(const struct printing *printing)
   const struct calls_walk *walk = printing->tree->walk;
   uint64_t threshold = printing->tree->threshold;
 
-  fputs("\nEvery number is an exact count. 'x N': so many calls that are alike, one after another or in turn.\n",
+  fputs("\nEvery number is an exact count. 'x N': N equal calls, one after another or in turn.\n",
         printing->output->file);
   if (threshold) {
     fprintf(printing->output->file, "Calls with fewer than %llu %s are summed up, ", (unsigned long long)threshold,
             walk->options->by_branches ? "branches" : "instructions");
     if (walk->options->limit < TREE_LINES_MOST)
-      fprintf(printing->output->file,
-              "to make it %llu lines: --top makes it more, --function and --between\nshow a part, --all shows every "
-              "call.\n",
-              (unsigned long long)walk->options->limit);
+      fprintf(
+        printing->output->file,
+        "to fit in %llu lines: --top shows more, --function and --between\nshow a part, --all shows every call.\n",
+        (unsigned long long)walk->options->limit);
     else
-      fputs("since there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
+      fputs("because there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
             printing->output->file);
   }
   if (analysis_code_is_exhausted(walk->code))
-    fputs("'-' as instructions: the trace names more code than is decoded for a file. --by branches gives the\n"
-          "shares of branches, which are known.\n",
-          printing->output->file);
+    fputs(
+      "'-' for instructions: the trace names more code than lbr decodes for a file. --by branches gives the\nshares of branches, which are known.\n",
+      printing->output->file);
   else if (analysis_calls_has_unknown(walk->calls))
     fputs(
-      "'-' as instructions: some of the code that ran there is not known, or not 64-bit code. --by branches gives the\n"
-      "shares of branches, which are known.\n",
+      "'-' for instructions: some of the code that ran there is not known, or not 64-bit code. --by branches gives the\nshares of branches, which are known.\n",
       printing->output->file);
 }
 

@@ -45,7 +45,7 @@ static void put_findings(struct page *page, const struct hardware_host *host)
 {
   static const struct page_column columns[] = {{"facility", 20}, {"usable", 8}, {"why", 0}, {NULL, 0}};
 
-  page_section(page, "usable", "What can be used from here");
+  page_section(page, "usable", "Usable from here");
   page_table(page, "facilities", columns);
   for (unsigned i = 0; i < HARDWARE_FACILITIES; i++) {
     const struct hardware_finding *finding = &host->findings[i];
@@ -72,7 +72,7 @@ static void put_sources(struct page *page, const struct hardware_host *host)
 {
   static const struct page_column columns[] = {{"--source", 12}, {"usable", 8}, {"what", 0}, {NULL, 0}};
 
-  page_section(page, "recording", "Where 'lbr run' and 'lbr record' can take branches from");
+  page_section(page, "recording", "Sources for 'lbr run' and 'lbr record'");
   page_table(page, "sources", columns);
   for (unsigned i = SOURCE_SOFTWARE; i < SOURCES; i++) {
     const char *reason, *advice;
@@ -99,7 +99,7 @@ static void put_cpuid(struct page *page, const struct hardware_host *host)
   static const struct page_column columns[] = {
     {"CPUID", 28}, {"here", 6}, {"catalogue", 10}, {"meaning", 0}, {NULL, 0}};
 
-  page_section(page, "machinery", "What CPUID shows of the machinery");
+  page_section(page, "machinery", "What CPUID shows");
   page_table(page, "cpuid", columns);
   for (unsigned i = 0; i < HARDWARE_CPUID_FIELDS; i++) {
     const struct hardware_cpuid_place *place = hardware_cpuid_place(i);
@@ -134,7 +134,7 @@ void cpu_page_host(struct page *page, const struct hardware_host *host)
   put_cpuid(page, host);
   page_blank(page);
   if (host->cpu)
-    page_remark(page, "'lbr cpu %s' shows all that the catalogue has about this CPU.", host->cpu->name);
+    page_remark(page, "'lbr cpu %s' shows the catalogue entry of this CPU.", host->cpu->name);
   else
     page_remark(page, "'lbr cpu --list' shows the CPUs of the catalogue; any of them can be modelled here.");
 }

@@ -371,7 +371,7 @@ static void put_cpuid(struct page *page, const struct lb_cpu *cpu)
   static const struct page_column columns[] = {{"leaf", 12},  {"subleaf", 7}, {"register", 9},
                                                {"value", 12}, {"mask", 0},    {NULL, 0}};
 
-  page_section(page, "cpuid", "CPUID, as far as it concerns the machinery");
+  page_section(page, "cpuid", "CPUID leaves of the recording hardware");
   page_table(page, "registers", columns);
   for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
     struct lb_cpuid cpuid = lb_cpu_cpuid(cpu, leaves[i][0], leaves[i][1]);

@@ -279,7 +279,7 @@ static int cpu_choose(struct decode_area *area)
   cpu = area->choice.cpu;
   if (!fits(cpu, NULL)) {
     register_list_cpus(&others, fits, NULL);
-    message("%s has no %s; %s have it", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
+    message("%s has no %s; these CPUs have it: %s", cpu->title, is_pebs ? "PEBS" : "debug store", text_string(&others));
     text_done(&others);
     return LB_E_NO_CPU;
   }
@@ -311,7 +311,7 @@ static int area_show(struct decode_area *area)
 static void area_complain(const struct decode_area *area, int error)
 {
   const char *file = strcmp(area->arguments->value, "-") == 0 ? "stdin" : area->arguments->value;
-  const char *text = error == LB_E_NO_FIELD ? "its size does not fit what it holds" : lb_strerror(error);
+  const char *text = error == LB_E_NO_FIELD ? "its size does not match its contents" : lb_strerror(error);
 
   if (area->is_open)
     message("%s: record %llu: %s", file, (unsigned long long)area->records, text);

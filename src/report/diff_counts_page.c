@@ -51,7 +51,7 @@ static void put_unknown(struct page *page, const struct diff_counts *counts)
                 : !counts->is_limited[0] ? "B"
                                          : "each of the two");
   } else if (has_unknown) {
-    page_remark(page, "the code of some places is not known: instructions are too few");
+    page_remark(page, "some code is not known: the counts of instructions are too low");
   }
 }
 

@@ -86,7 +86,7 @@ static void put_by_symbol(struct page *page, const struct diff_side sides[2])
 
     if (name && !page->is_json)
       page_remark(page,
-                  "%s of %c is not in the other trace as it is here: such files were compared by symbol and offset",
+                  "%s of %c has another version in the other trace: such files were compared by symbol and offset",
                   name, i ? 'B' : 'A');
     else if (page->is_json)
       page_put(page, i ? "by_symbol_b" : "by_symbol_a", name);

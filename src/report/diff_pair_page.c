@@ -113,7 +113,7 @@ static const char *result_word(const struct diff_pair *pair)
 static void put_gap(struct page *page, const struct diff_side *side, const char *key)
 {
   if (diff_side_has_gap(side))
-    page_putf(page, key, "%s: branches are missing from number %llu on (%s); what comes behind was not compared",
+    page_putf(page, key, "%s: branches are missing from number %llu on (%s); the rest was not compared",
               page->is_json ? side->input.name : key, (unsigned long long)side->gap.first,
               lb_trace_gap_name(side->gap.reason));
   else

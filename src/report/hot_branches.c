@@ -132,13 +132,14 @@ static void put_predictor(const struct branch_sort *sort, struct page *page)
   if (page->is_json)
     page_put(page, "predictor", report->predictor ? report->predictor->name : NULL);
   else if (report->predictor)
-    page_remark(page, "mispredicted: by the model '%s': %s", report->predictor->name, report->predictor->what);
+    page_remark(page, "mispredicted: according to the model '%s': %s", report->predictor->name,
+                report->predictor->what);
   else if (sort->is_flagged)
     page_remark(page, "mispredicted: as the trace says, of branches that were taken");
   else
-    page_remark(page, "mispredicted: not known: the trace does not say; --predictor asks a model");
+    page_remark(page, "mispredicted: not in the trace; --predictor uses a model");
   if (analysis_predict_has_forgotten(report->predict))
-    page_remark(page, "there were too many branches or threads to keep: flips and mispredictions are too low");
+    page_remark(page, "too many branches or threads to keep: the counts of flips and mispredictions are too low");
 }
 
 static void put_branch(const struct branch_sort *sort, struct page *page, const struct branch_row *row)

@@ -7,7 +7,7 @@
 #include "report/words.h"
 
 #define WORDS_EXACT "exact counts, not samples"
-#define WORDS_SAMPLES "these are samples of the run, not all of it: compare them with each other only"
+#define WORDS_SAMPLES "these are samples of the run: compare them only with each other"
 
 /* ---- the head ---- */
 
@@ -42,21 +42,19 @@ static void put_unknown(const struct report_page *report, struct page *page)
   char gaps[WORDS_NUMBER_SIZE];
 
   if (analysis_code_is_exhausted(report->reading->code))
-    page_remark(page,
-                "not known: some of the code that ran, because the trace names more of it than is decoded for a file; "
-                "its taken branches are counted, its instructions and the branches that it did not take are not");
+    page_remark(
+      page,
+      "not known: some of the code that ran, because the trace names more code than lbr decodes for a file; its taken branches are counted, its instructions and not-taken branches are not");
   else if (totals->has_unknown_code)
-    page_remark(page,
-                "not known: some of the code that ran, because its bytes are in no file or it is not 64-bit code; its "
-                "taken branches are counted, its instructions and the branches that it did not take are not");
+    page_remark(
+      page,
+      "not known: some of the code that ran, because its bytes are in no file or it is not 64-bit code; its taken branches are counted, its instructions and not-taken branches are not");
   if (totals->has_forgotten)
-    page_remark(page,
-                "not known: there were more different branches than can be kept; those that came after that are not "
-                "in the tables");
+    page_remark(page, "not known: there were more different branches than lbr keeps; later ones are not in the tables");
   if (totals->gaps && !report->reading->input.is_sampled)
     page_remark(page, "not known: what ran in the gaps of the trace (%s of them)", words_number(gaps, totals->gaps));
   if (report->reading->input.has_failed)
-    page_remark(page, "not known: what comes behind the place where the trace could not be read any further");
+    page_remark(page, "not known: the rest of the trace, which could not be read");
 }
 
 static void put_head(const struct report_page *report, struct page *page)

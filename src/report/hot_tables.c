@@ -206,7 +206,7 @@ void report_put_lines(const struct report_page *report, struct page *page)
   page_table_end(page);
   report_put_rest(page, i, count);
   if (analysis_hot_without_line(report->hot))
-    page_remark(page, "%s instructions ran in code of which no line is known (it was built without debug information)",
+    page_remark(page, "%s instructions ran in code without line numbers (built without debug information)",
                 words_number(number, analysis_hot_without_line(report->hot)));
 }
 

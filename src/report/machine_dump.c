@@ -184,7 +184,7 @@ static void area_absent(const struct machine_view *view, struct page *page, cons
   bool has = lb_cpu_register(machine_cpu(view->machine)->model, LB_REG_DS_AREA).count;
 
   page_absent(page, key);
-  page_remark(page, has ? "IA32_DS_AREA is 0 or points to no memory: the guest has set up no DS area"
+  page_remark(page, has ? "IA32_DS_AREA is 0 or does not point to memory: the guest has set up no DS area"
                         : "this CPU has no debug store");
 }
 

@@ -215,7 +215,7 @@ static void bytes_text(const struct machine_view *view, struct text *text)
   text_add(text, "  bytes at CS:RIP");
   for (size_t i = 0; i < size; i++)
     text_addf(text, " %02x", bytes[i]);
-  text_add(text, size ? "\n" : " not in memory\n");
+  text_add(text, size ? "\n" : " (not mapped)\n");
   if (cpu_disassemble(cpu, cpu->rip, line, sizeof(line)) > 0)
     text_addf(text, "  instruction     %s\n", line);
 }
@@ -258,5 +258,6 @@ void machine_text_death(const struct machine_view *view, const struct machine_re
   if (lb_recorder_used(&cpu->recorder))
     machine_text_records(view, REPORT_TABLE, false, text);
   else if (!result->total)
-    text_add(text, "  The recording unit holds no branches; --trace FILE keeps them all, whatever the guest does.\n");
+    text_add(text,
+             "  The recording unit holds no branches; --trace FILE records all of them, whatever the guest does.\n");
 }

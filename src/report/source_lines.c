@@ -78,7 +78,7 @@ static int fd_read(struct source_files *files, struct source_file *file, int fd)
     return r;
   files->bytes += (size_t)status.st_size;
   if (files->time && (uint64_t)status.st_mtime > files->time && !files->has_warned) {
-    message("warning: %s: changed since the trace was begun: lines may be others", file->path);
+    message("warning: %s: changed since the recording began: line numbers may be wrong", file->path);
     files->has_warned = true;
   }
   return 0;
@@ -95,10 +95,8 @@ static void file_read(struct source_files *files, struct source_file *file)
   free(file->bytes);
   file->bytes = NULL;
   if (r != -EPERM && !files->has_complained && !files->is_quiet)
-    message(
-      "warning: %s: %s; lines of source that cannot be read are left out (--source-prefix OLD=NEW says where they "
-      "are)",
-      file->path, lb_strerror(r));
+    message("warning: %s: %s; its source lines are left out (--source-prefix OLD=NEW says where source files are)",
+            file->path, lb_strerror(r));
   files->has_complained |= r != -EPERM;
 }
 

@@ -64,9 +64,9 @@ int source_paths_open(struct source_paths *paths, const char *path)
 
   if (real && !is_allowed(paths, real)) {
     if (!paths->has_warned)
-      message("warning: %s: not shown, because it is outside of the folders in which the program was compiled "
-              "(--source-prefix DIR or --any-source allows it)",
-              path);
+      message(
+        "warning: %s: not shown, because it is outside the folders in which the program was compiled; --source-prefix DIR or --any-source shows it",
+        path);
     paths->has_warned = true;
     fd = -EPERM;
   } else if (real) {

@@ -345,7 +345,7 @@ static int put_edges(const struct stat_page *stat, struct page *page)
   }
   page_table_end(page);
   if (analysis_summary_totals(stat->summary)->has_forgotten)
-    page_remark(page, "there were too many edges to keep them all: counts may be too low, and rare edges are left out");
+    page_remark(page, "too many edges to keep: counts may be too low, and rare edges are left out");
   free(edges);
   return count;
 }
@@ -368,9 +368,9 @@ static void put_gaps(const struct stat_page *stat, struct page *page)
   }
   page_table_end(page);
   if (stat->input->is_sampled)
-    page_remark(page, "the trace has samples of the run: its numbers are not those of the whole run");
+    page_remark(page, "the trace holds samples: its numbers are not those of the whole run");
   else if (totals->has_unknown_loss)
-    page_remark(page, "not every gap says how many it lost");
+    page_remark(page, "not every gap says how many branches it lost");
 }
 
 /* ---- the page ---- */

@@ -121,7 +121,7 @@ int live_session_close(struct live_session *session)
   int r = hardware_live_end(&session->live);
 
   if (r < 0)
-    message("registers of processor %u could not be put back: %s", session->arguments->number, lb_strerror(r));
+    message("cannot restore the registers of processor %u: %s", session->arguments->number, lb_strerror(r));
   hardware_guard_end();
   hardware_device_close(&session->device);
   live_names_free(session->names);
@@ -173,7 +173,7 @@ static int state_undo(struct live_session *session)
   int r = hardware_live_adopt(&session->live, session->state.changes, session->state.count);
 
   if (r < 0) {
-    message("what an earlier --arm left is not of this CPU: remove it from %s", session->arguments->state_directory);
+    message("the state of an earlier --arm is of another CPU: remove it from %s", session->arguments->state_directory);
     return r;
   }
   r = hardware_live_end(&session->live);
@@ -211,12 +211,12 @@ int live_session_disarm(struct live_session *session)
     return live_session_complain(session);
   if (!session->state.exists && !is_forced) {
     message("processor %u was not armed by 'lbr live --arm'%s", session->arguments->number,
-            is_on ? "; --force switches it off, whoever uses it" : ", and does not record");
+            is_on ? "; --force switches it off, even if perf or a debugger uses it" : ", and does not record");
     return -ENOENT;
   }
   if (is_on && session->state.exists && !session->live.is_ours && !is_forced) {
-    message("the registers are not as 'lbr live --arm' left them: perf or a debugger uses them; --force puts them "
-            "back nevertheless");
+    message(
+      "the registers have changed since 'lbr live --arm': perf or a debugger uses them; --force restores them nevertheless");
     return -EBUSY;
   }
   if (session->state.exists)

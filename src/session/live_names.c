@@ -72,11 +72,12 @@ static void kernel_open(struct live_names *names)
 
   names->has_tried_kernel = true;
   if (r >= 0 && addresses_are_hidden(&text))
-    names->kernel_problem = "the kernel hides its names: run as root, or, as root: sysctl kernel.kptr_restrict=1";
+    names->kernel_problem =
+      "the kernel hides the names of its addresses: run as root, or, as root: sysctl kernel.kptr_restrict=1";
   else if (r >= 0)
     r = symbol_table_read(text_string(&text), text.length, &names->kernel);
   if (r < 0)
-    names->kernel_problem = "the kernel's addresses have no names: /proc/kallsyms cannot be read";
+    names->kernel_problem = "no names for the kernel's addresses: cannot read /proc/kallsyms";
   text_done(&text);
 }
 
@@ -152,7 +153,7 @@ int live_names_new(unsigned process, struct live_names **ret_names)
     r = space_open(names);
   if (r < 0) {
     if (process && (r == -ENOENT || r == -ESRCH))
-      message("there is no process %u", process);
+      message("no process %u", process);
     else
       message("names: %s", lb_strerror(r));
     live_names_free(names);
@@ -197,6 +198,6 @@ const char *live_names_kernel_note(const struct live_names *names)
 const char *live_names_user_note(const struct live_names *names)
 {
   return names->has_user_address && !names->process
-           ? "addresses of user space belong to whatever process ran: --pid names one"
+           ? "the process of addresses in user space is not known: --pid names it"
            : NULL;
 }

@@ -45,16 +45,16 @@ static void notes_collect(struct notes *notes, struct live_session *session, con
                           const struct hardware_reading *reading)
 {
   if (reading->is_torn)
-    note_add(notes, "recording went on while it was read: the records may not belong together");
+    note_add(notes, "recording continued while the records were read: they may not be from one moment");
   if (reading->tos_is_odd) {
-    snprintf(notes->tos, sizeof(notes->tos), "TOS holds 0x%llx, which is no entry: only its low bits were used",
+    snprintf(notes->tos, sizeof(notes->tos), "TOS holds 0x%llx, which is not an entry: only its low bits were used",
              (unsigned long long)reading->tos);
     note_add(notes, notes->tos);
   }
   note_missing(notes, &session->row.cpu, reading->missing);
   if (!lb_recorder_is_recording(recorder) && !session->arguments->has_filter)
     note_add(notes, hardware_live_is_on(&session->live) == 1
-                      ? "recording is on, but the stack is frozen, or waits for a counter"
+                      ? "recording is on, but the stack is frozen or waits for a counter"
                       : "recording is off: 'lbr live --arm' switches it on");
   if (session->is_here && lb_recorder_is_recording(recorder))
     note_add(notes, "lbr live itself runs on this processor: the newest branches are its own");

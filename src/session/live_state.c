@@ -143,7 +143,7 @@ int live_state_read(const char *directory, unsigned number, struct live_state *r
     state.count = (unsigned)r;
   }
   if (r < 0 && r != -ENOENT) {
-    message("%s/%s: %s; remove it", directory, name, r == -EPERM ? "it is not root's alone" : lb_strerror(r));
+    message("%s/%s: %s; remove it", directory, name, r == -EPERM ? "not owned by root alone" : lb_strerror(r));
     return r;
   }
   *ret_state = state;
@@ -201,7 +201,7 @@ int live_state_write(const char *directory, unsigned number, const struct hardwa
     close(fd);
   text_done(&text);
   if (r < 0)
-    message("%s: what was before cannot be remembered (%s); --state-directory names another place", directory,
+    message("%s: cannot save the old register values (%s); --state-directory names another directory", directory,
             lb_strerror(r));
   return r;
 }

@@ -32,9 +32,9 @@ int machine_file_open(struct machine_file *file, const char *name)
   if (fd < 0 || fstat(fd, &status) < 0)
     r = file_complain(name, strerror(errno));
   else if (S_ISDIR(status.st_mode))
-    r = file_complain(name, "it is a folder; an image or a kernel is wanted");
+    r = file_complain(name, "a directory, not an image or a kernel");
   else if (!S_ISREG(status.st_mode))
-    r = file_complain(name, "not a regular file; copy its contents to one first");
+    r = file_complain(name, "not a regular file; copy its contents to a file first");
   else if (status.st_size == 0)
     r = file_complain(name, "the file is empty");
   if (r >= 0) {
@@ -109,7 +109,7 @@ int machine_output_open(const char *name, FILE *console, FILE **ret_file)
   fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
   file = fd < 0 ? NULL : fdopen(fd, "w");
   if (!file) {
-    file_complain(name, errno == ELOOP ? "it is a symbolic link; name the file itself" : strerror(errno));
+    file_complain(name, errno == ELOOP ? "a symbolic link; name the file itself" : strerror(errno));
     if (fd >= 0)
       close(fd);
     return -EIO;
@@ -130,6 +130,6 @@ int machine_output_close(const char *name, const FILE *console, FILE *file)
     is_bad |= fclose(file) != 0;
   if (!is_bad)
     return 0;
-  message("%s: it could not be written: %s", name, errno ? lb_strerror(-errno) : "an earlier write failed");
+  message("%s: cannot write: %s", name, errno ? lb_strerror(-errno) : "an earlier write failed");
   return -EIO;
 }

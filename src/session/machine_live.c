@@ -280,7 +280,7 @@ void machine_session_run_live(struct machine_session *session)
   tcgetattr(STDIN_FILENO, &terminal_before);
   terminal_is_serial = session->screen != SCREEN_LIVE;
   if (terminal_is_serial)
-    message("the terminal is at the serial line; Ctrl-] ends");
+    message("the terminal is connected to the serial line; Ctrl-] ends");
   signals_catch();
   terminal_enter();
   live_loop(&live);

@@ -18,11 +18,11 @@ static int load_complain(const char *name, int error)
   if (error == LB_E_NOT_MACHINE)
     message("%s: not a saved machine; 'lbr machine --save FILE' makes one", name);
   else if (error == LB_E_TRUNCATED)
-    message("%s: the file is cut off: it ends before the machine does", name);
+    message("%s: truncated", name);
   else if (error == LB_E_DAMAGED)
-    message("%s: the file is damaged: its checksums are wrong, or no machine can be in such a state", name);
+    message("%s: damaged: a checksum is wrong, or the state is impossible", name);
   else if (error == LB_E_NO_CPU || error == LB_E_NO_UNIT)
-    message("%s: a machine with a CPU that is not in this program's catalogue", name);
+    message("%s: the CPU of the machine is not in the catalogue of this lbr", name);
   else if (error == -ENOMEM)
     message("%s: no memory for this machine", name);
   else
@@ -32,7 +32,7 @@ static int load_complain(const char *name, int error)
 
 static int contradiction(const char *name, const char *option, const char *what)
 {
-  message("%s: %s says otherwise: the saved machine has %s", name, option, what);
+  message("%s: %s does not match: the saved machine has %s", name, option, what);
   return -EINVAL;
 }
 
@@ -117,7 +117,7 @@ int machine_session_save(struct machine_session *session)
   int r;
 
   if (session->end == END_SHUTDOWN || session->end == END_UNIMPLEMENTED || session->end == END_FAILED) {
-    message("%s: nothing is saved: a machine that ended like this cannot go on", name);
+    message("%s: not saved: a machine that ended like this cannot be resumed", name);
     return -EINVAL;
   }
   r = new_file_open(&file, name, name, "");
@@ -128,7 +128,7 @@ int machine_session_save(struct machine_session *session)
     size = file.size;
     r = new_file_close(&file, r);
     if (r < 0)
-      message("%s: the machine could not be saved: %s", name, lb_strerror(r));
+      message("%s: cannot save the machine: %s", name, lb_strerror(r));
     else if (isatty(STDERR_FILENO))
       message("%s: the machine after %llu instructions, %.1f MB", name,
               (unsigned long long)machine_retired(session->machine), (double)size * 1e-6);

@@ -69,7 +69,7 @@ static int image_open(const struct machine_arguments *arguments, struct machine_
     return -EINVAL;
   sort = machine_file_sort(&file);
   if (places[sort]->bytes || (sort == IMAGE_KERNEL && files->flat.bytes)) {
-    message("%s: it looks like another %s, and there is one already; name the option that is meant", arguments->image,
+    message("%s: it looks like another %s, but there is one already; say with an option what it is", arguments->image,
             sort == IMAGE_FLOPPY ? "floppy"
             : sort == IMAGE_DISK ? "disk"
                                  : "program to start");
@@ -97,7 +97,7 @@ static int files_open(const struct machine_arguments *arguments, struct machine_
   if (r >= 0)
     r = image_open(arguments, files);
   if (r >= 0 && !files->kernel.bytes && (arguments->append || arguments->module_count)) {
-    message("%s is no kernel: --append and --initrd are for one", arguments->image);
+    message("%s is not a kernel: --append and --initrd need one", arguments->image);
     r = -EINVAL;
   }
   return r;
@@ -127,7 +127,7 @@ static int new_complain(const struct machine_arguments *arguments, int error)
   else if (error == -ENOMEM)
     message("no memory for this machine; --ram gives it less");
   else if (error == LB_E_TOO_BIG)
-    message("an image is too big: a floppy has 2.88 MB at most, a disk 8 GiB");
+    message("an image is too big: a floppy has at most 2.88 MB, a disk at most 8 GiB");
   else
     message("the machine cannot be made: %s", lb_strerror(error));
   return error;

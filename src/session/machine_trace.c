@@ -166,7 +166,7 @@ static int modules_put(struct lb_trace_writer *writer, const struct machine_file
 
 static int trace_complain(const char *name, int error)
 {
-  message("%s: the trace could not be written: %s; %s.incomplete has what came before", name, lb_strerror(error), name);
+  message("%s: cannot write the trace: %s; %s.incomplete has the branches before that", name, lb_strerror(error), name);
   return error;
 }
 

@@ -76,7 +76,7 @@ int new_file_open(struct new_file *file, const char *trace, const char *name, co
     return 0;
   r = file->name ? -errno : -ENOMEM;
   if (r == -EEXIST)
-    message("%s: it is a trace, and would be lost; choose another name, or remove it first", file->name);
+    message("%s: refusing to overwrite a trace; choose another name, or remove it first", file->name);
   else
     message("%s: %s", file->name ? file->name : trace, lb_strerror(r));
   return r;
@@ -191,10 +191,9 @@ void new_file_done(struct new_file *file)
 void new_file_complain_trace(const char *name, int error)
 {
   if (error == -EEXIST)
-    message("%s.incomplete: it is there already: another run is writing it, or one was cut short; read it or remove it",
-            name);
+    message("%s.incomplete already exists: another run is writing it, or was interrupted; read it or remove it", name);
   else if (error == -ELOOP)
-    message("%s: it is a link to something that is not a file; name the file itself", name);
+    message("%s: a symbolic link to something that is not a file; name the file itself", name);
   else
     message("%s: %s", name, lb_strerror(error));
 }

@@ -70,7 +70,7 @@ int program_find(const char *name, char **ret_path)
     message("%s: no such program", name);
     return PROGRAM_NOT_FOUND;
   case -EACCES:
-    message("%s: it may not be executed", name);
+    message("%s: no permission to execute it", name);
     return PROGRAM_NO_EXECUTE;
   default:
     message("no memory");
@@ -158,7 +158,7 @@ void program_show_error(const struct process *process, const char *name, int sta
   char why[128] = "";
 
   if (process_is_destroyed(process)) {
-    message("%s: the program destroyed the log that it shares with lbr", name);
+    message("%s: the program overwrote the log that it shares with lbr", name);
     return;
   }
   if (!error)

@@ -48,28 +48,28 @@ static void progress_hide(struct progress *progress, const struct record_session
 
 static void close_complain(const struct record_session *session)
 {
-  const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";
+  const char *end = session->has_ended ? "" : ". The program runs on, unrecorded";
   char *name = NULL;
 
   if (asprintf(&name, "%s.incomplete", session->output) >= 0 && access(name, F_OK) == 0)
-    message("%s: the trace could not be written: %s; %s has what came before%s", session->output,
+    message("%s: cannot write the trace: %s; %s has the branches before that%s", session->output,
             lb_strerror(session->close_error), name, end);
   else
-    message("%s: the trace could not be written: %s%s", session->output, lb_strerror(session->close_error), end);
+    message("%s: cannot write the trace: %s%s", session->output, lb_strerror(session->close_error), end);
   free(name);
 }
 
 /* The program can overwrite the memory that it shares with lbr. The trace keeps the branches recorded before that. */
 static void log_complain(const struct record_session *session, const struct process_drain_state *state)
 {
-  const char *end = session->has_ended ? "" : ". The program runs on and is not recorded any more";
+  const char *end = session->has_ended ? "" : ". The program runs on, unrecorded";
 
   if (state->end == DRAIN_DESTROYED)
-    message("%s: the program destroyed the log that it shares with lbr; the trace has what came before%s",
+    message("%s: the program overwrote the log that it shares with lbr; the trace has what came before%s",
             session->output, end);
   else if (state->spoiled)
-    message("%s: the program wrote over the log of %u thread%s; the trace lacks what came after", session->output,
-            state->spoiled, state->spoiled == 1 ? "" : "s");
+    message("%s: the program overwrote the log of %u thread%s; the trace lacks the branches after that",
+            session->output, state->spoiled, state->spoiled == 1 ? "" : "s");
 }
 
 /* How the program ended is a fact about the run: "end", "PROCESS exit STATUS" or "PROCESS signal NUMBER". */
@@ -132,7 +132,7 @@ static void session_stop(struct record_session *session, struct progress *progre
   progress_hide(progress, session);
   session_close(session);
   if (session->state->end == DRAIN_LIMIT && session->close_error >= 0)
-    message("%s: it has reached its limit; the program runs on and is not recorded any more", session->output);
+    message("%s: the trace has reached its size limit; the program runs on, unrecorded", session->output);
 }
 
 /* ---- waiting ---- */

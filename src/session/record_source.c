@@ -59,9 +59,10 @@ static int limit_reach(struct recording *recording)
   int r = lb_trace_writer_gap(recording->writer, &gap);
 
   recording->is_full = true;
-  message("%s: it has reached its limit; the program runs on and is not recorded any more", recording->options->output);
+  message("%s: the trace has reached its size limit; the program runs on, unrecorded", recording->options->output);
   return r < 0 ? r
-               : lb_trace_writer_meta(recording->writer, &(struct lb_trace_meta){"remark", "it has reached its limit"});
+               : lb_trace_writer_meta(recording->writer,
+                                      &(struct lb_trace_meta){"remark", "it has reached its size limit"});
 }
 
 static int sink_branches(void *data, uint32_t stream, const struct lb_branch *branches, size_t count)
@@ -112,7 +113,7 @@ static void losses_show(const struct record_source_options *options, const struc
 {
   if (state->losses)
     message("warning: %s: branches were lost in %" PRIu64
-            " places, which are gaps in it; more memory (--ring) may help, --source software loses none",
+            " places, which the trace marks as gaps; a larger --ring may help, --source software loses none",
             options->output, state->losses);
 }
 

@@ -158,7 +158,7 @@ static void report_write(struct run_session *session, const struct text *text)
       continue;
     if (written < 0) {
       session->is_broken = true;
-      message("the report cannot be written: %s", lb_strerror(-errno));
+      message("cannot write the report: %s", lb_strerror(-errno));
       return;
     }
     bytes += written;
@@ -229,8 +229,8 @@ void run_report_no_names(struct run_session *session)
 {
   struct text text = {0};
 
-  if (text_add(&text, "  no symbols were found: a program that is not stripped has names, one compiled with -g has "
-                      "lines\n") >= 0)
+  if (text_add(&text, "  no symbols found: do not strip the program to see names; compile it with -g to see lines\n") >=
+      0)
     report_write(session, &text);
   text_done(&text);
 }
@@ -378,7 +378,7 @@ void run_report_alive(struct run_session *session)
   else if (newest_of(session, (uint32_t)session->process.pid, &thread))
     report_living(session, &thread, REPORT_ALIVE, 0);
   else
-    message("the program has not begun yet");
+    message("the program has not started yet");
 }
 
 /* ---- the end ---- */

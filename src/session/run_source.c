@@ -213,7 +213,7 @@ int run_source_wait(struct run_session *session, int *ret_status)
   int r = source_step(source->source, STEP_MILLISECONDS);
 
   if (r < 0 && !source->has_failed) {
-    message("the program is not recorded any more: %s", lb_strerror(r));
+    message("recording stopped: %s", lb_strerror(r));
     source->has_failed = true;
   }
   deaths_report(session, false);

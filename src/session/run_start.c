@@ -25,7 +25,7 @@ static uint32_t part_size(uint64_t branches)
   uint64_t most = (uint64_t)PART_MOST * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH, size = PART_LEAST;
 
   if (branches > most)
-    message("warning: a log can be made for the last %llu branches, not for %llu", (unsigned long long)most,
+    message("warning: the log holds at most the last %llu branches, not %llu", (unsigned long long)most,
             (unsigned long long)branches);
   while (size < PART_MOST && size * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH < branches)
     size *= 2;
@@ -72,7 +72,7 @@ int run_session_run(struct run_session *session)
     return r;
   status = run_watch(session);
   if (status < 0) {
-    message("the program cannot be waited for: %s", strerror(-status));
+    message("cannot wait for the program: %s", strerror(-status));
     process_done(&session->process);
     return PROGRAM_FAILURE;
   }

@@ -39,7 +39,7 @@ bool source_choice_settle(enum source_kind *kind, bool is_quiet)
     return true;
   }
   if (!is_usable)
-    message("--source %s cannot be used here: %s%s%s", source_word(*kind), reason, between(advice, "; "), advice);
+    message("--source %s is not usable here: %s%s%s", source_word(*kind), reason, between(advice, "; "), advice);
   return is_usable;
 }
 
@@ -49,6 +49,6 @@ int source_choice_complain(const char *program, int error, const struct source_p
     message("%s%s%s", problem->text, between(problem->advice, "; "), problem->advice);
     return PROGRAM_FAILURE;
   }
-  message("%s: it cannot be executed: %s", program, strerror(-error));
+  message("%s: cannot execute: %s", program, strerror(-error));
   return error == -ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NO_EXECUTE;
 }

@@ -146,7 +146,7 @@ static void show_failures(const struct sim_show *show, const struct sim_result *
     fprintf(show->out, "%*s       got: %s\n", (int)(strlen(show->file) + strlen(line)), "", failure->got);
   }
   if (result->is_cut)
-    fprintf(show->out, "%s: more does not hold\n", show->file);
+    fprintf(show->out, "%s: further expectations do not hold\n", show->file);
 }
 
 /* ---- running ---- */
@@ -228,7 +228,8 @@ static void show_title(const struct sim_show_options *options, const struct sim 
   if (options->is_verbose && *sim_source(sim))
     fprintf(out, "source: %s\n", sim_source(sim));
   if (options->cpu && sim_cpu_at(sim, 0) && !is_for(sim, options->cpu))
-    fprintf(out, "the file was written for other CPUs, not for %s: what it expects may not hold\n", options->cpu->name);
+    fprintf(out, "the file was written for other CPUs, not for %s: its expectations may not hold\n",
+            options->cpu->name);
 }
 
 /* Runs the file on its CPUs or on the user's; --check stops at the first that fails. */
