@@ -224,7 +224,7 @@ static void file_read(const struct analysis_names *names, struct names_file *fil
     r = symbol_table_read(bytes, size, &file->table);
   if (r >= 0 && is_changed && !file->build_id_size)
     names->files->warn(names->files->data, file->name,
-                       "changed since the trace was begun, and there is no build-id to compare: names may be wrong");
+                       "changed since the recording began, and there is no build-id to compare: names may be wrong");
   if (r == LB_E_NO_SYMBOLS) /* as most programs are installed: no reason to complain */
     snprintf(file->problem, sizeof(file->problem), "%s", lb_strerror(r));
   else if (r < 0 && !*file->problem)

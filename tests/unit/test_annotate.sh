@@ -198,14 +198,14 @@ run annotate --source-prefix "$PWD/source=$PWD/elsewhere" lines.lbr sum
 verdict 'annotate --source-prefix' $?
 touch -d '1 hour' elsewhere/lines.c
 run annotate --source-prefix "$PWD/source=$PWD/elsewhere" lines.lbr sum
-[ $status -eq 0 ] && complained 'changed since the trace was begun'
+[ $status -eq 0 ] && complained 'changed since the recording began'
 verdict 'source that was changed since' $?
 printf 'x\033[31m\n\377\n' >elsewhere/lines.c
 run annotate --source-prefix "$PWD/source=$PWD/elsewhere" lines.lbr sum
 [ $status -eq 0 ] && ! grep -q $'[\033\377]' out
 verdict 'source that holds control characters' $?
 run annotate lines.lbr idle
-[ $status -eq 1 ] && silent && complained "'idle' is in lines, but it never ran"
+[ $status -eq 1 ] && silent && complained "'idle' is in lines, but never ran"
 verdict 'a function that never ran' $?
 
 # ---- what is not known ----
@@ -260,14 +260,14 @@ wrong()
   [ $status -eq 2 ] && silent && complained "$1"
   verdict "annotate ${*:2}" $?
 }
-wrong 'a trace and a function are wanted' count.lbr
-wrong 'one trace and one function at a time' count.lbr work more
+wrong 'name a trace and a function' count.lbr
+wrong 'name one trace and one function' count.lbr work more
 wrong '--thread wants a number' --thread 9x count.lbr work
 wrong '--source-prefix wants DIR or OLD=NEW' --source-prefix = count.lbr work
 ask '[row["executed"] for row in rows][:2] == [500, 2000]' --thread 0 count.lbr work
 verdict 'annotate --thread' $?
 run annotate --help
-[ $status -eq 0 ] && said 'exact numbers, not samples'
+[ $status -eq 0 ] && said 'exact numbers'
 verdict 'annotate --help' $?
 
 exit $((failures > 0))

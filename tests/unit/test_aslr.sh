@@ -93,7 +93,7 @@ verdict 'without it addresses differ' $?
 sed 's/i < 1000/i < 1/' where.c >brief.c && gcc -O1 -fPIE -pie -Wl,-z,now -o brief brief.c # single steps take their time
 setarch -R ./brief >native
 LBR_SINGLE_STEPS=1 run run --no-aslr --source block-step ./brief
-if ! complained 'cannot be used'; then
+if ! complained 'is not usable'; then
   [ $status -eq 0 ] && [ "$(part out 'main|heap|persona')" = "$(part native 'main|heap|persona')" ]
   verdict '--source block-step --no-aslr' $?
 fi

@@ -312,7 +312,7 @@ gcc -O1 -o unlike unlike.c
 record unlike ./unlike
 run calls --top all --function main unlike.lbr
 lines=$(grep -c '^ .*%' out)
-[ $status -eq 0 ] && [ "$lines" -gt 1 ] && [ "$lines" -le 2097152 ] && said 'are summed up, since there are too many to keep'
+[ $status -eq 0 ] && [ "$lines" -gt 1 ] && [ "$lines" -le 2097152 ] && said 'are summed up, because there are too many to keep'
 verdict 'the tree of a long run fits in memory, and says so' $?
 cat >crowd.c <<'END'
 #include <pthread.h>
@@ -334,10 +334,10 @@ total=$(summary crowd | python3 -c "
 import json, sys
 print(sum(row['own_instructions'] for row in map(json.loads, sys.stdin) if row['type'] == 'function'))")
 [ $status -eq 0 ] && [ "$(grep -c '^thread ' out)" -eq 101 ] && said '200 more threads' && said 'thread 0:' && said 'thread 300:' &&
-  [ "$(awk '/^ *[0-9]+ +[0-9.]+% +[0-9]+  [^ ]/ { sum += $1 } / more threads/ { sum += $8 } END { print sum }' out)" -eq "$total" ]
+  [ "$(awk '/^ *[0-9]+ +[0-9.]+% +[0-9]+  [^ ]/ { sum += $1 } / more threads/ { sum += $7 } END { print sum }' out)" -eq "$total" ]
 verdict 'the heaviest of many threads, and the sum of the others' $?
 run calls --all --top 5 numbers.lbr
-[ $status -eq 0 ] && [ "$(wc -l <out)" -eq 6 ] && complained 'cut after 5 lines'
+[ $status -eq 0 ] && [ "$(wc -l <out)" -eq 6 ] && complained 'stopped after 5 lines'
 verdict 'calls --all --top says that it is cut' $?
 # main calls work 50 times; work calls left 3 times and right once, left calls leaf twice, right calls itself twice and leaf
 # in each of its 3 calls: leaf is called 50 * (3 * 2 + 3) times.
@@ -374,7 +374,7 @@ run calls --summary --function leaf callers.lbr
 [ $status -eq 0 ] && said '300             300  left -> leaf' && said '150             150  right -> leaf'
 verdict 'calls --summary --function names the callers' $?
 run calls --callers nobody callers.lbr
-[ $status -eq 1 ] && complained "'nobody' is not called in it"
+[ $status -eq 1 ] && complained "'nobody' is never called"
 verdict 'calls --callers of a function that is not called' $?
 run calls --callers leaf --top 3 callers.lbr
 [ $status -eq 0 ] && [ "$(wc -l <out)" -eq 5 ] && said 'more: --'
@@ -384,10 +384,10 @@ run calls --summary numbers.lbr
 [ $status -eq 0 ] && said 'fib -> fib' && grep -qE '^ *21891 .* fib \(numbers\)$' out && grep -qE '^ *21890 .*  fib -> fib$' out
 verdict 'calls --summary' $?
 run calls --no-symbols --depth 2 numbers.lbr
-[ $status -eq 0 ] && said 'numbers+0x' && ! said main && said "'-' as instructions" && grep -qE '^ +- +- +[0-9]+  ' out
+[ $status -eq 0 ] && said 'numbers+0x' && ! said main && said "'-' for instructions" && grep -qE '^ +- +- +[0-9]+  ' out
 verdict 'calls --no-symbols' $?
 run calls --function nobody numbers.lbr
-[ $status -eq 1 ] && silent && complained "'nobody' is not called in it"
+[ $status -eq 1 ] && silent && complained "'nobody' is never called"
 verdict 'a function that is not called' $?
 run calls --thread 9 numbers.lbr
 [ $status -eq 1 ] && complained 'no thread 9'

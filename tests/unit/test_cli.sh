@@ -16,7 +16,7 @@ bytes() { python3 -c 'import sys; [sys.stdout.buffer.write(int(v, 0).to_bytes(in
 # ---- lbr cpu ----
 
 run cpu
-[ $status -eq 0 ] && content && said 'This machine' && said 'What can be used from here' && said 'PTRACE_SINGLEBLOCK'
+[ $status -eq 0 ] && content && said 'This machine' && said 'Usable from here' && said 'PTRACE_SINGLEBLOCK'
 verdict 'cpu: the host report needs nothing' $?
 
 run cpu --list
@@ -69,7 +69,7 @@ row 'from 0xc0010300 to 0xc001031e, 2 apart' && row '6:3 - #GP reserved' && row 
 verdict 'cpu zen4: its numbers' $?
 
 run cpu p6
-[ $status -eq 0 ] && row 'feature meaning' && ! said 'CPUID, as far'
+[ $status -eq 0 ] && row 'feature meaning' && ! said 'CPUID leaves of'
 verdict 'cpu p6: a table without rows is left out' $?
 
 run cpu --list --json
@@ -363,11 +363,11 @@ verdict 'decode pebs: adaptive records' $?
 
 bytes 8 0x001f000000000000 1 2 3 >"$scratch/adaptive"
 run decode --cpu icelake pebs "$scratch/adaptive"
-[ $status -eq 1 ] && complained "record 0: its size does not fit"
+[ $status -eq 1 ] && complained "record 0: its size does not match"
 verdict 'decode pebs: an adaptive record that lies about its size' $?
 
 run decode --cpu pentium-m pebs "$scratch/pebs"
-[ $status -eq 1 ] && silent && complained 'has no PEBS; ' && complained 'more have it'
+[ $status -eq 1 ] && silent && complained 'has no PEBS; these CPUs have it: ' && complained ' more'
 verdict 'decode pebs: no PEBS on the Pentium M' $?
 
 run decode --cpu zen4 bts "$scratch/bts"
@@ -422,7 +422,7 @@ run encode --cpu skylake perfevtsel0 event=0x100
 verdict 'encode: too big for a field' $?
 
 run encode --cpu skylake perfevtsel0 event
-[ $status -eq 2 ] && silent && complained 'say EVENT=VALUE'
+[ $status -eq 2 ] && silent && complained 'write EVENT=VALUE'
 verdict 'encode: a value is missing' $?
 
 run encode --cpu skylake debugctl lbr=yes

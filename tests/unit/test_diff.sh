@@ -259,14 +259,14 @@ fails()
   [ $status -eq 2 ] && complained "$words"
   verdict "diff $*: $words" $?
 }
-fails 'two traces are wanted' one.lbr
+fails 'name two traces' one.lbr
 fails 'not more' one.lbr same.lbr other.lbr
 fails 'No such file' one.lbr nosuch.lbr
-fails 'it has no thread 7' --thread 7 one.lbr same.lbr
-fails 'cannot be looked for with --no-symbols' --no-symbols --function scan one.lbr same.lbr
+fails 'no thread 7' --thread 7 one.lbr same.lbr
+fails '--no-symbols excludes options' --no-symbols --function scan one.lbr same.lbr
 head -c -40 same.lbr >cut.lbr
 run diff one.lbr cut.lbr
-[ $status -eq 2 ] && complained 'the trace is cut'
+[ $status -eq 2 ] && complained 'truncated: '
 verdict 'a trace that is cut: nobody can tell' $?
 run diff --no-symbols --no-counts one.lbr other.lbr
 [ $status -eq 1 ] && said 'scan+0x'

@@ -283,7 +283,7 @@ for arguments in gdb 'gdb list.lbr list.lbr' 'gdb --tail 0 list.lbr' 'gdb --list
 done
 head -c -20 list.lbr >cut.lbr
 run gdb --stdio cut.lbr
-[ $status -eq 1 ] && complained 'the trace is cut'
+[ $status -eq 1 ] && complained 'truncated: '
 verdict 'a trace that is cut' $?
 mkdir empty
 (PATH=$scratch/empty && "$lbr" gdb list.lbr >out 2>err)

@@ -58,7 +58,7 @@ def answer(*arguments):
 def limits():
     """Which traces name more code than is decoded is known from how they are made: `nops` passes 65,000 times 60,000 instructions.
     Of `scattered`, nothing is left out: its one branch begins where code is and ends in code."""
-    reason = "names more code than is decoded"
+    reason = "names more code than lbr decodes"
     for name, is_reached in (("nops", True), ("jumps", True), ("scattered", False)):
         trace = f"{FOLDER}/{name}"
         (page,), message = answer("report", "--json", trace)

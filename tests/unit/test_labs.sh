@@ -59,10 +59,10 @@ run lab 14-2 --json
 [ $status -eq 0 ] && python3 -m json.tool "$scratch/out" >"$scratch/json" && grep -q '"verdict": "as expected"' "$scratch/json"
 verdict 'a result as JSON' $?
 run lab nosuch
-[ $status -eq 2 ] && complained 'no lab nosuch' && complained 'lbr lab list' && silent
+[ $status -eq 2 ] && complained "no lab 'nosuch'" && complained 'lbr lab list' && silent
 verdict 'no such lab' $?
 run lab 14-1 14-2
-[ $status -eq 2 ] && complained 'one lab at a time'
+[ $status -eq 2 ] && complained 'name one lab'
 verdict 'one lab at a time' $?
 run lab 14-1 --cpu nosuch
 [ $status -eq 2 ] && complained 'nosuch'

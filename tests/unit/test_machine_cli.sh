@@ -487,7 +487,7 @@ head -c 100 /dev/zero >zeros
 echo 'no map at all' >words
 ln -s hello.bin link
 mkfifo pipe
-refuses 2 'something to start is wanted'
+refuses 2 'name something to boot'
 refuses 2 "no CPU 'z80'" --cpu z80 hello.bin
 refuses 2 '--ram wants a number' --ram many hello.bin
 refuses 2 'from 2 to 65536' --ram 1 hello.bin
@@ -502,34 +502,34 @@ refuses 2 'wants one of lbr, ds, bts' --dump lbr,stack hello.bin
 refuses 2 "no format 'xml'" --format xml hello.bin
 refuses 2 'FILE@ADDRESS' --flat hello.bin
 refuses 2 'wants a number' --flat hello.bin@top
-refuses 2 'either --kernel or --flat' --kernel kernel.elf --flat hello.bin@0
-refuses 2 'are for --kernel' --append x --fda hello.bin
+refuses 2 '--kernel and --flat exclude each other' --kernel kernel.elf --flat hello.bin@0
+refuses 2 'need --kernel' --append x --fda hello.bin
 refuses 2 'wants a terminal' --screen live hello.bin
-refuses 2 'for the object alone' --json --serial stdio hello.bin
-refuses 2 'for the object alone' --json --bus - hello.bin
-refuses 2 'one word too many' hello.bin hello.bin
+refuses 2 '--json takes standard output' --json --serial stdio hello.bin
+refuses 2 '--json takes standard output' --json --bus - hello.bin
+refuses 2 'too many arguments' hello.bin hello.bin
 refuses 1 'No such file' nonesuch.img
 refuses 1 'No such file' --kernel nonesuch
 refuses 1 'No such file' --symbols nonesuch hello.bin
-refuses 1 'it is a folder' folder
+refuses 1 'a directory, not an image' folder
 refuses 1 'the file is empty' empty
 truncate -s 3M big
-refuses 1 'a floppy has 2.88 MB at most' --fda big
+refuses 1 'a floppy has at most 2.88 MB' --fda big
 refuses 1 'not a regular file' pipe
 refuses 1 'neither an ELF file nor a map' --symbols zeros hello.bin
 refuses 1 'no symbols in it' --symbols words hello.bin
 refuses 1 'hello.bin: ' --kernel hello.bin
-refuses 1 'is no kernel' --append x hello.bin
+refuses 1 'is not a kernel' --append x hello.bin
 refuses 1 'do not lie in the guest' --flat hello.bin@0xffffffff00
 refuses 1 'No such file' --trace nowhere/trace hello.bin
 refuses 1 'No such file' --bus nowhere/bus hello.bin
 refuses 1 'No such file' --serial nowhere/serial hello.bin
 refuses 1 'symbolic link' --serial link hello.bin
 : >two.trace.incomplete
-refuses 1 'there already' --trace two.trace hello.bin
+refuses 1 'already exists' --trace two.trace hello.bin
 
 run machine --serial none --trace /dev/full hello.bin
-[ $status -eq 1 ] && complained 'the trace could not be written: No space left'
+[ $status -eq 1 ] && complained 'cannot write the trace: No space left'
 verdict 'a trace on a full disk' $?
 
 # 16 KiB, which the trace of branches without a pattern (a shift register with feedback) is beyond soon. What was there before stays.
@@ -545,16 +545,16 @@ echo before >limited.trace
 (ulimit -S -f 16 && exec "$lbr" machine --serial none --screen none --until insns=3000000 --trace limited.trace --flat noise.bin@0x7c00) \
   >out 2>err <in
 status=$?
-[ $status -eq 1 ] && complained 'limited.trace: the trace could not be written: file size limit reached (ulimit -f); limited.trace.incomplete' &&
+[ $status -eq 1 ] && complained 'limited.trace: cannot write the trace: file size limit reached (ulimit -f); limited.trace.incomplete' &&
   [ "$(cat limited.trace)" = before ] && [ "$(stat -c %s limited.trace.incomplete)" -le 16384 ]
 verdict 'a trace beyond the limit of file sizes' $?
 
 run machine --serial /dev/full hello.bin
-[ $status -eq 1 ] && complained '/dev/full: it could not be written'
+[ $status -eq 1 ] && complained '/dev/full: cannot write'
 verdict 'the serial line to a full disk' $?
 
 run machine --flat bus.bin@0x7c00 --bus /dev/full
-[ $status -eq 1 ] && complained '/dev/full: it could not be written'
+[ $status -eq 1 ] && complained '/dev/full: cannot write'
 verdict 'bus messages to a full disk' $?
 
 # ---- a live screen ----

@@ -246,9 +246,9 @@ finish
 saw 'exited normally' && [ $status -eq 0 ]
 verdict '--until ends it' $?
 run machine --wait "${guest[@]}"
-[ $status -eq 2 ] && complained '--wait is for --gdb'
+[ $status -eq 2 ] && complained '--wait needs --gdb'
 verdict '--wait alone' $?
 run machine "${guest[@]}" --gdb 99999
-[ $status -eq 2 ] && complained '--gdb wants'
+[ $status -eq 2 ] && complained '--gdb takes'
 verdict '--gdb wants a port or a path' $?
 [ $failures -eq 0 ]

@@ -57,7 +57,7 @@ run xyzzy
 verdict 'nonsense gets none' $?
 
 run help cpu sim
-[ $status -eq 2 ] && complained 'one command at a time'
+[ $status -eq 2 ] && complained 'name one command'
 verdict 'help takes one command' $?
 
 run --no-such-option

@@ -114,7 +114,7 @@ cp work.lbr kept.lbr
 for command in 'stat -o kept.lbr kept.lbr' 'export --to fdata -o kept.lbr kept.lbr' 'view -o kept.lbr kept.lbr'; do
   # shellcheck disable=SC2086
   run $command
-  [ $status -eq 1 ] && complained 'kept.lbr: it is a trace' && cmp -s work.lbr kept.lbr
+  [ $status -eq 1 ] && complained 'kept.lbr: refusing to overwrite a trace' && cmp -s work.lbr kept.lbr
   verdict "lbr $command does not overwrite the trace" $?
 done
 run stat -o nothing/file work.lbr
@@ -136,9 +136,9 @@ verdict 'run -o - writes the report to standard output' $?
 renamed()
 {
   # shellcheck disable=SC2086
-  run $2 && cp out new && cp err before && new=$status && ! complained 'is called'
+  run $2 && cp out new && cp err before && new=$status && ! complained 'is now called'
   # shellcheck disable=SC2086
-  [ $? -eq 0 ] && run $1 && [ "$status" -eq "$new" ] && complained 'is called' && cmp -s new out
+  [ $? -eq 0 ] && run $1 && [ "$status" -eq "$new" ] && complained 'is now called' && cmp -s new out
   verdict "lbr $1 is lbr $2, with a hint" $?
 }
 renamed 'script --limit 7 work.lbr' 'script --top 7 work.lbr'
@@ -153,10 +153,10 @@ run script -q --limit 7 work.lbr
 [ $status -eq 0 ] && ! [ -s err ] && [ "$(wc -l <out)" -eq 7 ]
 verdict 'no hint with --quiet' $?
 run run --cpu haswell --filter jcc --always ./work
-[ $status -eq 0 ] && complained '--filter is called --select' && complained 'Intel Haswell'
+[ $status -eq 0 ] && complained '--filter is now called --select' && complained 'Intel Haswell'
 verdict 'run --filter works, with a hint' $?
 run run --last 3 --always ./work
-[ $status -eq 0 ] && complained '--last is called --tail' && complained 'last 3 branches'
+[ $status -eq 0 ] && complained '--last is now called --tail' && complained 'last 3 branches'
 verdict 'run --last works, with a hint' $?
 
 # ---- values ----
@@ -165,7 +165,7 @@ for words in 'stat --top x' 'script --top -1' 'calls --top 1x' 'view --limit 3X'
   'gdb --tail 0' 'view --between 9' 'calls --between 9..3'; do
   # shellcheck disable=SC2086
   run $words work.lbr
-  [ $status -eq 2 ] && silent && grep -qE 'wants|behind' err
+  [ $status -eq 2 ] && silent && grep -qE 'wants|greater' err
   verdict "lbr $words is a usage error" $?
 done
 run stat --top all --json work.lbr

@@ -130,7 +130,7 @@ run annotate whole.lbr parts.c:1000
 [ $status -eq 1 ] && complained 'parts.c:1000'
 verdict 'a line without code' $?
 run script --from '' whole.lbr
-[ $status -eq 2 ] && complained 'wants an address'
+[ $status -eq 2 ] && complained 'takes an address'
 verdict 'an empty place' $?
 
 exit $((failures > 0))

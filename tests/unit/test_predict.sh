@@ -60,7 +60,7 @@ assert f == sorted(f, reverse=True) and f[0] == 19999, f  # in turn
 assert all(row["mispredicted"] is None for row in j["branches"]) and j["predictor"] is None'
 verdict 'lbr report --sort flips: the one that is taken in turn is first, and mispredictions are not known' $?
 run report --sort flips ways.lbr
-[ $status -eq 0 ] && said 'mispredicted: not known' && said 'flips'
+[ $status -eq 0 ] && said 'mispredicted: not in the trace' && said 'flips'
 verdict 'that mispredictions are not known is said' $?
 run stat ways.lbr
 [ $status -eq 0 ] && grep -qE '^  mispredicted +not known$' out
@@ -69,7 +69,7 @@ run stat --json ways.lbr
 [ $status -eq 0 ] && grep -q '"mispredicted": null' out
 verdict 'lbr stat --json: null' $?
 run report --predictor 2bit ways.lbr
-[ $status -eq 0 ] && said "by the model 'bimodal'"
+[ $status -eq 0 ] && said "according to the model 'bimodal'"
 verdict '2bit is bimodal' $?
 run report --predictor help
 [ $status -eq 0 ] && said bimodal && said gshare

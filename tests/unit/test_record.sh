@@ -245,12 +245,12 @@ verdict 'SIGINT to the group' $?
 # ---- where recording ends before the program ----
 
 run record --limit 50K -o limit.lbr -- bash -c 'for ((i = 0; i < 30000; i++)); do :; done; echo done'
-[ $status -eq 0 ] && said 'done' && complained 'limit.lbr: it has reached its limit; the program runs on' && gaps limit.lbr lost &&
-  [ "$(fact limit.lbr complete)" = yes ] && [ "$(fact limit.lbr remark)" = 'it has reached its limit' ] &&
+[ $status -eq 0 ] && said 'done' && complained 'limit.lbr: the trace has reached its size limit; the program runs on' && gaps limit.lbr lost &&
+  [ "$(fact limit.lbr complete)" = yes ] && [ "$(fact limit.lbr remark)" = 'reached its size limit' ] &&
   [ "$(stat -c %s limit.lbr)" -lt 200000 ]
 verdict 'record --limit' $?
 run record -o /dev/full -- bash -c 'echo done; exit 3'
-[ $status -eq 3 ] && said 'done' && complained '/dev/full: the trace could not be written: No space left on device'
+[ $status -eq 3 ] && said 'done' && complained '/dev/full: cannot write the trace: No space left on device'
 verdict 'a full device' $?
 run record -o /dev/full -- bash -c 'echo done'
 [ $status -eq 125 ] && said 'done'
@@ -260,7 +260,7 @@ verdict 'a full device, and a program that succeeds: status 125' $?
 limited() { (ulimit -S -f 16 && exec "$lbr" "$@") >out 2>err <in; status=$?; }
 cp true.lbr limited.lbr
 limited record -o limited.lbr -- bash -c 'for ((i = 0; i < 40000; i++)); do ((x = RANDOM % 7)); done; echo done'
-[ $status -eq 125 ] && said 'done' && complained 'limited.lbr: the trace could not be written: file size limit reached (ulimit -f); ' &&
+[ $status -eq 125 ] && said 'done' && complained 'limited.lbr: cannot write the trace: file size limit reached (ulimit -f); ' &&
   cmp -s true.lbr limited.lbr && gaps limited.lbr.incomplete cut
 verdict 'record: a limit of file sizes' $?
 limited record -q -o /dev/null -- bash -c 'head -c 100000 /dev/zero >big 2>/dev/null; echo $?'
@@ -313,8 +313,8 @@ verdict 'record -o -: not to a terminal' $?
 mkdir small
 if mount -t tmpfs -o size=128k none small 2>/dev/null; then
   run record -o small/full.lbr -- bash -c 'for ((i = 0; i < 40000; i++)); do ((x = RANDOM % 7)); done; echo done; exit 3'
-  [ $status -eq 3 ] && said 'done' && complained 'small/full.lbr: the trace could not be written: No space left on device; ' &&
-    complained 'small/full.lbr.incomplete has what came before' && gaps small/full.lbr cut &&
+  [ $status -eq 3 ] && said 'done' && complained 'small/full.lbr: cannot write the trace: No space left on device; ' &&
+    complained 'small/full.lbr.incomplete has the branches before that' && gaps small/full.lbr cut &&
     [ "$("$lbr" script --no-symbols small/full.lbr 2>/dev/null | grep -vc '^gap')" -gt 10000 ]
   verdict 'a full disk' $?
   umount small
@@ -334,7 +334,7 @@ run record -o nothing.lbr /etc/passwd
 verdict 'a file that is not executable' $?
 touch there.lbr.incomplete
 run record -o there.lbr touch ran
-[ $status -eq 125 ] && complained 'there.lbr.incomplete: it is there already' && ! [ -e ran ]
+[ $status -eq 125 ] && complained 'there.lbr.incomplete already exists' && ! [ -e ran ]
 verdict 'a trace that is being written is not disturbed' $?
 run record -o no-such-folder/x.lbr touch ran
 [ $status -eq 125 ] && complained 'no-such-folder/x.lbr: No such file or directory' && ! [ -e ran ]

@@ -259,20 +259,20 @@ refuses()
   [ $status -eq "$want" ] && silent && complained "$words"
   verdict "replay $*: $words" $?
 }
-refuses 2 'a processor is wanted' scan.lbr
-refuses 2 'a trace is wanted' --cpu haswell
+refuses 2 'name a processor' scan.lbr
+refuses 2 'name a trace' --cpu haswell
 refuses 2 "no CPU 'hazwell'" --cpu hazwell scan.lbr
 refuses 2 "thread 0 has no branch $count" --cpu haswell --at "$count" scan.lbr
 refuses 2 'enters vowel 2000 times, not 2001' --cpu haswell --at vowel:2001 scan.lbr
 refuses 2 'enters nosuch 0 times, not 1' --cpu haswell --at nosuch scan.lbr
-refuses 1 'it has no thread 5' --cpu haswell --thread 5 scan.lbr
+refuses 1 'no thread 5' --cpu haswell --thread 5 scan.lbr
 refuses 2 "no filter 'red'" --cpu haswell --select red scan.lbr
 refuses 2 'has no call-stack mode' --cpu westmere --call-stack scan.lbr
 refuses 2 'has no branch trace store' --cpu zen2 --bts scan.lbr
-refuses 2 'does not go with --select' --cpu haswell --select jcc --call-stack scan.lbr
-refuses 2 '--bts does not go with' --cpu haswell --bts --call-stack scan.lbr
+refuses 2 '--call-stack and --select exclude each other' --cpu haswell --select jcc --call-stack scan.lbr
+refuses 2 '--bts excludes' --cpu haswell --bts --call-stack scan.lbr
 head -c -40 scan.lbr >cut.lbr
 run replay --cpu haswell cut.lbr
-[ $status -eq 1 ] && said 'recording on, 16 of 16' && complained 'the trace is cut'
+[ $status -eq 1 ] && said 'recording on, 16 of 16' && complained 'truncated: '
 verdict 'a trace that is cut' $?
 exit "$((failures != 0))"

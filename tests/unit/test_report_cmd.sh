@@ -431,7 +431,7 @@ verdict 'the sums of threads' $?
 ask 'one("functions", symbol="before")["calls"] == 70 and not rows("functions", symbol="after")' --by function --top all --thread 0 first.lbr
 verdict 'report --thread' $?
 run report --thread 99 first.lbr
-[ $status -eq 1 ] && silent && complained "it has no thread 99; 'lbr stat' lists its threads"
+[ $status -eq 1 ] && silent && complained "no thread 99; 'lbr stat' lists the threads"
 verdict 'a thread that there is not' $?
 
 cat >busy.c <<'END'
@@ -486,7 +486,7 @@ run report --no-symbols --json loops.lbr
 verdict 'report --no-symbols' $?
 head -c $(($(stat -c %s cover.lbr) * 2 / 3)) cover.lbr >cut.lbr
 run report cut.lbr
-[ $status -eq 1 ] && said 'every branch counted' && said 'gaps of the trace' && complained 'the trace is cut'
+[ $status -eq 1 ] && said 'every branch counted' && said 'gaps of the trace' && complained 'truncated: '
 verdict 'a trace that was cut' $?
 run report /dev/null
 [ $status -eq 1 ] && silent && complained '/dev/null: '
@@ -508,14 +508,14 @@ wrong()
   [ $status -eq 2 ] && silent && complained "$1"
   verdict "report ${*:2}" $?
 }
-wrong 'a trace is wanted'
-wrong 'one trace at a time' loops.lbr loops.lbr
+wrong 'name a trace'
+wrong 'name one trace' loops.lbr loops.lbr
 wrong "--by wants function, line, edge, branch, indirect, module or thread, not 'x'" --by x loops.lbr
 wrong "--sort wants instructions, taken, passed, calls, count, rate, targets, flips, mispredicted or name, not 'x'" --sort x loops.lbr
-wrong 'this table cannot be sorted by rate; it can by count, name' --by edge --sort rate loops.lbr
+wrong 'this table cannot be sorted by rate, only by count, name' --by edge --sort rate loops.lbr
 wrong "--top wants a number from 0 to" --top -1 loops.lbr
 wrong "--thread wants a number from 0 to" --thread 9x loops.lbr
-wrong '--by thread goes with none of' --by thread --thread 0 loops.lbr
+wrong '--by thread excludes' --by thread --thread 0 loops.lbr
 wrong '--source-prefix wants DIR or OLD=NEW' --source-prefix = loops.lbr
 run report --help
 [ $status -eq 0 ] && said 'exact numbers, not samples'

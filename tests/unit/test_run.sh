@@ -174,7 +174,7 @@ run run --on-exit-code 3 ./crash exit
 verdict 'an exit with a certain status' $?
 
 run run --tail 4 ./stripped write
-died SEGV && grep -q '  0  stripped+0x' err && complained 'no symbols were found'
+died SEGV && grep -q '  0  stripped+0x' err && complained 'no symbols found'
 verdict 'a program without symbols gets a hint' $?
 run run ./crash write
 died SEGV && ! complained 'no symbols'
@@ -301,7 +301,7 @@ run run --all --tail 100000 --timeout 1 ./crash loop
 died TERM && [ "$(grep -cE '^  [0-9]+ ' err)" -eq 100000 ] && ! complained 'make no sense'
 verdict 'a hundred thousand branches of a long run' $?
 run run --tail 3000000000 ./crash exit
-[ $status -eq 3 ] && complained 'made for the last 67108864 branches'
+[ $status -eq 3 ] && complained 'at most the last 67108864 branches'
 verdict 'more than a log can hold' $?
 
 # ---- signals ----
@@ -541,7 +541,7 @@ run run -o /nonexistent/report ./crash write
 verdict '-o: one that cannot be written is no run' $?
 if [ -w /dev/full ]; then
   run run -o /dev/full ./crash write
-  died SEGV && complained 'cannot be written' && run run -o /dev/full --always true && [ $status -eq 1 ] && complained 'cannot be written'
+  died SEGV && complained 'cannot write the report' && run run -o /dev/full --always true && [ $status -eq 1 ] && complained 'cannot write the report'
   verdict '-o: a full disk' $?
 fi
 ! grep -q "$(printf '\033')" report && command script -qec "$lbr run --tail 3 ./crash write" /dev/null </dev/null 2>/dev/null | grep -q "$(printf '\033\\[1;31m')Segmentation"

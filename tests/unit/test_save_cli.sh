@@ -51,14 +51,14 @@ refused()
   [ $status -eq "$expected" ] && complained "$words" && silent
   verdict "$words" $?
 }
-refused 1 '--cpu says otherwise: the saved machine has westmere' --load half.lbm --cpu skylake
-refused 1 '--ram says otherwise: the saved machine has 4' --load half.lbm --ram 8
-refused 1 '--predictor says otherwise: the saved machine has 2bit' --load half.lbm --predictor none
-refused 1 '--test-device says otherwise' --load half.lbm --test-device
-refused 1 '--option says otherwise' --load half.lbm --option tsx-off
+refused 1 '--cpu does not match: the saved machine has westmere' --load half.lbm --cpu skylake
+refused 1 '--ram does not match: the saved machine has 4' --load half.lbm --ram 8
+refused 1 '--predictor does not match: the saved machine has 2bit' --load half.lbm --predictor none
+refused 1 '--test-device does not match' --load half.lbm --test-device
+refused 1 '--option does not match' --load half.lbm --option tsx-off
 refused 1 '--until insns= counts from power-on' --load half.lbm --until insns=20000
-refused 2 'no image, disk or kernel beside it' --load half.lbm "$kernel"
-refused 2 'no image, disk or kernel beside it' --load half.lbm --hda "$kernel"
+refused 2 '--load excludes images, disks and kernels' --load half.lbm "$kernel"
+refused 2 '--load excludes images, disks and kernels' --load half.lbm --hda "$kernel"
 refused 1 '--save wants a file' --load half.lbm --save -
 
 # ---- files that are wrong ----
@@ -66,18 +66,18 @@ refused 1 '--save wants a file' --load half.lbm --save -
 refused 1 'No such file or directory' --load nonesuch.lbm
 refused 1 'not a saved machine' --load "$kernel"
 head -c 30000 half.lbm >cut.lbm
-refused 1 'it ends before the machine does' --load cut.lbm
+refused 1 'truncated' --load cut.lbm
 { head -c 30000 half.lbm && printf x && tail -c +30002 half.lbm; } >damaged.lbm
-refused 1 'its checksums are wrong' --load damaged.lbm
+refused 1 'a checksum is wrong' --load damaged.lbm
 refused 1 'No such file or directory' --load half.lbm --until insns=20001 --save nonesuch/file --screen none --serial none
 
 printf '\x90\x0f\x01\x1e\x00\x80\xcc' >triple.bin
 run machine --flat triple.bin@0x7c00 --save dead.lbm
-[ $status -eq 3 ] && complained 'cannot go on' && [ ! -e dead.lbm ]
+[ $status -eq 3 ] && complained 'cannot be resumed' && [ ! -e dead.lbm ]
 verdict 'a guest that died is not saved' $?
 
 run machine --load half.lbm --until insns=20001 --serial none --screen none --save /dev/full
-[ $status -eq 1 ] && complained 'could not be saved'
+[ $status -eq 1 ] && complained 'cannot save the machine'
 verdict 'a disk that is full' $?
 
 exit $((failures > 0))

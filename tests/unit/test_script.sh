@@ -209,12 +209,12 @@ refuses 1 'no branch matches' --function nosuch $trace
 refuses 1 'no branch matches' --around nosuch $trace
 refuses 1 'no branch matches' --kind iret --tail 5 $trace
 refuses 2 "no kind 'goto'" --kind jcc,goto $trace
-refuses 2 "no field 'colour'; there are: thread" -F colour $trace
-refuses 2 "the field 'to' is there twice" -F to,from,to $trace
-refuses 2 'ends before it begins' --from 0x20..0x10 $trace
-refuses 2 'cannot be looked for with --no-symbols' --no-symbols --function scan $trace
+refuses 2 "no field 'colour'; the fields are: thread" -F colour $trace
+refuses 2 "the field 'to' is named twice" -F to,from,to $trace
+refuses 2 'is before its start' --from 0x20..0x10 $trace
+refuses 2 '--no-symbols excludes options' --no-symbols --function scan $trace
 refuses 2 '--tail and --around' --tail 3 --around scan $trace
-refuses 2 '--context is for --around' --context 3 $trace
+refuses 2 '--context needs --around' --context 3 $trace
 # ---- how far it is ----
 
 cat >loop.c <<'END'

@@ -73,7 +73,7 @@ run record --source block-step -o steps.lbr "$folder/kinds"
   [ "$(wc -l <script)" -eq 31 ]
 verdict 'record --source block-step: which source it was, and every branch' $?
 run record --source block-step --limit 1 -o limit.lbr "$folder/kinds"
-[ $status -eq 0 ] && complained 'it has reached its limit' && "$lbr" script limit.lbr | grep -q '^gap: .*(lost)'
+[ $status -eq 0 ] && complained 'reached its size limit' && "$lbr" script limit.lbr | grep -q '^gap: .*(lost)'
 verdict 'record --source block-step --limit: the program runs on' $?
 run record --source block-step -o none.lbr "$folder/compare-nothing"
 [ $status -eq 127 ] && ! [ -e none.lbr ]
@@ -98,8 +98,8 @@ for source in lbr bts pt block-step; do
   else
     rm -f real.lbr
     run record --source $source -o real.lbr "$folder/kinds"
-    [ $status -eq 125 ] && complained "--source $source cannot be used here: " && ! [ -e real.lbr ] && ! [ -e real.lbr.incomplete ] &&
-      run run --source $source "$folder/kinds" && [ $status -eq 125 ] && complained "--source $source cannot be used here: "
+    [ $status -eq 125 ] && complained "--source $source is not usable here: " && ! [ -e real.lbr ] && ! [ -e real.lbr.incomplete ] &&
+      run run --source $source "$folder/kinds" && [ $status -eq 125 ] && complained "--source $source is not usable here: "
     verdict "$source: it is not here, and nothing is recorded in its place ($(sed 's/.*here: //' err))" $?
   fi
 done

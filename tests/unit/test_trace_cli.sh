@@ -170,7 +170,7 @@ cp "$labs/ex14_2.elf" bare.elf
 run machine --cpu westmere --kernel bare.elf --screen none --serial none --trace bare.trace
 touch -d '+1 hour' bare.elf
 run script --top 1 bare.trace
-[ $status -eq 0 ] && complained 'changed since the trace was begun' && said 'start+0x'
+[ $status -eq 0 ] && complained 'changed since the recording began' && said 'start+0x'
 verdict 'a file without build-id that is newer than the trace' $?
 
 # ---- traces made by hand ----
@@ -208,7 +208,7 @@ run script --tail 1 --thread 1 threads
 [ $status -eq 0 ] && grep '^1 1 ' want | diff - out
 verdict 'script --tail --thread' $?
 run script --thread 2 threads
-[ $status -eq 1 ] && silent && complained 'it has no thread 2'
+[ $status -eq 1 ] && silent && complained 'no thread 2'
 verdict 'a thread that is not there' $?
 run script --json threads
 [ $status -eq 0 ] && content && python3 -c 'import json
@@ -285,14 +285,14 @@ reads 1 'the trace is damaged' 3 script damaged
 said 'gap: 2 branches lost (missing), thread 0 from number 2 on' && said 'gap: an unknown number of branches lost (damaged)'
 verdict 'a gap where the damage is' $?
 reads 1 'the trace is damaged' 3 script --tail 5 damaged
-reads 1 'the trace is cut' 2 script cut
+reads 1 'truncated: ' 2 script cut
 said 'gap: an unknown number of branches lost (cut)'
 verdict 'a gap where it was cut' $?
-reads 1 'the trace is cut' 2 script --tail 5 cut
-reads 1 'the trace is cut' 0 script head
-reads 1 'the trace is cut' 0 script --tail 5 head
-reads 0 'warning: finished.incomplete: the trace was not finished' 5 script finished.incomplete
-reads 0 'warning: finished.incomplete: the trace was not finished' 5 script finished
+reads 1 'truncated: ' 2 script --tail 5 cut
+reads 1 'truncated: ' 0 script head
+reads 1 'truncated: ' 0 script --tail 5 head
+reads 0 'warning: finished.incomplete: unfinished trace' 5 script finished.incomplete
+reads 0 'warning: finished.incomplete: unfinished trace' 5 script finished
 reads 1 'No such file' 0 script nothing
 reads 1 'a format that this program does not read' 0 script newer
 : >empty

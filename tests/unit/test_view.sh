@@ -136,7 +136,7 @@ run view --no-symbols -o plain.html fib.lbr
 [ $status -eq 0 ] && holds plain.html '"fib" not in f and d["totals"]["taken"] == 2*10946 + 3*10945 + 2'
 verdict 'view --no-symbols' $?
 run view --thread 7 fib.lbr
-[ $status -eq 1 ] && complained 'it has no thread 7'
+[ $status -eq 1 ] && complained 'no thread 7'
 verdict 'view --thread that is not there' $?
 run view -o /nowhere/page.html fib.lbr
 [ $status -eq 1 ] && complained '/nowhere/page.html: No such file'
@@ -188,7 +188,7 @@ run view threads.lbr
 verdict 'abort: of three threads, the one that called it' $?
 head -c $(($(stat -c %s fib.lbr) - 40)) fib.lbr >cut.lbr
 run view cut.lbr
-[ $status -eq 1 ] && complained 'the trace is cut' && holds cut.html 'd["unfinished"] and d["streams"][0]["end"]["how"] != "died"'
+[ $status -eq 1 ] && complained 'truncated: ' && holds cut.html 'd["unfinished"] and d["streams"][0]["end"]["how"] != "died"'
 verdict 'a trace that is cut is no death' $?
 
 # ---- names that want to be a part of the page ----
