@@ -58,7 +58,7 @@ int drain_limit_reached(struct process_drain *drain)
   int r = lb_trace_writer_gap(drain->writer, &gap);
 
   if (r >= 0)
-    r = lb_trace_writer_meta(drain->writer, &(struct lb_trace_meta){"remark", "it has reached its size limit"});
+    r = lb_trace_writer_meta(drain->writer, &(struct lb_trace_meta){"remark", "reached its size limit"});
   return r < 0 ? drain_stop(drain, DRAIN_FAILED, r) : drain_stop(drain, DRAIN_LIMIT, -EFBIG);
 }
 
