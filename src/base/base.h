@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every folder may use and what knows nothing of x86: numbers as people write them, strings and arrays that grow,
- * UTF-8, numbers in little-endian bytes, state to and from bytes, checksums, messages for people, a clock, and the
- * distance between two words for "did you mean". lb_strerror and the names of branch kinds are implemented here too;
- * their contracts stand in lastbranch/error.h and lastbranch/branch.h.
+ * hash indexes (hash.h), interval maps (interval.h), UTF-8, numbers in little-endian bytes, state to and from bytes,
+ * checksums, messages for people, a clock, and the distance between two words for "did you mean". lb_strerror and the
+ * names of branch kinds are implemented here too; their contracts stand in lastbranch/error.h and lastbranch/branch.h.
  *
  * LB_VERSION, a string such as "0.2.0", comes from the build.
  */
@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/interval.h"
 #include "lastbranch/error.h"
 
 /* ---- numbers ---- */
@@ -52,10 +54,36 @@ static inline const char *text_string(const struct text *text)
 
 /* ---- an array that grows ---- */
 
-/* Makes room for one more element of `size` bytes behind the `count` that `data` holds, which starts as NULL with a
- * capacity of 0. Returns the array, which may have moved and which the caller frees; NULL without memory: the array and
- * its capacity are then as before. */
-void *array_grow(void *data, size_t size, size_t count, size_t *capacity);
+/* Makes room for `wanted` elements of `size` bytes in the array `data`, which starts as NULL with a capacity of 0. The
+ * capacity at least doubles when it changes. Returns the array, which may have moved and which the caller frees; NULL
+ * without memory: the array and its capacity are then as before. */
+void *array_reserve(void *data, size_t size, size_t wanted, size_t *capacity);
+
+/* Makes room for one more element behind the `count` that `data` holds. Returns as array_reserve. */
+static inline void *array_grow(void *data, size_t size, size_t count, size_t *capacity)
+{
+  return count < *capacity ? data : array_reserve(data, size, count + 1, capacity);
+}
+
+/* Appends an element: array_append(&items, &count, &capacity). Gives a pointer to it, which has the type of `items`,
+ * for the caller to fill in: its bytes are undefined. NULL without memory: the array is then as before. */
+#define array_append(array, count, capacity)                                                                           \
+  ((__typeof__(*(array)))array_append_size((array), sizeof(**(array)), (count), (capacity)))
+
+/* The function behind array_append: `array` points to the pointer to the elements. */
+static inline void *array_append_size(void *array, size_t size, size_t *count, size_t *capacity)
+{
+  void *data;
+
+  memcpy(&data, array, sizeof(data));
+  if (*count >= *capacity) {
+    data = array_reserve(data, size, *count + 1, capacity);
+    if (!data)
+      return NULL;
+    memcpy(array, &data, sizeof(data));
+  }
+  return (char *)data + size * (*count)++;
+}
 
 /* ---- messages ---- */
 

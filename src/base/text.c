@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A string that grows, and the same for an array. Reports are built in a string and written in one piece, so that a
- * failure half-way leaves no half report.
+ * A string that grows. Reports are built in a string and written in one piece, so that a failure half-way leaves no
+ * half report.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -85,16 +85,4 @@ void text_done(struct text *text)
     return;
   free(text->data);
   *text = (struct text){0};
-}
-
-void *array_grow(void *data, size_t size, size_t count, size_t *capacity)
-{
-  size_t wanted = *capacity ? *capacity * 2 : 16;
-
-  if (count < *capacity)
-    return data;
-  data = reallocarray(data, wanted, size);
-  if (data)
-    *capacity = wanted;
-  return data;
 }
