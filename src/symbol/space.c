@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An address space: a sorted list of pieces of files, none over another; and the files, which spaces share. A space may
- * come from a trace of a stranger, which names any file as often as it likes: so there are limits, and a file is opened
- * only when an address in it is asked for.
+ * An address space: which piece of which file lies where; and the files, which spaces share. A space may come from a
+ * trace of a stranger, which names any file as often as it likes: so there are limits, and a file is opened only when
+ * an address in it is asked for.
  */
 #include <elf.h>
 #include <errno.h>
@@ -31,16 +31,9 @@ struct symbol_cache {
   struct symbol_module *vdso;
 };
 
-struct piece {
-  uint64_t first, last; /* both inclusive: the last page of all can be mapped too */
-  uint64_t offset;      /* in the file, of `first` */
-  uint32_t file;        /* number in the cache */
-};
-
 struct symbol_space {
   struct symbol_cache *cache;
-  struct piece *pieces; /* by address */
-  size_t count, capacity;
+  struct interval_map map; /* values are numbers in the cache, offsets those in the file */
 };
 
 /* ---- the cache ---- */
@@ -160,7 +153,7 @@ int symbol_cache_module(struct symbol_cache *cache, const char *path, struct sym
   return r;
 }
 
-/* ---- the list ---- */
+/* ---- the map ---- */
 
 int symbol_space_new(struct symbol_cache *cache, struct symbol_space **ret_space)
 {
@@ -178,157 +171,82 @@ int symbol_space_copy(const struct symbol_space *space, struct symbol_space **re
   struct symbol_space *copy;
   int r = symbol_space_new(space->cache, &copy);
 
-  if (r < 0 || !space->count) {
-    if (r >= 0)
-      *ret_space = copy;
+  if (r < 0)
     return r;
-  }
-  copy->pieces = malloc(space->count * sizeof(*copy->pieces));
-  if (!copy->pieces) {
+  r = interval_map_copy(&space->map, &copy->map);
+  if (r < 0)
     symbol_space_free(copy);
-    return -ENOMEM;
-  }
-  memcpy(copy->pieces, space->pieces, space->count * sizeof(*copy->pieces));
-  copy->count = copy->capacity = space->count;
-  *ret_space = copy;
-  return 0;
+  else
+    *ret_space = copy;
+  return r;
 }
 
 void symbol_space_free(struct symbol_space *space)
 {
   if (!space)
     return;
-  free(space->pieces);
+  interval_map_done(&space->map);
   free(space);
 }
 
-/* How many pieces end before an address. */
-static size_t pieces_before(const struct symbol_space *space, uint64_t address)
+/* Any change may need room for two more: a cut and a new one. */
+static bool space_is_full(const struct symbol_space *space)
 {
-  size_t low = 0, high = space->count;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (space->pieces[middle].last < address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return space->map.count + 2 > SYMBOL_MAPPINGS_MAX;
 }
 
-static const struct piece *piece_at(const struct symbol_space *space, uint64_t address)
+static const struct interval *interval_at(const struct symbol_space *space, uint64_t address)
 {
-  size_t at = pieces_before(space, address);
-
-  return at < space->count && space->pieces[at].first <= address ? &space->pieces[at] : NULL;
-}
-
-/* Room for two more: a cut and a new one. */
-static int pieces_reserve(struct symbol_space *space)
-{
-  if (space->count + 2 > SYMBOL_MAPPINGS_MAX)
-    return LB_E_TOO_BIG;
-  while (space->capacity < space->count + 2) {
-    struct piece *pieces = array_grow(space->pieces, sizeof(*pieces), space->capacity, &space->capacity);
-
-    if (!pieces)
-      return -ENOMEM;
-    space->pieces = pieces;
-  }
-  return 0;
-}
-
-static void piece_insert(struct symbol_space *space, size_t at, const struct piece *piece)
-{
-  memmove(space->pieces + at + 1, space->pieces + at, (space->count - at) * sizeof(*space->pieces));
-  space->pieces[at] = *piece;
-  space->count++;
-}
-
-static void piece_begin_at(struct piece *piece, uint64_t first)
-{
-  piece->offset += first - piece->first;
-  piece->first = first;
-}
-
-/* Cuts what lies over the edges, then takes out what is between. Returns where the hole is. */
-static size_t pieces_clear(struct symbol_space *space, uint64_t first, uint64_t last)
-{
-  size_t at = pieces_before(space, first), end;
-
-  if (at < space->count && space->pieces[at].first < first) {
-    struct piece rest = space->pieces[at];
-
-    space->pieces[at++].last = first - 1;
-    if (rest.last > last) {
-      piece_begin_at(&rest, last + 1);
-      piece_insert(space, at, &rest);
-      return at;
-    }
-  }
-  for (end = at; end < space->count && space->pieces[end].last <= last;)
-    end++;
-  if (end < space->count && space->pieces[end].first <= last)
-    piece_begin_at(&space->pieces[end], last + 1);
-  memmove(space->pieces + at, space->pieces + end, (space->count - end) * sizeof(*space->pieces));
-  space->count -= end - at;
-  return at;
+  return interval_map_find(&space->map, 0, address);
 }
 
 int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *mapping)
 {
-  struct piece piece = {.first = mapping->start, .last = mapping->end - 1, .offset = mapping->offset};
+  struct interval interval = {.first = mapping->start, .last = mapping->end - 1, .offset = mapping->offset};
   int r;
 
-  if (piece.last < piece.first)
+  if (interval.last < interval.first)
     return -EINVAL;
-  r = pieces_reserve(space);
-  if (r >= 0)
-    r = cache_get(space->cache, mapping, &piece.file);
-  if (r >= 0)
-    piece_insert(space, pieces_clear(space, piece.first, piece.last), &piece);
-  return r;
+  if (space_is_full(space))
+    return LB_E_TOO_BIG;
+  r = cache_get(space->cache, mapping, &interval.value);
+  return r < 0 ? r : interval_map_add(&space->map, &interval, SYMBOL_MAPPINGS_MAX);
 }
 
 int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end)
 {
-  int r;
-
   if (end - 1 < start)
     return -EINVAL;
-  r = pieces_reserve(space);
-  if (r >= 0 && space->count)
-    pieces_clear(space, start, end - 1);
-  return r;
+  if (space_is_full(space))
+    return LB_E_TOO_BIG;
+  return interval_map_clear(&space->map, 0, start, end - 1, SYMBOL_MAPPINGS_MAX);
 }
 
 /* ---- questions ---- */
 
 bool symbol_space_mapping(const struct symbol_space *space, uint64_t address, struct symbol_mapping *ret_mapping)
 {
-  const struct piece *piece = piece_at(space, address);
+  const struct interval *interval = interval_at(space, address);
 
-  if (!piece)
+  if (!interval)
     return false;
-  *ret_mapping = (struct symbol_mapping){.start = piece->first,
-                                         .end = piece->last + 1,
-                                         .offset = piece->offset,
-                                         .path = space->cache->list[piece->file].path};
+  *ret_mapping = (struct symbol_mapping){.start = interval->first,
+                                         .end = interval->last + 1,
+                                         .offset = interval->offset,
+                                         .path = space->cache->list[interval->value].path};
   return true;
 }
 
 int symbol_space_module(struct symbol_space *space, uint64_t address, struct symbol_module **ret_module,
                         uint64_t *ret_address)
 {
-  const struct piece *piece = piece_at(space, address);
-  struct cached *cached = piece ? &space->cache->list[piece->file] : NULL;
+  const struct interval *interval = interval_at(space, address);
+  struct cached *cached = interval ? &space->cache->list[interval->value] : NULL;
   int r = cached ? cached_ask(space->cache, cached) : -ENOENT;
 
   if (r < 0)
     return r;
-  if (!symbol_layout_address(symbol_module_layout(cached->module), piece->offset + (address - piece->first),
+  if (!symbol_layout_address(symbol_module_layout(cached->module), interval->offset + (address - interval->first),
                              ret_address))
     return LB_E_NO_ENTRY;
   *ret_module = cached->module;
@@ -337,19 +255,19 @@ int symbol_space_module(struct symbol_space *space, uint64_t address, struct sym
 
 bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_lines, struct symbol_place *ret_place)
 {
-  const struct piece *piece = piece_at(space, address);
+  const struct interval *interval = interval_at(space, address);
   struct symbol_place place = {0};
   struct symbol_module *module;
   uint64_t offset;
 
-  if (!piece)
+  if (!interval)
     return false;
-  offset = piece->offset + (address - piece->first);
+  offset = interval->offset + (address - interval->first);
   if (symbol_space_module(space, address, &module, &place.address) >= 0) {
     offset = place.address;
     (void)symbol_module_find(module, place.address, wants_lines, &place);
   }
-  place.module = space->cache->list[piece->file].path;
+  place.module = space->cache->list[interval->value].path;
   if (!place.symbol)
     place.offset = offset;
   *ret_place = place;
