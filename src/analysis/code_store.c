@@ -10,67 +10,42 @@
 #include "analysis/names_inside.h"
 #include "base/base.h"
 
-#define SLOTS_LEAST 256u
-
-/* Where the number of a granule stands in the hash, plus 1; 0 there: it is not known. */
-static uint32_t *granule_slot(const struct code_store *store, const struct analysis_location *location)
+static uint64_t granule_hash(const struct analysis_location *location)
 {
-  uint64_t place = location->address / GRANULE;
-  uint64_t hash =
-    (place ^ (uint64_t)location->file << 40 ^ (uint64_t)location->space << 20) * UINT64_C(0x9E3779B97F4A7C15);
-  size_t i = (size_t)(hash >> 32) & (store->slot_count - 1);
-
-  for (;; i = (i + 1) & (store->slot_count - 1)) {
-    const struct granule *granule = store->slots[i] ? &store->granules[store->slots[i] - 1] : NULL;
-
-    if (!granule || (granule->place == place && granule->file == location->file && granule->space == location->space))
-      return &store->slots[i];
-  }
+  return hash_mix(hash_start(location->address / GRANULE), (uint64_t)location->file << 32 | location->space);
 }
 
-static int slots_grow(struct code_store *store)
+/* The granule of a location, or NULL. */
+static struct granule *granule_find(const struct code_store *store, const struct analysis_location *location)
 {
-  struct code_store next = *store;
+  uint64_t place = location->address / GRANULE, hash = granule_hash(location);
+  uint32_t number;
 
-  next.slot_count = store->slot_count ? 2 * store->slot_count : SLOTS_LEAST;
-  next.slots = calloc(next.slot_count, sizeof(*next.slots));
-  if (!next.slots)
-    return -ENOMEM;
-  for (size_t i = 0; i < store->count; i++) {
-    const struct granule *granule = &store->granules[i];
-    struct analysis_location location = {granule->file, granule->space, granule->place * GRANULE};
+  for (size_t at = 0; (number = hash_index_next(&store->index, hash, &at)) != HASH_NONE;) {
+    struct granule *granule = &store->granules[number];
 
-    *granule_slot(&next, &location) = (uint32_t)i + 1;
+    if (granule->place == place && granule->file == location->file && granule->space == location->space)
+      return granule;
   }
-  free(store->slots);
-  store->slots = next.slots;
-  store->slot_count = next.slot_count;
-  return 0;
+  return NULL;
 }
 
 /* The granule of a location, which is there from now on. Returns 0, with NULL beyond the limit; or -ENOMEM. */
 static int granule_get(struct code_store *store, const struct analysis_location *location, struct granule **ret_granule)
 {
-  struct granule *granules;
-  uint32_t *slot;
+  struct granule *granule = granule_find(store, location);
 
-  if (2 * (store->count + 1) > store->slot_count && store->count < GRANULES_MAX && slots_grow(store) < 0)
-    return -ENOMEM;
-  slot = granule_slot(store, location);
-  if (!*slot && store->count >= GRANULES_MAX) {
-    *ret_granule = NULL;
-    return 0;
-  }
-  if (!*slot) {
-    granules = array_grow(store->granules, sizeof(*granules), store->count, &store->capacity);
-    if (!granules)
+  if (!granule && store->count < GRANULES_MAX) {
+    granule = array_append(&store->granules, &store->count, &store->capacity);
+    if (!granule)
       return -ENOMEM;
-    store->granules = granules;
-    granules[store->count] =
-      (struct granule){.place = location->address / GRANULE, .file = location->file, .space = location->space};
-    *slot = (uint32_t)++store->count;
+    if (hash_index_add(&store->index, granule_hash(location), store->count - 1) < 0) {
+      store->count--;
+      return -ENOMEM;
+    }
+    *granule = (struct granule){.place = location->address / GRANULE, .file = location->file, .space = location->space};
   }
-  *ret_granule = &store->granules[*slot - 1];
+  *ret_granule = granule;
   return 0;
 }
 
@@ -112,13 +87,14 @@ size_t code_store_get(const struct code_store *store, const struct analysis_loca
                       size_t size)
 {
   struct analysis_location at = *location;
+  const struct granule *granule = NULL;
   size_t done = 0;
 
-  for (; store->count && done < size; done++, at.address++) {
-    uint32_t slot = *granule_slot(store, &at);
-    const struct granule *granule = slot ? &store->granules[slot - 1] : NULL;
+  for (; done < size; done++, at.address++) {
     unsigned byte = at.address % GRANULE;
 
+    if (!done || !byte)
+      granule = granule_find(store, &at);
     if (!granule || !(granule->known >> byte & 1))
       break;
     bytes[done] = granule->bytes[byte];
@@ -129,6 +105,6 @@ size_t code_store_get(const struct code_store *store, const struct analysis_loca
 void code_store_done(struct code_store *store)
 {
   free(store->granules);
-  free(store->slots);
+  hash_index_done(&store->index);
   *store = (struct code_store){0};
 }

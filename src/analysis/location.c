@@ -19,7 +19,7 @@ static int names_code(struct analysis_names *names, const struct lb_trace_code *
 
   names_change(names);
   while (left) {
-    const struct mapping *mapping = mapping_list_find(&names->map, code->space, address);
+    const struct interval *mapping = interval_map_find(&names->map, code->space, address);
     struct analysis_location location = analysis_names_locate(names, code->space, address);
     uint64_t part = mapping ? mapping->last - address + 1 : GRANULE - address % GRANULE;
     int r;
@@ -64,15 +64,15 @@ uint32_t analysis_names_space(const struct analysis_names *names, uint32_t strea
 
 struct analysis_location analysis_names_locate(struct analysis_names *names, uint32_t space, uint64_t address)
 {
-  const struct mapping *mapping = names_mapping(names, space, address);
+  const struct interval *mapping = names_mapping(names, space, address);
   struct analysis_location location = {.file = ANALYSIS_NO_FILE, .space = space, .address = address};
   const struct names_file *file;
   uint64_t linked;
 
   if (!mapping)
     return location;
-  file = &names->list[mapping->file];
-  location.file = mapping->file;
+  file = &names->list[mapping->value];
+  location.file = mapping->value;
   location.space = 0;
   location.address = mapping->offset + (address - mapping->first);
   if (file->layout && names_file_address(file, location.address, &linked))
@@ -164,5 +164,5 @@ bool analysis_names_displaces(const struct analysis_names *names, const struct l
     return false;
   last = module->address + module->size - 1;
   last = last < module->address ? UINT64_MAX : last;
-  return mapping_list_overlaps(&names->map, module->space, module->address, last);
+  return interval_map_overlaps(&names->map, module->space, module->address, last);
 }

@@ -16,6 +16,7 @@
 #define NAME_MAX_SIZE 4096u /* a longer name cannot be opened */
 #define BASE_MAX_SIZE 255u
 #define BYTES_MAX (UINT64_C(4) << 30) /* of all files that are opened */
+#define MAPPINGS_MAX 65536u
 #define PAGE UINT64_C(4096)
 
 int analysis_names_new(const struct analysis_files *files, struct analysis_names **ret_names)
@@ -71,7 +72,7 @@ void analysis_names_free(struct analysis_names *names)
     file_done(&names->list[i]);
   free(names->list);
   symbol_demangler_free(names->demangler);
-  mapping_list_done(&names->map);
+  interval_map_done(&names->map);
   stream_list_done(&names->streams);
   code_store_done(&names->code);
   start_list_done(&names->starts);
@@ -153,7 +154,7 @@ void names_change(struct analysis_names *names)
 
 int analysis_names_module(struct analysis_names *names, const struct lb_trace_module *module)
 {
-  struct mapping mapping = {.space = module->space, .first = module->address, .offset = module->offset};
+  struct interval mapping = {.space = module->space, .first = module->address, .offset = module->offset};
   int r;
 
   if (!module->size)
@@ -163,14 +164,14 @@ int analysis_names_module(struct analysis_names *names, const struct lb_trace_mo
   if (mapping.last < mapping.first)
     mapping.last = UINT64_MAX;
   if (module->is_gone) {
-    r = mapping_list_clear(&names->map, mapping.space, mapping.first, mapping.last);
+    r = interval_map_clear(&names->map, mapping.space, mapping.first, mapping.last, MAPPINGS_MAX);
     return r == LB_E_TOO_BIG ? names_full(names, module) : r;
   }
-  r = file_get(names, module, &mapping.file);
+  r = file_get(names, module, &mapping.value);
   if (r >= 0)
-    r = mapping_list_add(&names->map, &mapping);
+    r = interval_map_add(&names->map, &mapping, MAPPINGS_MAX);
   if (r >= 0)
-    names->list[mapping.file].pieces++;
+    names->list[mapping.value].pieces++;
   return r == LB_E_TOO_BIG ? names_full(names, module) : r;
 }
 
@@ -296,18 +297,18 @@ void names_demangle(const struct analysis_names *names, struct analysis_name *na
   name->mangled = name->symbol != mangled ? mangled : NULL;
 }
 
-const struct mapping *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address)
+const struct interval *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address)
 {
-  const struct mapping *mapping = mapping_list_find(&names->map, space, address);
+  const struct interval *mapping = interval_map_find(&names->map, space, address);
 
-  if (mapping && !names->list[mapping->file].is_asked)
-    file_ask(names, &names->list[mapping->file]);
+  if (mapping && !names->list[mapping->value].is_asked)
+    file_ask(names, &names->list[mapping->value]);
   return mapping;
 }
 
 bool analysis_names_find(struct analysis_names *names, uint32_t space, uint64_t address, struct analysis_name *ret_name)
 {
-  const struct mapping *mapping = names_mapping(names, space, address);
+  const struct interval *mapping = names_mapping(names, space, address);
   struct analysis_name name = {0};
   const struct names_file *file;
   uint64_t linked;
@@ -315,9 +316,9 @@ bool analysis_names_find(struct analysis_names *names, uint32_t space, uint64_t 
 
   if (!mapping)
     return false;
-  file = &names->list[mapping->file];
+  file = &names->list[mapping->value];
   name.module = file->base;
-  name.file = mapping->file;
+  name.file = mapping->value;
   linked = mapping->offset + (address - mapping->first);
   is_loaded = file->layout && names_file_address(file, linked, &linked);
   name.offset = name.linked = linked;

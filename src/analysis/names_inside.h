@@ -9,8 +9,8 @@
 #include "analysis/analysis.h"
 #include "analysis/eh_frame.h"
 #include "analysis/extent.h"
-#include "analysis/mapping.h"
 #include "analysis/streams.h"
+#include "base/base.h"
 #include "symbol/symbol.h"
 
 /* ---- code in the trace (code_store.c) ---- */
@@ -28,8 +28,7 @@ struct granule {
 struct code_store {
   struct granule *granules;
   size_t count, capacity;
-  uint32_t *slots; /* a hash: number of a granule plus 1 */
-  size_t slot_count;
+  struct hash_index index; /* of granules by file, space and place */
 };
 
 /* Keeps bytes, over what was there. Returns 0, or -ENOMEM. */
@@ -65,9 +64,9 @@ struct analysis_names {
   struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
   struct names_file *list;
   size_t count, capacity;
-  struct mapping_list map;
-  uint64_t bytes; /* that were opened */
-  bool is_full;   /* so it was said */
+  struct interval_map map; /* values are numbers of files in the list, offsets those in the file */
+  uint64_t bytes;          /* that were opened */
+  bool is_full;            /* so it was said */
   uint32_t generation;
   struct stream_list streams;
   struct code_store code;
@@ -78,7 +77,7 @@ struct analysis_names {
 void names_change(struct analysis_names *names);
 
 /* The piece of a file at a linear address, and the file has been opened if it can be; or NULL. */
-const struct mapping *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address);
+const struct interval *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address);
 
 static inline bool names_file_has_symbols(const struct names_file *file)
 {
