@@ -8,8 +8,6 @@
 #include "analysis/extent.h"
 #include "analysis/summary_inside.h"
 
-#define PLACES_LEAST 1024u
-
 static bool function_is(const struct function *one, const struct function *other)
 {
   return one->start == other->start && one->file == other->file && one->space == other->space &&
@@ -17,56 +15,34 @@ static bool function_is(const struct function *one, const struct function *other
          (one->source == ANALYSIS_EXTENT_BY_NOTHING) == (other->source == ANALYSIS_EXTENT_BY_NOTHING);
 }
 
-static uint32_t *place_of(const struct function_list *list, const struct function *wanted)
+static uint64_t function_hash(const struct function *function)
 {
-  uint64_t hash = (wanted->start ^ (uint64_t)wanted->file << 40) * UINT64_C(0x9E3779B97F4A7C15);
-  size_t i = (size_t)(hash >> 32) & (list->place_count - 1);
-
-  for (;; i = (i + 1) & (list->place_count - 1)) {
-    const struct function *function = list->places[i] ? &list->functions[list->places[i] - 1] : NULL;
-
-    if (!function || function_is(function, wanted))
-      return &list->places[i];
-  }
-}
-
-static int places_grow(struct function_list *list)
-{
-  struct function_list next = *list;
-
-  next.place_count = list->place_count ? 2 * list->place_count : PLACES_LEAST;
-  next.places = calloc(next.place_count, sizeof(*next.places));
-  if (!next.places)
-    return -ENOMEM;
-  for (size_t i = 0; i < list->count; i++)
-    *place_of(&next, &list->functions[i]) = (uint32_t)i + 1;
-  free(list->places);
-  *list = next;
-  return 0;
+  return hash_mix(hash_start(function->start), (uint64_t)function->file << 32 | function->space);
 }
 
 /* Returns its number, or -ENOMEM. */
 static int function_add(struct function_list *list, const struct function *function)
 {
-  struct function *functions;
+  struct function *added = array_append(&list->functions, &list->count, &list->capacity);
 
-  if (2 * (list->count + 1) > list->place_count && places_grow(list) < 0)
+  if (!added)
     return -ENOMEM;
-  functions = array_grow(list->functions, sizeof(*functions), list->count, &list->capacity);
-  if (!functions)
+  if (hash_index_add(&list->index, function_hash(function), list->count - 1) < 0) {
+    list->count--;
     return -ENOMEM;
-  list->functions = functions;
-  functions[list->count] = *function;
-  *place_of(list, function) = (uint32_t)list->count + 1;
-  return (int)list->count++;
+  }
+  *added = *function;
+  return (int)list->count - 1;
 }
 
 static int function_number(struct function_list *list, const struct function *function)
 {
-  uint32_t place = list->place_count ? *place_of(list, function) : 0;
+  uint64_t hash = function_hash(function);
+  uint32_t number;
 
-  if (place)
-    return (int)place - 1;
+  for (size_t at = 0; (number = hash_index_next(&list->index, hash, &at)) != HASH_NONE;)
+    if (function_is(&list->functions[number], function))
+      return (int)number;
   return list->count < FUNCTIONS_MAX ? function_add(list, function) : 0;
 }
 
@@ -156,6 +132,6 @@ int function_list_join(struct analysis_summary *summary)
 void function_list_done(struct function_list *list)
 {
   free(list->functions);
-  free(list->places);
+  hash_index_done(&list->index);
   *list = (struct function_list){0};
 }

@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/edge.h"
 #include "analysis/streams.h"
+#include "base/base.h"
 
 #define FUNCTIONS_MAX (1u << 18)
 #define METAS 10
@@ -29,8 +30,7 @@ struct function {
 struct function_list {
   struct function *functions; /* the first is what there was no room for */
   size_t count, capacity;
-  uint32_t *places; /* a hash: numbers + 1 */
-  size_t place_count;
+  struct hash_index index; /* of functions by file, space and start */
 };
 
 struct analysis_summary {
