@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tree of functions by caller. Stacks are found by a hash of caller and function.
+ * A tree of functions by caller. Stacks are found by caller and function.
  */
 #include "analysis/stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#define PLACES_LEAST 4096u
 
 /* The functions that are open in a stream of the trace. */
 struct stack_stream {
@@ -20,8 +18,7 @@ struct stack_stream {
 struct analysis_stacks {
   struct analysis_stack *stacks;
   size_t count, capacity;
-  uint32_t *places; /* a hash of numbers plus 1 */
-  size_t place_count;
+  struct hash_index index; /* of stacks by caller and function */
   bool is_full;
   struct stack_stream *streams;
   size_t stream_count, stream_capacity;
@@ -45,69 +42,55 @@ void analysis_stacks_free(struct analysis_stacks *stacks)
     free(stacks->streams[i].open);
   free(stacks->streams);
   free(stacks->stacks);
-  free(stacks->places);
+  hash_index_done(&stacks->index);
   free(stacks);
 }
 
 /* ---- the tree ---- */
 
-static uint32_t *place_of(const struct analysis_stacks *stacks, uint32_t caller, uint32_t function)
+static uint64_t stack_hash(uint32_t caller, uint32_t function)
 {
-  uint64_t hash = ((uint64_t)caller << 32 | function) * UINT64_C(0x9E3779B97F4A7C15);
-  size_t i = (size_t)(hash >> 32) & (stacks->place_count - 1);
+  return hash_start((uint64_t)caller << 32 | function);
+}
 
-  for (;; i = (i + 1) & (stacks->place_count - 1)) {
-    const struct analysis_stack *stack = stacks->places[i] ? &stacks->stacks[stacks->places[i] - 1] : NULL;
+static uint32_t stack_find(const struct analysis_stacks *stacks, uint32_t caller, uint32_t function)
+{
+  uint32_t number;
 
-    if (!stack || (stack->caller == caller && stack->function == function))
-      return &stacks->places[i];
+  for (size_t at = 0; (number = hash_index_next(&stacks->index, stack_hash(caller, function), &at)) != HASH_NONE;)
+    if (stacks->stacks[number].caller == caller && stacks->stacks[number].function == function)
+      break;
+  return number;
+}
+
+static int stack_add(struct analysis_stacks *stacks, const struct analysis_stack *stack)
+{
+  struct analysis_stack *added = array_append(&stacks->stacks, &stacks->count, &stacks->capacity);
+
+  if (!added)
+    return -ENOMEM;
+  if (hash_index_add(&stacks->index, stack_hash(stack->caller, stack->function), stacks->count - 1) < 0) {
+    stacks->count--;
+    return -ENOMEM;
   }
-}
-
-static int places_grow(struct analysis_stacks *stacks)
-{
-  size_t count = stacks->place_count ? 2 * stacks->place_count : PLACES_LEAST;
-  uint32_t *places = calloc(count, sizeof(*places));
-
-  if (!places)
-    return -ENOMEM;
-  free(stacks->places);
-  stacks->places = places;
-  stacks->place_count = count;
-  for (size_t i = 0; i < stacks->count; i++)
-    *place_of(stacks, stacks->stacks[i].caller, stacks->stacks[i].function) = (uint32_t)i + 1;
-  return 0;
-}
-
-static int stack_add(struct analysis_stacks *stacks, const struct analysis_stack *stack, uint32_t *place)
-{
-  struct analysis_stack *grown = array_grow(stacks->stacks, sizeof(*grown), stacks->count, &stacks->capacity);
-
-  if (!grown)
-    return -ENOMEM;
-  stacks->stacks = grown;
-  grown[stacks->count++] = *stack;
-  *place = (uint32_t)stacks->count;
+  *added = *stack;
   return 0;
 }
 
 int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack)
 {
   uint32_t level = caller == ANALYSIS_STACK_NONE ? 0 : stacks->stacks[caller].level + 1;
-  uint32_t *place;
+  uint32_t number = stack_find(stacks, caller, function);
 
-  if (2 * (stacks->count + 1) > stacks->place_count && places_grow(stacks) < 0)
-    return -ENOMEM;
-  place = place_of(stacks, caller, function);
-  if (!*place && (level >= ANALYSIS_STACK_LEVELS || stacks->count >= ANALYSIS_STACKS_MAX)) {
+  if (number == HASH_NONE && (level >= ANALYSIS_STACK_LEVELS || stacks->count >= ANALYSIS_STACKS_MAX)) {
     stacks->is_full = true;
-    *ret_stack = caller;
-    return 0;
+    number = caller;
+  } else if (number == HASH_NONE) {
+    number = (uint32_t)stacks->count;
+    if (stack_add(stacks, &(struct analysis_stack){.caller = caller, .function = function, .level = level}) < 0)
+      return -ENOMEM;
   }
-  if (!*place &&
-      stack_add(stacks, &(struct analysis_stack){.caller = caller, .function = function, .level = level}, place) < 0)
-    return -ENOMEM;
-  *ret_stack = *place - 1;
+  *ret_stack = number;
   return 0;
 }
 
