@@ -14,7 +14,6 @@
 #define TARGETS (1u << 16) /* places of the hash */
 #define STARTS_LATE 4096u  /* starts of functions that are found on the way, at most */
 #define PLT_ENTRY 16u      /* bytes */
-#define PLACES_LEAST 4096u
 #define COLD ".cold"
 
 int called_list_init(struct called_list *list, struct analysis_names *names)
@@ -26,59 +25,49 @@ int called_list_init(struct called_list *list, struct analysis_names *names)
 void called_list_done(struct called_list *list)
 {
   free(list->functions);
-  free(list->places);
+  hash_index_done(&list->index);
   free(list->targets);
   *list = (struct called_list){0};
 }
 
 /* ---- functions ---- */
 
-static uint32_t *place_of(const struct called_list *list, uint32_t file, uint32_t space, uint64_t start)
+static uint64_t function_hash(const struct called *function)
 {
-  uint64_t hash = (start ^ (uint64_t)file << 40 ^ (uint64_t)space << 20) * UINT64_C(0x9E3779B97F4A7C15);
-  size_t i = (size_t)(hash >> 32) & (list->place_count - 1);
+  const struct analysis_location *location = &function->called.location;
 
-  for (;; i = (i + 1) & (list->place_count - 1)) {
-    const struct called *function = list->places[i] ? &list->functions[list->places[i] - 1] : NULL;
-
-    if (!function || (function->start == start && function->called.location.file == file &&
-                      function->called.location.space == space))
-      return &list->places[i];
-  }
+  return hash_mix(hash_start(function->start), (uint64_t)location->file << 32 | location->space);
 }
 
-static int places_grow(struct called_list *list)
+static uint32_t function_find(const struct called_list *list, const struct called *wanted)
 {
-  struct called_list next = *list;
+  const struct analysis_location *location = &wanted->called.location;
+  uint64_t hash = function_hash(wanted);
+  uint32_t number;
 
-  next.place_count = list->place_count ? 2 * list->place_count : PLACES_LEAST;
-  next.places = calloc(next.place_count, sizeof(*next.places));
-  if (!next.places)
-    return -ENOMEM;
-  for (size_t i = 0; i < list->count; i++) {
-    const struct analysis_location *location = &list->functions[i].called.location;
+  for (size_t at = 0; (number = hash_index_next(&list->index, hash, &at)) != HASH_NONE;) {
+    const struct called *function = &list->functions[number];
 
-    *place_of(&next, location->file, location->space, list->functions[i].start) = (uint32_t)i + 1;
+    if (function->start == wanted->start && function->called.location.file == location->file &&
+        function->called.location.space == location->space)
+      break;
   }
-  free(list->places);
-  list->places = next.places;
-  list->place_count = next.place_count;
-  return 0;
+  return number;
 }
 
 /* The number of a function that is in the list from now on. Returns 0, or -ENOMEM. */
 static int function_add(struct called_list *list, const struct called *function, uint32_t *ret_number)
 {
-  const struct analysis_location *location = &function->called.location;
-  struct called *functions;
+  struct called *added = array_append(&list->functions, &list->count, &list->capacity);
 
-  functions = array_grow(list->functions, sizeof(*functions), list->count, &list->capacity);
-  if (!functions)
+  if (!added)
     return -ENOMEM;
-  list->functions = functions;
-  functions[list->count] = *function;
-  *place_of(list, location->file, location->space, function->start) = (uint32_t)list->count + 1;
-  *ret_number = (uint32_t)list->count++;
+  if (hash_index_add(&list->index, function_hash(function), list->count - 1) < 0) {
+    list->count--;
+    return -ENOMEM;
+  }
+  *added = *function;
+  *ret_number = (uint32_t)list->count - 1;
   return 0;
 }
 
@@ -178,16 +167,14 @@ static int target_begin(struct called_list *list, const struct analysis_location
 /* Too many functions: the last number is for all that come behind. */
 static int function_number(struct called_list *list, const struct called *function, uint32_t *ret_number)
 {
-  const struct analysis_location *location = &function->called.location;
-  uint32_t place = *place_of(list, location->file, location->space, function->start);
+  uint32_t number = function_find(list, function);
 
-  if (!place && list->count >= CALLED_MAX + (CALLED_MAX >> 2))
-    place = (uint32_t)list->count;
-  if (place) {
-    *ret_number = place - 1;
-    return 0;
-  }
-  return function_add(list, function, ret_number);
+  if (number == HASH_NONE && list->count >= CALLED_MAX + (CALLED_MAX >> 2))
+    number = (uint32_t)list->count - 1;
+  if (number == HASH_NONE)
+    return function_add(list, function, ret_number);
+  *ret_number = number;
+  return 0;
 }
 
 static int target_find(struct called_list *list, bool is_call, struct target *target)
@@ -196,8 +183,6 @@ static int target_find(struct called_list *list, bool is_call, struct target *ta
   struct called function;
   int r;
 
-  if (2 * (list->count + 1) > list->place_count && places_grow(list) < 0)
-    return -ENOMEM;
   if (is_call && target_begin(list, &location) < 0)
     return -ENOMEM;
   function_describe(list, &location, &function);

@@ -6,6 +6,7 @@
 #define ANALYSIS_CALLS_FUNCTION_H
 
 #include "analysis/analysis.h"
+#include "base/base.h"
 
 #define CALLED_MAX (1u << 19) /* functions; more are not told apart */
 
@@ -35,9 +36,8 @@ struct called_list {
   struct analysis_names *names;
   struct called *functions;
   size_t count, capacity;
-  uint32_t *places; /* hash of numbers plus 1 */
-  size_t place_count;
-  struct target *targets; /* hash of fixed size: a newer one takes the place of an older one */
+  struct hash_index index; /* of functions by file, space and start */
+  struct target *targets;  /* hash of fixed size: a newer one takes the place of an older one */
 };
 
 /* Returns 0, or -ENOMEM. */
