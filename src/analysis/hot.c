@@ -332,7 +332,7 @@ void analysis_hot_free(struct analysis_hot *hot)
     return;
   free(hot->functions);
   free(hot->is_wanted);
-  free(hot->function_places);
+  hash_index_done(&hot->function_index);
   free(hot->modules);
   free(hot->edges);
   free(hot->branches);

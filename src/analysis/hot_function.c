@@ -13,8 +13,6 @@
 #include "analysis/hot_table.h"
 #include "base/base.h"
 
-#define ROOM_FIRST 1024u
-
 /* ---- names ---- */
 
 /* A name that is written as it is always fits, also where it would not as a pattern: "[vdso]". */
@@ -44,40 +42,26 @@ bool analysis_module_is_mapped(const struct analysis_names *names, const char *n
   return false;
 }
 
-/* ---- the hash ---- */
+/* ---- finding them again ---- */
 
 static uint64_t function_hash(const struct analysis_hot_function *key)
 {
-  return hot_hash(key->start + !key->symbol) ^ hot_hash(key->file + ((uint64_t)key->space << 32));
+  return hash_mix(hash_start(key->start), (uint64_t)key->file << 32 | key->space);
 }
 
-static uint32_t *place_find(struct analysis_hot *hot, const struct analysis_hot_function *key)
+static uint32_t function_find(const struct analysis_hot *hot, const struct analysis_hot_function *key)
 {
-  size_t mask = hot->function_room - 1;
+  uint64_t hash = function_hash(key);
+  uint32_t number;
 
-  for (size_t i = function_hash(key) & mask;; i = (i + 1) & mask) {
-    uint32_t number = hot->function_places[i];
-    const struct analysis_hot_function *function = number ? &hot->functions[number - 1] : NULL;
+  for (size_t at = 0; (number = hash_index_next(&hot->function_index, hash, &at)) != HASH_NONE;) {
+    const struct analysis_hot_function *function = &hot->functions[number];
 
-    if (!function || (function->file == key->file && function->space == key->space && function->start == key->start &&
-                      !function->symbol == !key->symbol))
-      return &hot->function_places[i];
+    if (function->file == key->file && function->space == key->space && function->start == key->start &&
+        !function->symbol == !key->symbol)
+      break;
   }
-}
-
-static int places_grow(struct analysis_hot *hot)
-{
-  size_t room = hot->function_room ? 2 * hot->function_room : ROOM_FIRST;
-  uint32_t *places = calloc(room, sizeof(*places));
-
-  if (!places)
-    return -ENOMEM;
-  free(hot->function_places);
-  hot->function_places = places;
-  hot->function_room = room;
-  for (size_t i = 0; i < hot->function_count; i++)
-    *place_find(hot, &hot->functions[i]) = (uint32_t)i + 1;
-  return 0;
+  return number;
 }
 
 struct analysis_extent hot_function_extent(const struct analysis_hot_function *function)
@@ -121,6 +105,8 @@ static uint32_t function_add(struct analysis_hot *hot, const struct analysis_hot
   if (!is_wanted)
     return HOT_NONE;
   hot->is_wanted = is_wanted;
+  if (hash_index_add(&hot->function_index, function_hash(function), hot->function_count) < 0)
+    return HOT_NONE;
   functions[hot->function_count] = *function;
   is_wanted[hot->function_count] = function_is_wanted(hot, function);
   return (uint32_t)hot->function_count++;
@@ -149,19 +135,9 @@ static struct analysis_hot_function function_describe(struct analysis_names *nam
 uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_location *location)
 {
   struct analysis_hot_function function = function_describe(hot->names, location);
-  uint32_t *place;
+  uint32_t number = function_find(hot, &function);
 
-  if (hot->function_count >= hot->function_room / 2 && places_grow(hot) < 0)
-    return HOT_NONE;
-  place = place_find(hot, &function);
-  if (!*place) {
-    uint32_t number = function_add(hot, &function);
-
-    if (number == HOT_NONE)
-      return HOT_NONE;
-    *place = number + 1;
-  }
-  return *place - 1;
+  return number == HASH_NONE ? function_add(hot, &function) : number;
 }
 
 /* A function that did nothing is there because something leads to it whose instructions are not known. */
@@ -178,9 +154,8 @@ void hot_functions_finish(struct analysis_hot *hot)
     if (hot->is_wanted[i] && function_did(&hot->functions[i]))
       hot->functions[kept++] = hot->functions[i];
   hot->function_count = kept;
-  free(hot->function_places);
+  hash_index_done(&hot->function_index);
   free(hot->is_wanted);
-  hot->function_places = NULL;
   hot->is_wanted = NULL;
-  hot->function_room = hot->wanted_capacity = 0;
+  hot->wanted_capacity = 0;
 }

@@ -14,33 +14,22 @@
 #include "base/base.h"
 #include "symbol/symbol.h"
 
-#define ROOM_FIRST 4096u
-
 /* A copy of a line. */
 struct copy {
-  uint64_t hash; /* of where it is: the function that exists, and the calls that were inlined */
+  uint64_t hash; /* of where it is: the function that exists, and the calls that were inlined; and of the line */
   uint64_t executed;
-  uint32_t line; /* number + 1; 0: the place is empty */
+  uint32_t line; /* its number */
 };
 
 struct line_maker {
   struct analysis_hot *hot;
-  uint32_t *places; /* a hash of lines: number + 1, or 0 */
-  size_t room;
-  struct copy *copies; /* a hash */
-  size_t copy_count, copy_room;
+  struct hash_index line_index; /* of lines by file, number and function */
+  struct copy *copies;
+  size_t copy_count, copy_capacity;
+  struct hash_index copy_index;
   const struct analysis_jump *jumps; /* those that are not behind us */
   size_t jumps_left;
 };
-
-static uint64_t word_hash(const char *word)
-{
-  uint64_t hash = 14695981039346656037u;
-
-  for (; word && *word; word++)
-    hash = (hash ^ (unsigned char)*word) * 1099511628211u;
-  return hash;
-}
 
 /* ---- lines ---- */
 
@@ -49,102 +38,63 @@ static bool word_is(const char *one, const char *other)
   return one == other || (one && other && !strcmp(one, other));
 }
 
-static uint32_t *line_place(struct line_maker *maker, const struct analysis_hot_line *line)
+static uint64_t line_hash(const struct analysis_hot_line *line)
 {
-  uint64_t hash = hot_hash(word_hash(line->file) + line->line) ^ word_hash(line->function);
-
-  for (size_t i = hash & (maker->room - 1);; i = (i + 1) & (maker->room - 1)) {
-    uint32_t number = maker->places[i];
-    const struct analysis_hot_line *other = number ? &maker->hot->lines[number - 1] : NULL;
-
-    if (!other ||
-        (other->line == line->line && word_is(other->file, line->file) && word_is(other->function, line->function)))
-      return &maker->places[i];
-  }
-}
-
-static int lines_grow(struct line_maker *maker)
-{
-  size_t room = maker->room ? 2 * maker->room : ROOM_FIRST;
-  uint32_t *places = calloc(room, sizeof(*places));
-
-  if (!places)
-    return -ENOMEM;
-  free(maker->places);
-  maker->places = places;
-  maker->room = room;
-  for (size_t i = 0; i < maker->hot->line_count; i++)
-    *line_place(maker, &maker->hot->lines[i]) = (uint32_t)i + 1;
-  return 0;
+  return hash_mix_string(hash_mix_string(hash_start(line->line), line->file), line->function);
 }
 
 /* The number of a line, or HOT_NONE without memory. */
 static uint32_t line_get(struct line_maker *maker, const struct analysis_hot_line *line)
 {
   struct analysis_hot *hot = maker->hot;
-  struct analysis_hot_line *lines;
-  uint32_t *place;
+  uint64_t hash = line_hash(line);
+  struct analysis_hot_line *added;
+  uint32_t number;
 
-  if (hot->line_count >= maker->room / 2 && lines_grow(maker) < 0)
+  for (size_t at = 0; (number = hash_index_next(&maker->line_index, hash, &at)) != HASH_NONE;) {
+    const struct analysis_hot_line *other = &hot->lines[number];
+
+    if (other->line == line->line && word_is(other->file, line->file) && word_is(other->function, line->function))
+      return number;
+  }
+  added = array_append(&hot->lines, &hot->line_count, &hot->line_capacity);
+  if (!added)
     return HOT_NONE;
-  place = line_place(maker, line);
-  if (*place)
-    return *place - 1;
-  lines = array_grow(hot->lines, sizeof(*lines), hot->line_count, &hot->line_capacity);
-  if (!lines)
+  *added = *line;
+  if (hash_index_add(&maker->line_index, hash, hot->line_count - 1) < 0)
     return HOT_NONE;
-  hot->lines = lines;
-  lines[hot->line_count++] = *line;
-  *place = (uint32_t)hot->line_count;
-  return *place - 1;
+  return (uint32_t)hot->line_count - 1;
 }
 
 /* ---- copies ---- */
 
-static struct copy *copy_place(struct copy *copies, size_t room, uint64_t hash, uint32_t line)
+static uint64_t copy_hash(uint32_t line, const struct analysis_location *at, const struct symbol_place *place)
 {
-  for (size_t i = hot_hash(hash + line) & (room - 1);; i = (i + 1) & (room - 1))
-    if (!copies[i].line || (copies[i].line == line && copies[i].hash == hash))
-      return &copies[i];
-}
-
-static int copies_grow(struct line_maker *maker)
-{
-  size_t room = maker->copy_room ? 2 * maker->copy_room : ROOM_FIRST;
-  struct copy *copies = calloc(room, sizeof(*copies));
-
-  if (!copies)
-    return -ENOMEM;
-  for (size_t i = 0; i < maker->copy_room; i++)
-    if (maker->copies[i].line)
-      *copy_place(copies, room, maker->copies[i].hash, maker->copies[i].line) = maker->copies[i];
-  free(maker->copies);
-  maker->copies = copies;
-  maker->copy_room = room;
-  return 0;
-}
-
-static uint64_t copy_hash(const struct analysis_location *at, const struct symbol_place *place)
-{
-  uint64_t hash = hot_hash(at->file) ^ (place->symbol ? place->address - place->offset : 0);
+  uint64_t hash =
+    hash_mix(hash_start((uint64_t)line << 32 | at->file), place->symbol ? place->address - place->offset : 0);
 
   for (size_t i = 1; i < place->frame_count; i++)
-    hash = hot_hash(hash ^ place->frames[i].line ^ (uint64_t)place->frames[i].column << 32);
+    hash = hash_mix(hash, place->frames[i].line ^ (uint64_t)place->frames[i].column << 32);
   return hash;
 }
 
 static int copy_count(struct line_maker *maker, uint32_t line, uint64_t hash, uint64_t executed)
 {
   struct copy *copy;
+  uint32_t number;
 
-  if (maker->copy_count >= maker->copy_room / 2 && copies_grow(maker) < 0)
+  for (size_t at = 0; (number = hash_index_next(&maker->copy_index, hash, &at)) != HASH_NONE;) {
+    copy = &maker->copies[number];
+    if (copy->line == line && copy->hash == hash) {
+      copy->executed = executed > copy->executed ? executed : copy->executed;
+      return 0;
+    }
+  }
+  copy = array_append(&maker->copies, &maker->copy_count, &maker->copy_capacity);
+  if (!copy)
     return -ENOMEM;
-  copy = copy_place(maker->copies, maker->copy_room, hash, line + 1);
-  maker->copy_count += !copy->line;
-  copy->line = line + 1;
-  copy->hash = hash;
-  copy->executed = executed > copy->executed ? executed : copy->executed;
-  return 0;
+  *copy = (struct copy){hash, executed, line};
+  return hash_index_add(&maker->copy_index, hash, maker->copy_count - 1);
 }
 
 /* ---- instructions ---- */
@@ -218,7 +168,7 @@ static int ran_count(void *data, const struct analysis_ran *ran)
   hot->lines[number].instructions += ran->executed;
   hot->lines[number].is_inlined |= place.frame_count > 1;
   jumps_count(maker, &ran->at, &hot->lines[number]);
-  return copy_count(maker, number, copy_hash(&ran->at, &place), ran->executed);
+  return copy_count(maker, number, copy_hash(number, &ran->at, &place), ran->executed);
 }
 
 int analysis_hot_read_lines(struct analysis_hot *hot)
@@ -230,10 +180,10 @@ int analysis_hot_read_lines(struct analysis_hot *hot)
 
   maker.jumps = analysis_counts_jumps(hot->counts, &maker.jumps_left);
   r = analysis_blocks_walk(hot->code, blocks, count, ran_count, &maker);
-  for (size_t i = 0; i < maker.copy_room; i++)
-    if (maker.copies[i].line)
-      hot->lines[maker.copies[i].line - 1].executed += maker.copies[i].executed;
-  free(maker.places);
+  for (size_t i = 0; i < maker.copy_count; i++)
+    hot->lines[maker.copies[i].line].executed += maker.copies[i].executed;
+  hash_index_done(&maker.line_index);
+  hash_index_done(&maker.copy_index);
   free(maker.copies);
   if (r < 0)
     return r;

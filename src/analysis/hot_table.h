@@ -7,6 +7,7 @@
 
 #include "analysis/extent.h"
 #include "analysis/hot.h"
+#include "base/base.h"
 
 #define HOT_NONE UINT32_MAX
 
@@ -19,8 +20,7 @@ struct analysis_hot {
   struct analysis_hot_function *functions;
   bool *is_wanted; /* of each function: it passes the filter */
   size_t function_count, function_capacity, wanted_capacity;
-  uint32_t *function_places; /* a hash of them: number + 1, or 0 */
-  size_t function_room;      /* a power of two */
+  struct hash_index function_index; /* of functions by file, space and start */
   struct analysis_hot_module *modules;
   size_t module_count, module_capacity;
   const struct analysis_jump **edges;
@@ -41,14 +41,7 @@ uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_locatio
 /* What it was made of. */
 struct analysis_extent hot_function_extent(const struct analysis_hot_function *function);
 
-/* Forgets functions that are not wanted, and the hash: numbers are not good any more. */
+/* Forgets functions that are not wanted, and the index: numbers are not good any more. */
 void hot_functions_finish(struct analysis_hot *hot);
-
-/* What numbers are made of. */
-static inline uint64_t hot_hash(uint64_t value)
-{
-  value = (value ^ value >> 31) * UINT64_C(0x9E3779B97F4A7C15);
-  return value ^ value >> 29;
-}
 
 #endif
