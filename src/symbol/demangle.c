@@ -15,9 +15,8 @@
 #include "symbol/table.h"
 
 #define LIBRARY "libstdc++.so.6"
-#define MADE_MAX 26u              /* bits: what the library may make of a name, at most: 64 MiB */
-#define BYTES_MAX (64u << 20)     /* of what one demangler keeps or throws away */
-#define NAMES_LEAST ((size_t)256) /* a power of two */
+#define MADE_MAX 26u          /* bits: what the library may make of a name, at most: 64 MiB */
+#define BYTES_MAX (64u << 20) /* of what one demangler keeps or throws away */
 
 /* ---- the library ---- */
 
@@ -103,13 +102,14 @@ bool symbol_demangle(const char *name, char ret_plain[SYMBOL_NAME_MAX + 1])
 
 /* A symbol's name, by where it lies, and what was made of it. */
 struct demangled {
-  const char *name; /* NULL: the place is free */
-  char *plain;      /* NULL: the name is not mangled, or nothing could be made of it */
+  const char *name;
+  char *plain; /* NULL: the name is not mangled, or nothing could be made of it */
 };
 
 struct symbol_demangler {
-  struct demangled *list; /* a hash */
+  struct demangled *list;
   size_t count, capacity;
+  struct hash_index index; /* by name */
   size_t bytes;
 };
 
@@ -127,39 +127,11 @@ void symbol_demangler_free(struct symbol_demangler *demangler)
 {
   if (!demangler)
     return;
-  for (size_t i = 0; i < demangler->capacity; i++)
+  for (size_t i = 0; i < demangler->count; i++)
     free(demangler->list[i].plain);
   free(demangler->list);
+  hash_index_done(&demangler->index);
   free(demangler);
-}
-
-static struct demangled *demangled_get(struct demangled *list, size_t capacity, const char *name)
-{
-  size_t at = (size_t)((uintptr_t)name * UINT64_C(0x9E3779B97F4A7C15) >> 20);
-
-  while (list[at & (capacity - 1)].name && list[at & (capacity - 1)].name != name)
-    at++;
-  return &list[at & (capacity - 1)];
-}
-
-/* Room for one more. Returns false if there is no memory. */
-static bool demangler_grow(struct symbol_demangler *demangler)
-{
-  size_t capacity = demangler->capacity ? 2 * demangler->capacity : NAMES_LEAST;
-  struct demangled *list;
-
-  if (2 * (demangler->count + 1) <= demangler->capacity)
-    return true;
-  list = calloc(capacity, sizeof(*list));
-  if (!list)
-    return false;
-  for (size_t i = 0; i < demangler->capacity; i++)
-    if (demangler->list[i].name)
-      *demangled_get(list, capacity, demangler->list[i].name) = demangler->list[i];
-  free(demangler->list);
-  demangler->list = list;
-  demangler->capacity = capacity;
-  return true;
 }
 
 static char *plain_make(struct symbol_demangler *demangler, const char *name)
@@ -172,19 +144,33 @@ static char *plain_make(struct symbol_demangler *demangler, const char *name)
   return is_fit ? strdup(plain) : NULL;
 }
 
+/* What is known of a name now; NULL without memory. */
+static const struct demangled *demangled_add(struct symbol_demangler *demangler, const char *name, uint64_t hash)
+{
+  struct demangled *added = array_append(&demangler->list, &demangler->count, &demangler->capacity);
+
+  if (!added)
+    return NULL;
+  if (hash_index_add(&demangler->index, hash, demangler->count - 1) < 0) {
+    demangler->count--;
+    return NULL;
+  }
+  *added = (struct demangled){name, plain_make(demangler, name)};
+  return added;
+}
+
 const char *symbol_demangler_name(struct symbol_demangler *demangler, const char *name)
 {
-  struct demangled *found;
+  const struct demangled *found = NULL;
+  uint64_t hash = hash_start((uintptr_t)name);
+  uint32_t number;
 
   if (!demangler || !name || strncmp(name, "_Z", 2) != 0)
     return name;
-  found = demangler->capacity ? demangled_get(demangler->list, demangler->capacity, name) : NULL;
-  if (!found || !found->name) {
-    if (demangler->bytes >= BYTES_MAX || !demangler_grow(demangler))
-      return name;
-    found = demangled_get(demangler->list, demangler->capacity, name);
-    *found = (struct demangled){name, plain_make(demangler, name)};
-    demangler->count++;
-  }
-  return found->plain ? found->plain : name;
+  for (size_t at = 0; !found && (number = hash_index_next(&demangler->index, hash, &at)) != HASH_NONE;)
+    if (demangler->list[number].name == name)
+      found = &demangler->list[number];
+  if (!found && demangler->bytes < BYTES_MAX)
+    found = demangled_add(demangler, name, hash);
+  return found && found->plain ? found->plain : name;
 }
