@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/base.h"
 #include "process/process.h"
 #include "process/shared.h"
 #include "trace/trace.h"
@@ -79,9 +80,10 @@ struct drain_space {
 struct drain_granule;
 
 struct drain_code {
-  struct drain_granule *granules; /* a hash */
+  struct drain_granule *granules;
   size_t count, capacity;
-  uint32_t spaces_over; /* when it was full, and all of it needed */
+  struct hash_index index; /* of granules by space and place */
+  uint32_t spaces_over;    /* how many spaces were over when granules were last dropped */
 };
 
 enum code_news {
