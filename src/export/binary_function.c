@@ -61,24 +61,32 @@ static void entries_merge(struct symbol_entry *list, size_t count, struct symbol
 
 /* ---- names ---- */
 
-/* How often a local name was met so far: a hash of the names, by their first symbol. */
+/* How often a local name was met so far. */
 struct counter {
   const char *name;
   unsigned count;
 };
 
-static unsigned name_count(struct counter *counters, size_t size, const char *name)
-{
-  size_t hash = 5381;
+struct counters {
+  struct counter *list; /* room for all symbols */
+  size_t count;
+  struct hash_index index; /* of names */
+};
 
-  for (const char *c = name; *c; c++)
-    hash = hash * 33 + (unsigned char)*c;
-  for (size_t i = hash % size;; i = (i + 1) % size) {
-    if (!counters[i].name)
-      counters[i].name = name;
-    if (!strcmp(counters[i].name, name))
-      return ++counters[i].count;
-  }
+/* Returns 0, or -ENOMEM. */
+static int name_count(struct counters *counters, const char *name, unsigned *ret_count)
+{
+  uint64_t hash = hash_mix_string(hash_start(0), name);
+  uint32_t number;
+
+  for (size_t at = 0; (number = hash_index_next(&counters->index, hash, &at)) != HASH_NONE;)
+    if (!strcmp(counters->list[number].name, name)) {
+      *ret_count = ++counters->list[number].count;
+      return 0;
+    }
+  counters->list[counters->count++] = (struct counter){name, 1};
+  *ret_count = 1;
+  return hash_index_add(&counters->index, hash, counters->count - 1);
 }
 
 /* As BOLT has it. Blanks would end a name in its files, and a backslash escapes. */
@@ -138,19 +146,22 @@ static int function_add(struct binary_functions *functions, const struct symbol_
 static int functions_make(struct binary_functions *functions, struct entries *entries)
 {
   struct symbol_entry *room = calloc(entries->count + 1, sizeof(*room));
-  size_t size = 2 * entries->count + 1;
-  struct counter *counters = calloc(size, sizeof(*counters));
-  int r = room && counters ? 0 : -ENOMEM;
+  struct counters counters = {.list = calloc(entries->count + 1, sizeof(*counters.list))};
+  int r = room && counters.list ? 0 : -ENOMEM;
 
   if (r >= 0)
     entries_merge(entries->list, entries->count, room);
   for (size_t i = 0; i < entries->count && r >= 0; i++) {
     const struct symbol_entry *entry = &entries->list[i];
-    unsigned number = entry->is_local ? name_count(counters, size, entry->name) : 0;
+    unsigned number = 0;
 
-    r = function_add(functions, entry, number);
+    if (entry->is_local)
+      r = name_count(&counters, entry->name, &number);
+    if (r >= 0)
+      r = function_add(functions, entry, number);
   }
-  free(counters);
+  hash_index_done(&counters.index);
+  free(counters.list);
   free(room);
   return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table that a gcov profile is put together in: two arrays with a hash over each.
+ * The table that a gcov profile is put together in: two arrays with an index over each.
  */
 #include "export/gcov_table.h"
 
@@ -8,27 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-
-#define FIRST_SIZE 1024u /* of a hash; always a power of two, and at least twice as great as what is in it */
-
-/* ---- the hashes ---- */
-
-static size_t string_hash(const char *string)
+static uint64_t item_hash(const struct gcov_item *item)
 {
-  uint64_t hash = UINT64_C(0xCBF29CE484222325);
-
-  for (; *string; string++)
-    hash = (hash ^ (unsigned char)*string) * UINT64_C(0x100000001B3);
-  return (size_t)(hash ^ hash >> 29);
-}
-
-static size_t item_hash(const struct gcov_item *item)
-{
-  uint64_t hash = ((uint64_t)item->parent << 32 | item->offset) * UINT64_C(0x9E3779B97F4A7C15);
-
-  hash ^= ((uint64_t)item->name << 8 | item->kind) * UINT64_C(0xC2B2AE3D27D4EB4F);
-  return (size_t)(hash ^ hash >> 31);
+  return hash_mix(hash_start((uint64_t)item->parent << 32 | item->offset), (uint64_t)item->name << 8 | item->kind);
 }
 
 static bool item_is(const struct gcov_item *one, const struct gcov_item *other)
@@ -37,91 +19,56 @@ static bool item_is(const struct gcov_item *one, const struct gcov_item *other)
          one->name == other->name;
 }
 
-static void place_put(uint32_t *places, size_t size, size_t hash, size_t number)
-{
-  size_t i = hash & (size - 1);
-
-  while (places[i])
-    i = (i + 1) & (size - 1);
-  places[i] = (uint32_t)number + 1;
-}
-
-/* Another hash, if one more would make it too full. The caller fills it. Returns 1 if there is a new one, 0, or
- * -ENOMEM. */
-static int places_grow(uint32_t **places, size_t *size, size_t count)
-{
-  size_t wanted = *size ? *size * 2 : FIRST_SIZE;
-  uint32_t *grown;
-
-  if (2 * (count + 1) <= *size)
-    return 0;
-  grown = count < UINT32_MAX / 2 ? calloc(wanted, sizeof(*grown)) : NULL;
-  if (!grown)
-    return -ENOMEM;
-  free(*places);
-  *places = grown;
-  *size = wanted;
-  return 1;
-}
-
 /* ---- strings ---- */
 
-static int string_add(struct gcov_table *table, const char *string)
+static int string_add(struct gcov_table *table, const char *string, uint64_t hash)
 {
-  char **strings = array_grow(table->strings, sizeof(*strings), table->string_count, &table->string_capacity);
-  int r = strings ? places_grow(&table->string_places, &table->string_place_count, table->string_count) : -ENOMEM;
+  char *copy = strdup(string),
+       **added = copy ? array_append(&table->strings, &table->string_count, &table->string_capacity) : NULL;
 
-  table->strings = strings ? strings : table->strings;
-  for (size_t i = 0; r > 0 && i < table->string_count; i++)
-    place_put(table->string_places, table->string_place_count, string_hash(strings[i]), i);
-  if (r < 0 || !(strings[table->string_count] = strdup(string)))
+  if (!added) {
+    free(copy);
     return -ENOMEM;
-  place_put(table->string_places, table->string_place_count, string_hash(string), table->string_count);
-  table->string_count++;
-  return 0;
+  }
+  *added = copy;
+  return hash_index_add(&table->string_index, hash, table->string_count - 1);
 }
 
 int gcov_string(struct gcov_table *table, const char *string, uint32_t *ret_number)
 {
-  size_t mask = table->string_place_count - 1;
+  uint64_t hash = hash_mix_string(hash_start(0), string);
+  uint32_t number;
 
-  for (size_t i = string_hash(string); table->string_place_count && table->string_places[i & mask]; i++)
-    if (!strcmp(table->strings[table->string_places[i & mask] - 1], string)) {
-      *ret_number = table->string_places[i & mask] - 1;
+  for (size_t at = 0; (number = hash_index_next(&table->string_index, hash, &at)) != HASH_NONE;)
+    if (!strcmp(table->strings[number], string)) {
+      *ret_number = number;
       return 0;
     }
   *ret_number = (uint32_t)table->string_count;
-  return string_add(table, string);
+  return string_add(table, string, hash);
 }
 
 /* ---- items ---- */
 
 static struct gcov_item *item_add(struct gcov_table *table, const struct gcov_item *key)
 {
-  struct gcov_item *items = array_grow(table->items, sizeof(*items), table->count, &table->capacity);
-  int r = items ? places_grow(&table->places, &table->place_count, table->count) : -ENOMEM;
+  struct gcov_item *item = array_append(&table->items, &table->count, &table->capacity);
 
-  table->items = items ? items : table->items;
-  for (size_t i = 0; r > 0 && i < table->count; i++)
-    place_put(table->places, table->place_count, item_hash(&items[i]), i);
-  if (r < 0)
+  if (!item)
     return NULL;
-  place_put(table->places, table->place_count, item_hash(key), table->count);
-  items[table->count] = *key;
-  items[table->count].instance = key->kind == GCOV_CALL ? ++table->instances : 0;
-  return &items[table->count++];
+  *item = *key;
+  item->instance = key->kind == GCOV_CALL ? ++table->instances : 0;
+  return hash_index_add(&table->index, item_hash(key), table->count - 1) < 0 ? NULL : item;
 }
 
 struct gcov_item *gcov_item(struct gcov_table *table, const struct gcov_item *key)
 {
-  size_t mask = table->place_count - 1;
+  uint64_t hash = item_hash(key);
+  uint32_t number;
 
-  for (size_t i = item_hash(key); table->place_count && table->places[i & mask]; i++) {
-    struct gcov_item *item = &table->items[table->places[i & mask] - 1];
-
-    if (item_is(item, key))
-      return item;
-  }
+  for (size_t at = 0; (number = hash_index_next(&table->index, hash, &at)) != HASH_NONE;)
+    if (item_is(&table->items[number], key))
+      return &table->items[number];
   return item_add(table, key);
 }
 
@@ -174,8 +121,8 @@ void gcov_table_done(struct gcov_table *table)
   for (size_t i = 0; i < table->string_count; i++)
     free(table->strings[i]);
   free(table->strings);
-  free(table->string_places);
+  hash_index_done(&table->string_index);
   free(table->items);
-  free(table->places);
+  hash_index_done(&table->index);
   *table = (struct gcov_table){0};
 }

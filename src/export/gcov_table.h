@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 enum gcov_kind {
   GCOV_LINE,   /* of a function: its count is the greatest of its instructions' */
   GCOV_TARGET, /* of an indirect call in a line: where it led, and how often */
@@ -29,13 +31,11 @@ struct gcov_item {
 struct gcov_table {
   struct gcov_item *items;
   size_t count, capacity;
-  uint32_t *places; /* a hash: number of an item + 1 */
-  size_t place_count;
+  struct hash_index index; /* of items by parent, kind, offset and name */
   uint32_t instances;
   char **strings;
   size_t string_count, string_capacity;
-  uint32_t *string_places; /* the same for strings */
-  size_t string_place_count;
+  struct hash_index string_index;
 };
 
 /* The number of a string, which is kept. Returns 0, or -ENOMEM. */
