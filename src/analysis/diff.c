@@ -172,35 +172,25 @@ static uint64_t *hashes_of_runs(const struct analysis_diff_branch *branches, siz
   return hashes;
 }
 
-/* A table of hashes: the first place of each. */
-struct places {
-  uint32_t *at; /* place + 1 */
-  size_t size;
-};
-
-static uint32_t *places_find(const struct places *places, const uint64_t *hashes, uint64_t hash)
+/* The first place of a hash, or HASH_NONE. */
+static uint32_t place_find(const struct hash_index *index, const uint64_t *hashes, uint64_t hash)
 {
-  size_t i = (size_t)(hash >> 20) & (places->size - 1);
+  uint32_t number;
 
-  while (places->at[i] && hashes[places->at[i] - 1] != hash)
-    i = (i + 1) & (places->size - 1);
-  return &places->at[i];
+  for (size_t at = 0; (number = hash_index_next(index, hash_start(hash), &at)) != HASH_NONE;)
+    if (hashes[number] == hash)
+      break;
+  return number;
 }
 
-static int places_make(struct places *places, const uint64_t *hashes, size_t count)
+static int places_make(struct hash_index *index, const uint64_t *hashes, size_t count)
 {
-  for (places->size = 64; places->size < 2 * count; places->size *= 2)
-    ;
-  places->at = calloc(places->size, sizeof(*places->at));
-  if (!places->at)
-    return -ENOMEM;
-  for (size_t i = 0; i < count; i++) {
-    uint32_t *at = places_find(places, hashes, hashes[i]);
+  int r = 0;
 
-    if (!*at)
-      *at = (uint32_t)i + 1;
-  }
-  return 0;
+  for (size_t i = 0; i < count && r >= 0; i++)
+    if (place_find(index, hashes, hashes[i]) == HASH_NONE)
+      r = hash_index_add(index, hash_start(hashes[i]), i);
+  return r;
 }
 
 static bool runs_are_same(const struct analysis_diff_branch *one, const struct analysis_diff_branch *other, size_t run)
@@ -218,19 +208,19 @@ int analysis_diff_rejoin(const struct analysis_diff_branch *one, size_t one_coun
   size_t one_runs = one_count >= run ? one_count - run + 1 : 0, best = SIZE_MAX;
   size_t other_runs = other_count >= run ? other_count - run + 1 : 0;
   uint64_t *one_hashes = hashes_of_runs(one, one_count, run), *other_hashes = hashes_of_runs(other, other_count, run);
-  struct places places = {0};
+  struct hash_index places = {0};
   int r = one_hashes && other_hashes ? places_make(&places, one_hashes, one_runs) : -ENOMEM;
 
   for (size_t j = 0; r >= 0 && j < other_runs && j < best; j++) {
-    uint32_t at = *places_find(&places, one_hashes, other_hashes[j]);
+    uint32_t at = place_find(&places, one_hashes, other_hashes[j]);
 
-    if (at && at - 1 + j < best && runs_are_same(&one[at - 1], &other[j], run)) {
-      best = at - 1 + j;
-      *ret_one = at - 1;
+    if (at != HASH_NONE && at + j < best && runs_are_same(&one[at], &other[j], run)) {
+      best = at + j;
+      *ret_one = at;
       *ret_other = j;
     }
   }
-  free(places.at);
+  hash_index_done(&places);
   free(one_hashes);
   free(other_hashes);
   return r < 0 ? r : best != SIZE_MAX;

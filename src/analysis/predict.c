@@ -39,7 +39,7 @@ struct analysis_predict {
   const struct analysis_predictor *predictor;
   struct analysis_prediction *list;
   size_t count, capacity;
-  uint32_t *slots; /* a hash of locations: numbers in the list plus 1 */
+  struct hash_index index; /* of the list by location */
   struct span *spans;
   uint32_t *pool;
   size_t pool_count, pool_capacity;
@@ -48,8 +48,6 @@ struct analysis_predict {
   uint64_t bytes; /* of all threads */
   bool has_forgotten;
 };
-
-#define SLOTS (4u * BRANCHES_MAX)
 
 int analysis_predict_new(struct analysis_names *names, struct analysis_code *code,
                          const struct analysis_predictor *predictor, struct analysis_predict **ret_predict)
@@ -61,9 +59,8 @@ int analysis_predict_new(struct analysis_names *names, struct analysis_code *cod
   predict->names = names;
   predict->code = code;
   predict->predictor = predictor;
-  predict->slots = calloc(SLOTS, sizeof(*predict->slots));
   predict->spans = calloc(SPANS, sizeof(*predict->spans));
-  if (!predict->slots || !predict->spans) {
+  if (!predict->spans) {
     analysis_predict_free(predict);
     return -ENOMEM;
   }
@@ -82,7 +79,7 @@ void analysis_predict_free(struct analysis_predict *predict)
   free(predict->threads);
   free(predict->pool);
   free(predict->spans);
-  free(predict->slots);
+  hash_index_done(&predict->index);
   free(predict->list);
   free(predict);
 }
@@ -94,48 +91,54 @@ bool analysis_predict_has_forgotten(const struct analysis_predict *predict)
 
 /* ---- branches ---- */
 
-static uint32_t *slot_find(const struct analysis_predict *predict, const struct analysis_location *from)
+static uint64_t branch_hash(const struct analysis_location *from)
 {
-  uint64_t hash = (from->address + 1) * UINT64_C(0x9E3779B97F4A7C15) ^
-                  ((uint64_t)from->file << 32 | from->space) * UINT64_C(0xC2B2AE3D27D4EB4F);
-  size_t at = (hash ^ hash >> 29) & (SLOTS - 1);
+  return hash_mix(hash_start(from->address), (uint64_t)from->file << 32 | from->space);
+}
 
-  for (;; at = (at + 1) & (SLOTS - 1)) { /* at most a quarter is filled */
-    const struct analysis_location *known = predict->slots[at] ? &predict->list[predict->slots[at] - 1].from : NULL;
+static uint32_t branch_find(const struct analysis_predict *predict, const struct analysis_location *from)
+{
+  uint64_t hash = branch_hash(from);
+  uint32_t number;
 
-    if (!known || (known->address == from->address && known->file == from->file && known->space == from->space))
-      return &predict->slots[at];
+  for (size_t at = 0; (number = hash_index_next(&predict->index, hash, &at)) != HASH_NONE;) {
+    const struct analysis_location *known = &predict->list[number].from;
+
+    if (known->address == from->address && known->file == from->file && known->space == from->space)
+      break;
   }
+  return number;
 }
 
 const struct analysis_prediction *analysis_predict_find(const struct analysis_predict *predict,
                                                         const struct analysis_location *from)
 {
-  uint32_t slot = *slot_find(predict, from);
+  uint32_t number = branch_find(predict, from);
 
-  return slot ? &predict->list[slot - 1] : NULL;
+  return number != HASH_NONE ? &predict->list[number] : NULL;
 }
 
 /* Returns 0 with the branch's number, NO_BRANCH if there are too many; or -ENOMEM. */
 static int branch_number(struct analysis_predict *predict, const struct analysis_location *from, uint32_t *ret_number)
 {
-  uint32_t *slot = slot_find(predict, from);
-  struct analysis_prediction *list;
+  uint32_t number = branch_find(predict, from);
+  struct analysis_prediction *added;
 
-  if (!*slot && predict->count >= BRANCHES_MAX) {
+  if (number == HASH_NONE && predict->count >= BRANCHES_MAX) {
     predict->has_forgotten = true;
     *ret_number = NO_BRANCH;
     return 0;
   }
-  if (!*slot) {
-    list = array_grow(predict->list, sizeof(*list), predict->count, &predict->capacity);
-    if (!list)
+  if (number == HASH_NONE) {
+    number = (uint32_t)predict->count;
+    added = array_append(&predict->list, &predict->count, &predict->capacity);
+    if (!added)
       return -ENOMEM;
-    predict->list = list;
-    list[predict->count++] = (struct analysis_prediction){.from = *from};
-    *slot = (uint32_t)predict->count;
+    *added = (struct analysis_prediction){.from = *from};
+    if (hash_index_add(&predict->index, branch_hash(from), number) < 0)
+      return -ENOMEM;
   }
-  *ret_number = *slot - 1;
+  *ret_number = number;
   return 0;
 }
 
