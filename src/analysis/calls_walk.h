@@ -13,6 +13,7 @@
 #include "analysis/calls.h"
 #include "analysis/code.h"
 #include "analysis/filter.h"
+#include "analysis/trace_input.h"
 #include "base/base.h"
 
 struct calls_options {
@@ -92,6 +93,10 @@ int calls_name(const struct calls_walk *walk, uint32_t function, struct text *te
 
 /* Its symbol, or NULL, and its module, or NULL. */
 void calls_names(const struct calls_walk *walk, uint32_t function, const char **ret_symbol, const char **ret_module);
+
+/* The first call of a function, in one stream or LB_TRACE_ALL (calls_first.c). Rewinds the reader. Returns 0, or
+ * negative after a complaint: there is none, for one. */
+int analysis_calls_first(struct trace_input *input, const char *name, uint32_t stream, struct analysis_call *ret_call);
 
 /* What a call is weighed by: instructions, or branches if those are not known. */
 static inline uint64_t calls_weight(const struct calls_walk *walk, uint64_t instructions, uint64_t branches)

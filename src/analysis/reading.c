@@ -109,15 +109,6 @@ static int reading_count(struct analysis_reading *reading, uint32_t stream)
   return counts_read(reading, reading->counts, stream, true);
 }
 
-static int stream_check(struct analysis_reading *reading, uint32_t stream)
-{
-  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&reading->input, stream, 0);
-
-  if (r == LB_E_NO_ENTRY)
-    message("%s: no thread %u; 'lbr stat' lists the threads", reading->input.name, stream);
-  return r;
-}
-
 int analysis_reading_open(struct analysis_reading *reading, const char *file, uint32_t stream, bool has_symbols)
 {
   int r;
@@ -125,7 +116,7 @@ int analysis_reading_open(struct analysis_reading *reading, const char *file, ui
   *reading = (struct analysis_reading){0};
   if (trace_input_open(&reading->input, file) < 0)
     return -ENOENT;
-  r = stream_check(reading, stream);
+  r = trace_input_check_stream(&reading->input, stream);
   if (r < 0)
     goto out;
   r = analysis_names_new(has_symbols ? &reading->input.files : NULL, &reading->names);

@@ -182,6 +182,17 @@ int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count)
   return r < 0 && r != LB_E_NO_ENTRY ? input_fail(input, r) : r;
 }
 
+int trace_input_check_stream(struct trace_input *input, uint32_t stream)
+{
+  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(input, stream, 0);
+
+  if (r == LB_E_NO_ENTRY)
+    message("%s: no thread %u; 'lbr stat' lists the threads", input->name, stream);
+  if (r >= 0)
+    lb_trace_reader_rewind(input->reader);
+  return r < 0 ? r : 0;
+}
+
 static void starts_tell(void *data, uint64_t branches)
 {
   trace_progress_show(data, branches);

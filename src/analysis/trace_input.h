@@ -39,6 +39,10 @@ int trace_input_map(const struct trace_input *input, int fd, const void **ret_by
 int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record);
 int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);
 
+/* Is there a thread with this number, or is it LB_TRACE_ALL? Takes constant time in a trace that has its index; rewinds
+ * the reader. Returns 0, or negative after a complaint. */
+int trace_input_check_stream(struct trace_input *input, uint32_t stream);
+
 /* analysis_starts_read, with the progress on a terminal. */
 int trace_input_read_starts(struct trace_input *input, struct analysis_names *names);
 

@@ -36,17 +36,6 @@ static enum calls_shape shape_wanted(const struct calls_arguments *arguments)
 
 /* ---- the command ---- */
 
-static int stream_check(struct trace_input *input, uint32_t stream)
-{
-  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(input, stream, 0);
-
-  if (r == LB_E_NO_ENTRY)
-    cli_error("%s: no thread %u; 'lbr stat' lists the threads", input->name, stream);
-  if (r >= 0)
-    lb_trace_reader_rewind(input->reader);
-  return r;
-}
-
 /* Returns 0, or negative after a complaint. */
 static int input_show(const struct calls_arguments *arguments, struct trace_input *input)
 {
@@ -85,7 +74,7 @@ static int calls_run(const struct calls_arguments *arguments)
 
   if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = stream_check(&input, arguments->calls.thread);
+  r = trace_input_check_stream(&input, arguments->calls.thread);
   if (r >= 0)
     r = input_show(arguments, &input);
   status = trace_input_close(&input);

@@ -7,17 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/export_size.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
 #include "export/export.h"
 #include "session/session.h"
-
-#define GREAT (UINT64_C(1) << 30) /* bytes: a file of that size is worth a word before it is written */
 
 struct export_arguments {
   const char *file, *format;
@@ -30,46 +28,6 @@ struct export_session {
   struct trace_input input;
   struct trace_progress progress;
 };
-
-/* ---- its size ---- */
-
-/* Says what is great before it is written. Returns negative if there is no room for it. How many of the branches are
- * calls is not known before: what is made of calls is never refused. */
-static int size_check(const struct export_arguments *arguments, struct export_session *session,
-                      const struct new_file *output)
-{
-  const struct export_format *format = arguments->options.format;
-  uint64_t size = trace_progress_total(session->input.reader, arguments->options.stream) * format->bytes_per_branch;
-  const char *name = output->name ? output->name : "the export";
-  bool is_known = format->needs & EXPORT_BRANCHES;
-  struct statvfs room;
-
-  if (!analysis_filter_is_empty(&arguments->filter.filter) || size < GREAT)
-    return 0;
-  if (is_known && output->temporary && fstatvfs(output->fd, &room) == 0 && size / room.f_frsize > room.f_bavail) {
-    cli_error(
-      "%s: the file will take about %.1f GB, but the disk has less room; --thread, --function and other filters make it smaller",
-      name, (double)size / 1e9);
-    return -1;
-  }
-  if (!cli_is_quiet() && is_known)
-    cli_error("%s will take about %.1f GB; --thread, --function and other filters make it smaller", name,
-              (double)size / 1e9);
-  else if (!cli_is_quiet())
-    cli_error(
-      "%s may take about %.1f GB, much less if functions are seldom called, and up to three times that if there is "
-      "little else; --thread, --function and --module make it smaller",
-      name, (double)size / 1e9);
-  return 0;
-}
-
-static void size_tell(const struct new_file *output)
-{
-  if (output->size < 1000000)
-    fprintf(stderr, "lbr: wrote %s, %llu bytes\n", output->name, (unsigned long long)output->size);
-  else
-    fprintf(stderr, "lbr: wrote %s, %.1f MB\n", output->name, (double)output->size / 1e6);
-}
 
 /* ---- the command ---- */
 
@@ -105,7 +63,7 @@ static int export_write(const struct export_arguments *arguments, struct export_
   int r = new_file_open(&output, arguments->file, arguments->shared.output, arguments->options.format->suffix);
 
   if (r >= 0)
-    r = size_check(arguments, session, &output);
+    r = export_size_check(&arguments->options, session->input.reader, &output);
   if (r >= 0) {
     trace_progress_begin(&session->progress, session->input.reader);
     r = export_run(&arguments->options, &input, &(struct export_sink){&output, new_file_write, new_file_rewrite},
@@ -117,7 +75,7 @@ static int export_write(const struct export_arguments *arguments, struct export_
     else if (*message)
       cli_error("warning: %s", message);
     if (r >= 0 && output.name && !cli_is_quiet())
-      size_tell(&output);
+      export_size_tell(&output);
   } else {
     new_file_close(&output, r);
   }

@@ -3,8 +3,6 @@
  * lbr script: the branches of a trace, a line each.
  */
 #include <argp.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +15,6 @@
 #include "report/report.h"
 
 #define CONTEXT_DEFAULT 16
-#define TAIL_FIRST 65536u /* branches that are looked at for the last ones that a filter lets pass; then */
-#define TAIL_GROWTH 16u   /* so many times more */
 
 struct script_arguments {
   const char *file;
@@ -29,186 +25,15 @@ struct script_arguments {
   struct report_script_options options;
 };
 
-/* A trace while it is printed. */
-struct script_run {
-  struct trace_input input;
-  struct analysis_names *names;
-  struct analysis_code *code;
-  struct analysis_filter *filter; /* NULL: all branches */
-  struct report_script *script;
-  struct text text;
-  bool is_search;   /* not every branch is printed */
-  bool is_terminal; /* where they are printed */
-  struct trace_progress progress;
-};
-
-/* ---- printing ---- */
-
-/* Prints what is there. Returns false when it cannot be written: main will say so. */
-static bool run_print(struct script_run *run)
-{
-  if (run->is_terminal)
-    trace_progress_end(&run->progress);
-  fwrite(run->text.data, 1, run->text.length, stdout);
-  run->text.length = 0;
-  return !ferror(stdout);
-}
-
-/* Says what does not go. */
-static int run_complain(const struct script_run *run, int error)
-{
-  if (error == LB_E_TOO_BIG)
-    cli_error("%s: too many threads for this much context; choose one with --thread, or less with --context",
-              run->input.name);
-  else
-    cli_error("%s: %s", run->input.name, lb_strerror(error));
-  return error;
-}
-
-/* Returns 1 to go on, 0 when it is enough, or negative after a complaint. */
-static int run_record(struct script_run *run, const struct lb_trace_record *record)
-{
-  int r = report_script_record(run->script, record, &run->text);
-
-  if (run->text.length && !run_print(run))
-    return -1;
-  return r < 0 ? run_complain(run, r) : r;
-}
-
 /* Lines on the terminal show by themselves how far it is, unless they are rare; who reads from a pipe may be drawing on
  * it. */
-static bool wants_progress(const struct script_run *run)
+static bool wants_progress(const struct report_script_options *options)
 {
   struct stat status;
 
-  if (run->is_terminal)
-    return run->is_search;
+  if (isatty(STDOUT_FILENO))
+    return options->filter || options->around;
   return fstat(STDOUT_FILENO, &status) == 0 && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
-}
-
-static int run_all(struct script_run *run)
-{
-  struct lb_trace_record record;
-  uint64_t branches = 0;
-  int r;
-
-  if (wants_progress(run))
-    trace_progress_begin(&run->progress, run->input.reader);
-  while ((r = trace_input_next(&run->input, &record)) > 0) {
-    r = run_record(run, &record);
-    if (r <= 0)
-      break;
-    branches += record.type == LB_TRACE_BRANCHES ? record.branches.count : 0;
-    trace_progress_show(&run->progress, branches);
-  }
-  trace_progress_end(&run->progress);
-  return r;
-}
-
-/* The end of one stream. The reader gives all that describes the trace before it, which is wanted once. Modules that
- * went away are kept, since some of these branches are older. */
-static int run_stream(struct script_run *run, uint32_t stream, uint64_t count, bool is_first)
-{
-  struct lb_trace_record record;
-  int r = trace_input_tail(&run->input, stream, count);
-
-  if (r < 0)
-    return r;
-  if (!is_first)
-    lb_trace_reader_skip(run->input.reader);
-  while ((r = trace_input_next(&run->input, &record)) > 0) {
-    if (record.type == LB_TRACE_MODULE && record.module.is_gone)
-      continue;
-    r = run_record(run, &record);
-    if (r <= 0)
-      return r;
-  }
-  return r < 0 ? r : 1;
-}
-
-/* ---- the last ones that a filter lets pass ---- */
-
-/* Looks at the last `count` branches of a stream. Returns 1 if there are more before them, 0 if not, or negative. */
-static int matches_count(struct script_run *run, uint32_t stream, uint64_t count, bool is_first, uint64_t *ret_matches)
-{
-  uint16_t places[LB_TRACE_BATCH_MAX];
-  struct lb_trace_record record;
-  uint64_t seen = 0, matches = 0;
-  int r = trace_input_tail(&run->input, stream, count);
-
-  if (r < 0)
-    return r;
-  if (!is_first)
-    lb_trace_reader_skip(run->input.reader);
-  while ((r = trace_input_next(&run->input, &record)) > 0) {
-    if (record.type == LB_TRACE_BRANCHES) {
-      seen += record.branches.count;
-      matches += analysis_filter_branches(run->filter, &record.branches, places);
-    } else if (record.type != LB_TRACE_GAP && !(record.type == LB_TRACE_MODULE && record.module.is_gone)) {
-      r = run_record(run, &record);
-      if (r < 0)
-        return r;
-    }
-  }
-  *ret_matches = matches;
-  return r < 0 ? r : seen >= count;
-}
-
-/* Goes back as far as is needed, further each time. What was found is then read once more to be printed. */
-static int run_stream_matches(struct script_run *run, uint32_t stream, uint64_t wanted, bool is_first)
-{
-  uint64_t count = wanted > TAIL_FIRST ? wanted : TAIL_FIRST, matches = 0;
-  int r;
-
-  for (;;) {
-    r = matches_count(run, stream, count, is_first, &matches);
-    is_first = false;
-    if (r <= 0 || matches >= wanted || count == UINT64_MAX)
-      break;
-    count = count > UINT64_MAX / TAIL_GROWTH ? UINT64_MAX : count * TAIL_GROWTH;
-  }
-  if (r < 0)
-    return r;
-  report_script_skip(run->script, matches > wanted ? matches - wanted : 0);
-  return run_stream(run, stream, count, false);
-}
-
-/* ---- which streams ---- */
-
-/* A trace without streams has no end of any; what is wrong with it shows when it is read. */
-static int run_empty(struct script_run *run)
-{
-  lb_trace_reader_rewind(run->input.reader);
-  return run_all(run);
-}
-
-static int run_tail(struct script_run *run, const struct script_arguments *arguments)
-{
-  int (*print)(struct script_run *, uint32_t, uint64_t, bool) = run->filter ? run_stream_matches : run_stream;
-  int r = 1;
-
-  if (arguments->options.stream != LB_TRACE_ALL)
-    return print(run, arguments->options.stream, arguments->shared.tail, true);
-  for (uint32_t stream = 0; r > 0; stream++) {
-    r = print(run, stream, arguments->shared.tail, stream == 0);
-    if (r == LB_E_NO_ENTRY)
-      return stream ? 0 : run_empty(run);
-  }
-  return r;
-}
-
-/* ---- the command ---- */
-
-/* Is there a thread with this number? Takes constant time in a trace that has its index. */
-static int stream_check(struct script_run *run, uint32_t stream)
-{
-  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&run->input, stream, 0);
-
-  if (r == LB_E_NO_ENTRY)
-    cli_error("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, stream);
-  if (r >= 0)
-    lb_trace_reader_rewind(run->input.reader);
-  return r;
 }
 
 static bool wants_field(const struct report_script_options *options, unsigned field)
@@ -216,65 +41,46 @@ static bool wants_field(const struct report_script_options *options, unsigned fi
   return memchr(options->fields, (int)field, options->field_count);
 }
 
-/* What the script needs. Returns 0, or -ENOMEM. */
-static int run_begin(struct script_run *run, struct script_arguments *arguments)
+/* What the script needs. Returns 0, or negative after a complaint. */
+static int needs_make(struct trace_input *input, struct script_arguments *arguments)
 {
   struct report_script_options *options = &arguments->options;
-  int r = arguments->shared.has_symbols ? analysis_names_new(&run->input.files, &run->names) : 0;
+  const struct analysis_filter_options *filter = &arguments->filter.filter;
+  int r = arguments->shared.has_symbols ? analysis_names_new(&input->files, &options->names) : 0;
 
-  if (run->names && arguments->shared.is_mangled)
-    analysis_names_keep_mangled(run->names);
-  if (r >= 0 && run->names && wants_field(options, REPORT_FIELD_INSN))
-    r = analysis_code_new(run->names, &run->code);
-  if (r >= 0 && run->names && analysis_filter_needs_starts(&arguments->filter.filter))
-    r = trace_input_read_starts(&run->input, run->names);
-  if (r >= 0 && !analysis_filter_is_empty(&arguments->filter.filter))
-    r = analysis_filter_new(&arguments->filter.filter, run->names, &run->filter);
-  run->is_search = run->filter || options->around;
-  run->is_terminal = isatty(STDOUT_FILENO);
-  options->names = run->names;
-  options->code = run->code;
-  options->filter = run->filter;
-  return r < 0 ? r : report_script_new(options, &run->script);
-}
-
-static void run_done(struct script_run *run)
-{
-  report_script_free(run->script);
-  analysis_filter_free(run->filter);
-  analysis_code_free(run->code);
-  analysis_names_free(run->names);
-  text_done(&run->text);
-}
-
-/* Nothing came out of a search: that is an answer, too. */
-static bool is_in_vain(const struct script_run *run, const struct script_arguments *arguments)
-{
-  if (!run->is_search || !arguments->options.limit || !arguments->shared.tail || report_script_count(run->script))
-    return false;
-  cli_error("%s: no branch matches", run->input.name);
-  return true;
+  if (options->names && arguments->shared.is_mangled)
+    analysis_names_keep_mangled(options->names);
+  if (r >= 0 && options->names && wants_field(options, REPORT_FIELD_INSN))
+    r = analysis_code_new(options->names, &options->code);
+  if (r >= 0 && options->names && analysis_filter_needs_starts(filter))
+    r = trace_input_read_starts(input, options->names);
+  if (r >= 0 && !analysis_filter_is_empty(filter))
+    r = analysis_filter_new(filter, options->names, &options->filter);
+  if (r < 0)
+    cli_error("%s: %s", input->name, lb_strerror(r));
+  return r;
 }
 
 static int script_run(struct script_arguments *arguments)
 {
-  struct script_run run = {0};
+  struct report_script_options *options = &arguments->options;
+  struct trace_input input;
   int r, status;
 
-  if (trace_input_open(&run.input, arguments->file) < 0)
+  if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = stream_check(&run, arguments->options.stream);
+  r = trace_input_check_stream(&input, options->stream);
+  if (r >= 0)
+    r = needs_make(&input, arguments);
   if (r >= 0) {
-    r = run_begin(&run, arguments);
-    if (r < 0)
-      run_complain(&run, r);
+    struct report_script_page page = {cli_output(), &input, options, arguments->shared.tail, wants_progress(options)};
+
+    r = report_script_page_print(&page);
   }
-  if (r >= 0) {
-    r = arguments->shared.tail == UINT64_MAX ? run_all(&run) : run_tail(&run, arguments);
-    r = r >= 0 && is_in_vain(&run, arguments) ? LB_E_NO_ENTRY : r;
-  }
-  run_done(&run);
-  status = trace_input_close(&run.input);
+  analysis_filter_free(options->filter);
+  analysis_code_free(options->code);
+  analysis_names_free(options->names);
+  status = trace_input_close(&input);
   return r < 0 ? CLI_FAILURE : status;
 }
 

@@ -3,10 +3,6 @@
  * lbr view: a trace as a page for a browser.
  */
 #include <argp.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "base/base.h"
@@ -15,8 +11,7 @@
 #include "cli/source_options.h"
 #include "cli/view_output.h"
 
-#define SPAN 1000000u    /* branches around a place, if nothing else is said */
-#define CONTEXT 1000000u /* branches before a part, in which the calls that are open when it begins are looked for */
+#define SPAN 1000000u /* branches around a place, if nothing else is said */
 
 struct view_arguments {
   const char *file, *around, *module;
@@ -29,202 +24,31 @@ struct view_arguments {
 /* A trace while a page is made of it. */
 struct view_run {
   struct trace_input input;
-  struct analysis_names *names;
-  struct analysis_code *code;
-  struct analysis_counts *counts;
-  struct report_view *view;
-  struct trace_part part;
   struct source_paths *source_paths;
+  struct report_view_options options;
   struct analysis_files sources; /* opens only those that may be shown */
-  struct trace_progress progress;
-  uint64_t branches; /* of this reading */
 };
 
-static int run_fail(struct view_run *run, int error)
-{
-  trace_progress_end(&run->progress);
-  cli_error("%s: %s", run->input.name, lb_strerror(error));
-  return error;
-}
-
-/* ---- reading ---- */
-
-static void run_progress(struct view_run *run, const struct lb_trace_record *record)
-{
-  if (record->type == LB_TRACE_BRANCHES)
-    run->branches += record->branches.count;
-  else if (record->type == LB_TRACE_COUNTED)
-    run->branches += record->counted.count;
-  trace_progress_show(&run->progress, run->branches);
-}
-
-static int counts_take(struct view_run *run, const struct lb_trace_record *record)
-{
-  int r = analysis_counts_record(run->counts, run->input.reader, record);
-
-  run_progress(run, record);
-  return r < 0 ? run_fail(run, r) : 0;
-}
-
-static int counts_take_part(void *data, const struct lb_trace_record *record)
-{
-  struct view_run *run = data;
-  struct lb_trace_record taken = *record;
-
-  if (record->type == LB_TRACE_BRANCHES && !trace_part_trim(&run->part, &taken.branches))
-    return 0;
-  return counts_take(run, &taken);
-}
-
-static int counts_read(struct view_run *run)
-{
-  struct lb_trace_record record;
-  int r = 0;
-
-  if (!trace_part_is_all(&run->part))
-    return trace_part_read(&run->input, &run->part, counts_take_part, run);
-  lb_trace_reader_count(run->input.reader, LB_TRACE_ALL);
-  while (r >= 0 && (r = trace_input_next(&run->input, &record)) > 0)
-    r = counts_take(run, &record);
-  return r;
-}
-
-/* The counts are gone before the calls come: they need memory, too. */
-static int run_counts(struct view_run *run)
-{
-  int r = analysis_counts_new(run->names, run->code, &run->counts);
-
-  if (r < 0)
-    return run_fail(run, r);
-  trace_progress_begin(&run->progress, run->input.reader);
-  r = counts_read(run);
-  trace_progress_end(&run->progress);
-  if (r >= 0) {
-    r = analysis_counts_end(run->counts, run->input.reader);
-    if (r >= 0)
-      r = report_view_counts(run->view, run->counts);
-    r = r == -ENOMEM ? run_fail(run, r) : r;
-  }
-  analysis_counts_free(run->counts);
-  return r;
-}
-
-static int calls_take(void *data, const struct lb_trace_record *record)
-{
-  struct view_run *run = data;
-  int r = report_view_record(run->view, record);
-
-  run_progress(run, record);
-  return r < 0 ? run_fail(run, r) : 0;
-}
-
-static int run_calls(struct view_run *run)
-{
-  int r;
-
-  run->branches = 0;
-  run->part.before = CONTEXT;
-  trace_progress_begin(&run->progress, run->input.reader);
-  r = trace_part_read(&run->input, &run->part, calls_take, run);
-  trace_progress_end(&run->progress);
-  if (r < 0)
-    return r;
-  r = report_view_end(run->view);
-  return r < 0 ? run_fail(run, r) : r;
-}
-
-/* ---- --around ---- */
-
-struct finder {
-  const struct view_arguments *arguments;
-  struct analysis_calls *calls;
-  uint32_t function; /* the last that was looked at, */
-  bool is_wanted;    /* and whether it is the one */
-  struct analysis_call found;
-  bool is_found;
-};
-
-static int finder_take(void *data, const struct analysis_call *call)
-{
-  struct finder *finder = data;
-  struct analysis_called called;
-
-  if (!call->is_enter ||
-      (finder->arguments->shared.stream != LB_TRACE_ALL && finder->arguments->shared.stream != call->stream))
-    return 0;
-  if (call->function != finder->function) {
-    finder->function = call->function;
-    finder->is_wanted = analysis_calls_function(finder->calls, call->function, &called) &&
-                        analysis_called_is(finder->calls, &called, finder->arguments->around);
-  }
-  if (!finder->is_wanted)
-    return 0;
-  finder->found = *call;
-  finder->is_found = true;
-  return -ECANCELED;
-}
-
-/* Reads up to the first call of the function. */
-static int finder_read(struct view_run *run, struct finder *finder)
-{
-  struct lb_trace_record record;
-  int r;
-
-  trace_progress_begin(&run->progress, run->input.reader);
-  while ((r = trace_input_next(&run->input, &record)) > 0) {
-    r = analysis_calls_record(finder->calls, &record);
-    if (r < 0)
-      break;
-    run_progress(run, &record);
-  }
-  trace_progress_end(&run->progress);
-  lb_trace_reader_rewind(run->input.reader);
-  return r == -ECANCELED ? 0 : r;
-}
-
-static int function_find(struct view_run *run, struct view_arguments *arguments, uint64_t *ret_branch)
-{
-  struct finder finder = {.arguments = arguments, .function = UINT32_MAX};
-  struct analysis_names *names = NULL;
-  int r = analysis_names_new(&run->input.files, &names);
-
-  if (r >= 0)
-    r = analysis_calls_new(names, NULL, finder_take, &finder, &finder.calls);
-  if (r >= 0)
-    r = trace_input_read_starts(&run->input, names);
-  if (r >= 0)
-    r = finder_read(run, &finder);
-  analysis_calls_free(finder.calls);
-  analysis_names_free(names);
-  if (r < 0)
-    return r == -ENOMEM ? run_fail(run, r) : r;
-  if (!finder.is_found) {
-    cli_error("%s: no call of '%s'; 'lbr stat' lists functions", run->input.name, arguments->around);
-    return LB_E_NO_ENTRY;
-  }
-  arguments->shared.stream = finder.found.stream;
-  *ret_branch = finder.found.branch;
-  return 0;
-}
-
+/* The part that --around means. Returns 0, or negative after a complaint. */
 static int around_find(struct view_run *run, struct view_arguments *arguments)
 {
   uint64_t branch, half = arguments->span / 2;
+  struct analysis_call call;
+  int r;
 
   if (!arguments->around)
     return 0;
   if (number_parse(arguments->around, &branch) < 0) {
-    int r = function_find(run, arguments, &branch);
-
+    r = analysis_calls_first(&run->input, arguments->around, arguments->shared.stream, &call);
     if (r < 0)
       return r;
+    arguments->shared.stream = call.stream;
+    branch = call.branch;
   }
   arguments->from = branch > half ? branch - half : 0;
   arguments->to = branch < UINT64_MAX - half ? branch + half : UINT64_MAX;
   return 0;
 }
-
-/* ---- the command ---- */
 
 static int source_open(void *data, const char *name, const void **ret_bytes, size_t *ret_size)
 {
@@ -241,71 +65,61 @@ static void source_close(void *data, const void *bytes, size_t size)
   run->input.files.close(run->input.files.data, bytes, size);
 }
 
-static int run_begin(struct view_run *run, struct view_arguments *arguments)
+static struct report_view_options options_make(const struct view_run *run, const struct view_arguments *arguments)
 {
-  struct report_view_options options = {
+  return (struct report_view_options){
     .files = arguments->has_source ? &run->sources : NULL,
     .file = run->input.name,
     .module = arguments->module,
+    .stream = arguments->shared.stream,
+    .from = arguments->from,
+    .to = arguments->to,
     .merge = arguments->merge,
     .size = arguments->shared.limit ? arguments->shared.limit : REPORT_VIEW_SIZE,
   };
-  int r = around_find(run, arguments);
-
-  if (r < 0)
-    return r;
-  r = analysis_names_new(arguments->shared.has_symbols ? &run->input.files : NULL, &run->names);
-  if (r >= 0 && arguments->shared.is_mangled)
-    analysis_names_keep_mangled(run->names);
-  if (r >= 0)
-    r = analysis_code_new(run->names, &run->code);
-  arguments->sources.names = run->names;
-  run->source_paths = &arguments->sources;
-  run->sources = (struct analysis_files){.data = run, .open = source_open, .close = source_close};
-  options.names = run->names;
-  options.code = run->code;
-  options.stream = arguments->shared.stream;
-  options.from = arguments->from;
-  options.to = arguments->to;
-  run->part = (struct trace_part){.stream = options.stream, .from = options.from, .to = options.to};
-  if (r >= 0)
-    r = report_view_new(&options, &run->view);
-  return r < 0 ? run_fail(run, r) : r;
 }
 
-static int stream_check(struct view_run *run, uint32_t stream)
+/* Makes the page. Returns 0, or negative after a complaint. */
+static int run_make(struct view_run *run, struct view_arguments *arguments)
 {
-  int r = stream == LB_TRACE_ALL ? 0 : trace_input_tail(&run->input, stream, 0);
+  struct report_view *view = NULL;
+  int r = analysis_names_new(arguments->shared.has_symbols ? &run->input.files : NULL, &run->options.names);
 
-  if (r == LB_E_NO_ENTRY)
-    cli_error("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, stream);
+  if (r >= 0 && arguments->shared.is_mangled)
+    analysis_names_keep_mangled(run->options.names);
   if (r >= 0)
-    lb_trace_reader_rewind(run->input.reader);
+    r = analysis_code_new(run->options.names, &run->options.code);
+  arguments->sources.names = run->options.names;
+  if (r >= 0)
+    r = report_view_new(&run->options, &view);
+  if (r < 0)
+    cli_error("%s: %s", run->input.name, lb_strerror(r));
+  if (r >= 0)
+    r = report_view_read(view, &run->options, &run->input);
+  if (r >= 0)
+    r = view_output_write(view, run->input.name, arguments->shared.output);
+  report_view_free(view);
   return r;
 }
 
 static int view_run(struct view_arguments *arguments)
 {
-  struct view_run run = {0};
+  struct view_run run = {.source_paths = &arguments->sources};
   int r, status;
 
   if (trace_input_open(&run.input, arguments->file) < 0)
     return CLI_FAILURE;
-  r = stream_check(&run, arguments->shared.stream);
+  run.sources = (struct analysis_files){.data = &run, .open = source_open, .close = source_close};
+  r = trace_input_check_stream(&run.input, arguments->shared.stream);
   if (r >= 0)
-    r = run_begin(&run, arguments);
-  if (r >= 0)
-    r = run_counts(&run);
-  if (r >= 0 && arguments->module && !report_view_ran(run.view))
-    r = trace_input_tell_module(&run.input, run.names, arguments->module);
-  if (r >= 0)
-    r = run_calls(&run);
-  if (r >= 0)
-    r = view_output_write(run.view, run.input.name, arguments->shared.output);
-  trace_input_tell_limit(&run.input, run.code);
-  report_view_free(run.view);
-  analysis_code_free(run.code);
-  analysis_names_free(run.names);
+    r = around_find(&run, arguments);
+  if (r >= 0) {
+    run.options = options_make(&run, arguments);
+    r = run_make(&run, arguments);
+  }
+  trace_input_tell_limit(&run.input, run.options.code);
+  analysis_code_free(run.options.code);
+  analysis_names_free(run.options.names);
   status = trace_input_close(&run.input);
   return r < 0 ? CLI_FAILURE : status;
 }

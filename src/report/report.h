@@ -29,6 +29,7 @@
 #include "report/page.h"          /* IWYU pragma: export */
 #include "report/register.h"      /* IWYU pragma: export */
 #include "report/script.h"        /* IWYU pragma: export */
+#include "report/script_page.h"   /* IWYU pragma: export */
 #include "report/source_lines.h"  /* IWYU pragma: export */
 #include "report/source_paths.h"  /* IWYU pragma: export */
 #include "report/stat_page.h"     /* IWYU pragma: export */

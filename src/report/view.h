@@ -45,6 +45,10 @@ int report_view_record(struct report_view *view, const struct lb_trace_record *r
 /* Behind the last record. Returns 0, or -ENOMEM. */
 int report_view_end(struct report_view *view);
 
+/* All of that, from the trace: the options are those of report_view_new. Returns 0, or negative after a complaint:
+ * nothing of the module ran, for one. */
+int report_view_read(struct report_view *view, const struct report_view_options *options, struct trace_input *input);
+
 typedef int report_view_write_function(void *data, const char *bytes, size_t size); /* 0, or negative to stop */
 
 /* Writes the page. Returns 0, what the function returned, or -ENOMEM. */

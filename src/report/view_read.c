@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a trace, or a part of it, into the page of `lbr view`: once for the counts, once for the calls.
+ */
+#include <errno.h>
+
+#include "base/base.h"
+#include "report/view.h"
+
+#define CONTEXT 1000000u /* branches before a part, in which the calls that are open when it begins are looked for */
+
+/* A trace while a page is made of it. */
+struct reading {
+  struct report_view *view;
+  const struct report_view_options *options;
+  struct trace_input *input;
+  struct analysis_counts *counts;
+  struct trace_part part;
+  struct trace_progress progress;
+  uint64_t branches; /* of this reading */
+};
+
+static int reading_fail(struct reading *reading, int error)
+{
+  trace_progress_end(&reading->progress);
+  message("%s: %s", reading->input->name, lb_strerror(error));
+  return error;
+}
+
+static void reading_progress(struct reading *reading, const struct lb_trace_record *record)
+{
+  if (record->type == LB_TRACE_BRANCHES)
+    reading->branches += record->branches.count;
+  else if (record->type == LB_TRACE_COUNTED)
+    reading->branches += record->counted.count;
+  trace_progress_show(&reading->progress, reading->branches);
+}
+
+static int counts_take(struct reading *reading, const struct lb_trace_record *record)
+{
+  int r = analysis_counts_record(reading->counts, reading->input->reader, record);
+
+  reading_progress(reading, record);
+  return r < 0 ? reading_fail(reading, r) : 0;
+}
+
+static int counts_take_part(void *data, const struct lb_trace_record *record)
+{
+  struct reading *reading = data;
+  struct lb_trace_record taken = *record;
+
+  if (record->type == LB_TRACE_BRANCHES && !trace_part_trim(&reading->part, &taken.branches))
+    return 0;
+  return counts_take(reading, &taken);
+}
+
+static int counts_read(struct reading *reading)
+{
+  struct lb_trace_record record;
+  int r = 0;
+
+  if (!trace_part_is_all(&reading->part))
+    return trace_part_read(reading->input, &reading->part, counts_take_part, reading);
+  lb_trace_reader_count(reading->input->reader, LB_TRACE_ALL);
+  while (r >= 0 && (r = trace_input_next(reading->input, &record)) > 0)
+    r = counts_take(reading, &record);
+  return r;
+}
+
+/* The counts are gone before the calls come: they need memory, too. */
+static int reading_counts(struct reading *reading)
+{
+  int r = analysis_counts_new(reading->options->names, reading->options->code, &reading->counts);
+
+  if (r < 0)
+    return reading_fail(reading, r);
+  trace_progress_begin(&reading->progress, reading->input->reader);
+  r = counts_read(reading);
+  trace_progress_end(&reading->progress);
+  if (r >= 0) {
+    r = analysis_counts_end(reading->counts, reading->input->reader);
+    if (r >= 0)
+      r = report_view_counts(reading->view, reading->counts);
+    r = r == -ENOMEM ? reading_fail(reading, r) : r;
+  }
+  analysis_counts_free(reading->counts);
+  return r;
+}
+
+static int calls_take(void *data, const struct lb_trace_record *record)
+{
+  struct reading *reading = data;
+  int r = report_view_record(reading->view, record);
+
+  reading_progress(reading, record);
+  return r < 0 ? reading_fail(reading, r) : 0;
+}
+
+static int reading_calls(struct reading *reading)
+{
+  int r;
+
+  reading->branches = 0;
+  reading->part.before = CONTEXT;
+  trace_progress_begin(&reading->progress, reading->input->reader);
+  r = trace_part_read(reading->input, &reading->part, calls_take, reading);
+  trace_progress_end(&reading->progress);
+  if (r < 0)
+    return r;
+  r = report_view_end(reading->view);
+  return r < 0 ? reading_fail(reading, r) : r;
+}
+
+int report_view_read(struct report_view *view, const struct report_view_options *options, struct trace_input *input)
+{
+  struct reading reading = {
+    .view = view,
+    .options = options,
+    .input = input,
+    .part = {.stream = options->stream, .from = options->from, .to = options->to},
+  };
+  int r = reading_counts(&reading);
+
+  if (r >= 0 && options->module && !report_view_ran(view))
+    r = trace_input_tell_module(input, options->names, options->module);
+  return r < 0 ? r : reading_calls(&reading);
+}
