@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "cpu_bus.h"
 #include "host_run.h"
 #include "lastbranch/cpudb.h"
 
@@ -35,90 +36,6 @@ enum {
 struct host_guest {
   struct memory memory;
   struct cpu *cpu;
-};
-
-/* ---- a bus with nobody on it ---- */
-
-static uint32_t bus_in(void *data, uint16_t port, unsigned size)
-{
-  (void)data, (void)port, (void)size;
-  return UINT32_MAX;
-}
-
-static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
-{
-  (void)data, (void)port, (void)size, (void)value;
-}
-
-static uint64_t bus_mmio_read(void *data, uint64_t address, unsigned size)
-{
-  (void)data, (void)address, (void)size;
-  return UINT64_MAX;
-}
-
-static void bus_mmio_write(void *data, uint64_t address, unsigned size, uint64_t value)
-{
-  (void)data, (void)address, (void)size, (void)value;
-}
-
-static uint8_t bus_acknowledge(void *data)
-{
-  (void)data;
-  return 0xFF;
-}
-
-static int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
-{
-  (void)data, (void)msr, (void)ret_value;
-  return -1;
-}
-
-static int bus_apic_write(void *data, uint32_t msr, uint64_t value)
-{
-  (void)data, (void)msr, (void)value;
-  return -1;
-}
-
-static uint8_t bus_task_priority(void *data)
-{
-  (void)data;
-  return 0;
-}
-
-static void bus_set_task_priority(void *data, uint8_t value)
-{
-  (void)data, (void)value;
-}
-
-static void bus_signal(void *data)
-{
-  (void)data;
-}
-
-static void bus_message(void *data, const struct lb_message *message)
-{
-  (void)data, (void)message;
-}
-
-static void bus_service(void *data, uint8_t number)
-{
-  (void)data, (void)number;
-}
-
-static const struct cpu_bus bus = {
-  .in = bus_in,
-  .out = bus_out,
-  .mmio_read = bus_mmio_read,
-  .mmio_write = bus_mmio_write,
-  .acknowledge = bus_acknowledge,
-  .apic_read = bus_apic_read,
-  .apic_write = bus_apic_write,
-  .task_priority = bus_task_priority,
-  .set_task_priority = bus_set_task_priority,
-  .pmi = bus_signal,
-  .ferr = bus_signal,
-  .message = bus_message,
-  .service = bus_service,
 };
 
 /* ---- tables ---- */
@@ -196,7 +113,7 @@ struct host_guest *host_guest_new(const char *cpu_name)
   const struct lb_cpu *model;
   struct host_guest *guest = calloc(1, sizeof(*guest));
   if (!guest || lb_cpu_find(cpu_name, &model) < 0 || memory_init(&guest->memory, GUEST_RAM) < 0 ||
-      cpu_new(model, &guest->memory, &bus, 0, &guest->cpu) < 0) {
+      cpu_new(model, &guest->memory, &bus_idle, 0, &guest->cpu) < 0) {
     host_guest_free(guest);
     return NULL;
   }

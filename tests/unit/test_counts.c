@@ -14,25 +14,7 @@
 
 #include "analysis/analysis.h"
 #include "lastbranch/trace.h"
-
-static char folder[] = "/tmp/test-counts-XXXXXX";
-static char path[64];
-
-static int group_begin(void **state)
-{
-  (void)state;
-  if (!mkdtemp(folder))
-    return -1;
-  snprintf(path, sizeof(path), "%s/trace", folder);
-  return 0;
-}
-
-static int group_end(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
+#include "trace_folder.h"
 
 /* ---- a loop ---- */
 

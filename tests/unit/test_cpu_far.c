@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cpu/cpu.h"
+#include "cpu_bus.h"
 #include "lastbranch/cpudb.h"
 
 /* Where things lie in the guest. */
@@ -61,29 +62,7 @@ struct guest {
   uint8_t vector; /* of the external interrupt */
 };
 
-/* ---- a bus with nobody on it ---- */
-
-static uint32_t bus_in(void *data, uint16_t port, unsigned size)
-{
-  (void)data, (void)port, (void)size;
-  return 0xFFFFFFFF;
-}
-
-static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
-{
-  (void)data, (void)port, (void)size, (void)value;
-}
-
-static uint64_t bus_read(void *data, uint64_t address, unsigned size)
-{
-  (void)data, (void)address, (void)size;
-  return UINT64_MAX;
-}
-
-static void bus_write(void *data, uint64_t address, unsigned size, uint64_t value)
-{
-  (void)data, (void)address, (void)size, (void)value;
-}
+/* ---- the bus: nobody but a controller of interrupts ---- */
 
 static uint8_t bus_acknowledge(void *data)
 {
@@ -91,60 +70,6 @@ static uint8_t bus_acknowledge(void *data)
   cpu_set_line(guest->cpu, CPU_LINE_INTR, false);
   return guest->vector;
 }
-
-static int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
-{
-  (void)data, (void)msr, (void)ret_value;
-  return -1;
-}
-
-static int bus_apic_write(void *data, uint32_t msr, uint64_t value)
-{
-  (void)data, (void)msr, (void)value;
-  return -1;
-}
-
-static uint8_t bus_task_priority(void *data)
-{
-  (void)data;
-  return 0;
-}
-
-static void bus_set_task_priority(void *data, uint8_t value)
-{
-  (void)data, (void)value;
-}
-
-static void bus_signal(void *data)
-{
-  (void)data;
-}
-
-static void bus_message(void *data, const struct lb_message *message)
-{
-  (void)data, (void)message;
-}
-
-static void bus_service(void *data, uint8_t number)
-{
-  (void)data, (void)number;
-}
-
-static const struct cpu_bus dummy = {
-  .in = bus_in,
-  .out = bus_out,
-  .mmio_read = bus_read,
-  .mmio_write = bus_write,
-  .acknowledge = bus_acknowledge,
-  .apic_read = bus_apic_read,
-  .apic_write = bus_apic_write,
-  .task_priority = bus_task_priority,
-  .set_task_priority = bus_set_task_priority,
-  .pmi = bus_signal,
-  .ferr = bus_signal,
-  .message = bus_message,
-  .service = bus_service,
-};
 
 static void on_branch(void *data, const struct lb_branch *branch)
 {
@@ -242,8 +167,9 @@ static struct guest *guest_new_model(const char *name)
   g->memory.a20_mask = UINT64_MAX;
   const struct lb_cpu *model = NULL;
   assert_int_equal(lb_cpu_find(name, &model), 0);
-  struct cpu_bus bus = dummy;
+  struct cpu_bus bus = bus_idle;
   bus.data = g;
+  bus.acknowledge = bus_acknowledge;
   assert_int_equal(cpu_new(model, &g->memory, &bus, 0, &g->cpu), 0);
   return g;
 }

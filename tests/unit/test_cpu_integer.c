@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cpu/cpu.h"
+#include "cpu_bus.h"
 #include "lastbranch/cpudb.h"
 
 /* ---- a guest: descriptors, handlers that halt, code at 8000h ---- */
@@ -33,28 +34,6 @@ enum { DE = 0, BR = 5, UD = 6, SS_FAULT = 12, GP = 13 };
 
 static struct memory memory;
 static struct cpu *cpu;
-
-static uint32_t bus_in(void *data, uint16_t port, unsigned size)
-{
-  (void)data, (void)port, (void)size;
-  return UINT32_MAX;
-}
-
-static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
-{
-  (void)data, (void)port, (void)size, (void)value;
-}
-
-static uint64_t bus_mmio_read(void *data, uint64_t address, unsigned size)
-{
-  (void)data, (void)address, (void)size;
-  return UINT64_MAX;
-}
-
-static void bus_mmio_write(void *data, uint64_t address, unsigned size, uint64_t value)
-{
-  (void)data, (void)address, (void)size, (void)value;
-}
 
 static void poke(uint64_t address, unsigned size, uint64_t value)
 {
@@ -85,13 +64,11 @@ static void poke_tables(void)
 
 static void start(void)
 {
-  static const struct cpu_bus bus = {
-    .in = bus_in, .out = bus_out, .mmio_read = bus_mmio_read, .mmio_write = bus_mmio_write};
   const struct lb_cpu *model;
   assert_int_equal(lb_cpu_find("skylake", &model), 0);
   assert_int_equal(memory_init(&memory, RAM), 0);
   memory.rom_start = 0x100000;
-  assert_int_equal(cpu_new(model, &memory, &bus, 0, &cpu), 0);
+  assert_int_equal(cpu_new(model, &memory, &bus_idle, 0, &cpu), 0);
   poke_tables();
   cpu->gdtr.base = AT_GDT;
   cpu->gdtr.limit = 0xFFF;

@@ -16,27 +16,9 @@
 
 #include "analysis/analysis.h"
 #include "lastbranch/trace.h"
+#include "trace_folder.h"
 
 #define BASE UINT64_C(0x1000)
-
-static char folder[] = "/tmp/test-hot-XXXXXX";
-static char path[64];
-
-static int group_begin(void **state)
-{
-  (void)state;
-  if (!mkdtemp(folder))
-    return -1;
-  snprintf(path, sizeof(path), "%s/trace", folder);
-  return 0;
-}
-
-static int group_end(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
 
 /* ---- instructions out of blocks ---- */
 

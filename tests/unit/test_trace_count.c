@@ -13,27 +13,9 @@
 
 #include "lastbranch/trace.h"
 #include "test_trace_paths.h"
+#include "trace_folder.h"
 
 #define STREAMS 3u
-
-static char folder[] = "/tmp/test-trace-count-XXXXXX";
-static char path[64];
-
-static int group_begin(void **state)
-{
-  (void)state;
-  if (!mkdtemp(folder))
-    return -1;
-  snprintf(path, sizeof(path), "%s/trace", folder);
-  return 0;
-}
-
-static int group_end(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
 
 /* ---- lists of numbers that are compared ---- */
 

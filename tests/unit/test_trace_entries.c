@@ -20,25 +20,7 @@
 #include "lastbranch/error.h"
 #include "lastbranch/trace.h"
 #include "test_trace_paths.h"
-
-static char folder[] = "/tmp/test-trace-entries-XXXXXX";
-static char path[64];
-
-static int group_begin(void **state)
-{
-  (void)state;
-  if (!mkdtemp(folder))
-    return -1;
-  snprintf(path, sizeof(path), "%s/trace", folder);
-  return 0;
-}
-
-static int group_end(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
+#include "trace_folder.h"
 
 /* ---- a producer ---- */
 

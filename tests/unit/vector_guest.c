@@ -10,6 +10,7 @@
 #include "cpu/decode.h"
 #include "cpu/flags.h"
 #include "cpu/run.h"
+#include "cpu_bus.h"
 #include "lastbranch/cpudb.h"
 #include "vector_run.h"
 
@@ -17,84 +18,11 @@ enum { GUEST_PML4 = 0x1000, GUEST_PDPT = 0x2000, GUEST_PD = 0x3000, GUEST_PT = 0
 
 unsigned vector_guest_ferr;
 
-/* ---- a bus with nobody on it ---- */
-
-static uint32_t bus_in(void *data, uint16_t port, unsigned size)
-{
-  (void)data, (void)port, (void)size;
-  return UINT32_MAX;
-}
-
-static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
-{
-  (void)data, (void)port, (void)size, (void)value;
-}
-
-static uint64_t bus_mmio_read(void *data, uint64_t address, unsigned size)
-{
-  (void)data, (void)address, (void)size;
-  return UINT64_MAX;
-}
-
-static void bus_mmio_write(void *data, uint64_t address, unsigned size, uint64_t value)
-{
-  (void)data, (void)address, (void)size, (void)value;
-}
-
-static uint8_t bus_byte(void *data)
-{
-  (void)data;
-  return 0;
-}
-
-static int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
-{
-  (void)data, (void)msr, (void)ret_value;
-  return -1;
-}
-
-static int bus_apic_write(void *data, uint32_t msr, uint64_t value)
-{
-  (void)data, (void)msr, (void)value;
-  return -1;
-}
-
-static void bus_set_byte(void *data, uint8_t value)
-{
-  (void)data, (void)value;
-}
-
-static void bus_signal(void *data)
-{
-  (void)data;
-}
-
 static void bus_ferr(void *data)
 {
   (void)data;
   vector_guest_ferr++;
 }
-
-static void bus_message(void *data, const struct lb_message *message)
-{
-  (void)data, (void)message;
-}
-
-static const struct cpu_bus bus = {
-  .in = bus_in,
-  .out = bus_out,
-  .mmio_read = bus_mmio_read,
-  .mmio_write = bus_mmio_write,
-  .acknowledge = bus_byte,
-  .apic_read = bus_apic_read,
-  .apic_write = bus_apic_write,
-  .task_priority = bus_byte,
-  .set_task_priority = bus_set_byte,
-  .pmi = bus_signal,
-  .ferr = bus_ferr,
-  .message = bus_message,
-  .service = bus_set_byte,
-};
 
 /* ---- the guest ---- */
 
@@ -132,8 +60,10 @@ static void registers_make(struct cpu *cpu)
 struct cpu *vector_guest_new(void)
 {
   const struct lb_cpu *model;
+  struct cpu_bus bus = bus_idle;
   struct cpu *cpu = NULL;
   struct memory *memory = calloc(1, sizeof(*memory));
+  bus.ferr = bus_ferr;
   if (!memory || lb_cpu_find("skylake", &model) < 0 || memory_init(memory, GUEST_RAM) < 0 ||
       cpu_new(model, memory, &bus, 0, &cpu) < 0)
     return NULL;
