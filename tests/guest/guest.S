@@ -6,12 +6,7 @@
  *
  * A guest starts at `main` with flat segments, interrupts off, and ends with `jmp finish`.
  */
-        .set    LOG, 0x200000           /* what is compared; zero at first */
-        .set    LOG_SIZE, 0x8000
-        .set    SCREEN, 0xB8000
-        .set    STACK_0, 0x300000       /* ends of stacks */
-        .set    STACK_3, 0x310000
-        .set    FREE, 0x400000          /* and above: the guest's own use */
+#include "kernel.S"
 
         .set    CODE_0, 0x08
         .set    DATA_0, 0x10
@@ -23,10 +18,7 @@
         .set    VECTOR_BACK, 0x30       /* from privilege level 3 back to 0 */
         /* RF is not the same everywhere; what else is pushed of the flags is compared. */
         .set    FLAGS_LOGGED, 0xFFFEFFFF
-
-        .section .multiboot, "a"
-        .balign 4
-        .long   0x1BADB002, 0, -0x1BADB002
+        .set    NO_ERROR, 0xE0E0E0E0
 
         .text
         .code32
@@ -38,20 +30,8 @@ _start:
         lgdt    gdtr
         lidt    idtr
         ljmp    $CODE_0, $1f
-1:      mov     $DATA_0, %eax
-        mov     %eax, %ds
-        mov     %eax, %es
-        mov     %eax, %ss
-        xor     %eax, %eax
-        mov     %eax, %fs
-        mov     %eax, %gs
-        mov     $LOG, %edi
-        mov     $LOG_SIZE / 4, %ecx
-        rep stosl
-        mov     $SCREEN, %edi
-        mov     $0x07200720, %eax
-        mov     $1000, %ecx
-        rep stosl
+1:      load_segments
+        clear
         call    gates_make
         mov     $tss, %eax
         mov     $TSS_0, %edx
@@ -60,16 +40,7 @@ _start:
         ltr     %ax
         jmp     main
 
-/* Done: QEMU stops at the first port (ACPI's power off), this project's machine at the second. */
-finish:
-        mov     $0x604, %dx
-        mov     $0x2000, %ax
-        out     %ax, %dx
-        xor     %eax, %eax
-        out     %eax, $0xF4
-1:      cli
-        hlt
-        jmp     1b
+finish: power_off
 
 /* ---- the log ---- */
 
@@ -160,15 +131,6 @@ settle:
         pushl   $2
         popfl
         ret
-
-        .macro  stub vector, has_error
-stub_\vector:
-        .if     \has_error == 0
-        pushl   $0xE0E0E0E0
-        .endif
-        pushl   $\vector
-        jmp     caught
-        .endm
 
         .irp    vector, 0, 1, 2, 3, 4, 5, 6, 7, 9, 15, 16, 18, 19, 20, 48, 49, 50, 51
         stub    \vector, 0

@@ -41,14 +41,11 @@ tss:    .long   0
         .quad   0
         .word   0, 0x68
 
-        .set    LOG, 0x200000
-        .set    LOG_SIZE, 0x8000
-        .set    SCREEN, 0xB8000
-        .set    STACK_0, 0x300000
+#include "kernel.S"
+
+        .set    NO_ERROR, 0x0E0E0E0E
         .set    STACK_RSP0, 0x2F0000
         .set    STACK_IST1, 0x2E0000
-        .set    STACK_3, 0x310000
-        .set    FREE, 0x400000
         .set    PML4, FREE
         .set    PDPT, FREE + 0x1000
         .set    PD, FREE + 0x2000
@@ -67,10 +64,6 @@ tss:    .long   0
         .set    CODE_0_32, 0x58
         .set    ABSENT, 0x60
 
-        .section .multiboot, "a"
-        .balign 4
-        .long   0x1BADB002, 0, -0x1BADB002
-
         .text
         .code32
         .globl  _start
@@ -78,14 +71,7 @@ _start:
         cli
         cld
         mov     $STACK_0, %esp
-        mov     $LOG, %edi
-        xor     %eax, %eax
-        mov     $LOG_SIZE / 4, %ecx
-        rep stosl
-        mov     $SCREEN, %edi
-        mov     $0x07200720, %eax
-        mov     $1000, %ecx
-        rep stosl
+        clear
         mov     $FREE, %edi
         xor     %eax, %eax
         mov     $0x20000 / 4, %ecx
@@ -126,13 +112,7 @@ _start:
 
         .code64
 start_64:
-        mov     $DATA_0, %eax
-        mov     %eax, %ds
-        mov     %eax, %es
-        mov     %eax, %ss
-        xor     %eax, %eax
-        mov     %eax, %fs
-        mov     %eax, %gs
+        load_segments
         lidt    idtr
         call    gates_make
         mov     $tss, %eax
@@ -144,15 +124,7 @@ start_64:
         ltr     %ax
         jmp     main
 
-finish:
-        mov     $0x604, %dx
-        mov     $0x2000, %ax
-        out     %ax, %dx
-        xor     %eax, %eax
-        out     %eax, $0xF4
-1:      cli
-        hlt
-        jmp     1b
+finish: power_off
 
 log_rax:
         pushfq
@@ -228,25 +200,10 @@ print:  lodsb
         .endm
 
 settle:
-        mov     $DATA_0, %eax
-        mov     %eax, %ds
-        mov     %eax, %es
-        mov     %eax, %ss
-        xor     %eax, %eax
-        mov     %eax, %fs
-        mov     %eax, %gs
+        load_segments
         pushq   $2
         popfq
         ret
-
-        .macro  stub vector, has_error
-stub_\vector:
-        .if     \has_error == 0
-        pushq   $0x0E0E0E0E
-        .endif
-        pushq   $\vector
-        jmp     caught
-        .endm
 
         .irp    vector, 0, 1, 2, 3, 4, 5, 6, 7, 16, 19, 48, 49, 50
         stub    \vector, 0
