@@ -610,21 +610,27 @@ static bool bts_produce(struct fake *fake)
   return false;
 }
 
-static void test_bts(void **state)
+/* Records what `produce` makes in the place of BTS hardware. */
+static void bts_record(struct fake *fake, bool (*produce)(struct fake *fake), void *data, struct log *log)
 {
   const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
+  struct source_sink sink = log_sink(log);
+
+  fake_init(fake);
+  fake->produce = produce;
+  fake->data = data;
+  fake->memory = code_memory;
+  fake->pmu = "/sys/bus/event_source/devices/intel_bts/type";
+  record(fake, &options, &sink, NULL, NULL);
+}
+
+static void test_bts(void **state)
+{
   struct log log = {0};
-  struct source_sink sink = log_sink(&log);
   struct fake fake;
 
   (void)state;
-  fake_init(&fake);
-  fake.produce = bts_produce;
-  fake.memory = code_memory;
-  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
-  for (unsigned i = 0; i < FAKE_CPUS; i++)
-    fake.cpus[i].aux_head = 0;
-  record(&fake, &options, &sink, NULL, NULL);
+  bts_record(&fake, bts_produce, NULL, &log);
   assert_int_equal(fake.attributes.type, 9);
   assert_string_equal(log.text, "code 0 10000\n"
                                 "stream 0 space 0 process 1000 thread 1000 program\n"
@@ -663,19 +669,12 @@ static bool full_produce(struct fake *fake)
 
 static void test_bts_full(void **state)
 {
-  const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
   struct log log = {0};
-  struct source_sink sink = log_sink(&log);
   bool is_second = false;
   struct fake fake;
 
   (void)state;
-  fake_init(&fake);
-  fake.produce = full_produce;
-  fake.data = &is_second;
-  fake.memory = code_memory;
-  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
-  record(&fake, &options, &sink, NULL, NULL);
+  bts_record(&fake, full_produce, &is_second, &log);
   assert_non_null(strstr(log.text, "0 10006 10000 jmp\ngap 0 lost\n0 10006 10000 jmp\n"));
   fake_done(&fake);
 }
@@ -779,17 +778,11 @@ static bool family_produce(struct fake *fake)
 /* A change from one thread to another shows in AUX data only if their events are not alike: a mark sees to it. */
 static void test_bts_threads(void **state)
 {
-  const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
   struct log log = {0};
-  struct source_sink sink = log_sink(&log);
   struct fake fake;
 
   (void)state;
-  fake_init(&fake);
-  fake.produce = family_produce;
-  fake.memory = code_memory;
-  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
-  record(&fake, &options, &sink, NULL, NULL);
+  bts_record(&fake, family_produce, NULL, &log);
   assert_null(strstr(log.text, "gap"));
   assert_non_null(strstr(log.text, "stream 0 space 0 process 1000 thread 1000 program\n"));
   assert_non_null(strstr(log.text, "0 10006 10000 jmp\n0 10004 10006 syscall\n0 10006 10000 jmp\n"));
@@ -821,17 +814,11 @@ static bool liar_produce(struct fake *fake)
 
 static void test_bts_liar(void **state)
 {
-  const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
   struct log log = {0};
-  struct source_sink sink = log_sink(&log);
   struct fake fake;
 
   (void)state;
-  fake_init(&fake);
-  fake.produce = liar_produce;
-  fake.memory = code_memory;
-  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
-  record(&fake, &options, &sink, NULL, NULL);
+  bts_record(&fake, liar_produce, NULL, &log);
   assert_string_equal(log.text, "code 0 10000\n"
                                 "stream 0 space 0 process 1000 thread 1000 program\n"
                                 "0 10006 10000 jmp\n"

@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "lastbranch/trace.h"
+#include "trace_contents.h"
 
 /* ---- helpers ---- */
 
@@ -90,63 +91,6 @@ static struct lb_trace_reader *reader_new(void)
 
   assert_int_equal(lb_trace_reader_open(path, &reader), 0);
   return reader;
-}
-
-/* Reads a file whole. */
-static uint8_t *file_load(const char *name, size_t *ret_size)
-{
-  FILE *file = fopen(name, "rb");
-  uint8_t *bytes = malloc(64 << 20);
-
-  assert_non_null(file);
-  assert_non_null(bytes);
-  *ret_size = fread(bytes, 1, 64 << 20, file);
-  fclose(file);
-  return realloc(bytes, *ret_size ? *ret_size : 1);
-}
-
-/* What is in a trace, read to its end: the branches of one stream, and the gaps of all. */
-struct contents {
-  struct lb_branch *branches;
-  uint64_t *numbers;
-  size_t count;
-  unsigned gaps[LB_TRACE_GAP_REASONS];
-  uint64_t missing;
-  unsigned described;
-};
-
-static struct contents contents_read(struct lb_trace_reader *reader, uint32_t stream, size_t room)
-{
-  struct contents contents = {.branches = calloc(room + 1, sizeof(struct lb_branch)),
-                              .numbers = calloc(room + 1, sizeof(uint64_t))};
-  struct lb_trace_record record;
-  int r;
-
-  while ((r = lb_trace_reader_next(reader, &record)) > 0) {
-    if (record.type == LB_TRACE_GAP) {
-      assert_true(record.gap.reason < LB_TRACE_GAP_REASONS);
-      contents.gaps[record.gap.reason]++;
-      if (record.gap.stream == stream)
-        contents.missing += record.gap.count;
-    } else if (record.type != LB_TRACE_BRANCHES) {
-      contents.described++;
-    } else if (record.branches.stream == stream) {
-      assert_true(contents.count + record.branches.count <= room);
-      for (size_t i = 0; i < record.branches.count; i++) {
-        contents.numbers[contents.count] = record.branches.first + i;
-        contents.branches[contents.count++] = record.branches.branches[i];
-      }
-    }
-  }
-  assert_int_equal(r, 0);
-  assert_int_equal(lb_trace_reader_next(reader, &record), 0);
-  return contents;
-}
-
-static void contents_done(struct contents *contents)
-{
-  free(contents->branches);
-  free(contents->numbers);
 }
 
 static void assert_branch_equal(const struct lb_branch *got, const struct lb_branch *want)

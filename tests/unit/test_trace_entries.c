@@ -20,6 +20,7 @@
 #include "lastbranch/error.h"
 #include "lastbranch/trace.h"
 #include "test_trace_paths.h"
+#include "trace_contents.h"
 #include "trace_folder.h"
 
 /* ---- a producer ---- */
@@ -79,56 +80,7 @@ static void give(struct lb_trace_writer *writer, struct producer *producer, uint
   assert_int_equal(lb_trace_writer_entries(writer, stream, entries, count), 0);
 }
 
-static uint8_t *file_load(size_t *ret_size)
-{
-  FILE *file = fopen(path, "rb");
-  uint8_t *bytes = malloc(64 << 20);
-
-  assert_non_null(file);
-  *ret_size = fread(bytes, 1, 64 << 20, file);
-  fclose(file);
-  return realloc(bytes, *ret_size);
-}
-
 /* ---- what comes back ---- */
-
-struct contents {
-  struct lb_branch *branches;
-  uint64_t *numbers;
-  size_t count;
-  unsigned gaps[LB_TRACE_GAP_REASONS];
-  uint64_t missing;
-};
-
-static struct contents contents_read(struct lb_trace_reader *reader, uint32_t stream, size_t room)
-{
-  struct contents contents = {.branches = calloc(room + 1, sizeof(struct lb_branch)),
-                              .numbers = calloc(room + 1, sizeof(uint64_t))};
-  struct lb_trace_record record;
-  int r;
-
-  while ((r = lb_trace_reader_next(reader, &record)) > 0) {
-    if (record.type == LB_TRACE_GAP) {
-      contents.gaps[record.gap.reason]++;
-      contents.missing += record.gap.stream == stream ? record.gap.count : 0;
-    }
-    if (record.type != LB_TRACE_BRANCHES || record.branches.stream != stream)
-      continue;
-    assert_true(contents.count + record.branches.count <= room);
-    memcpy(contents.branches + contents.count, record.branches.branches,
-           record.branches.count * sizeof(*contents.branches));
-    for (size_t i = 0; i < record.branches.count; i++)
-      contents.numbers[contents.count++] = record.branches.first + i;
-  }
-  assert_int_equal(r, 0);
-  return contents;
-}
-
-static void contents_done(struct contents *contents)
-{
-  free(contents->branches);
-  free(contents->numbers);
-}
 
 static unsigned gaps_of(const struct contents *contents)
 {
@@ -474,7 +426,7 @@ static uint8_t *small_make(struct run *run, struct table *table, size_t ends[PIE
   }
   assert_int_equal(lb_trace_writer_close(writer), 0);
   free(producer);
-  return file_load(ret_size);
+  return file_load(path, ret_size);
 }
 
 /* Whatever comes out was taken, in this order; and as long as no unknown number of branches is missing, with this
