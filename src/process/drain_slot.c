@@ -11,8 +11,8 @@
 
 #include "lastbranch/error.h"
 
-#include <assert.h>
 #include "process/drain.h"
+#include <assert.h>
 
 void drain_wake(const void *word)
 {

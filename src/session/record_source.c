@@ -61,8 +61,7 @@ static int limit_reach(struct recording *recording)
   recording->is_full = true;
   message("%s: the trace has reached its size limit; the program runs on, unrecorded", recording->options->output);
   return r < 0 ? r
-               : lb_trace_writer_meta(recording->writer,
-                                      &(struct lb_trace_meta){"remark", "reached its size limit"});
+               : lb_trace_writer_meta(recording->writer, &(struct lb_trace_meta){"remark", "reached its size limit"});
 }
 
 static int sink_branches(void *data, uint32_t stream, const struct lb_branch *branches, size_t count)

@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 
-#include <assert.h>
 #include "trace/writer.h"
+#include <assert.h>
 
 #define COMPRESS_MIN 64u /* bytes; below that a frame of zstd only adds */
 
