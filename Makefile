@@ -21,7 +21,7 @@ test: deps ## build three ways, run every test and check; TESTS='cli cpu_*' and 
 	@tools/run-tests
 
 check-quick: ## build with gcc, run the tests and checks that take seconds
-	@tools/install-deps --check test
+	@tools/install-deps --check build
 	@tools/run-tests quick
 
 test-long: deps ## run the tests that take minutes each: JITs, servers, stress
