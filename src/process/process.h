@@ -114,7 +114,7 @@ unsigned process_error(const struct process *process, int *ret_system_error, uin
 /* Its sentence, "?" for a number that is none. */
 const char *process_error_text(unsigned error);
 
-/* ---- what is in the shared memory (threads, notes: view.c) ---- */
+/* ---- what is in the shared memory (threads, notes: shared_memory.c) ---- */
 
 #define PROCESS_COMMAND_MOST 256
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a thread's log to its taken branches: entries from view.c, walked by trace/path.c, with a mark on each branch
- * that says which path it was in: that tells the address space and the time.
+ * From a thread's log to its taken branches: entries from shared_memory.c, walked by trace/path.c, with a mark on each
+ * branch that says which path it was in: that tells the address space and the time.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -33,7 +33,7 @@
 #include "isa/isa.h"
 #include "lastbranch/branch.h"
 #include "process/process.h"
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 #include "process/shared.h"
 
 /* What a run leaves behind. */

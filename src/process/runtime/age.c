@@ -8,7 +8,7 @@
  */
 #include <linux/mman.h>
 
-#include "process/signal.h"
+#include "process/runtime/signal.h"
 
 /* ---- threads ---- */
 

@@ -4,7 +4,7 @@
  * that it ends here.
  */
 #include "lastbranch/branch.h"
-#include "process/translate.h"
+#include "process/runtime/translate.h"
 
 enum { TURNS_MOST = 8 }; /* of a loop in a path */
 

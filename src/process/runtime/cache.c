@@ -8,7 +8,7 @@
  */
 #include <linux/mman.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STUB_MOST = 128, ASK_MOST = 32 };
 enum { BOTH_SIZE = CACHE_POOLS * CACHE_AREA_SIZE, AREA_START = 64 };

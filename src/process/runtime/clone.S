@@ -2,7 +2,7 @@
  *
  * What a thread does while it has no stack that it could name: its first and its last steps. thread.c
  */
-#include "process/routine.inc"
+#include "process/runtime/routine.inc"
 #include "process/state.inc"
 
 .text

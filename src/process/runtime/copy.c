@@ -3,7 +3,7 @@
  * Copying instructions into the cache. Only those that name memory relative to RIP change: the displacement if the
  * target is in reach of the new place, else the base, which becomes a borrowed register. SDM vol. 2, chapter 2.
  */
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
 

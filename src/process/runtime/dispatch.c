@@ -4,7 +4,7 @@
  * from, so that it need not leave there again.
  */
 #include "lastbranch/branch.h"
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 #define VSYSCALL_PAGE 0xFFFFFFFFFF600000
 enum { FLAG_RESUME = 1 << 16 }; /* RF, which faults set in the flags that they save */

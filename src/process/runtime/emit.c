@@ -3,7 +3,7 @@
  * The instructions that the translator adds to those of the application. None touches flags, vector registers or the
  * stack of the application (but for the push of a call); what they borrow they spill to the state that GS points to.
  */
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 void emit_bytes(struct emitter *emitter, const void *bytes, size_t size)
 {

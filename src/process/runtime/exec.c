@@ -11,7 +11,7 @@
 #include <linux/mman.h>
 
 #include "process/command.h"
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 static const char own_exe[] = "/proc/self/exe";
 

@@ -4,7 +4,7 @@
  * to another segment, which would leave 64-bit mode, are refused.
  */
 #include "lastbranch/branch.h"
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { REX_W = 8, OPCODE_IRET = 0xCF, OPCODE_RETF_N = 0xCA, OPCODE_GROUP = 0xFF };
 enum { FLAGS_CHANGED = 0x250DD5, FLAGS_ALWAYS = 0x202 }; /* what IRET may change at CPL 3 */

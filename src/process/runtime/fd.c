@@ -7,7 +7,7 @@
 #include <linux/close_range.h>
 #include <linux/fcntl.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 bool fd_is_hidden(const struct thread *thread, uint64_t fd)
 {

@@ -6,7 +6,7 @@
 #include <asm/unistd.h>
 #include <linux/futex.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 /* Has the parent its lock on the shared memory? */
 static bool parent_is_there(const struct thread *thread)

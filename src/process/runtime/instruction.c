@@ -4,7 +4,7 @@
  * pieces of the application's code that it is made from, and which instructions go in.
  */
 #include "lastbranch/branch.h"
-#include "process/translate.h"
+#include "process/runtime/translate.h"
 
 enum { R11_EARLY = 16 }; /* a path that uses R11 within so many instructions has it, another ends before */
 

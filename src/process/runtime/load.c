@@ -8,7 +8,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { HEADERS_MOST = 64, PATH_MOST = 4096, X_OK = 1 };
 

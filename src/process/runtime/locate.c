@@ -3,7 +3,7 @@
  * From an address in the cache back to the application's: signals come there, and faults. Without the lock: a thread
  * that is in a pool keeps it from being used again.
  */
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 struct area *cache_area_of(struct runtime *runtime, uint64_t pc)
 {

@@ -7,7 +7,7 @@
 #include <asm/unistd.h>
 #include <linux/futex.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { LOCK_FREE, LOCK_TAKEN, LOCK_WAITED };
 

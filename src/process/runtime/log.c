@@ -7,7 +7,7 @@
 #include <linux/futex.h>
 
 #include "lastbranch/branch.h"
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 static uint64_t part_start(const struct thread *thread, uint64_t number)
 {

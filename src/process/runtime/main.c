@@ -12,7 +12,7 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { OWN_WORDS = 4, START_FLAGS = 0x202, HWCAP2_FSGSBASE = 1 << 1 };
 

@@ -7,7 +7,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { STACK_MOST = 64 << 20 };
 

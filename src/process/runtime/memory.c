@@ -4,7 +4,7 @@
  */
 #include <linux/mman.h>
 
-#include "process/kernel.h"
+#include "process/runtime/kernel.h"
 
 static uint64_t used; /* of our places */
 

@@ -3,7 +3,7 @@
  * Notes for the parent: what is mapped where, code that is in no file, new address spaces. All processes write to the
  * same notes, one behind another.
  */
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 /* The last quarter is for what is mapped, and for programs. */
 static bool is_nearly_full(const struct runtime *runtime)

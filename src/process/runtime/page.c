@@ -7,7 +7,7 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum {
   PAGES = 1 << 20, /* places in the hash table */

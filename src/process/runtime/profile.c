@@ -7,7 +7,7 @@
  * Threads that are still in the old part of the cache go on there, and move when a part of their own log is full.
  */
 #include "lastbranch/branch.h"
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum {
   HABITS = 1 << 14,     /* places in the hash table */

@@ -10,7 +10,7 @@
 #include <linux/fcntl.h>
 #include <linux/stat.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 #include "process/script.h"
 
 enum { X_OK = 1 };

@@ -2,7 +2,7 @@
  *
  * Which addresses of the application may be executed, and what their memory is like: a sorted list of ranges.
  */
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 /* The first range that ends behind the address. */
 static unsigned range_at(const struct range_list *list, uint64_t address)

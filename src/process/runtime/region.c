@@ -11,7 +11,7 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 enum { LOOKUP_SIZE = 0x80000 };

@@ -2,7 +2,7 @@
  *
  * Touching memory of the application that may not be there: a fault goes on behind the attempt (signal.c, recover).
  */
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 struct copying {
   void *to;

@@ -5,7 +5,7 @@
  */
 #include <linux/mman.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum {
   STEPS_PIECE = 1 << 20,      /* steps that are mapped at a time */

@@ -4,7 +4,7 @@
  * an instruction of the application, in the middle of one, in the runtime, or where the application went without us.
  * Nothing here may fault, wait for the lock, or touch memory of the application.
  */
-#include "process/signal.h"
+#include "process/runtime/signal.h"
 
 /* A signal and the frame that the kernel made for it. */
 struct arrival {

@@ -6,7 +6,7 @@
 #include <asm/unistd.h>
 
 #include "lastbranch/branch.h"
-#include "process/signal.h"
+#include "process/runtime/signal.h"
 
 enum { SET_SIZE = 8 };
 

@@ -9,7 +9,7 @@
 #include <linux/fcntl.h>
 
 #include "lastbranch/branch.h"
-#include "process/signal.h"
+#include "process/runtime/signal.h"
 
 /* As the kernel puts it on a stack. */
 struct frame {

@@ -2,7 +2,7 @@
  *
  * The end of what signals do in the runtime: the kernel restores a context.
  */
-#include "process/routine.inc"
+#include "process/runtime/routine.inc"
 #include "process/state.inc"
 
 .text

@@ -3,7 +3,7 @@
  * Where the kernel starts the runtime, and the ways between the application in the cache and the dispatcher. Vector
  * registers are left alone on all of them. What a signal does that comes on one of them is in signal.c.
  */
-#include "process/routine.inc"
+#include "process/runtime/routine.inc"
 #include "process/state.inc"
 
 #define FLAGS_OURS 0x202

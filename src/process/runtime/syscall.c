@@ -8,7 +8,7 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { SHADOW_STACK_FIRST = 0x5001, SHADOW_STACK_LAST = 0x5005 };
 

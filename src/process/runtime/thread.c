@@ -9,7 +9,7 @@
 #include <asm/unistd.h>
 #include <linux/sched.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { SIGNAL_CHILD = 17, SIGNAL_STACK_OFF = 2, SET_MASK = 2 };
 

@@ -10,7 +10,7 @@
  *   stubs:    of exits that were never taken: leave_direct, with the number of the step. Once taken, they go to an edge
  *   numbers:  return addresses, for PUSH
  */
-#include "process/translate.h"
+#include "process/runtime/translate.h"
 
 enum {
   INSTRUCTIONS_MOST = 160,

@@ -2,8 +2,8 @@
  *
  * Code for the cache: instructions that the runtime writes itself, and those of the application.
  */
-#ifndef PROCESS_EMIT_H
-#define PROCESS_EMIT_H
+#ifndef PROCESS_RUNTIME_EMIT_H
+#define PROCESS_RUNTIME_EMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

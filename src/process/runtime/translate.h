@@ -3,10 +3,10 @@
  * A path on its way from the application's bytes to the cache: what translate.c, instruction.c and branch.c of the
  * runtime share. Nobody else includes this.
  */
-#ifndef PROCESS_TRANSLATE_H
-#define PROCESS_TRANSLATE_H
+#ifndef PROCESS_RUNTIME_TRANSLATE_H
+#define PROCESS_RUNTIME_TRANSLATE_H
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 #pragma GCC visibility push(hidden)
 

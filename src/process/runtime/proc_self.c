@@ -8,7 +8,7 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 enum { LIMIT_DATA = 2, LIMIT_SPACE = 9 };
 

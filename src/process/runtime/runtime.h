@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/cache.h"
-#include "process/emit.h"
-#include "process/kernel.h"
 #include "process/process.h"
+#include "process/runtime/cache.h"
+#include "process/runtime/emit.h"
+#include "process/runtime/kernel.h"
 #include "process/shared.h"
 
 #pragma GCC visibility push(hidden)
@@ -427,7 +427,7 @@ void map_stack_code(struct runtime *runtime, uint64_t stack);
 /* Is any of it memory of our own? */
 bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size);
 
-/* What a program asks about itself. self.c */
+/* What a program asks about itself. proc_self.c */
 int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path);
 int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6]);

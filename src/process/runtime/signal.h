@@ -4,14 +4,14 @@
  * thread to a place where the application's registers are known and are in its state; from there start.S calls
  * signal_deliver on the runtime's stack, which runs the handler in the cache, or ends the process.
  */
-#ifndef PROCESS_SIGNAL_H
-#define PROCESS_SIGNAL_H
+#ifndef PROCESS_RUNTIME_SIGNAL_H
+#define PROCESS_RUNTIME_SIGNAL_H
 
 #include <linux/signal.h>
 
 /* So that addresses of functions are compared without a table that nobody would fill in. */
 #pragma GCC visibility push(hidden)
-#include "process/runtime.h"
+#include "process/runtime/runtime.h"
 
 #define SIGNAL_BIT(number) (1ull << ((number)-1))
 

@@ -2,13 +2,13 @@
  *
  * The cache of translated paths, and the code of the application that they were made from.
  */
-#ifndef PROCESS_CACHE_H
-#define PROCESS_CACHE_H
+#ifndef PROCESS_RUNTIME_CACHE_H
+#define PROCESS_RUNTIME_CACHE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/emit.h"
+#include "process/runtime/emit.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -2,8 +2,8 @@
  *
  * What the runtime has in the place of libc: system calls, memory of its own, bytes and strings.
  */
-#ifndef PROCESS_KERNEL_H
-#define PROCESS_KERNEL_H
+#ifndef PROCESS_RUNTIME_KERNEL_H
+#define PROCESS_RUNTIME_KERNEL_H
 
 #include <asm/errno.h>
 #include <asm/unistd.h>
