@@ -25,6 +25,12 @@ void cpu_page_models(struct page *page, const struct lb_cpu *cpu);
 /* Its other names. */
 void cpu_page_aliases(struct page *page, const struct lb_cpu *cpu);
 
+/* How well a row is known, and by what. */
+void cpu_page_basis(struct page *page, unsigned basis, const char *evidence);
+
+/* The performance counters. */
+void cpu_page_counters(struct page *page, const struct lb_cpu *cpu);
+
 void cpu_page_lbr_fmt(struct page *page, const struct lb_cpu *cpu);
 
 /* "7" or "15:8", as the manuals write bits. */

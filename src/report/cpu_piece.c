@@ -122,3 +122,9 @@ void cpu_page_fields(struct page *page, const struct lb_cpu *cpu, enum lb_regist
   }
   page_table_end(page);
 }
+
+void cpu_page_basis(struct page *page, unsigned basis, const char *evidence)
+{
+  page_put(page, "basis", lb_basis_name(basis));
+  page_put(page, "evidence", evidence);
+}

@@ -9,13 +9,6 @@
 #include "lastbranch/recorder.h"
 #include "report/cpu_page.h"
 
-/* How well a row is known, and by what. */
-static void put_basis(struct page *page, unsigned basis, const char *evidence)
-{
-  page_put(page, "basis", lb_basis_name(basis));
-  page_put(page, "evidence", evidence);
-}
-
 /* The least certain of a CPU's models; LB_BASIS_NONE for one that is no silicon. */
 static unsigned models_basis(const struct lb_cpu *cpu)
 {
@@ -36,7 +29,7 @@ static void put_identity(struct page *page, const struct lb_cpu *cpu)
   cpu_page_aliases(page, cpu);
   cpu_page_models(page, cpu);
   page_put(page, "models_basis", lb_basis_name(models_basis(cpu)));
-  put_basis(page, cpu->basis, cpu->evidence);
+  cpu_page_basis(page, cpu->basis, cpu->evidence);
 }
 
 /* The keys of what a CPU does not have. */
@@ -109,7 +102,7 @@ static void put_stack(struct page *page, const struct lb_cpu *cpu)
   put_tos(page, cpu);
   cpu_page_msr(page, "copy_from", lbr->mirror_from);
   cpu_page_msr(page, "copy_to", lbr->mirror_to);
-  put_basis(page, lbr->basis, lbr->evidence);
+  cpu_page_basis(page, lbr->basis, lbr->evidence);
 }
 
 static void put_lbr(struct page *page, const struct lb_cpu *cpu)
@@ -189,7 +182,7 @@ static void put_debugctl(struct page *page, const struct lb_cpu *cpu)
   page_put(page, "layout", debugctl->name);
   page_put_hex(page, "kept", debugctl->kept);
   page_put_hex(page, "faults", debugctl->faults);
-  put_basis(page, debugctl->basis, debugctl->evidence);
+  cpu_page_basis(page, debugctl->basis, debugctl->evidence);
   page_table(page, "fields", columns);
   for (unsigned low = 0; low < 64; low = high + 1) {
     unsigned bit = debugctl_bit_at(debugctl, low);
@@ -241,79 +234,13 @@ static void put_ds(struct page *page, const struct lb_cpu *cpu)
     page_put_flag(page, "predicted_flag", ds->has_predicted);
     page_put(page, "ds_area_write", ds->area_is_32 ? "bits 63:32 are ignored" : "#GP unless canonical");
   }
-  put_basis(page, ds->basis, ds->evidence);
+  cpu_page_basis(page, ds->basis, ds->evidence);
   page_section_end(page);
 
   page_section(page, "pebs", "PEBS");
   page_put(page, "records", ds->pebs == LB_PEBS_NONE ? NULL : lb_pebs_text(ds->pebs));
   page_put_number(page, "record_size", ds->pebs == LB_PEBS_NONE ? 0 : lb_pebs_size(ds->pebs));
   page_put_number(page, "counters", cpu->pmu->pebs_counters);
-  page_section_end(page);
-}
-
-static void put_absent_events(struct page *page, const struct lb_pmu *pmu)
-{
-  static const char *const events[] = {
-    "core cycles", "instructions retired",        "reference cycles",      "LLC references",
-    "LLC misses",  "branch instructions retired", "branch misses retired", "topdown slots",
-  };
-
-  page_list(page, "absent_events");
-  for (unsigned i = 0; i < pmu->events && i < sizeof(events) / sizeof(events[0]); i++)
-    if (pmu->absent >> i & 1)
-      page_item(page, "%s", events[i]);
-  page_list_end(page);
-}
-
-static void put_pmu(struct page *page, const struct lb_cpu *cpu)
-{
-  static const char *const kinds[] = {
-    [LB_PMU_NONE] = "none",          [LB_PMU_P6] = "P6",   [LB_PMU_P4] = "Pentium 4",
-    [LB_PMU_ARCH] = "architectural", [LB_PMU_AMD] = "AMD", [LB_PMU_AMD_V2] = "AMD version 2",
-  };
-  const struct lb_pmu *pmu = cpu->pmu;
-
-  page_section(page, "pmu", "Performance counters");
-  page_put(page, "kind", kinds[pmu->kind]);
-  page_put_number(page, "version", pmu->version);
-  page_put_number(page, "counters", pmu->counters);
-  page_put_number(page, "width", pmu->width);
-  page_put_number(page, "fixed_counters", pmu->fixed);
-  page_put_number(page, "fixed_width", pmu->fixed_width);
-  put_absent_events(page, pmu);
-  page_put_hex(page, "status_clear_mask", pmu->status_clear);
-  put_basis(page, pmu->basis, pmu->evidence);
-  page_section_end(page);
-}
-
-static const char *event_code_text(const struct lb_pmu_event *event, char *buffer, size_t size)
-{
-  int length = snprintf(buffer, size, event->select > 0xFF ? "%03XH" : "%02XH", event->select);
-
-  if (event->has_mask)
-    length += snprintf(buffer + length, size - (size_t)length, "/%02XH", event->mask);
-  if (event->mask_2)
-    snprintf(buffer + length, size - (size_t)length, "/%02XH", event->mask_2);
-  return buffer;
-}
-
-static void put_events(struct page *page, const struct lb_cpu *cpu)
-{
-  static const struct page_column columns[] = {{"event", 11}, {"PEBS", 5}, {"name", 0}, {NULL, 0}};
-  struct lb_pmu_event event;
-  char code[32];
-
-  page_section(page, "events", "Counter events that the model counts: event select, unit mask");
-  page_table(page, "list", columns);
-  for (unsigned i = 0; lb_cpu_event(cpu, i, &event) == 0; i++) {
-    page_row(page, false);
-    page_put(page, "code", event_code_text(&event, code, sizeof(code)));
-    page_put_flag(page, "precise", event.is_precise);
-    page_put(page, "name", event.name);
-    page_row_end(page);
-  }
-  page_table_end(page);
-  page_put(page, "evidence", lb_cpu_event_source(cpu));
   page_section_end(page);
 }
 
@@ -466,8 +393,7 @@ void cpu_page_profile(struct page *page, const struct lb_cpu *cpu)
   put_debugctl(page, cpu);
   put_ler(page, cpu);
   put_ds(page, cpu);
-  put_pmu(page, cpu);
-  put_events(page, cpu);
+  cpu_page_counters(page, cpu);
   put_perf_capabilities(page, cpu);
   put_features(page, cpu);
   put_cpuid(page, cpu);

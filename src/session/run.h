@@ -86,7 +86,9 @@ void run_report_alive(struct run_session *session);
 /* It has ended: the deaths that were not reported yet, and what was asked for. */
 void run_report_end(struct run_session *session, int status);
 
-/* Prints one; and that nothing had a name. */
+/* ---- printing them (run_print.c) ---- */
+
+/* Prints a report; and that nothing had a name. */
 void run_report_print(struct run_session *session, const struct report_death *seen, const struct report_places *places);
 void run_report_no_names(struct run_session *session);
 
