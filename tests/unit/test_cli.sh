@@ -282,7 +282,7 @@ verdict 'decode ds: from a pipe, with an offset' $?
 
 bytes 1 0 0 0 >"$scratch/short"
 run decode --cpu skylake ds "$scratch/short"
-[ $status -eq 1 ] && silent && complained 'ends too early'
+[ $status -eq 1 ] && silent && complained 'the data is truncated'
 verdict 'decode ds: too short' $?
 
 for what in ds bts pebs; do
@@ -293,7 +293,7 @@ done
 
 for offset in 4 0x7fffffffffffffff 0xffffffffffffffff; do
   run decode --cpu skylake --offset $offset bts "$scratch/short"
-  [ $status -eq 1 ] && silent && complained 'ends too early'
+  [ $status -eq 1 ] && silent && complained 'the data is truncated'
   verdict "decode bts: offset $offset is past the end" $?
 done
 
@@ -316,7 +316,7 @@ run decode --cpu skylake BTS -
 verdict 'decode BTS: case does not matter' $?
 echo >>"$scratch/in"
 run decode --cpu skylake bts -
-[ $status -eq 1 ] && row '2 0xffffffff81000000' && complained 'stdin: record 3: the data ends too early'
+[ $status -eq 1 ] && row '2 0xffffffff81000000' && complained 'stdin: record 3: the data is truncated'
 verdict 'decode bts: an error says at which record' $?
 : >"$scratch/in"
 
@@ -331,7 +331,7 @@ verdict 'decode bts: 32-bit' $?
 
 head -c 40 "$scratch/bts" >"$scratch/short"
 run decode --cpu skylake --json bts "$scratch/short"
-[ $status -eq 1 ] && complained 'ends too early' && python3 -m json.tool "$scratch/out" >"$scratch/json" &&
+[ $status -eq 1 ] && complained 'the data is truncated' && python3 -m json.tool "$scratch/out" >"$scratch/json" &&
   grep -q 0x401020 "$scratch/json"
 verdict 'decode bts: half a record is an error, what was before it is shown' $?
 

@@ -516,7 +516,7 @@ run run ./script
 verdict 'a script without its interpreter' $?
 if [ "$(id -u)" -eq 0 ] && cp crash setid && chown 12345 setid && chmod u+s setid && ! findmnt -nT . -o OPTIONS | grep -q nosuid; then
   run run ./setid exit
-  [ $status -eq 126 ] && complained 'set-user-id' && silent
+  [ $status -eq 126 ] && complained 'set-user-ID' && silent
   verdict 'a set-user-id program' $?
 fi
 (ulimit -n 40 && run run ./crash exit && [ $status -eq 3 ] && [ "$(cat out)" = begun ])

@@ -294,7 +294,7 @@ reads 1 'truncated: ' 0 script --tail 5 head
 reads 0 'warning: finished.incomplete: unfinished trace' 5 script finished.incomplete
 reads 0 'warning: finished.incomplete: unfinished trace' 5 script finished
 reads 1 'No such file' 0 script nothing
-reads 1 'a format that this program does not read' 0 script newer
+reads 1 'a format version that this program does not read' 0 script newer
 : >empty
 echo 'some text that is no trace' >words
 mkdir folder
