@@ -512,7 +512,7 @@ run run ./crash.c
 verdict 'what cannot be executed' $?
 printf '#!/nonexistent/program\n' >script
 run run ./script
-[ $status -eq 126 ] && complained 'the interpreter that the script names'
+[ $status -eq 126 ] && complained 'the interpreter named in the first line of the script'
 verdict 'a script without its interpreter' $?
 if [ "$(id -u)" -eq 0 ] && cp crash setid && chown 12345 setid && chmod u+s setid && ! findmnt -nT . -o OPTIONS | grep -q nosuid; then
   run run ./setid exit
