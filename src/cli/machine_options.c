@@ -5,8 +5,6 @@
 #include "cli/machine_options.h"
 
 #include <argp.h>
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,117 +83,6 @@ struct machine_line {
   struct shared_options shared;
 };
 
-/* ---- values ---- */
-
-/* The place of a word in a list that ends with NULL; one that is not there is a usage error. */
-static unsigned word_option(const char *name, const char *argument, const char *const *words, struct argp_state *state)
-{
-  struct text list = {0};
-
-  for (unsigned i = 0; words[i]; i++)
-    if (!strcmp(words[i], argument))
-      return i;
-  for (unsigned i = 0; words[i]; i++)
-    text_addf(&list, "%s%s", i ? ", " : "", words[i]);
-  argp_error(state, "--%s wants one of %s, not '%s'", name, text_string(&list), argument);
-  return 0;
-}
-
-static uint64_t number_option(const char *name, const char *argument, uint64_t least, uint64_t most,
-                              struct argp_state *state)
-{
-  uint64_t value;
-
-  if (number_parse(argument, &value) < 0 || argument[0] == '-')
-    argp_error(state, "%s wants a number, not '%s'", name, argument);
-  else if (value < least || value > most)
-    argp_error(state, "%s wants a number from %llu to %llu, not '%s'", name, (unsigned long long)least,
-               (unsigned long long)most, argument);
-  else
-    return value;
-  return least;
-}
-
-static double seconds_option(const char *argument, struct argp_state *state)
-{
-  char *end;
-  double value;
-
-  errno = 0;
-  value = strtod(argument, &end);
-  if (end == argument || *end || errno || !isfinite(value) || value <= 0 || value > 1e9)
-    argp_error(state, "--until seconds= wants a number of seconds, not '%s'", argument);
-  return value;
-}
-
-static void until_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
-{
-  if (!strcmp(argument, "idle"))
-    arguments->until_idle = true;
-  else if (!strcmp(argument, "halt"))
-    arguments->until_halt = true;
-  else if (!strncmp(argument, "insns=", 6))
-    arguments->until_instructions = number_option("--until insns=", argument + 6, 1, UINT64_MAX, state);
-  else if (!strncmp(argument, "seconds=", 8))
-    arguments->until_seconds = seconds_option(argument + 8, state);
-  else if (!strncmp(argument, "text=", 5) && argument[5])
-    arguments->until_text = argument + 5;
-  else
-    argp_error(state, "--until wants idle, halt, insns=N, seconds=S or text=STRING, not '%s'", argument);
-}
-
-static void dump_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
-{
-  static const char *const words[] = {"lbr", "ds", "bts", "pebs", "regs", "msrs", NULL};
-  char *copy = strdup(argument), *rest = copy, *word;
-
-  while ((word = strsep(&rest, ",")))
-    arguments->dumps |= 1u << word_option("dump", word, words, state);
-  free(copy);
-}
-
-static void format_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
-{
-  int format = report_format_find(argument);
-
-  if (format < 0)
-    argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
-  arguments->format = (enum report_format)format;
-}
-
-static void recorder_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
-{
-  int option = lb_option_find(argument);
-  struct text list = {0};
-
-  if (option >= 0) {
-    arguments->recorder_options |= UINT32_C(1) << option;
-    return;
-  }
-  for (unsigned i = 0; lb_option_name(i); i++)
-    text_addf(&list, "%s%s", i ? ", " : "", lb_option_name(i));
-  argp_error(state, "no option '%s'; the options are %s", argument, text_string(&list));
-}
-
-static void flat_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
-{
-  const char *at = strrchr(argument, '@');
-
-  if (!at || at == argument)
-    argp_error(state, "--flat wants FILE@ADDRESS, such as boot.bin@0x7c00, not '%s'", argument);
-  free(arguments->flat);
-  arguments->flat = at ? strndup(argument, (size_t)(at - argument)) : NULL;
-  arguments->flat_address = at ? number_option("the address of --flat", at + 1, 0, UINT64_MAX, state) : 0;
-}
-
-static void module_option(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
-{
-  if (arguments->module_count == MODULES_MAX)
-    argp_error(state, "--initrd can be given at most %d times", MODULES_MAX);
-  else
-    arguments->modules[arguments->module_count++] = argument;
-}
-
 /* ---- all of it ---- */
 
 static void arguments_check(const struct machine_arguments *arguments, struct argp_state *state)
@@ -243,13 +130,13 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->cpu = cli_option_cpu(argument);
     break;
   case KEY_CPUS:
-    arguments->cpus = (unsigned)number_option("--cpus", argument, 1, MACHINE_CPUS, state);
+    arguments->cpus = (unsigned)machine_option_number("--cpus", argument, 1, MACHINE_CPUS, state);
     break;
   case KEY_RAM:
-    arguments->ram = number_option("--ram", argument, 2, 65536, state) << 20;
+    arguments->ram = machine_option_number("--ram", argument, 2, 65536, state) << 20;
     break;
   case KEY_PREDICTOR:
-    arguments->predictor = (enum predictor_kind)word_option("predictor", argument, predictors, state);
+    arguments->predictor = (enum predictor_kind)machine_option_word("predictor", argument, predictors, state);
     arguments->names_predictor = true;
     break;
   case KEY_TEST_DEVICE:
@@ -259,7 +146,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     option_renamed("-o", "--option");
     /* fall through */
   case KEY_OPTION:
-    recorder_option(arguments, argument, state);
+    machine_option_recorder(arguments, argument, state);
     break;
   case KEY_FDA:
     arguments->floppy = argument;
@@ -274,25 +161,25 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->append = argument;
     break;
   case KEY_INITRD:
-    module_option(arguments, argument, state);
+    machine_option_module(arguments, argument, state);
     break;
   case KEY_FLAT:
-    flat_option(arguments, argument, state);
+    machine_option_flat(arguments, argument, state);
     break;
   case KEY_SERIAL:
     arguments->serial = argument;
     break;
   case KEY_SCREEN:
-    arguments->screen = (enum screen_mode)(word_option("screen", argument, screens, state) + SCREEN_LIVE);
+    arguments->screen = (enum screen_mode)(machine_option_word("screen", argument, screens, state) + SCREEN_LIVE);
     break;
   case KEY_UNTIL:
-    until_option(arguments, argument, state);
+    machine_option_until(arguments, argument, state);
     break;
   case 'd':
-    dump_option(arguments, argument, state);
+    machine_option_dump(arguments, argument, state);
     break;
   case 'f':
-    format_option(arguments, argument, state);
+    machine_option_format(arguments, argument, state);
     break;
   case KEY_SYMBOLS:
     arguments->symbols = argument;

@@ -5,10 +5,26 @@
 #ifndef CLI_MACHINE_OPTIONS_H
 #define CLI_MACHINE_OPTIONS_H
 
+#include <argp.h>
+
 #include "session/session.h"
 
 /* Reads the command line; a mistake in it ends the program. */
 void machine_arguments_read(struct machine_arguments *ret_arguments, int argc, char **argv);
 void machine_arguments_done(struct machine_arguments *arguments);
+
+/* ---- values (machine_values.c): one that makes no sense is an error of argp's ---- */
+
+/* The place of a word in a list that ends with NULL. */
+unsigned machine_option_word(const char *name, const char *argument, const char *const *words,
+                             struct argp_state *state);
+uint64_t machine_option_number(const char *name, const char *argument, uint64_t least, uint64_t most,
+                               struct argp_state *state);
+void machine_option_until(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
+void machine_option_dump(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
+void machine_option_format(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
+void machine_option_recorder(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
+void machine_option_flat(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
+void machine_option_module(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
 
 #endif
