@@ -28,6 +28,7 @@
 #include "analysis/predict.h"        /* IWYU pragma: export */
 #include "analysis/reading.h"        /* IWYU pragma: export */
 #include "analysis/replay.h"         /* IWYU pragma: export */
+#include "analysis/replay_feed.h"    /* IWYU pragma: export */
 #include "analysis/stacks.h"         /* IWYU pragma: export */
 #include "analysis/streams.h"        /* IWYU pragma: export */
 #include "analysis/summary.h"        /* IWYU pragma: export */

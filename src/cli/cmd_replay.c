@@ -5,31 +5,98 @@
  */
 #include <argp.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
-#include "cli/replay_feed.h"
+#include "hardware/hardware.h"
+#include "report/report.h"
+#include "session/session.h"
 
 #define BTS_DEFAULT 1024
 #define BTS_MOST (1u << 22)
 
-static int replay_command(const struct replay_arguments *arguments)
+struct replay_arguments {
+  const char *file;
+  struct shared_options shared;
+  struct lbr_setup setup;
+  struct lbr_bts bts;
+  struct replay_options options;
+  enum report_format format;
+  bool has_bts;
+  const char *bts_file; /* NULL: they are printed */
+};
+
+/* ---- the recorder ---- */
+
+static int recorder_make(void *data, bool has_kernel, struct lb_recorder **ret_recorder)
 {
-  struct replay_run run = {.arguments = arguments, .is_process = true, .space = UINT32_MAX};
+  struct replay_arguments *arguments = data;
+
+  arguments->setup.has_kernel = has_kernel;
+  arguments->bts.size = arguments->options.bts_size;
+  return arguments->has_bts ? lbr_setup_bts(&arguments->setup, &arguments->bts, ret_recorder)
+                            : lbr_setup_new(&arguments->setup, ret_recorder);
+}
+
+static void recorder_drop(void *data, struct lb_recorder *recorder)
+{
+  struct replay_arguments *arguments = data;
+
+  free(recorder);
+  lbr_bts_done(&arguments->bts);
+}
+
+/* ---- the command ---- */
+
+static int bts_write(const struct replay_arguments *arguments, size_t count)
+{
+  const char *name = arguments->bts_file;
+  struct new_file file;
+  int r = new_file_open(&file, name, name, "");
+
+  if (r >= 0) {
+    r = new_file_close(&file, new_file_write(&file, arguments->bts.bytes, arguments->bts.record_size * count));
+    if (r < 0)
+      cli_error("%s: %s", name, lb_strerror(r));
+  }
+  new_file_done(&file);
+  return r;
+}
+
+static int run_print(struct replay_arguments *arguments, struct replay_run *run)
+{
+  struct replay_page page = {.output = cli_output(),
+                             .run = run,
+                             .cpu = arguments->setup.cpu->name,
+                             .format = arguments->format,
+                             .bts_file = arguments->bts_file};
+
+  replay_page_warn(run);
+  if (arguments->has_bts) {
+    page.bts_count = lbr_bts_sort(run->recorder, &arguments->bts);
+    page.bts_bytes = arguments->bts.bytes;
+    page.record_size = arguments->bts.record_size;
+    if (arguments->bts_file && bts_write(arguments, page.bts_count) < 0)
+      return -1;
+  }
+  return replay_page_print(&page);
+}
+
+static int replay_command(struct replay_arguments *arguments)
+{
+  struct replay_run run;
   int r, status;
 
-  if (trace_input_open(&run.input, arguments->file) < 0)
+  if (replay_open(&run, arguments->file, &arguments->options) < 0)
     return CLI_FAILURE;
   r = replay_run(&run);
   if (r == 0)
-    r = replay_print(&run);
-  replay_done(&run);
-  status = trace_input_close(&run.input);
-  return r > 0 ? r : r < 0 ? CLI_FAILURE : status;
+    r = run_print(arguments, &run);
+  status = replay_close(&run);
+  return r > 0 ? CLI_USAGE : r < 0 ? CLI_FAILURE : status;
 }
 
 /* ---- the command line ---- */
@@ -66,16 +133,12 @@ static const struct argp_option options[] = {
 static const struct argp_child children[] = {
   SHARED_THREAD, SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_JSON, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
-/* What a command line parses into. */
-struct replay_line {
-  struct replay_arguments *arguments;
-  struct shared_options shared;
-};
-
-static void shared_take(struct replay_arguments *arguments, const struct shared_options *shared)
+static void shared_take(struct replay_arguments *arguments)
 {
-  arguments->has_symbols = shared->has_symbols;
-  arguments->is_mangled = shared->is_mangled;
+  const struct shared_options *shared = &arguments->shared;
+
+  arguments->options.has_symbols = shared->has_symbols;
+  arguments->options.is_mangled = shared->is_mangled;
   if (shared->is_json)
     arguments->format = REPORT_JSON;
 }
@@ -87,34 +150,6 @@ static enum report_format format_option(const char *argument, struct argp_state 
   if (format < 0)
     argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
   return (enum report_format)format;
-}
-
-/* FUNCTION[+OFFSET][:NTH], MODULE:0xOFFSET[:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind
- * the last. */
-static struct analysis_position entry_option(char *argument, struct argp_state *state)
-{
-  struct analysis_position position = {.kind = ANALYSIS_AT_ENTRY, .nth = 1};
-  char *colon = strrchr(argument, ':');
-
-  if (colon && colon != argument && strncmp(colon, ":0x", 3) != 0 && number_parse(colon + 1, &position.nth) >= 0)
-    *colon = '\0';
-  if (!position.nth)
-    argp_error(state, "--at: NTH counts from 1");
-  position.target = filter_option_entry("--at", argument, state);
-  return position;
-}
-
-static struct analysis_position position_option(char *argument, struct argp_state *state)
-{
-  struct analysis_position position = {.kind = ANALYSIS_AT_NUMBER};
-
-  if (!strcmp(argument, "end"))
-    position.kind = ANALYSIS_AT_END;
-  else if (!strcmp(argument, "crash"))
-    position.kind = ANALYSIS_AT_CRASH;
-  else if (*argument == '-' || !strncasecmp(argument, "0x", 2) || number_parse(argument, &position.number) < 0)
-    return entry_option(argument, state);
-  return position;
 }
 
 static void arguments_check(const struct replay_arguments *arguments, struct argp_state *state)
@@ -129,18 +164,18 @@ static void arguments_check(const struct replay_arguments *arguments, struct arg
     argp_error(state, "--call-stack and --select exclude each other: --call-stack sets the filter");
   if (arguments->has_bts && (arguments->setup.has_call_stack || arguments->setup.filter || is_windbg))
     argp_error(state, "--bts excludes --select, --call-stack and --format windbg, which are for the LBR stack");
-  if (arguments->position.kind == ANALYSIS_AT_ENTRY && arguments->position.target.symbol && !arguments->has_symbols)
+  if (arguments->options.position.kind == ANALYSIS_AT_ENTRY && arguments->options.position.target.symbol &&
+      !arguments->options.has_symbols)
     argp_error(state, "--no-symbols excludes options that name functions");
 }
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
-  struct replay_line *line = state->input;
-  struct replay_arguments *arguments = line->arguments;
+  struct replay_arguments *arguments = state->input;
 
   switch (key) {
   case ARGP_KEY_INIT:
-    shared_options_give(state, children, &line->shared);
+    shared_options_give(state, children, &arguments->shared);
     return 0;
   case 'c':
     arguments->setup.cpu = cli_option_cpu(argument);
@@ -156,15 +191,15 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->bts_file = argument;
     return 0;
   case KEY_BTS_SIZE:
-    arguments->bts_size = filter_option_number("--bts-size", argument, BTS_MOST, state);
-    if (!arguments->bts_size)
+    arguments->options.bts_size = filter_option_number("--bts-size", argument, BTS_MOST, state);
+    if (!arguments->options.bts_size)
       argp_error(state, "--bts-size wants a number from 1 to %u", BTS_MOST);
     return 0;
   case KEY_AT:
-    arguments->position = position_option(argument, state);
+    arguments->options.position = filter_option_position("--at", argument, state);
     return 0;
   case KEY_FROM_START:
-    arguments->is_from_start = true;
+    arguments->options.is_from_start = true;
     return 0;
   case 'f':
     arguments->format = format_option(argument, state);
@@ -173,8 +208,10 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
-    shared_take(arguments, &line->shared);
+    shared_take(arguments);
     arguments_check(arguments, state);
+    arguments->options.is_filtered = arguments->setup.filter || arguments->setup.has_call_stack;
+    arguments->options.bts_size = arguments->has_bts ? arguments->options.bts_size : 0;
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -193,16 +230,18 @@ const struct argp replay_argp = {
 int cmd_replay(int argc, char **argv)
 {
   struct replay_arguments arguments = {
-    .bts_size = BTS_DEFAULT,
     .format = REPORT_TABLE,
-    .position = {.kind = ANALYSIS_AT_END},
+    .options = {.bts_size = BTS_DEFAULT,
+                .position = {.kind = ANALYSIS_AT_END},
+                .make = recorder_make,
+                .drop = recorder_drop,
+                .data = &arguments},
   };
-  struct replay_line line = {.arguments = &arguments};
 
-  shared_options_init(&line.shared);
-  argp_parse(&replay_argp, argc, argv, 0, NULL, &line);
-  if (shared_options_settle(arguments.file, &line.shared) < 0)
+  shared_options_init(&arguments.shared);
+  argp_parse(&replay_argp, argc, argv, 0, NULL, &arguments);
+  if (shared_options_settle(arguments.file, &arguments.shared) < 0)
     return CLI_FAILURE;
-  arguments.stream = line.shared.stream == LB_TRACE_ALL ? 0 : line.shared.stream;
+  arguments.options.stream = arguments.shared.stream == LB_TRACE_ALL ? 0 : arguments.shared.stream;
   return replay_command(&arguments);
 }

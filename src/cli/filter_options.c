@@ -125,6 +125,34 @@ struct analysis_target filter_option_entry(const char *name, char *argument, str
   return target;
 }
 
+/* FUNCTION[+OFFSET][:NTH], MODULE:0xOFFSET[:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind
+ * the last. */
+static struct analysis_position position_entry(const char *name, char *argument, struct argp_state *state)
+{
+  struct analysis_position position = {.kind = ANALYSIS_AT_ENTRY, .nth = 1};
+  char *colon = strrchr(argument, ':');
+
+  if (colon && colon != argument && strncmp(colon, ":0x", 3) != 0 && number_parse(colon + 1, &position.nth) >= 0)
+    *colon = '\0';
+  if (!position.nth)
+    argp_error(state, "%s: NTH counts from 1", name);
+  position.target = filter_option_entry(name, argument, state);
+  return position;
+}
+
+struct analysis_position filter_option_position(const char *name, char *argument, struct argp_state *state)
+{
+  struct analysis_position position = {.kind = ANALYSIS_AT_NUMBER};
+
+  if (!strcmp(argument, "end"))
+    position.kind = ANALYSIS_AT_END;
+  else if (!strcmp(argument, "crash"))
+    position.kind = ANALYSIS_AT_CRASH;
+  else if (*argument == '-' || !strncasecmp(argument, "0x", 2) || number_parse(argument, &position.number) < 0)
+    return position_entry(name, argument, state);
+  return position;
+}
+
 /* ---- the command line ---- */
 
 static void *room(void *data, size_t size, size_t count, size_t *capacity, struct argp_state *state)

@@ -46,4 +46,7 @@ struct analysis_target filter_option_target(const char *name, char *argument, st
 /* The same for a place that can be entered: of a symbol alone its start. */
 struct analysis_target filter_option_entry(const char *name, char *argument, struct argp_state *state);
 
+/* A position in a thread: "end", "crash", the number of a branch, or PLACE[:NTH] that is entered. */
+struct analysis_position filter_option_position(const char *name, char *argument, struct argp_state *state);
+
 #endif

@@ -28,6 +28,7 @@
 #include "report/output.h"        /* IWYU pragma: export */
 #include "report/page.h"          /* IWYU pragma: export */
 #include "report/register.h"      /* IWYU pragma: export */
+#include "report/replay_page.h"   /* IWYU pragma: export */
 #include "report/script.h"        /* IWYU pragma: export */
 #include "report/script_page.h"   /* IWYU pragma: export */
 #include "report/source_lines.h"  /* IWYU pragma: export */

@@ -3,21 +3,18 @@
  * From a position in a trace to a recorder that was given the branches before it. Where nothing but the last branches
  * matters, only these are read; the answer is the one that all of them give.
  */
-#include "cli/replay_feed.h"
+#include "analysis/replay_feed.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
 #include "base/base.h"
-#include "cli/cli.h"
 
 #define WINDOW (64u * LB_DEPTH_MAX) /* branches that fill any LBR stack without a filter */
 
 static int run_complain(const struct replay_run *run, int error)
 {
-  cli_error("%s: %s", run->input.name, lb_strerror(error));
+  message("%s: %s", run->input.name, lb_strerror(error));
   return error;
 }
 
@@ -27,7 +24,7 @@ static void record_describe(struct replay_run *run, const struct lb_trace_record
 {
   if (record->type == LB_TRACE_META && !strcmp(record->meta.key, "source"))
     run->is_process = !strcmp(record->meta.value, "process");
-  if (record->type == LB_TRACE_STREAM && record->stream.number == run->arguments->stream)
+  if (record->type == LB_TRACE_STREAM && record->stream.number == run->options->stream)
     run->space = record->stream.space;
 }
 
@@ -38,11 +35,11 @@ static int names_renew(struct replay_run *run)
 
   analysis_names_free(run->names);
   run->names = NULL;
-  if (run->arguments->has_symbols)
+  if (run->options->has_symbols)
     r = analysis_names_new(&run->input.files, &run->names);
   if (r < 0)
     return run_complain(run, r);
-  if (run->names && run->arguments->is_mangled)
+  if (run->names && run->options->is_mangled)
     analysis_names_keep_mangled(run->names);
   return 0;
 }
@@ -58,10 +55,10 @@ static int record_learn(struct replay_run *run, const struct lb_trace_record *re
 static int trace_describe(struct replay_run *run)
 {
   struct lb_trace_record record;
-  int r = trace_stream_length(&run->input, run->arguments->stream, &run->length);
+  int r = trace_stream_length(&run->input, run->options->stream, &run->length);
 
   if (r == LB_E_NO_ENTRY)
-    cli_error("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, run->arguments->stream);
+    message("%s: no thread %u; 'lbr stat' lists the threads", run->input.name, run->options->stream);
   if (r >= 0)
     r = trace_input_tail(&run->input, LB_TRACE_ALL, 0);
   while (r >= 0 && (r = trace_input_next(&run->input, &record)) > 0)
@@ -80,7 +77,7 @@ static int position_search(struct replay_run *run, struct analysis_finder *finde
   int r;
 
   trace_progress_begin(&progress, run->input.reader);
-  r = trace_stream_begin(&stream, &run->input, run->arguments->stream, 0);
+  r = trace_stream_begin(&stream, &run->input, run->options->stream, 0);
   while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
     r = record.type == LB_TRACE_BRANCHES ? 0 : record_learn(run, &record);
     if (r >= 0)
@@ -96,24 +93,24 @@ static int position_search(struct replay_run *run, struct analysis_finder *finde
 
 static int position_complain(const struct replay_run *run, const struct analysis_finder *finder)
 {
-  const struct analysis_position *position = &run->arguments->position;
+  const struct analysis_position *position = &run->options->position;
 
   if (position->kind == ANALYSIS_AT_NUMBER)
-    cli_error("%s: thread %u has no branch %llu: it has %llu branches, counted from 0", run->input.name,
-              run->arguments->stream, (unsigned long long)position->number, (unsigned long long)run->length);
+    message("%s: thread %u has no branch %llu: it has %llu branches, counted from 0", run->input.name,
+            run->options->stream, (unsigned long long)position->number, (unsigned long long)run->length);
   else if (position->target.symbol)
-    cli_error("%s: thread %u enters %s %llu times, not %llu", run->input.name, run->arguments->stream,
-              position->target.symbol, (unsigned long long)finder->entries, (unsigned long long)position->nth);
+    message("%s: thread %u enters %s %llu times, not %llu", run->input.name, run->options->stream,
+            position->target.symbol, (unsigned long long)finder->entries, (unsigned long long)position->nth);
   else
-    cli_error("%s: thread %u goes to 0x%llx %llu times, not %llu", run->input.name, run->arguments->stream,
-              (unsigned long long)position->target.first, (unsigned long long)finder->entries,
-              (unsigned long long)position->nth);
-  return CLI_USAGE;
+    message("%s: thread %u goes to 0x%llx %llu times, not %llu", run->input.name, run->options->stream,
+            (unsigned long long)position->target.first, (unsigned long long)finder->entries,
+            (unsigned long long)position->nth);
+  return 1;
 }
 
 static int position_find(struct replay_run *run)
 {
-  const struct analysis_position *position = &run->arguments->position;
+  const struct analysis_position *position = &run->options->position;
   bool is_searched = position->kind == ANALYSIS_AT_ENTRY || position->kind == ANALYSIS_AT_CRASH;
   struct analysis_finder finder;
   int r = names_renew(run);
@@ -137,28 +134,20 @@ static int position_find(struct replay_run *run)
 
 static int recorder_make(struct replay_run *run)
 {
-  struct lbr_setup setup = run->arguments->setup;
-  int r;
-
-  setup.has_kernel = !run->is_process;
-  run->bts.size = run->arguments->bts_size;
-  r =
-    run->arguments->has_bts ? lbr_setup_bts(&setup, &run->bts, &run->recorder) : lbr_setup_new(&setup, &run->recorder);
-  return r < 0 ? CLI_USAGE : 0;
+  return run->options->make(run->options->data, !run->is_process, &run->recorder) < 0 ? 1 : 0;
 }
 
 static void recorder_free(struct replay_run *run)
 {
-  free(run->recorder);
+  run->options->drop(run->options->data, run->recorder);
   run->recorder = NULL;
-  lbr_bts_done(&run->bts);
 }
 
 /* ---- branches ---- */
 
 static void gap_note(struct replay_run *run, const struct lb_trace_gap *gap)
 {
-  if (gap->stream == run->arguments->stream && gap->first < run->position)
+  if (gap->stream == run->options->stream && gap->first < run->position)
     run->gap_end = gap->first + gap->count;
 }
 
@@ -171,7 +160,7 @@ static int branches_feed(struct replay_run *run, uint64_t first, uint64_t end)
   int r;
 
   trace_progress_begin(&progress, run->input.reader);
-  r = trace_stream_begin(&stream, &run->input, run->arguments->stream, first);
+  r = trace_stream_begin(&stream, &run->input, run->options->stream, first);
   while (r >= 0 && (r = trace_stream_next(&stream, &record)) > 0) {
     const struct lb_trace_branches *branches = &record.branches;
 
@@ -203,11 +192,11 @@ static int event_find(struct replay_run *run, uint64_t *ret_number)
   bool is_found = false;
   int r;
 
-  lb_trace_reader_count(run->input.reader, run->arguments->stream);
+  lb_trace_reader_count(run->input.reader, run->options->stream);
   while ((r = trace_input_next(&run->input, &record)) > 0) {
     const struct lb_trace_branches *branches = &record.branches;
 
-    if (record.type != LB_TRACE_BRANCHES || branches->stream != run->arguments->stream)
+    if (record.type != LB_TRACE_BRANCHES || branches->stream != run->options->stream)
       continue;
     for (size_t i = 0; i < branches->count && branches->first + i < run->position; i++)
       if (analysis_kind_is_event(branches->branches[i].kind)) {
@@ -250,14 +239,10 @@ static int last_prepare(struct replay_run *run, uint64_t first)
   return r < 0 ? r : names_renew(run);
 }
 
-static bool is_plain(const struct replay_arguments *arguments)
-{
-  return !arguments->setup.filter && !arguments->setup.has_call_stack && !arguments->is_from_start;
-}
-
 static int lbr_feed(struct replay_run *run)
 {
-  uint64_t first = run->position > WINDOW && is_plain(run->arguments) ? run->position - WINDOW : 0;
+  uint64_t first =
+    run->position > WINDOW && !run->options->is_filtered && !run->options->is_from_start ? run->position - WINDOW : 0;
   int r = first ? last_prepare(run, first) : 0;
 
   return r < 0 ? r : branches_feed(run, first, run->position);
@@ -267,8 +252,8 @@ static int lbr_feed(struct replay_run *run)
  * are given. */
 static int bts_feed(struct replay_run *run)
 {
-  uint64_t size = run->bts.size;
-  uint64_t first = run->position > size && !run->arguments->is_from_start ? run->position - size : 0;
+  uint64_t size = run->options->bts_size;
+  uint64_t first = run->position > size && !run->options->is_from_start ? run->position - size : 0;
   int r = branches_feed(run, first, run->position);
 
   if (r < 0 || !first || lb_recorder_messages(run->recorder).stored >= size)
@@ -282,6 +267,12 @@ static int bts_feed(struct replay_run *run)
 
 /* ---- all of it ---- */
 
+int replay_open(struct replay_run *run, const char *file, const struct replay_options *options)
+{
+  *run = (struct replay_run){.options = options, .is_process = true, .space = UINT32_MAX};
+  return trace_input_open(&run->input, file);
+}
+
 int replay_run(struct replay_run *run)
 {
   int r = trace_describe(run);
@@ -293,12 +284,13 @@ int replay_run(struct replay_run *run)
   if (r == 0)
     r = names_renew(run);
   if (r == 0)
-    r = run->arguments->has_bts ? bts_feed(run) : lbr_feed(run);
+    r = run->options->bts_size ? bts_feed(run) : lbr_feed(run);
   return r;
 }
 
-void replay_done(struct replay_run *run)
+int replay_close(struct replay_run *run)
 {
   recorder_free(run);
   analysis_names_free(run->names);
+  return trace_input_close(&run->input);
 }

@@ -2,16 +2,13 @@
  *
  * What a recorder holds at a position of a trace: its LBR stack as lbr sim shows it, or its BTS records.
  */
+#include "report/replay_page.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/replay_feed.h"
 #include "report/report.h"
-#include "session/session.h"
 
 /* ---- names ---- */
 
@@ -50,62 +47,43 @@ static void put_place(const struct replay_run *run, struct page *page, const cha
 
 /* ---- BTS ---- */
 
-static int bts_write(const struct replay_run *run, size_t count)
-{
-  const char *name = run->arguments->bts_file;
-  struct new_file file;
-  int r = new_file_open(&file, name, name, "");
-
-  if (r >= 0) {
-    r = new_file_close(&file, new_file_write(&file, run->bts.bytes, run->bts.record_size * count));
-    if (r < 0)
-      cli_error("%s: %s", name, lb_strerror(r));
-  }
-  new_file_done(&file);
-  return r;
-}
-
-static void bts_rows(const struct replay_run *run, struct page *page, size_t count)
+static void bts_rows(const struct replay_page *replay, struct page *page)
 {
   static const struct page_column columns[] = {{"from", 44}, {"to", 44}, {"predicted", 0}, {NULL, 0}};
 
   page_table(page, "records", columns);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < replay->bts_count; i++) {
     struct lb_bts_record record;
 
-    if (lb_bts_decode(run->bts.record_size == 24, run->bts.bytes + i * run->bts.record_size, run->bts.record_size,
+    if (lb_bts_decode(replay->record_size == 24, replay->bts_bytes + i * replay->record_size, replay->record_size,
                       &record) < 0)
       break;
     page_row(page, false);
-    put_place(run, page, "from", "from_symbol", record.from);
-    put_place(run, page, "to", "to_symbol", record.to);
+    put_place(replay->run, page, "from", "from_symbol", record.from);
+    put_place(replay->run, page, "to", "to_symbol", record.to);
     page_put_flag(page, "predicted", record.is_predicted);
     page_row_end(page);
   }
   page_table_end(page);
 }
 
-static int bts_print(struct replay_run *run)
+static void bts_print(const struct replay_page *replay)
 {
-  const struct replay_arguments *arguments = run->arguments;
-  size_t count = lbr_bts_sort(run->recorder, &run->bts);
+  const struct replay_options *options = replay->run->options;
   struct page page;
 
-  if (arguments->bts_file && bts_write(run, count) < 0)
-    return -1;
-  cli_page_open(&page, arguments->format == REPORT_JSON, cli_wants_color());
-  page_put(&page, "cpu", arguments->setup.cpu->name);
-  page_put_number(&page, "thread", arguments->stream);
-  page_put_number(&page, "position", run->position);
-  page_put_number(&page, "record_size", run->bts.record_size);
-  page_put_number(&page, "capacity", run->bts.size);
-  page_put_number(&page, "stored", count);
-  if (arguments->bts_file)
-    page_put(&page, "file", arguments->bts_file);
+  page_open(&page, &replay->output, replay->format == REPORT_JSON);
+  page_put(&page, "cpu", replay->cpu);
+  page_put_number(&page, "thread", options->stream);
+  page_put_number(&page, "position", replay->run->position);
+  page_put_number(&page, "record_size", replay->record_size);
+  page_put_number(&page, "capacity", options->bts_size);
+  page_put_number(&page, "stored", replay->bts_count);
+  if (replay->bts_file)
+    page_put(&page, "file", replay->bts_file);
   else
-    bts_rows(run, &page, count);
+    bts_rows(replay, &page);
   page_close(&page);
-  return 0;
 }
 
 /* ---- the LBR stack ---- */
@@ -113,10 +91,10 @@ static int bts_print(struct replay_run *run)
 /* The position in words: the branch before it tells where it is. */
 static int head_add(const struct replay_run *run, struct text *text)
 {
-  const struct replay_arguments *arguments = run->arguments;
+  const struct replay_options *options = run->options;
   struct analysis_stream stream;
-  bool is_known = run->names && analysis_names_stream(run->names, arguments->stream, &stream);
-  int r = text_addf(text, "thread %u", arguments->stream);
+  bool is_known = run->names && analysis_names_stream(run->names, options->stream, &stream);
+  int r = text_addf(text, "thread %u", options->stream);
 
   if (r >= 0 && is_known && *stream.name)
     r = text_addf(text, " (%s)", stream.name);
@@ -128,44 +106,51 @@ static int head_add(const struct replay_run *run, struct text *text)
   return r;
 }
 
-static int lbr_add(struct replay_run *run, struct text *text)
+static int lbr_add(const struct replay_page *replay, struct text *text)
 {
-  const struct replay_arguments *arguments = run->arguments;
+  struct replay_run *run = replay->run;
   const struct report_symbols symbols = {run, name_find};
   const struct report_options options = {
-    .wants_color = arguments->format == REPORT_TABLE && cli_wants_color(),
-    .symbols = arguments->has_symbols ? &symbols : NULL,
+    .wants_color = replay->format == REPORT_TABLE && replay->output.wants_color,
+    .symbols = run->options->has_symbols ? &symbols : NULL,
   };
-  bool is_json = arguments->format == REPORT_JSON;
+  bool is_json = replay->format == REPORT_JSON;
   int r = 0;
 
-  if (arguments->format == REPORT_TABLE)
+  if (replay->format == REPORT_TABLE)
     r = head_add(run, text);
   else if (is_json)
-    r = text_addf(text, "{\"thread\": %u, \"position\": %llu, \"branches\": %llu, \"lbr\":\n", arguments->stream,
+    r = text_addf(text, "{\"thread\": %u, \"position\": %llu, \"branches\": %llu, \"lbr\":\n", run->options->stream,
                   (unsigned long long)run->position, (unsigned long long)run->length);
   if (r >= 0)
-    r = report_print(text, run->recorder, arguments->format, &options);
+    r = report_print(text, run->recorder, replay->format, &options);
   return r >= 0 && is_json ? text_add(text, "}\n") : r;
 }
 
-static int lbr_print(struct replay_run *run)
+static int lbr_print(const struct replay_page *replay)
 {
   struct text text = {0};
-  int r = lbr_add(run, &text);
+  int r = lbr_add(replay, &text);
 
   if (r < 0)
-    cli_error("%s: %s", run->input.name, lb_strerror(r));
+    message("%s: %s", replay->run->input.name, lb_strerror(r));
   else
-    fwrite(text.data, 1, text.length, stdout);
+    fwrite(text.data, 1, text.length, replay->output.file);
   text_done(&text);
-  return r;
+  return r < 0 ? r : 0;
 }
 
-int replay_print(struct replay_run *run)
+void replay_page_warn(const struct replay_run *run)
 {
   if (run->gap_end && run->position - run->gap_end < LB_DEPTH_MAX)
-    cli_error("warning: %s: branches are missing %llu before this position: older records may be wrong",
-              run->input.name, (unsigned long long)(run->position - run->gap_end));
-  return run->arguments->has_bts ? bts_print(run) : lbr_print(run);
+    message("warning: %s: branches are missing %llu before this position: older records may be wrong", run->input.name,
+            (unsigned long long)(run->position - run->gap_end));
+}
+
+int replay_page_print(const struct replay_page *replay)
+{
+  if (!replay->run->options->bts_size)
+    return lbr_print(replay);
+  bts_print(replay);
+  return 0;
 }

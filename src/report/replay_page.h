@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a recorder holds at a position of a trace: the page of `lbr replay`.
+ */
+#ifndef REPORT_REPLAY_PAGE_H
+#define REPORT_REPLAY_PAGE_H
+
+#include "analysis/analysis.h"
+#include "report/output.h"
+
+struct replay_page {
+  struct report_output output;
+  struct replay_run *run;
+  const char *cpu;
+  unsigned format; /* enum report_format */
+  /* of the BTS buffer: */
+  const unsigned char *bts_bytes; /* records, the oldest first */
+  size_t bts_count, record_size;
+  const char *bts_file; /* they were written to it, and are not printed; or NULL */
+};
+
+/* Warns if branches are missing shortly before the position. */
+void replay_page_warn(const struct replay_run *run);
+
+/* Returns 0, or negative after a complaint. */
+int replay_page_print(const struct replay_page *replay);
+
+#endif
