@@ -30,7 +30,7 @@ struct lb_message {
   uint64_t to;
 };
 
-/* Any callback may be NULL: then nobody listens (or there is no memory). */
+/* Any callback may be NULL: its event is then dropped (or there is no memory). */
 struct lb_host {
   void *data; /* handed to every callback */
   /* Guest memory for the DS area, by linear address. Returns >= 0, or negative when it cannot be accessed: the record
@@ -101,7 +101,7 @@ struct lb_slot {
  * whenever they change, for lb_recorder_branch.
  */
 struct __attribute__((aligned(16))) lb_recorder {
-  uint32_t armed;        /* who wants to hear of a taken branch; 0: nobody */
+  uint32_t armed;        /* the parts that want taken branches; 0: none */
   uint32_t depth;        /* entries in use */
   uint64_t next;         /* where in `entries` the next record goes, in bytes */
   uint64_t keep[4][2];   /* address bits of FROM and TO that are recorded, by LB_BRANCH_FROM_32 and _TO_32 */
@@ -198,7 +198,7 @@ struct __attribute__((aligned(16))) lb_recorder {
 int lb_recorder_init(struct lb_recorder *recorder, const struct lb_cpu *cpu, const struct lb_host *host,
                      uint32_t options);
 
-/* Makes two recorders the threads of one core: what the CPU shares (LBR_SELECT on Nehalem and Westmere) is then common,
+/* Makes two recorders the threads of one core: they then share what the CPU shares (LBR_SELECT on Nehalem, Westmere),
  * and is at first what `one` has. Both must be of the same CPU. A call on one may then change the other, so the two
  * need one lock, and both must live as long as either is used. */
 void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other);
@@ -321,7 +321,7 @@ bool lb_recorder_is_counting(const struct lb_recorder *recorder);
  * and the counters need only the sums. 0: report each instruction by itself. */
 uint64_t lb_recorder_progress_room(const struct lb_recorder *recorder);
 
-/* True while an enabled general counter counts this sum: a host may leave out what nobody counts. */
+/* True while an enabled general counter counts this sum: a host may leave out sums that no counter counts. */
 bool lb_recorder_counts(const struct lb_recorder *recorder, enum lb_sum sum);
 
 /* True while PERF_METRICS counts the slots of this category. */

@@ -91,7 +91,7 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
     lb_recorder_stamp(r, entry, r->cycles);
 }
 
-/* True while somebody wants to hear of taken branches: a host may leave out lb_recorder_branch otherwise. */
+/* True while a part of the unit wants taken branches: a host may skip lb_recorder_branch otherwise. */
 static inline bool lb_recorder_is_armed(const struct lb_recorder *recorder)
 {
   return recorder->armed != 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps and entries: many branches at a few bits each. A single branch is a struct lb_branch; whoever moves millions of
- * them (the runtime inside a recorded program, the drain, the trace's writer and reader) moves entries instead, and
+ * Steps and entries: many branches at a few bits each. A single branch is a struct lb_branch; code that moves millions
+ * of them (the runtime inside a recorded program, the drain, the trace's writer and reader) moves entries instead, and
  * looks up the steps that they name.
  *
  * A path is a straight piece of translated code (a superblock): entered at its head only, it runs through its steps,
  * which are the branches in it, until it is left at one of them. Everything about it is static and stands once in a
- * table of steps: the head first, then its steps in their order. Numbers begin with 1. What is logged while the program
- * runs is a list of entries, 32 bits each:
+ * table of steps: the head first, then its steps in their order. Numbers begin with 1. While the program runs, it
+ * logs a list of entries of 32 bits each:
  *
  *   number of a step       the path of that step was run from its head up to this step, and left there. For a step
  *                          with LB_STEP_SILENT: the indirect branch was taken, and the next entry, which is not a head,
@@ -46,9 +46,8 @@ extern "C" {
 #define LB_ENTRY_NOWHERE LB_BRANCH_UNKNOWN /* as the kind of an event: no event is of that kind */
 
 enum lb_step_flag {
-  LB_STEP_HEAD = 1u << 0, /* `from` is the address where the path begins, `count` the number of its steps */
-  LB_STEP_FOLLOW =
-    1u << 1, /* the path goes on along the taken branch, to `to`; without: it goes on behind the branch */
+  LB_STEP_HEAD = 1u << 0,   /* `from` is the address where the path begins, `count` the number of its steps */
+  LB_STEP_FOLLOW = 1u << 1, /* the path continues at `to`, the target; without: it continues after the branch */
   LB_STEP_SILENT = 1u << 2, /* the last step, indirect: left without an entry, by the head that comes next */
   LB_STEP_OPEN = 1u << 3,   /* leaving here takes the branch to wherever the next entry begins; `to` is not it */
   LB_STEP_NONE = 1u << 4,   /* leaving here is no branch: the path was cut, or the branch was not taken */

@@ -32,8 +32,8 @@ extern "C" {
 /* ---- what a trace holds ---- */
 
 /* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
- * "process"), "recorder" (what of "lbr record --source" made it), "sampling" (of a trace that has samples: what they
- * are), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
+ * "process"), "recorder" (the source of "lbr record --source" that made it), "sampling" (in a trace of samples: what
+ * was sampled), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
  * "end" (how the program ended: "PROCESS exit STATUS" or "PROCESS signal NUMBER"). Of a stream, "STREAM TEXT": "title"
  * (the command line of its process, with blanks between the words, or the title that the process has set) and "name"
  * (the thread has another name than its stream record says); the last of each counts. */
@@ -81,10 +81,10 @@ struct lb_trace_branches {
 enum lb_trace_gap_reason {
   LB_TRACE_LOST,    /* the producer could not keep them */
   LB_TRACE_PAUSED,  /* recording was switched off for a while */
-  LB_TRACE_DAMAGED, /* found when reading: bytes whose checksum is wrong, or entries that make no sense */
+  LB_TRACE_DAMAGED, /* found when reading: bytes whose checksum is wrong, or invalid entries */
   LB_TRACE_MISSING, /* found when reading: branch numbers jump */
-  LB_TRACE_CUT,     /* found when reading: the file ends without its end */
-  LB_TRACE_SAMPLED, /* nobody looked: what is in the trace are samples, and this is between two of them */
+  LB_TRACE_CUT,     /* found when reading: the end marker is missing */
+  LB_TRACE_SAMPLED, /* the trace holds samples, and this gap is between two of them */
   LB_TRACE_GAP_REASONS,
 };
 
@@ -105,7 +105,7 @@ struct lb_trace_counted {
   uint32_t stream;
   uint64_t first; /* as of branches */
   uint64_t count;
-  uint64_t at; /* where execution is behind them; 0: what comes next is still to tell */
+  uint64_t at; /* where execution is after them; 0: not known until the next record */
 };
 
 /* A stream stopped without a branch: a signal killed it, or another thread ended the process. */
@@ -130,7 +130,7 @@ int lb_trace_writer_open_fd(int fd, struct lb_trace_writer **ret_writer);
 
 /* Ends the trace: writes what is buffered and the index, gives the file its name (replacing a file that had it), and
  * frees the writer, also on failure; PATH.incomplete then stays. Returns 0, or the first error that any call on this
- * writer met: what came after it is not in the file. Takes NULL. */
+ * writer met: later records are not in the file. Takes NULL. */
 int lb_trace_writer_close(struct lb_trace_writer *writer);
 
 /* The functions below return 0; -errno when the file could not be written, as does every call after that; -ENOMEM; or
@@ -165,18 +165,18 @@ int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_ga
 /* Gives the step with this number as it is now. Returns false if there is none. */
 typedef bool lb_trace_step_lookup(void *context, uint32_t number, struct lb_step *ret_step);
 
-/* Whom the writer asks for steps, from inside lb_trace_writer_entries only: for the head and all steps of a path when
- * an entry names it for the first time; and for a step once more when it matters what `next` is, because a head or an
- * event came behind it, until that is not 0. What it was told once it does not ask again: steps are constant, and
- * `next` is from when it is set. Set before the first entries; the context must be good until the writer is closed. */
+/* Sets the function that gives steps to the writer. lb_trace_writer_entries calls it for the head and all steps of a
+ * path when an entry first names the path, and again for a step whose `next` was 0 when a head or an event follows the
+ * step. The writer never asks again for what it knows: steps are constant, and `next` is constant once it is set. Call
+ * this before the first entries; the context must stay valid until the writer is closed. */
 void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup *lookup, void *context);
 
-/* Entries of a stream, in their order; where they are divided between calls does not matter. They are not checked
- * here: whatever makes no sense (no such step, a path that is not whole, a step of another path than the running one)
- * is read as a gap, LB_TRACE_DAMAGED, and reading goes on behind it. After a gap (lb_trace_writer_gap), and at first,
- * any entry may come; a gap drops an event whose words have not all come. They may lie in memory that someone writes to
- * meanwhile: what is read first is what counts. Made for great batches: some 100,000 entries. -EINVAL: no such stream,
- * or nobody to ask for steps. */
+/* Writes entries of a stream, in order, divided between calls in any way. The writer does not check them: the reader
+ * gives an invalid entry (no such step, an incomplete path, a step of another path than the running one) as a gap,
+ * LB_TRACE_DAMAGED, and continues after it. After a gap (lb_trace_writer_gap), and at first, any entry may come; a gap
+ * drops an event whose words are not complete. The memory of the entries may be written to meanwhile: each is read
+ * once. Made for large batches of some 100,000 entries. -EINVAL: no such stream, or no function that gives steps was
+ * set. */
 int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, const uint32_t *entries, size_t count);
 
 /* ---- what is in the file so far ---- */
@@ -243,8 +243,8 @@ int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record 
  * index. Returns 0; LB_E_NO_ENTRY: no such stream; -errno, -ENOMEM. */
 int lb_trace_reader_tail(struct lb_trace_reader *reader, uint32_t stream, uint64_t count);
 
-/* Right after lb_trace_reader_tail: leaves out what is not of the stream, for whoever reads the tails of several
- * streams and needs it once. */
+/* Call right after lb_trace_reader_tail: leaves out the records that belong to no stream, for a caller that reads the
+ * tails of several streams and needs those records once. */
 void lb_trace_reader_skip(struct lb_trace_reader *reader);
 
 /* How many conditional branches were passed and not taken, among what lb_trace_reader_next has given so far and what is
@@ -282,8 +282,8 @@ typedef int lb_trace_count_function(void *context, const struct lb_trace_count *
  * of other streams are neither counted nor given. */
 void lb_trace_reader_count(struct lb_trace_reader *reader, uint32_t stream);
 
-/* Gives what was counted so far, of all streams together, and begins anew with zero. Each piece of code may come more
- * than once. Memory for counting is 8 bytes for each step and at most 128 MiB for targets of indirect branches. Returns
+/* Gives the counts so far, of all streams together, and resets them to zero. A piece of code may be given more than
+ * once. Memory for counting is 8 bytes for each step and at most 128 MiB for targets of indirect branches. Returns
  * 0, or what `function` returned. */
 int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context);
 
