@@ -66,7 +66,7 @@ int analysis_calls_first(struct trace_input *input, const char *name, uint32_t s
   if (r >= 0)
     r = analysis_calls_new(names, NULL, finder_take, &finder, &finder.calls);
   if (r >= 0)
-    r = trace_input_read_starts(input, names);
+    r = trace_input_read_starts(input, names, &(struct analysis_use){.has_calls = true});
   if (r >= 0)
     r = finder_read(input, &finder);
   analysis_calls_free(finder.calls);

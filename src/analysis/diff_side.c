@@ -85,9 +85,9 @@ int diff_side_close(struct diff_side *side)
 /* ---- a stream ---- */
 
 /* Reads the trace for where functions begin, and begins with the stream once more. */
-static int starts_learn(struct diff_side *side)
+static int starts_learn(struct diff_side *side, const struct analysis_use *use)
 {
-  int r = trace_input_read_starts(&side->input, side->names);
+  int r = trace_input_read_starts(&side->input, side->names, use);
 
   return r < 0 ? r : trace_stream_begin(&side->stream, &side->input, side->stream.number, side->stream.first);
 }
@@ -95,6 +95,7 @@ static int starts_learn(struct diff_side *side)
 /* Names are made anew for a trace in which things move: they are right in the order of the file only. */
 static int names_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options)
 {
+  const struct analysis_use use = {.filter = &options->filter};
   int r = 0;
 
   if (side->names && !side->stream.is_sequential) {
@@ -115,8 +116,8 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
     analysis_names_keep_mangled(side->names);
   side->has_symbols = options->has_symbols;
   side->is_region = analysis_filter_is_region(&options->filter);
-  if (analysis_filter_needs_starts(&options->filter))
-    r = starts_learn(side);
+  if (analysis_use_needs_starts(&use))
+    r = starts_learn(side, &use);
   if (r >= 0 && !analysis_filter_is_empty(&options->filter))
     r = analysis_filter_new(&options->filter, side->names, &side->filter);
   return r < 0 ? r : analysis_diff_keys_new(side->names, &other->files, side->is_process, &side->keys);

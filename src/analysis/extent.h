@@ -9,6 +9,7 @@
 
 #include "analysis/location.h"
 
+struct analysis_filter_options;
 struct lb_trace_reader;
 struct text;
 
@@ -77,6 +78,16 @@ int analysis_starts_jump(struct analysis_names *names, const struct analysis_loc
 typedef void analysis_progress(void *data, uint64_t branches);
 int analysis_starts_read(struct analysis_names *names, struct lb_trace_reader *reader, analysis_progress *tell,
                          void *data);
+
+/* What a trace is read for, as far as it matters where functions begin. */
+struct analysis_use {
+  const struct analysis_filter_options *filter; /* of branches; NULL: none */
+  bool has_calls;                               /* calls are followed */
+  bool is_part; /* only a part of the trace is counted: what a function is does not depend on the part */
+};
+
+/* Must analysis_starts_read come before? The one place that decides it. */
+bool analysis_use_needs_starts(const struct analysis_use *use);
 
 /* The last start at or before a location in the same file or space (0: none), and the first one behind it (UINT64_MAX:
  * none). */

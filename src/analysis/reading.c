@@ -122,8 +122,9 @@ int analysis_reading_open(struct analysis_reading *reading, const char *file, ui
   r = analysis_names_new(has_symbols ? &reading->input.files : NULL, &reading->names);
   if (r >= 0)
     r = analysis_code_new(reading->names, &reading->code);
-  if (r >= 0 && stream != LB_TRACE_ALL) /* what a function is does not depend on the thread */
-    r = trace_input_read_starts(&reading->input, reading->names);
+  if (r >= 0)
+    r = trace_input_read_starts(&reading->input, reading->names,
+                                &(struct analysis_use){.is_part = stream != LB_TRACE_ALL});
   if (r >= 0)
     r = reading_count(reading, stream);
   if (r < 0)

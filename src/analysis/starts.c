@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/filter.h"
 #include "analysis/names_inside.h"
 #include "analysis/replay.h"
 #include "base/base.h"
@@ -252,4 +253,11 @@ int analysis_starts_read(struct analysis_names *names, struct lb_trace_reader *r
   lb_trace_reader_rewind(reader);
   free(reading);
   return r < 0 ? r : 0;
+}
+
+/* ---- who needs them ---- */
+
+bool analysis_use_needs_starts(const struct analysis_use *use)
+{
+  return use->has_calls || use->is_part || (use->filter && analysis_filter_needs_starts(use->filter));
 }

@@ -198,11 +198,13 @@ static void starts_tell(void *data, uint64_t branches)
   trace_progress_show(data, branches);
 }
 
-int trace_input_read_starts(struct trace_input *input, struct analysis_names *names)
+int trace_input_read_starts(struct trace_input *input, struct analysis_names *names, const struct analysis_use *use)
 {
   struct trace_progress progress;
   int r;
 
+  if (!names || !analysis_use_needs_starts(use))
+    return 0;
   trace_progress_begin(&progress, input->reader);
   r = analysis_starts_read(names, input->reader, starts_tell, &progress);
   trace_progress_end(&progress);

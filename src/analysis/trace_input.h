@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analysis/code.h"
+#include "analysis/extent.h"
 #include "analysis/names.h"
 #include "lastbranch/trace.h"
 
@@ -43,8 +44,8 @@ int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count)
  * the reader. Returns 0, or negative after a complaint. */
 int trace_input_check_stream(struct trace_input *input, uint32_t stream);
 
-/* analysis_starts_read, with the progress on a terminal. */
-int trace_input_read_starts(struct trace_input *input, struct analysis_names *names);
+/* analysis_starts_read with its progress, if the use needs it (analysis_use_needs_starts) and there are names. */
+int trace_input_read_starts(struct trace_input *input, struct analysis_names *names, const struct analysis_use *use);
 
 /* Did everything come out that was put in? Gaps that the producer made do not count. */
 bool trace_input_is_whole(const struct trace_input *input);

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/source_options.h"
+#include "cli/source_path_options.h"
 #include "report/report.h"
 
 struct annotate_arguments {

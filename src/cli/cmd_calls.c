@@ -54,7 +54,7 @@ static int input_show(const struct calls_arguments *arguments, struct trace_inpu
   if (r >= 0)
     r = calls_walk_init(&walk, &arguments->calls, page.names, code);
   if (r >= 0)
-    r = trace_input_read_starts(input, page.names);
+    r = trace_input_read_starts(input, page.names, &(struct analysis_use){.has_calls = true});
   if (r < 0)
     cli_error("%s: %s", input->name, lb_strerror(r));
   else

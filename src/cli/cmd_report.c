@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/predictor_option.h"
-#include "cli/source_options.h"
+#include "cli/source_path_options.h"
 #include "report/report.h"
 
 #define BAR_COLUMNS 100 /* of a terminal that has room for bars */

@@ -52,8 +52,8 @@ static int needs_make(struct trace_input *input, struct script_arguments *argume
     analysis_names_keep_mangled(options->names);
   if (r >= 0 && options->names && wants_field(options, REPORT_FIELD_INSN))
     r = analysis_code_new(options->names, &options->code);
-  if (r >= 0 && options->names && analysis_filter_needs_starts(filter))
-    r = trace_input_read_starts(input, options->names);
+  if (r >= 0)
+    r = trace_input_read_starts(input, options->names, &(struct analysis_use){.filter = filter});
   if (r >= 0 && !analysis_filter_is_empty(filter))
     r = analysis_filter_new(filter, options->names, &options->filter);
   if (r < 0)

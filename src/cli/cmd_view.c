@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/source_options.h"
+#include "cli/source_path_options.h"
 #include "cli/view_output.h"
 
 #define SPAN 1000000u /* branches around a place, if nothing else is said */

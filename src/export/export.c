@@ -303,8 +303,9 @@ static int job_record(struct export_job *job, struct lb_trace_reader *reader, co
 static int job_read(struct export_job *job, const struct export_input *input)
 {
   struct lb_trace_record record;
-  bool needs_starts = job->calls || (job->options.filter && analysis_filter_needs_starts(job->options.filter));
-  int r = needs_starts ? analysis_starts_read(job->names, input->reader, input->progress, input->data) : 0;
+  const struct analysis_use use = {.filter = job->options.filter, .has_calls = job->calls};
+  int r =
+    analysis_use_needs_starts(&use) ? analysis_starts_read(job->names, input->reader, input->progress, input->data) : 0;
 
   if (r < 0)
     return r;

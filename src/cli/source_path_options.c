@@ -2,7 +2,7 @@
  *
  * --source-prefix and --any-source.
  */
-#include "cli/source_options.h"
+#include "cli/source_path_options.h"
 
 enum { KEY_PREFIX = 0x3000, KEY_ANY };
 

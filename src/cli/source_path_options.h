@@ -2,8 +2,8 @@
  *
  * The options of commands that show source files.
  */
-#ifndef CLI_SOURCE_OPTIONS_H
-#define CLI_SOURCE_OPTIONS_H
+#ifndef CLI_SOURCE_PATH_OPTIONS_H
+#define CLI_SOURCE_PATH_OPTIONS_H
 
 #include <argp.h>
 
