@@ -37,6 +37,12 @@ void register_put_cpu(struct page *page, const struct register_choice *choice);
  * Appends nothing if there is none. Returns how many there are, or -ENOMEM. */
 int register_list_cpus(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data);
 
+/* The value with the fields that the words name, FIELD or FIELD=VALUE with commas between them, and all others 0.
+ * `register_name` is for complaints. Returns 0, or negative after a complaint: LB_E_BAD_SYNTAX and LB_E_BAD_NUMBER if a
+ * word makes no sense anywhere. */
+int register_encode(const struct register_choice *choice, const char *register_name, char *const *words, int count,
+                    uint64_t *ret_value);
+
 /* ---- writing ---- */
 
 enum write_answer {
