@@ -14,44 +14,19 @@
 
 /* ---- rows ---- */
 
-static uint64_t hash_string(uint64_t hash, const char *string)
-{
-  for (; string && *string; string++)
-    hash = (hash ^ (uint8_t)*string) * UINT64_C(0x100000001B3);
-  return (hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15);
-}
-
 static bool string_is(const char *one, const char *other)
 {
   return one && other ? !strcmp(one, other) : one == other;
 }
 
-static uint32_t *row_place(const struct diff_counts *rows, uint64_t hash, const char *symbol, const char *module)
+static uint32_t row_find(const struct diff_counts *rows, uint64_t hash, const char *symbol, const char *module)
 {
-  size_t i = (size_t)(hash >> 24) & (rows->place_count - 1);
+  uint32_t number;
 
-  for (; rows->places[i]; i = (i + 1) & (rows->place_count - 1)) {
-    const struct diff_count_row *row = &rows->rows[rows->places[i] - 1];
-
-    if (row->hash == hash && string_is(row->symbol, symbol) && string_is(row->module, module))
+  for (size_t at = 0; (number = hash_index_next(&rows->index, hash, &at)) != HASH_NONE;)
+    if (string_is(rows->rows[number].symbol, symbol) && string_is(rows->rows[number].module, module))
       break;
-  }
-  return &rows->places[i];
-}
-
-static int rows_rehash(struct diff_counts *rows)
-{
-  size_t count = rows->place_count ? 2 * rows->place_count : 1024;
-  uint32_t *places = calloc(count, sizeof(*places));
-
-  if (!places)
-    return -ENOMEM;
-  free(rows->places);
-  rows->places = places;
-  rows->place_count = count;
-  for (size_t i = 0; i < rows->count; i++)
-    *row_place(rows, rows->rows[i].hash, rows->rows[i].symbol, rows->rows[i].module) = (uint32_t)i + 1;
-  return 0;
+  return number;
 }
 
 static char *string_copy(const char *string, bool *has_failed)
@@ -62,43 +37,34 @@ static char *string_copy(const char *string, bool *has_failed)
   return copy;
 }
 
-/* Returns NULL without memory. */
-static struct diff_count_row *row_add(struct diff_counts *rows, uint64_t hash, const char *symbol, const char *module)
+/* Returns 0, or -ENOMEM. */
+static int row_add(struct diff_counts *rows, uint64_t hash, const char *symbol, const char *module)
 {
-  struct diff_count_row *grown = array_grow(rows->rows, sizeof(*grown), rows->count, &rows->capacity);
-  bool has_failed = !grown;
+  struct diff_count_row *added = array_append(&rows->rows, &rows->count, &rows->capacity);
+  bool has_failed = false;
 
-  if (!grown)
-    return NULL;
-  rows->rows = grown;
-  grown[rows->count] = (struct diff_count_row){
-    .symbol = string_copy(symbol, &has_failed), .module = string_copy(module, &has_failed), .hash = hash};
-  if (has_failed) {
-    free(grown[rows->count].symbol);
-    free(grown[rows->count].module);
-    return NULL;
-  }
-  return &grown[rows->count++];
+  if (!added)
+    return -ENOMEM;
+  *added =
+    (struct diff_count_row){.symbol = string_copy(symbol, &has_failed), .module = string_copy(module, &has_failed)};
+  return has_failed ? -ENOMEM : hash_index_add(&rows->index, hash, rows->count - 1);
 }
 
 /* The row of a function. Returns 0 with NULL when there are too many, or -ENOMEM. */
 static int row_get(struct diff_counts *rows, const char *symbol, const char *module, struct diff_count_row **ret_row)
 {
-  uint64_t hash = hash_string(hash_string(UINT64_C(0xCBF29CE484222325), symbol), module);
-  uint32_t *place;
+  uint64_t hash = hash_mix_string(hash_mix_string(hash_start(0), symbol), module);
+  uint32_t number = row_find(rows, hash, symbol, module);
 
-  if (2 * (rows->count + 1) > rows->place_count && rows_rehash(rows) < 0)
-    return -ENOMEM;
-  place = row_place(rows, hash, symbol, module);
   *ret_row = NULL;
-  if (!*place && rows->count >= FUNCTIONS_MAX) {
+  if (number == HASH_NONE && rows->count >= FUNCTIONS_MAX)
     return 0;
+  if (number == HASH_NONE) {
+    number = (uint32_t)rows->count;
+    if (row_add(rows, hash, symbol, module) < 0)
+      return -ENOMEM;
   }
-  if (!*place && !row_add(rows, hash, symbol, module))
-    return -ENOMEM;
-  if (!*place)
-    *place = (uint32_t)rows->count;
-  *ret_row = &rows->rows[*place - 1];
+  *ret_row = &rows->rows[number];
   return 0;
 }
 
@@ -109,7 +75,7 @@ void diff_counts_done(struct diff_counts *rows)
     free(rows->rows[i].module);
   }
   free(rows->rows);
-  free(rows->places);
+  hash_index_done(&rows->index);
 }
 
 /* ---- counting ---- */

@@ -18,6 +18,7 @@
 #include "analysis/trace_input.h"
 #include "analysis/trace_progress.h"
 #include "analysis/trace_stream.h"
+#include "base/base.h"
 #include "lastbranch/trace.h"
 
 #define DIFF_WINDOW 65536u /* branches of each run in which they must come together again */
@@ -162,7 +163,6 @@ int diff_strings_pass(struct diff_side sides[2], const struct analysis_diff_bran
 /* A function of both traces. */
 struct diff_count_row {
   char *symbol, *module; /* NULL: none */
-  uint64_t hash;
   uint64_t instructions[2], branches[2], entered[2];
 };
 
@@ -171,8 +171,7 @@ struct diff_counts {
   bool is_limited[2];          /* the trace names more code than was decoded */
   struct diff_count_row *rows; /* those that differ most first */
   size_t count, capacity;
-  uint32_t *places; /* a hash: numbers + 1 */
-  size_t place_count;
+  struct hash_index index; /* of rows by symbol and module; not good any more once they are sorted */
 };
 
 /* Counts both traces, one after the other. Complains. Returns 0 or negative; diff_counts_done in either case. */
