@@ -16,7 +16,7 @@
 
 #define RECORDS_MAX 2000u /* a few bytes can stand for millions of branches */
 #define CHUNKS_MAX 64u
-#define WORK_MAX (1u << 18) /* instructions that are decoded beyond what is usual: enough to run out of, soon */
+#define WORK_MAX (1u << 18) /* instructions that are decoded: an input of some hundred bytes names millions */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -43,7 +43,9 @@ struct grain {
 
 struct analysis_code {
   struct analysis_names *names;
-  int64_t leave; /* to do more than usual */
+  int64_t leave;        /* to do more than usual */
+  unsigned piece_leave; /* that each piece adds */
+  unsigned grains_free; /* of a piece: those beyond are charged for */
   bool is_exhausted;
   /* bytes that were fetched last */
   struct analysis_location window;
@@ -62,6 +64,8 @@ int analysis_code_new(struct analysis_names *names, struct analysis_code **ret_c
     return -ENOMEM;
   code->names = names;
   code->leave = LEAVE_FIRST;
+  code->piece_leave = LEAVE_PIECE;
+  code->grains_free = GRAINS_FREE;
   *ret_code = code;
   return 0;
 }
@@ -142,6 +146,8 @@ bool analysis_code_charge(struct analysis_code *code, unsigned work)
 void analysis_code_allow(struct analysis_code *code, uint32_t work)
 {
   code->leave = work;
+  code->piece_leave = 0;
+  code->grains_free = 0;
 }
 
 bool analysis_code_is_exhausted(const struct analysis_code *code)
@@ -183,7 +189,7 @@ static const struct grain *grain_get(struct analysis_code *code, const struct an
   bool is_there = grain->generation == generation && grain->place == place && grain->entry == entry &&
                   grain->file == location->file && grain->space == location->space;
 
-  if (seen >= GRAINS_FREE &&
+  if (seen >= code->grains_free &&
       !analysis_code_charge(code, is_there ? (unsigned)__builtin_popcountll(grain->starts) : GRAIN))
     return NULL;
   if (!is_there) {
@@ -245,7 +251,7 @@ static unsigned pieces_count(struct analysis_code *code, uint32_t space, uint64_
   uint64_t end = at.address + (last - first);
   unsigned count = 0;
 
-  code->leave += LEAVE_PIECE;
+  code->leave += code->piece_leave;
   for (unsigned seen = 0; at.address <= end && count <= ANALYSIS_INSTRUCTIONS_MAX; seen++) {
     const struct grain *grain = grain_get(code, &at, seen);
     uint64_t base = at.address & ~(uint64_t)(GRAIN - 1);

@@ -50,7 +50,8 @@ enum analysis_stop analysis_code_follow(struct analysis_code *code, const struct
  * few hundred bytes may name billions of instructions: false when enough was done for such pieces. */
 bool analysis_code_charge(struct analysis_code *code, unsigned work);
 
-/* Allows so much of such work in place of the usual 2^25, to which pieces add a little each. Before the first. */
+/* Allows so much work for all pieces together, in place of what is usual: a part of each for nothing, and 2^25 for the
+ * rest, to which each adds a little. Before the first. */
 void analysis_code_allow(struct analysis_code *code, uint32_t work);
 
 /* Was leave refused? Counts are then too low. */
