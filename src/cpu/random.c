@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RDRAND, and the firmware's own instruction.
+ * RDRAND.
  */
 #include "cpu/control.h"
 #include "cpu/flags.h"
@@ -23,13 +23,4 @@ const struct insn *control_rdrand(struct cpu *cpu, const struct insn *insn)
   reg_set(cpu, insn->op[0], insn->size, random_next(cpu));
   flags_set_arithmetic(cpu, FLAG_CF);
   return insn + 1;
-}
-
-/* 0F 3F nn in ROM. The service may change any register, also RIP: so RIP goes on first. */
-const struct insn *control_service(struct cpu *cpu, const struct insn *insn)
-{
-  uint8_t number = (uint8_t)insn->service;
-  insn_leave(cpu, insn);
-  cpu->bus.service(cpu->bus.data, number);
-  return NULL;
 }

@@ -102,7 +102,7 @@ struct process_state {
   uint64_t stack;                                                    /* the runtime's */
   uint64_t flags; /* the application's RFLAGS while it is outside the cache */
   uint64_t spill_rcx, spill_rdx, spill;
-  uint64_t exit;    /* leave_stale: number of the head; leave_syscall: of the step */
+  uint64_t exit;    /* leave_stale: number of the head; leave_syscall: of the step, or why there is none */
   uint64_t self;    /* address of this, in the application */
   uint64_t pending; /* not 0: a signal waits until the application is at a safe point */
   uint64_t native;  /* native_enter: where to, outside the cache or in a unit that has R11 */

@@ -211,7 +211,7 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   struct unit *kept = &runtime->units[number];
   uint32_t *slot = index_slot(runtime, unit->address);
   *kept = *unit;
-  runtime->local[unit->head] = number;
+  runtime->local[unit->head].unit = number;
   area->units[area->unit_count] = number;
   area->kept += ASK_MOST;
   __atomic_store_n(&area->unit_count, area->unit_count + 1, __ATOMIC_RELEASE);
@@ -301,7 +301,7 @@ void cache_lookup_init(struct thread *thread)
 /* Logs an exit; with a head, that its path is entered, too. */
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t number, uint32_t head)
 {
-  const struct unit *from = &runtime->units[runtime->local[runtime->steps[number].head]];
+  const struct unit *from = &runtime->units[runtime->local[runtime->steps[number].head].unit];
   if (from->uses_r11)
     emit_take_r11(emitter);
   emit_log(emitter, number);
@@ -313,7 +313,7 @@ static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const 
 {
   struct area *area;
   struct emitter emitter;
-  const uint8_t *site = (const uint8_t *)runtime->local[number];
+  const uint8_t *site = runtime->local[number].site;
   const uint8_t *target = in_reach(runtime, site, unit->code);
   if (!target || !stub_begin(runtime, site, false, &emitter, &area))
     return NULL;
@@ -328,7 +328,7 @@ static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const 
 void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool is_new)
 {
   struct lb_step *step = &runtime->steps[number];
-  uint8_t *site = (uint8_t *)runtime->local[number];
+  uint8_t *site = runtime->local[number].site;
   bool is_foreign = step->space != runtime->space;
   if (!is_foreign && step->next)
     return;

@@ -222,7 +222,7 @@ void dispatch_stale(void)
   dispatch_begin(thread);
   struct unit *unit = unit_at(thread, thread->state->rip, 0);
   if (unit && age_has_step(runtime, head))
-    cache_replace(runtime, &runtime->units[runtime->local[head]], unit);
+    cache_replace(runtime, &runtime->units[runtime->local[head].unit], unit);
   dispatch_end(thread, unit);
   if (unit)
     log_put(thread, LB_ENTRY_ENTER | unit->head);
@@ -247,7 +247,7 @@ void dispatch_syscall(void)
   struct thread *thread = thread_self();
   struct process_state *state = thread->state;
   uint32_t number = (uint32_t)state->exit;
-  if (number == 0 || number == UINT32_MAX)
+  if (number == EXIT_NO_INSTRUCTION || number == (uint32_t)EXIT_WRITES_GS)
     runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0, thread->runtime->steps[running_head(thread)].from);
   const struct lb_step *step = &thread->runtime->steps[number];
   age_leave_long(thread);

@@ -103,7 +103,7 @@ static bool write_refusal(struct translation *translation, enum copy_verdict ver
   translation_add_step(translation, LB_BRANCH_JCC, LB_STEP_NONE, translation->address);
   translation_end_segment(translation);
   translation_write_take(translation);
-  emit_exit_number(&translation->emitter, verdict == COPY_GS ? UINT32_MAX : 0);
+  emit_exit_number(&translation->emitter, verdict == COPY_GS ? (uint32_t)EXIT_WRITES_GS : EXIT_NO_INSTRUCTION);
   emit_leave(&translation->emitter, STATE_LEAVE_SYSCALL);
   return false;
 }

@@ -134,6 +134,16 @@ static inline struct thread *thread_self(void)
 
 /* ---- the process ---- */
 
+/* What the runtime alone knows of a number in the table of steps. */
+union step_local {
+  uint8_t *site; /* of a step: the rel32 by which it leaves its path; NULL: it has none */
+  uint64_t unit; /* of a head: the number of its unit */
+};
+
+/* In place of a step's number in state->exit, for leave_syscall: why the instruction cannot run in the cache. Neither
+ * is the number of a step. */
+enum { EXIT_NO_INSTRUCTION = 0, EXIT_WRITES_GS = -1 };
+
 struct runtime {
   struct process_control *control;
   struct process_state *threads; /* the thread pages, PROCESS_PAGE apart */
@@ -168,7 +178,7 @@ struct runtime {
   uint32_t turns, next_profile, samples; /* parts that were filled; when to look at one again; how often that was */
   uint32_t generation, generation_units, generation_turn;       /* times paths were begun anew; units and turns then */
   uint32_t number_next, number_end, number_count, number_space; /* step numbers that are this space's to use */
-  uint64_t *local; /* by step: address of the rel32 by which it leaves; of a head: number of the unit */
+  union step_local *local;                                      /* by step */
   struct page_table *pages;
   struct signal_table actions;
 };

@@ -37,7 +37,7 @@ void share_init(struct runtime *runtime)
 {
   uint64_t capacity = (runtime->step_capacity + (uint64_t)STEPS_PIECE - 1) / STEPS_PIECE * STEPS_PIECE;
   runtime->steps = (struct lb_step *)place_keep(capacity * sizeof(*runtime->steps));
-  runtime->local = (uint64_t *)place_keep(capacity * sizeof(*runtime->local));
+  runtime->local = (union step_local *)place_keep(capacity * sizeof(*runtime->local));
   runtime->notes = (uint8_t *)place_keep(NOTES_FILTERED);
 }
 

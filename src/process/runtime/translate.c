@@ -34,7 +34,7 @@ static void write_stub(const struct translation *translation, struct emitter *em
   if (!stub->is_open) {
     emit_exit_number(emitter, number);
     emit_leave(emitter, STATE_LEAVE_DIRECT);
-    translation->runtime->local[number] = (uint64_t)stub->site;
+    translation->runtime->local[number].site = stub->site;
     return;
   }
   emit_log(emitter, number);
@@ -156,7 +156,7 @@ static void translation_begin(struct translation *translation, struct area *area
   translation->places = runtime->places + first_place(runtime);
   translation->count = translation->step_count = translation->stub_count = 0;
   for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* an attempt that failed may have left something */
-    runtime->local[translation->head + i] = 0;
+    runtime->local[translation->head + i].site = NULL;
   translation->number_count = translation->depth = translation->segment_count = translation->place_count = 0;
   translation->turns = 0;
 }
@@ -179,7 +179,7 @@ static void tie_self(struct translation *translation)
   if (!translation->self_step)
     return;
   translation->steps[translation->self_step - 1].next = translation->head;
-  uint8_t *site = (uint8_t *)translation->runtime->local[translation->head + translation->self_step];
+  uint8_t *site = translation->runtime->local[translation->head + translation->self_step].site;
   point(site, translation->edge);
 }
 
