@@ -33,7 +33,7 @@ int called_get(const struct export_job *job, uint32_t function, struct text *nam
 void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
 {
   if (job->code && analysis_code_is_exhausted(job->code))
-    export_warn(job, "the trace names more code than is decoded for a file: of the rest only branches are counted");
+    export_warn(job, "the trace names more code than lbr decodes for a file: of the rest only branches are counted");
   else if (analysis_calls_has_unknown(job->calls))
     export_warn(job, "code ran that is not known, or not 64-bit code: of its instructions only branches are counted");
   if (stacks && analysis_stacks_is_full(stacks))

@@ -46,7 +46,7 @@ static void put_unknown(struct page *page, const struct diff_counts *counts)
     page_put_flag(page, "has_unknown_code", has_unknown);
     page_put_flag(page, "decode_limit_reached", is_limited);
   } else if (is_limited) {
-    page_remark(page, "%s names more code than is decoded for a file: instructions are too few",
+    page_remark(page, "%s names more code than lbr decodes for a file: instructions are too few",
                 !counts->is_limited[1]   ? "A"
                 : !counts->is_limited[0] ? "B"
                                          : "each of the two");

@@ -79,12 +79,12 @@ def limits():
 
 def diff_limits():
     """Of two traces that differ, diff counts both: `nops` reaches the limit, `scattered` does not."""
-    reason = "names more code than is decoded"
+    reason = "names more code than lbr decodes"
     for pair, is_reached in ((("nops", "scattered"), True), (("scattered", "nops"), True), (("scattered", "scattered"), False)):
         traces = [f"{FOLDER}/{name}" for name in pair]
         (page,), message = answer("diff", "--json", *traces)
         found = page["counts"]["decode_limit_reached"] if is_reached else page.get("counts")
-        is_good = bool(found) is is_reached and [f"{trace}: it {reason}" in message for trace in traces] == [name == "nops" for name in pair]
+        is_good = bool(found) is is_reached and [f"{trace}: the trace {reason}" in message for trace in traces] == [name == "nops" for name in pair]
         run("diff", *traces)
         with open("out", encoding="utf-8") as out:
             is_said = f"{'AB'[pair.index('nops')] if is_reached else ''} {reason}" in " ".join(out.read().split())
