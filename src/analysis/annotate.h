@@ -10,9 +10,9 @@
 
 /* ---- which function ---- */
 
-/* The functions that a word means: NAME, MODULE:NAME, 0xADDRESS (linear, or as its file is linked) or MODULE:0xADDRESS
- * (as linked). `hot` has all functions that ran. The array is the caller's to free. Returns how many there are, or
- * -ENOMEM. */
+/* Finds the functions that a word names: NAME, MODULE:NAME, 0xADDRESS (linear, or as its file is linked) or
+ * MODULE:0xADDRESS (as linked). `hot` has all functions that ran. The array is the caller's to free. Returns how many
+ * there are, or -ENOMEM. */
 int analysis_functions_find(struct analysis_names *names, const struct analysis_counts *counts,
                             const struct analysis_hot *hot, const char *word,
                             struct analysis_hot_function **ret_functions);
@@ -28,24 +28,24 @@ const char *analysis_functions_idle(const struct analysis_names *names, const ch
 
 struct analysis_annotated {
   struct analysis_location at;
-  uint8_t length;                    /* 0: what stands there is not known, only that it is a branch */
-  int8_t kind;                       /* enum lb_branch_kind of what may jump; else -1 */
+  uint8_t length;                    /* 0: the instruction is not known, only that it is a branch */
+  int8_t kind;                       /* enum lb_branch_kind of an instruction that may jump; else -1 */
   uint64_t executed;                 /* as far as known */
   uint64_t taken, passed;            /* of a branch */
-  const struct analysis_jump *jumps; /* by which it was left, in the order of their targets; passed ones too */
+  const struct analysis_jump *jumps; /* the ways out of it, in the order of their targets; includes passed ones */
   size_t jump_count;
   /* The source: the innermost function that was inlined here. NULL and 0: not known. */
   const char *file, *function;
   unsigned line;
   bool is_inlined;
-  uint64_t chain; /* a number of the calls that were inlined; another one, another place */
+  uint64_t chain; /* identifies the chain of inlined calls: rows with different numbers belong to different chains */
 };
 
-/* A branch inside of the function that was taken; to be drawn beside it. */
+/* A taken branch inside the function, to be drawn beside it. */
 struct analysis_arrow {
   size_t from, to; /* rows */
   uint64_t count;
-  unsigned lane; /* 0: nearest to the code. Arrows that lie beside each other have different ones */
+  unsigned lane; /* 0: nearest to the code. Arrows that overlap have different lanes */
 };
 
 #define ANALYSIS_LANES_MAX 8u
@@ -56,13 +56,13 @@ struct analysis_annotation {
   size_t row_count;
   struct analysis_arrow *arrows; /* the hottest first */
   size_t arrow_count;
-  unsigned lanes;       /* that are in use */
-  size_t hidden_arrows; /* for which there was no lane */
-  uint64_t end;         /* behind the last byte that was looked at */
-  bool is_cut;          /* it is too long to be shown whole */
+  unsigned lanes;       /* lanes in use */
+  size_t hidden_arrows; /* arrows for which there was no lane */
+  uint64_t end;         /* address behind the last byte that was looked at */
+  bool is_cut;          /* the function is too long to be shown whole */
   bool has_unknown;     /* bytes of it are not known, or are no code */
-  bool is_changed;      /* branches ran here that are not in the code as it is now: it was another */
-  bool is_uncounted;    /* it ran where instructions cannot be counted: only those of branches are known */
+  bool is_changed;      /* branches ran here that are not in the code as it is now: the code has changed since */
+  bool is_uncounted;    /* it ran where instructions cannot be counted: only the counts of branches are known */
 };
 
 /* Returns 0, or -ENOMEM. `wants_lines`: false leaves the debug information alone. */
@@ -74,6 +74,6 @@ int analysis_annotate(struct analysis_names *names, struct analysis_code *code, 
 const struct analysis_jump *analysis_annotated_target(const struct analysis_annotated *row,
                                                       const struct analysis_jump *after);
 
-void analysis_annotation_done(struct analysis_annotation *annotation); /* takes what is all zero, too */
+void analysis_annotation_done(struct analysis_annotation *annotation); /* takes an all-zero struct, too */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The callers of functions: a tree of stacks turned upside down. Its outermost entries are the functions themselves,
- * and what an entry "calls" in it are the functions that called it.
+ * and the children of an entry are the functions that called it.
  */
 #ifndef ANALYSIS_CALLERS_H
 #define ANALYSIS_CALLERS_H
@@ -10,9 +10,9 @@
 
 typedef int analysis_callers_function(void *data, uint32_t function); /* 1: wanted, 0: not, or negative to stop */
 
-/* An entry counts the calls of the wanted function that came through it, and what these ran with all that they called.
- * The cost of a function that calls itself is counted for its outermost call. At most `levels` callers above each
- * function are kept. Returns 0, -ENOMEM, or what the function returned. */
+/* An entry counts the calls of the wanted function that came through it, and the cost of these calls, including
+ * everything that they called. The cost of a function that calls itself is counted for its outermost call. At most
+ * `levels` callers above each function are kept. Returns 0, -ENOMEM, or what the function returned. */
 int analysis_callers_new(const struct analysis_stacks *stacks, analysis_callers_function *is_wanted, void *data,
                          uint32_t levels, struct analysis_stacks **ret_callers);
 

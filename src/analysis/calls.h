@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls: from the branches of a stream to functions that are entered and left, in their order, with the number of
- * branches and instructions at each. What a stack of return addresses would tell, and more: tail calls, stubs of the
- * PLT, signals, longjmp, exceptions.
+ * Calls: turns the branches of a stream into functions that are entered and left, in their order, with the number of
+ * branches and instructions at each. This is more than a stack of return addresses would tell: it includes tail calls,
+ * stubs of the PLT, signals, longjmp and exceptions.
  */
 #ifndef ANALYSIS_CALLS_H
 #define ANALYSIS_CALLS_H
@@ -13,7 +13,7 @@
 enum analysis_call_how {
   ANALYSIS_CALL_START,  /* entered: the stream begins, or goes on behind a gap, here */
   ANALYSIS_CALL_CALL,   /* entered by a call, */
-  ANALYSIS_CALL_TAIL,   /* by a jump out of another function: who returns from it returns for both, */
+  ANALYSIS_CALL_TAIL,   /* by a jump out of another function: its return ends both, */
   ANALYSIS_CALL_SIGNAL, /* or by a signal, interrupt or exception */
   ANALYSIS_CALL_RETURN, /* left by a return (of its own, or of the function it jumped to), */
   ANALYSIS_CALL_UNWIND, /* by a jump or return to a function further up (longjmp, exceptions), */
@@ -28,24 +28,24 @@ struct analysis_call {
   bool is_enter;
   uint8_t how;           /* enum analysis_call_how */
   uint32_t function;     /* number: analysis_calls_function */
-  uint64_t from, to;     /* the branch that did it, linear; 0: none did */
-  uint64_t branch;       /* its number in its stream; if none did, that of the next one */
-  uint64_t instructions; /* that the stream has run before it is in, or out of, the function */
-  uint64_t unknown;      /* straight pieces among these of which it is not known how many instructions they have */
+  uint64_t from, to;     /* the branch that entered or left it, linear addresses; 0: no branch did */
+  uint64_t branch;       /* number of that branch in its stream; if no branch did, that of the next one */
+  uint64_t instructions; /* that the stream has run before the function is entered or left */
+  uint64_t unknown;      /* straight pieces of code among these whose number of instructions is not known */
 };
 
 typedef int analysis_call_function(void *data, const struct analysis_call *call); /* 0, or negative to stop */
 
 struct analysis_called {
   const char *symbol, *module;       /* NULL: not known */
-  struct analysis_location location; /* where it begins; by nothing, where it was first entered */
+  struct analysis_location location; /* where it begins; with ANALYSIS_EXTENT_BY_NOTHING, where it was first entered */
   uint64_t end;                      /* as in struct analysis_extent */
   uint8_t source;                    /* enum analysis_extent_source */
 };
 
 struct analysis_calls;
 
-#define ANALYSIS_CALLS_DEPTH_MAX 65536u /* of a stack: deeper calls are followed, but not given */
+#define ANALYSIS_CALLS_DEPTH_MAX 65536u /* of a stack: deeper calls are followed, but not reported */
 
 /* `names` learns of modules from here; `code` NULL: instructions are not counted, which is faster. Returns 0, or
  * -ENOMEM. */
@@ -56,24 +56,25 @@ void analysis_calls_free(struct analysis_calls *calls); /* takes NULL */
 /* Takes a record of a trace. Returns 0, what the function returned, or -ENOMEM. */
 int analysis_calls_record(struct analysis_calls *calls, const struct lb_trace_record *record);
 
-/* Behind the last record: leaves all that was entered. Returns as above. */
+/* Call it behind the last record: leaves all functions that are still open. Returns as above. */
 int analysis_calls_end(struct analysis_calls *calls);
 
-/* How far a stream is: `branch`, the number of its next one, `instructions` and `unknown` of `*call` are set. Zeros for
- * a stream that has had no branch yet. */
+/* Tells how far a stream is: sets `branch`, the number of its next branch, `instructions` and `unknown` of `*call`.
+ * Zeros for a stream that has had no branch yet. */
 void analysis_calls_position(const struct analysis_calls *calls, uint32_t stream, struct analysis_call *call);
 
 /* The function with this number; they are given out from 0 on. Returns false past the last. */
 bool analysis_calls_function(const struct analysis_calls *calls, uint32_t number, struct analysis_called *ret_called);
 
-/* Is the function what a word names (filter.h: analysis_word_names)? */
+/* Does a word name this function (filter.h: analysis_word_names)? */
 bool analysis_called_is(const struct analysis_calls *calls, const struct analysis_called *called, const char *word);
 
 /* A function that a stream is in. */
 struct analysis_open_call {
   uint8_t how;     /* enum analysis_call_how, of how it was entered */
-  uint64_t branch; /* number of the branch that called it: with the PLT between them, that to the PLT.
-                      ANALYSIS_CALL_START: of the first branch in it. UINT64_MAX: none did, it was fallen into */
+  uint64_t branch; /* number of the branch that called it; for a call through the PLT, that of the branch to the PLT.
+                      ANALYSIS_CALL_START: that of the first branch in it. UINT64_MAX: no branch called it, execution
+                      fell into it */
 };
 
 /* The functions that a stream is in, from 0, the innermost, on. Returns false past the last. */

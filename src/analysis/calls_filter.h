@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which calls of a trace are wanted: those in a function, and of some modules. What is left still nests.
+ * Which calls of a trace are wanted: those in a function, and of some modules. The calls that remain still nest.
  */
 #ifndef ANALYSIS_CALLS_FILTER_H
 #define ANALYSIS_CALLS_FILTER_H
@@ -10,12 +10,12 @@
 
 struct analysis_calls_filter;
 
-/* `filter`, of which functions and modules are looked at, must stay good. Returns 0, or -ENOMEM. */
+/* Only the functions and modules of `filter` are looked at. It must stay good. Returns 0, or -ENOMEM. */
 int analysis_calls_filter_new(struct analysis_filter *filter, struct analysis_calls_filter **ret_calls);
 void analysis_calls_filter_free(struct analysis_calls_filter *calls); /* takes NULL */
 
-/* Takes each call that `from` gives, one after the other. Returns 1: it is wanted, and its depth has been set to that
- * among the wanted ones; 0: it is not; or -ENOMEM. */
+/* Takes each call that `from` gives, one after the other. Returns 1: it is wanted, and its depth now counts only wanted
+ * calls; 0: it is not; or -ENOMEM. */
 int analysis_calls_filter_take(struct analysis_calls_filter *calls, const struct analysis_calls *from,
                                struct analysis_call *call);
 

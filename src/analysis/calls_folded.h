@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stacks of a run, for flame graphs and for who called a function.
+ * The stacks of a run, for flame graphs and for the callers of a function.
  */
 #ifndef ANALYSIS_CALLS_FOLDED_H
 #define ANALYSIS_CALLS_FOLDED_H

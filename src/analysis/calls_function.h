@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that calls.c knows, by number, and what lies at an address. What a function is, extent.h says.
+ * The functions that calls.c knows, by number, and what lies at an address. extent.h defines what a function is.
  */
 #ifndef ANALYSIS_CALLS_FUNCTION_H
 #define ANALYSIS_CALLS_FUNCTION_H
@@ -12,9 +12,9 @@
 
 enum target_flag {
   TARGET_IS_START = 1u << 0,    /* a function begins at the address */
-  TARGET_IS_EXACT = 1u << 1,    /* the function is a symbol, or out of unwind tables: no guess */
+  TARGET_IS_EXACT = 1u << 1,    /* the function comes from a symbol or from unwind tables: no guess */
   TARGET_IS_STUB = 1u << 2,     /* an entry of the PLT */
-  TARGET_IS_RESOLVER = 1u << 3, /* the dynamic linker's way to what such an entry stands for */
+  TARGET_IS_RESOLVER = 1u << 3, /* the dynamic linker's code that finds the function such an entry stands for */
   TARGET_IS_SETJMP = 1u << 4,
   TARGET_IS_COLD = 1u << 5, /* a part that the compiler put elsewhere */
 };
@@ -37,7 +37,7 @@ struct called_list {
   struct called *functions;
   size_t count, capacity;
   struct hash_index index; /* of functions by file, space and start */
-  struct target *targets;  /* hash of fixed size: a newer one takes the place of an older one */
+  struct target *targets;  /* hash of fixed size: a newer target replaces an older one */
 };
 
 /* Returns 0, or -ENOMEM. */

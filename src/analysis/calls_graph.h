@@ -34,7 +34,7 @@ struct calls_graph {
 };
 
 void calls_graph_begin(struct calls_graph *graph, struct calls_walk *walk);
-/* Behind the last call: both become lists, which are sorted. */
+/* Call it behind the last call: turns functions and edges into sorted lists. */
 void calls_graph_end(struct calls_graph *graph);
 void calls_graph_done(struct calls_graph *graph);
 

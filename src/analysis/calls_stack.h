@@ -7,20 +7,20 @@
 
 #include "analysis/calls_function.h"
 
-#define FRAMES_MAX (1u << 21) /* of all streams together; the stack that would need more is given up */
+#define FRAMES_MAX (1u << 21) /* of all streams together; a stack that would need more is given up */
 #define POINTS_MAX 1024u      /* places to longjmp to, of one stream; the oldest are forgotten */
 
 struct frame {
-  uint64_t back;     /* where the return is to lead, */
+  uint64_t back;     /* where the return should lead, */
   uint8_t slack;     /* or up to so many bytes behind that, since the length of the call is not known */
   uint8_t how;       /* enum analysis_call_how */
   bool is_far;       /* entered by a signal, interrupt, system call or far call: near returns do not end it */
-  bool is_hidden;    /* an entry of the PLT: becomes the function it stands for */
+  bool is_hidden;    /* an entry of the PLT: the frame later becomes the function that the entry stands for */
   uint32_t function; /* number */
   uint64_t branch;   /* number in the stream of the branch that entered it, or its entry in the PLT; or NO_BRANCH */
 };
 
-#define NO_BRANCH UINT64_MAX /* of a function that was fallen into from the one before it */
+#define NO_BRANCH UINT64_MAX /* of a function that execution fell into from the one before it */
 
 /* Where setjmp returned to, and whose frame that is. */
 struct jump_point {
@@ -36,12 +36,12 @@ struct call_stack {
   uint32_t depth; /* frames that are not hidden */
   struct jump_point *points;
   size_t point_count, point_capacity;
-  uint32_t switches; /* returns to nobody knows where since the stack was begun */
+  uint32_t switches; /* returns to unknown places since the stack was begun */
   int64_t patience;  /* frames that may still be looked at in vain */
   /* the branch that is taken now, and what ran up to it */
   uint64_t branch, from, to;
   uint64_t instructions;
-  uint64_t unknown; /* pieces of code of which `instructions` has the branch only */
+  uint64_t unknown; /* pieces of code of which `instructions` counts only the branch */
   uint64_t at;      /* where the stream is; 0: not known */
 };
 
@@ -68,7 +68,7 @@ static inline struct frame *call_stack_top(const struct call_stack *stack)
 
 /* The functions below return 0, what the caller's function returned, or -ENOMEM. */
 
-/* An empty stack is entered at `target`. */
+/* Begins an empty stack, in the function at `target`. */
 int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
 /* Leaves all frames, and forgets where the stream is. */
@@ -80,10 +80,10 @@ int call_stack_call(struct call_stacks *stacks, struct call_stack *stack, const 
 int call_stack_jump(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
                     bool is_indirect);
 
-/* What runs has come from the end of one function into the next. */
+/* Execution has fallen through from the end of one function into the next. */
 int call_stack_fall(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
-/* A return that leads where the newest frame expects it is taken at once; for all others there is a search. */
+/* A return to where the newest frame expects it is handled at once; any other return starts a search. */
 int call_stack_return(struct call_stacks *stacks, struct call_stack *stack, const struct target *target, bool is_far);
 
 static inline bool call_stack_is_expected(const struct call_stack *stack)
@@ -93,26 +93,26 @@ static inline bool call_stack_is_expected(const struct call_stack *stack)
   return stack->to - frame->back <= frame->slack && !frame->is_far && frame->how == ANALYSIS_CALL_CALL;
 }
 
-/* Leaves the newest `stack->count - count` frames, those down to `returned` as an unwinding does. */
+/* Leaves the newest `stack->count - count` frames; those down to `returned` are left by unwinding. */
 int call_stack_leave(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned);
 
 void call_stack_done(struct call_stack *stack);
 
 /* ---- for calls_flow.c ---- */
 
-/* Goes on in a stack of which nothing is known, behind the branch; and forgets all of one. */
+/* The first continues behind the branch in a stack of which nothing is known; the second forgets a whole stack. */
 int call_stack_begin_anew(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 int call_stack_lose(struct call_stacks *stacks, struct call_stack *stack);
 
-/* The newest frame becomes another function's, to which it jumped; `how` is for those who look. */
+/* The newest frame becomes that of another function, to which it jumped; `how` is the reason that is reported. */
 int call_stack_replace(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
                        enum analysis_call_how how);
 
-/* A tail call. A function that is in the row of tail calls already is left and entered again: programs that only jump
- * from function to function do not need a stack without end. */
+/* A tail call. If the function is already in the chain of tail calls, it is left and entered again, so that the stack
+ * of a program that only jumps from function to function stays bounded. */
 int call_stack_tail(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
-/* The oldest frame that the return of the newest will end: itself, or what jumped to it. */
+/* The oldest frame that the return of the newest will end: itself, or the function that jumped to it. */
 size_t call_stack_chain(const struct call_stack *stack);
 
 /* The frame that a longjmp to `to` leads to, or FRAME_NONE. */
@@ -121,21 +121,21 @@ size_t call_stack_point(const struct call_stack *stack);
 /* ---- searches (calls_search.c): each returns the number of a frame, or FRAME_NONE ---- */
 
 #define FRAME_NONE SIZE_MAX
-#define PATIENCE (INT64_C(1) << 20) /* frames that are looked at in vain; calls give some of it back */
+#define PATIENCE (INT64_C(1) << 20) /* frames that may be searched without a find; calls give some of it back */
 #define PATIENCE_LEAST 64           /* so many are always looked at */
 
-/* Is the code at `target` of the frame's function? */
+/* Does the code at `target` belong to the frame's function? */
 bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, const struct target *target);
 
-/* The newest frame of the function that `target` is in; where functions are guesses and it is in none that is open, the
- * one that begins least before it. */
+/* The newest frame of the function that `target` is in; where functions are guesses and no open one holds it, the one
+ * that begins nearest before it. */
 size_t frames_find_holder(const struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
-/* The newest frame from whose call an exception would land at `to`. Exact, also where a function is there several
+/* The newest frame from whose call an exception would land at `to`. Exact even if a function is on the stack several
  * times. */
 size_t frames_find_landing(struct call_stacks *stacks, struct call_stack *stack);
 
-/* Back from a function to one that jumped to it. */
+/* The frame of a function that jumped to the newest one, for a return from the latter to the former. */
 size_t frames_find_jumper(const struct call_stacks *stacks, const struct call_stack *stack,
                           const struct target *target);
 

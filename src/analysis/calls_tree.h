@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of the calls of a whole run, in as many lines as are wanted (calls_tree.c), and what makes them fewer
- * (calls_join.c).
+ * The tree of the calls of a whole run, in as many lines as are wanted (calls_tree.c); calls_join.c reduces their
+ * number.
  */
 #ifndef ANALYSIS_CALLS_TREE_H
 #define ANALYSIS_CALLS_TREE_H
@@ -16,13 +16,13 @@
 struct tree_line {
   uint32_t function;
   uint32_t level;
-  uint32_t size;     /* lines, with those of its calls; 0: it is still open */
-  uint32_t previous; /* so many lines before is the call before it of the same caller; 0: there is none */
+  uint32_t size;     /* lines, including those of its calls; 0: it is still open */
+  uint32_t previous; /* distance in lines to the previous call of the same caller; 0: there is none */
   uint8_t how, left;
   uint64_t repeats; /* calls that this line stands for */
   uint64_t instructions, branches;
   uint64_t unknown; /* pieces of code whose instructions are not known */
-  uint64_t shape;   /* hash of its functions: alike calls have the same */
+  uint64_t shape;   /* hash of its functions: calls that are alike have the same */
   uint64_t before;  /* shape of the caller up to here */
 };
 
@@ -45,13 +45,13 @@ struct calls_tree {
   struct tree_stream *streams;
   size_t count, capacity;
   size_t lines, lines_max; /* of all streams */
-  uint64_t threshold;      /* calls with less in them are summed up */
+  uint64_t threshold;      /* calls of less weight are summed up */
   size_t left_out;         /* streams that have no lines any more, and what ran in them */
   uint64_t left_instructions, left_branches, left_unknown;
 };
 
 void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk);
-/* Behind the last call: makes it as many lines as are wanted. Returns 0, or -ENOMEM. */
+/* Call it behind the last call: reduces the tree to as many lines as are wanted. Returns 0, or -ENOMEM. */
 int calls_tree_end(struct calls_tree *tree);
 void calls_tree_done(struct calls_tree *tree);
 
@@ -66,15 +66,15 @@ static inline uint64_t shape_of(const struct tree_line *line, uint64_t inner)
   return shape_mix(inner, (uint64_t)line->function << 16 | (uint64_t)line->how << 8 | line->left) | 1;
 }
 
-/* Calls that repeat themselves become one line: the newest of the newest open call, alone or with up to so many before
- * it, is compared with what comes before. */
+/* Calls that repeat themselves become one line: the newest call that the newest open call made is compared, alone or
+ * together with up to so many before it, with the calls before that. */
 #define TREE_PERIOD_MAX 8u
 void tree_join(struct tree_stream *stream);
 
 /* Calls of less weight than the tree's threshold are summed up, in all lines. Returns 0, or -ENOMEM. */
 int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
 
-/* The newest call of the newest open one is small: so are perhaps those before it. */
+/* The newest call that the newest open call made is small: sums it up with calls before it that are small, too. */
 void tree_sum_up(struct tree_stream *stream, struct tree_line *line);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of a trace, on their way to one of the shapes in which `lbr calls` shows them: only those that the user
- * wants, each with what it cost.
+ * The calls of a trace that the user wants, each with its cost, as input for the views of `lbr calls`.
  */
 #ifndef ANALYSIS_CALLS_WALK_H
 #define ANALYSIS_CALLS_WALK_H
@@ -19,7 +18,7 @@
 struct calls_options {
   uint32_t thread;        /* LB_TRACE_ALL: all */
   uint32_t depth;         /* levels that are shown */
-  const char *function;   /* NULL: all; else only what this one calls */
+  const char *function;   /* NULL: all; else only the calls inside this function */
   const char *module;     /* NULL: all; else functions of others are left out */
   const char *callers;    /* NULL, or the function of --callers, */
   uint32_t caller_levels; /* and how many levels of them; 0: the usual */
@@ -44,7 +43,7 @@ struct calls_node {
   uint64_t unknown, inner_unknown;             /* pieces of code whose instructions are not known, likewise */
 };
 
-/* Who shows them. Both return 0, 1 when nothing more is wanted, or negative. */
+/* The callbacks of a view that shows the calls. Both return 0, 1 when nothing more is wanted, or negative. */
 struct calls_view {
   /* `nodes` are the open calls of the stream; the newest is the last of them. */
   int (*enter)(void *data, uint32_t stream, struct calls_node *nodes, size_t count);
@@ -55,8 +54,8 @@ struct calls_view {
 struct calls_stream {
   struct calls_node *nodes;
   size_t count, capacity;
-  bool is_within; /* --between: it has come to the first of them */
-  bool is_past;   /* and left them again */
+  bool is_within; /* --between: the stream has reached the range */
+  bool is_past;   /* and has left it again */
 };
 
 struct calls_walk {
@@ -98,7 +97,7 @@ void calls_names(const struct calls_walk *walk, uint32_t function, const char **
  * negative after a complaint: there is none, for one. */
 int analysis_calls_first(struct trace_input *input, const char *name, uint32_t stream, struct analysis_call *ret_call);
 
-/* What a call is weighed by: instructions, or branches if those are not known. */
+/* The weight of a call: instructions, or branches if the instructions are not known. */
 static inline uint64_t calls_weight(const struct calls_walk *walk, uint64_t instructions, uint64_t branches)
 {
   return walk->options->by_branches ? branches : instructions;

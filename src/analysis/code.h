@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instructions between branches: how many there are, and what they are. 64-bit code only: of other code nothing is
- * known.
+ * The instructions between branches: how many there are, and what they are. 64-bit code only: nothing is known of other
+ * code.
  */
 #ifndef ANALYSIS_CODE_H
 #define ANALYSIS_CODE_H
@@ -17,13 +17,13 @@ void analysis_code_free(struct analysis_code *code); /* takes NULL */
 #define ANALYSIS_INSTRUCTIONS_MAX 65536u /* of a straight piece: more are not counted */
 
 /* How many instructions there are from `first` up to the one at `last`, that one included, in a straight line; 0: not
- * known, because the bytes are not, or they are no such instructions. Both are linear. Answers are kept, by a hash: a
- * question that was asked before costs a few nanoseconds. */
+ * known, because the bytes are not known or do not decode to such instructions. Both addresses are linear. Answers are
+ * cached in a hash: a repeated question costs a few nanoseconds. */
 unsigned analysis_code_count(struct analysis_code *code, uint32_t space, uint64_t first, uint64_t last);
 
 struct analysis_instruction {
   uint8_t length;
-  int8_t kind;     /* enum lb_branch_kind of what may jump; -1: goes on with the next */
+  int8_t kind;     /* enum lb_branch_kind of an instruction that may jump; -1: execution goes on with the next */
   uint64_t target; /* of a direct branch, as an address of the same location; 0: none, or not known */
 };
 
@@ -42,19 +42,20 @@ enum analysis_stop {
 
 /* Follows the instructions at a location up to the first conditional branch, or up to `end`, an address of the same
  * location. `*ret_at` is then the address of that branch; with ANALYSIS_STOP_END, that of the last instruction before
- * `end`. Reads each instruction of the code about once, however often it is asked. */
+ * `end`. Decodes each instruction about once, however often this is called. */
 enum analysis_stop analysis_code_follow(struct analysis_code *code, const struct analysis_location *location,
                                         uint64_t end, uint64_t *ret_at);
 
-/* Asks for leave to do `work` that one piece of code causes beyond what is usual (an instruction is 1). A file of a
- * few hundred bytes may name billions of instructions: false when enough was done for such pieces. */
+/* Asks for permission to do `work` that one piece of code causes beyond the usual amount (an instruction is 1). A file
+ * of a few hundred bytes may name billions of instructions. Returns false when the budget for such pieces is used up.
+ */
 bool analysis_code_charge(struct analysis_code *code, unsigned work);
 
-/* Allows so much work for all pieces together, in place of what is usual: a part of each for nothing, and 2^25 for the
- * rest, to which each adds a little. Before the first. */
+/* Allows so much work for all pieces together, in place of the default: a part of each piece is free, and the rest
+ * shares a budget of 2^25, to which each piece adds a little. Must be called before the first piece. */
 void analysis_code_allow(struct analysis_code *code, uint32_t work);
 
-/* Was leave refused? Counts are then too low. */
+/* Was permission refused? Counts are then too low. */
 bool analysis_code_is_exhausted(const struct analysis_code *code);
 
 /* An instruction as text, in Intel syntax. Returns its length, or 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A hash of things that are counted: from, to and what else tells them apart. A place whose count is 0 is empty.
+ * A hash of counted items. The key is from, to and whatever else tells them apart. A slot whose count is 0 is empty.
  */
 #ifndef ANALYSIS_COUNT_TABLE_H
 #define ANALYSIS_COUNT_TABLE_H
@@ -36,7 +36,7 @@ int count_table_grow(struct count_table *table);
 /* The item with this key, or NULL. */
 struct count_item *count_table_find(const struct count_table *table, const struct count_item *key);
 
-/* The same, or a new one, for which there must be room, with a count of 0: the caller counts it. */
+/* The same, or a new item with a count of 0, for which there must be room. The caller increments the count. */
 struct count_item *count_table_get(struct count_table *table, const struct count_item *key);
 
 void count_table_clear(struct count_table *table);

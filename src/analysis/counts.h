@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Exact counts of a whole trace, by location: how often each block ran and each branch was taken or passed. Everything
- * that is about numbers and not about order is made from these: report, annotate, profiles for other tools.
+ * that depends on numbers and not on order is made from these: report, annotate, profiles for other tools.
  *
- * A block is a straight piece of code that ends with a branch, taken or not; blocks may overlap (who jumps into the
- * middle of one runs the rest of it as another). How often an instruction ran is the sum over the blocks that have it.
+ * A block is a straight piece of code that ends with a branch, taken or not; blocks may overlap (after a jump into the
+ * middle of a block, the rest of it runs as another block). An instruction's count is the sum over the blocks that
+ * contain it.
  */
 #ifndef ANALYSIS_COUNTS_H
 #define ANALYSIS_COUNTS_H
@@ -17,23 +18,23 @@ struct analysis_counts;
 int analysis_counts_new(struct analysis_names *names, struct analysis_code *code, struct analysis_counts **ret_counts);
 void analysis_counts_free(struct analysis_counts *counts); /* takes NULL */
 
-/* Only this stream; LB_TRACE_ALL (as at first): all. Before the first record. */
+/* Counts only this stream; LB_TRACE_ALL (the default): all. Must be called before the first record. */
 void analysis_counts_stream(struct analysis_counts *counts, uint32_t stream);
 
-/* Takes a record of a reader that counts (lb_trace_reader_count). `reader` is asked for its counts when things are
- * about to lie elsewhere. Memory stays below about 400 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+/* Takes a record of a reader that counts (lb_trace_reader_count). `reader` is asked for its counts when a mapping is
+ * about to change. Memory stays below about 400 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int analysis_counts_record(struct analysis_counts *counts, struct lb_trace_reader *reader,
                            const struct lb_trace_record *record);
 
-/* Once, behind the last record. Returns 0, or -ENOMEM. */
+/* Must be called once, behind the last record. Returns 0, or -ENOMEM. */
 int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *reader);
 
 /* ---- then ---- */
 
 struct analysis_block {
   struct analysis_location first;
-  uint64_t last; /* address, as first.address is one, of its last instruction, */
-  uint64_t end;  /* and of the byte behind that; 0: not known */
+  uint64_t last; /* address of its last instruction, in the same form as first.address, */
+  uint64_t end;  /* and address of the byte behind that instruction; 0: not known */
   uint64_t executed;
   uint32_t instructions; /* 0: not known */
   int8_t kind;           /* enum lb_branch_kind of the last instruction; -1: it is not a branch, or not known */
@@ -48,24 +49,24 @@ struct analysis_jump {
 
 struct analysis_filter;
 
-/* Leaves out of the lists below what does not pass; `filter` NULL: nothing. Once, behind analysis_counts_end. Returns
- * 0, or -ENOMEM. */
+/* Leaves out of the lists below what does not pass the filter; `filter` NULL: nothing is left out. May be called once,
+ * after analysis_counts_end. Returns 0, or -ENOMEM. */
 int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filter *filter);
 
 /* Those that are not left out, sorted by file, space and address. Good until analysis_counts_free. */
 const struct analysis_block *analysis_counts_blocks(const struct analysis_counts *counts, size_t *ret_count);
 const struct analysis_jump *analysis_counts_jumps(const struct analysis_counts *counts, size_t *ret_count);
 
-/* The same with what is left out: for who asks what code there is, and not how often it ran. */
+/* The same, including what is left out: for callers that ask what code there is, and not how often it ran. */
 const struct analysis_block *analysis_counts_all_blocks(const struct analysis_counts *counts, size_t *ret_count);
 const struct analysis_jump *analysis_counts_all_jumps(const struct analysis_counts *counts, size_t *ret_count);
 
 struct analysis_count_totals {
   uint64_t taken, passed; /* branches; conditional ones not taken */
   uint64_t instructions;  /* as far as known */
-  bool has_unknown_code;  /* blocks of which it is not known what they are: instructions and passed are too low */
-  bool has_forgotten;     /* there were too many different ones: what came once they were too many is left out */
-  uint64_t gaps;          /* records of them */
+  bool has_unknown_code;  /* the code of some blocks is not known: instructions and passed are too low */
+  bool has_forgotten;     /* there were too many different items: those that came after the limit are left out */
+  uint64_t gaps;          /* number of gap records */
 };
 
 const struct analysis_count_totals *analysis_counts_totals(const struct analysis_counts *counts);

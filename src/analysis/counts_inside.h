@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of counts: counts.c takes records and gives lists, counts_fold.c puts away by location.
+ * The inside of counts: counts.c takes records and gives lists, counts_fold.c converts counts by linear address into
+ * counts by location.
  */
 #ifndef ANALYSIS_COUNTS_INSIDE_H
 #define ANALYSIS_COUNTS_INSIDE_H
@@ -21,7 +22,7 @@ struct analysis_counts {
   struct count_stream *streams;
   size_t stream_count, stream_capacity;
   struct count_table raw, blocks, jumps;
-  bool is_fresh; /* nothing was counted since it was put away */
+  bool is_fresh; /* nothing was counted since the last fold */
   struct analysis_block *block_list;
   struct analysis_jump *jump_list;
   size_t block_count, jump_count;
@@ -31,10 +32,10 @@ struct analysis_counts {
   struct analysis_count_totals totals;
 };
 
-#define COUNTS_KIND_STOP (-1) /* as a kind: no branch, the stream stopped there, as a fault does */
+#define COUNTS_KIND_STOP (-1) /* as a kind: no branch, the stream stopped there, as with a fault */
 
-/* Puts away what was counted by linear addresses: all of it; or only the branches that were given, which empties `raw`.
- * Return 0, or -ENOMEM. */
+/* Convert what was counted by linear address into counts by location. The first converts all of it; the second only the
+ * branches that were given one by one, which empties `raw`. Return 0, or -ENOMEM. */
 int counts_fold(struct analysis_counts *counts, struct lb_trace_reader *reader);
 int counts_fold_raw(struct analysis_counts *counts);
 

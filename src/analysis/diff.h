@@ -30,7 +30,7 @@ struct analysis_diff_key {
   uint64_t id, address;
 };
 
-#define ANALYSIS_DIFF_OUTSIDE_ID 2u /* no address has it: for ends of branches that are not compared */
+#define ANALYSIS_DIFF_OUTSIDE_ID 2u /* no address has it: stands for ends of branches that are not compared */
 
 struct analysis_diff_keys;
 
@@ -59,7 +59,7 @@ static inline bool analysis_diff_is_same(const struct analysis_diff_branch *one,
          one->from.id == other->from.id && one->to.id == other->to.id && one->branch.kind == other->branch.kind;
 }
 
-/* Two runs that have parted: where do they come together again? Looks for the nearest places from which on `run`
+/* Finds where two runs that have parted come together again. Looks for the nearest places from which `run` consecutive
  * branches are the same. Returns 1; 0: there are none; or -ENOMEM. */
 int analysis_diff_rejoin(const struct analysis_diff_branch *one, size_t one_count,
                          const struct analysis_diff_branch *other, size_t other_count, size_t run, size_t *ret_one,

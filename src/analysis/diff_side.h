@@ -22,16 +22,16 @@
 #include "lastbranch/trace.h"
 
 #define DIFF_WINDOW 65536u /* branches of each run in which they must come together again */
-#define DIFF_RUN 16u       /* that are the same, one behind the other, when they have */
+#define DIFF_RUN 16u       /* consecutive branches that must be the same for that */
 #define DIFF_SHOWN_MAX 4096u
 
 struct diff_options {
   uint32_t streams[2];                   /* LB_TRACE_ALL: all */
   struct analysis_filter_options filter; /* only such branches are compared */
-  uint32_t before, after;                /* branches that are shown before they part, and of each behind that */
-  uint32_t top;                          /* functions whose counts are shown */
-  uint64_t limit;                        /* differences of a pair of threads that are shown */
-  bool is_strict;                        /* string functions of the C library are compared, too */
+  uint32_t before, after; /* branches that are shown before the runs part, and those of each run behind that */
+  uint32_t top;           /* functions whose counts are shown */
+  uint64_t limit;         /* differences of a pair of threads that are shown */
+  bool is_strict;         /* string functions of the C library are compared, too */
   bool is_resync, has_symbols, has_counts, is_mangled;
 };
 
@@ -56,18 +56,18 @@ struct diff_side {
   uint32_t space;
   struct {
     const struct lb_branch *branches;
-    const uint64_t *numbers; /* of each; NULL: they are one behind the other from `first` on */
+    const uint64_t *numbers; /* of each; NULL: they are consecutive, from `first` on */
     uint64_t first;
     size_t count;
-  } batch;                                     /* that is not used up */
+  } batch;                                     /* of branches that are not used up */
   struct analysis_filter *filter;              /* NULL: all branches are compared */
-  bool is_region;                              /* it asks for pieces of code: all branches in them are there */
-  struct lb_branch picked[LB_TRACE_BATCH_MAX]; /* that passed it */
+  bool is_region;                              /* the filter asks for regions of code: all branches in them are there */
+  struct lb_branch picked[LB_TRACE_BATCH_MAX]; /* branches that passed the filter */
   uint64_t numbers[LB_TRACE_BATCH_MAX];
   struct analysis_diff_branch *queue; /* branches that come before the batch: DIFF_WINDOW at most */
   size_t queue_at, queue_count;
   bool is_from_queue;      /* the branch that was given last */
-  bool is_over;            /* there is no more, or none that would follow: */
+  bool is_over;            /* the stream has no more branches, or a gap follows: */
   struct lb_trace_gap gap; /* branches are missing here; reason LB_TRACE_GAP_REASONS: none are */
 };
 
@@ -87,12 +87,12 @@ int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_bran
 /* The branch that was given last comes again. */
 void diff_side_put_back(struct diff_side *side);
 
-/* How many of the branches that both have ready are the same, from the first one on; passes over these. `ret_last`
- * receives the last few of them, `most` at most, as the first side has them. Returns how many there were. */
+/* Compares the branches that both sides have ready, from the first one on, and passes over those that are the same.
+ * `ret_last` receives the last few of them, `most` at most, as the first side has them. Returns how many there were. */
 size_t diff_sides_pass(struct diff_side sides[2], struct analysis_diff_branch *ret_last, size_t most,
                        size_t *ret_count);
 
-/* Fills the queue up to so many branches, DIFF_WINDOW at most. Returns 0, or negative after a complaint. */
+/* Fills the queue with up to `count` branches, DIFF_WINDOW at most. Returns 0, or negative after a complaint. */
 int diff_side_fill(struct diff_side *side, size_t count);
 
 /* Takes up to `count` branches from the queue. */
@@ -110,8 +110,8 @@ static inline size_t diff_side_queued(const struct diff_side *side)
 
 /* ---- which thread belongs to which (diff_threads.c) ---- */
 
-/* Sets the partners of all threads: the nth thread of a name belongs to the nth of that name, those that are left to
- * each other in their order. Returns 0, or -ENOMEM. */
+/* Sets the partners of all threads: the nth thread of a name belongs to the nth of that name; the threads that remain
+ * are paired in their order. Returns 0, or -ENOMEM. */
 int diff_threads_pair(struct diff_side sides[2]);
 
 /* ---- two streams in step (diff_pair.c) ---- */
@@ -125,8 +125,8 @@ struct diff_pair {
   uint64_t skipped; /* others, in string functions */
   /* The rest is its own. */
   struct trace_progress progress;
-  struct analysis_diff_branch *history; /* a ring of what the first of them did that the second did, too */
-  struct analysis_diff_branch *last;    /* on their way there */
+  struct analysis_diff_branch *history; /* a ring of branches that both streams took, as the first stream has them */
+  struct analysis_diff_branch *last;    /* buffer for branches on their way into the ring */
   uint32_t size, at, count;
 };
 
@@ -135,16 +135,17 @@ int diff_pair_begin(struct diff_pair *pair, struct diff_side sides[2], const str
                     const uint32_t streams[2]);
 void diff_pair_done(struct diff_pair *pair);
 
-/* Goes on to where they part: both queues begin there. Returns 1; 0 when both are over, or where branches are missing
- * (diff_side_has_gap); or negative after a complaint. */
+/* Goes on to where the streams part: both queues begin there. Returns 1; 0 when both are over, or where branches are
+ * missing (diff_side_has_gap); or negative after a complaint. */
 int diff_pair_next(struct diff_pair *pair);
 
-/* The branches that both took before they part, as the first of them has them, the last one last: at most `before` of
- * the options. The array is the caller's. Returns how many there are; 0 without memory. */
+/* The branches that both took before they part, as the first stream has them, in their order: at most as many as
+ * `before` of the options. The array is the caller's. Returns how many there are; 0 without memory. */
 size_t diff_pair_history(const struct diff_pair *pair, struct analysis_diff_branch **ret_branches);
 
-/* Looks for the place where both do the same again, and goes there; before the next diff_pair_next. Returns 1 with the
- * branches that each took alone, 0 if there is no such place, or negative after a complaint. */
+/* Looks for the place where both take the same branches again, and goes there. Must be called before the next
+ * diff_pair_next. Returns 1 with the branches that each took alone, 0 if there is no such place, or negative after a
+ * complaint. */
 int diff_pair_rejoin(struct diff_pair *pair, size_t *ret_one, size_t *ret_other);
 
 /* Are branches missing where the stream stopped? */

@@ -14,7 +14,7 @@
 struct edge {
   uint64_t from, to; /* linear addresses */
   uint64_t count;    /* 0: the place is empty */
-  uint64_t counted;  /* of these, how many its functions know of */
+  uint64_t counted;  /* of these, how many are already added to its functions */
   uint32_t space;
   uint32_t from_function, to_function; /* numbers of summary.c */
   uint32_t generation : 24;            /* of the modules, when the functions were looked up */
@@ -27,11 +27,11 @@ struct edge_table {
   bool has_forgotten;     /* edges were taken out */
 };
 
-/* Called with each edge before it goes. */
+/* Called with each edge before it is removed. */
 typedef void edge_function(void *data, struct edge *edge);
 
-/* Takes edges out until at most half of the greatest table is filled, those first that were taken least, and makes
- * room by growing before that. To be called when edge_table_is_full. Returns 0, or -ENOMEM. */
+/* Makes room. The table grows until it has its greatest size; after that, the edges that were taken least are removed
+ * until at most half of it is filled. To be called when edge_table_is_full. Returns 0, or -ENOMEM. */
 int edge_table_make_room(struct edge_table *table, edge_function *before, void *data);
 
 static inline bool edge_table_is_full(const struct edge_table *table)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ranges of functions as the unwind tables of a file have them (.eh_frame_hdr and .eh_frame), which stripped files
- * keep; and reading the numbers that such tables are made of.
+ * The ranges of functions according to the unwind tables of a file (.eh_frame_hdr and .eh_frame), which stripped files
+ * keep; and a reader for the numbers in such tables.
  */
 #ifndef ANALYSIS_EH_FRAME_H
 #define ANALYSIS_EH_FRAME_H
@@ -29,7 +29,7 @@ struct eh_function {
 };
 
 /* The function that an address of a file is in. Returns 1; 0 if it is in none; -ENOENT if that is not known: no file,
- * no tables, or none of a usual form. */
+ * no tables, or tables of an unusual form. */
 int eh_function_find(struct analysis_names *names, uint32_t file, uint64_t address, struct eh_function *ret_function);
 
 struct eh_range {

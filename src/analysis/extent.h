@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which function an address is in: the one answer that every command uses. A symbol tells it; where there is none, the
- * unwind tables (.eh_frame), which stripped files keep; where these say nothing either, a function is taken to reach
- * from one place that was called to the next, which is a guess.
+ * Which function an address is in: the one answer that every command uses. A symbol gives the answer; without one, the
+ * unwind tables (.eh_frame), which stripped files keep, give it. Where these say nothing either, a function is assumed
+ * to reach from one called address to the next, which is a guess.
  */
 #ifndef ANALYSIS_EXTENT_H
 #define ANALYSIS_EXTENT_H
@@ -16,8 +16,9 @@ struct text;
 enum analysis_extent_source {
   ANALYSIS_EXTENT_BY_SYMBOL,
   ANALYSIS_EXTENT_BY_UNWIND,  /* start and end are exact, the name is not known */
-  ANALYSIS_EXTENT_BY_CALL,    /* a guess: begins where a call leads, or behind the code that the other two know */
-  ANALYSIS_EXTENT_BY_NOTHING, /* the rest of a module, or of what is in no module: nothing is known to begin before it
+  ANALYSIS_EXTENT_BY_CALL,    /* a guess: begins at the target of a call, or behind code that symbols or unwind tables
+                                 cover */
+  ANALYSIS_EXTENT_BY_NOTHING, /* the rest of a module, or of code in no module: no function is known to begin before it
                                */
 };
 
@@ -34,8 +35,8 @@ struct analysis_extent {
 void analysis_extent_find(struct analysis_names *names, const struct analysis_location *location,
                           struct analysis_extent *ret_extent);
 
-/* The same without guesses, while it is not known yet where functions begin. Returns false for code of which symbols
- * and unwind tables say nothing: the extent is then that of the rest. */
+/* The same without guesses, for use while it is not known yet where functions begin. Returns false for code that
+ * neither symbols nor unwind tables cover: the extent is then ANALYSIS_EXTENT_BY_NOTHING. */
 bool analysis_extent_known(struct analysis_names *names, const struct analysis_location *location,
                            struct analysis_extent *ret_extent);
 
@@ -44,10 +45,10 @@ static inline bool analysis_extent_is_guess(const struct analysis_extent *extent
   return extent->source >= ANALYSIS_EXTENT_BY_CALL;
 }
 
-#define ANALYSIS_EXTENT_GUESS "?" /* stands behind a function that is a guess */
+#define ANALYSIS_EXTENT_GUESS "?" /* suffix of a function that is a guess */
 
-/* Adds how a function without a symbol is called: "MODULE+0xADDRESS", "0xADDRESS" in no module, "[MODULE]" or
- * "[in no module]" for the rest, and ANALYSIS_EXTENT_GUESS behind an address that is a guess. Returns 0, or -ENOMEM. */
+/* Appends the name of a function without a symbol: "MODULE+0xADDRESS", "0xADDRESS" in no module, "[MODULE]" or "[in no
+ * module]" for the rest, and ANALYSIS_EXTENT_GUESS behind an address that is a guess. Returns 0, or -ENOMEM. */
 int analysis_extent_name(struct text *text, const char *module, uint64_t start, enum analysis_extent_source source);
 
 /* ---- where functions begin that neither symbols nor unwind tables know (starts.c) ---- */
@@ -63,27 +64,28 @@ struct start_list {
 
 void start_list_done(struct start_list *starts);
 
-/* A function begins at a location, if nothing better is known about it. Returns 1 if the location is new to the list,
- * 0, or -ENOMEM. */
+/* Notes that a function begins at a location, unless something better is known about it. Returns 1 if the location is
+ * new to the list, 0, or -ENOMEM. */
 int analysis_starts_add(struct analysis_names *names, const struct analysis_location *location);
 
-/* A branch was taken: if its kind is one by which functions are entered, one begins at `to`. Returns as above. */
+/* Takes note of a taken branch: if functions are entered by branches of its kind, one begins at `to`. Returns as above.
+ */
 int analysis_starts_jump(struct analysis_names *names, const struct analysis_location *from,
                          const struct analysis_location *to, unsigned kind);
 
-/* Reads a whole trace for nothing but its modules, its code and such branches, and rewinds it. For whoever must know
- * where functions begin, or code that stands at the end of a trace, before the first branch. Errors of reading are left
- * to whoever reads the trace next. `tell`, which may be NULL, hears now and then how many branches were read. Returns
- * 0, or -ENOMEM. */
+/* Reads a whole trace for nothing but its modules, its code and such branches, and rewinds it. For callers that must
+ * know before the first branch where functions begin, or need code that stands at the end of a trace. Read errors are
+ * not reported here: the next reader of the trace meets them again. `tell`, which may be NULL, is called now and then
+ * with the number of branches read so far. Returns 0, or -ENOMEM. */
 typedef void analysis_progress(void *data, uint64_t branches);
 int analysis_starts_read(struct analysis_names *names, struct lb_trace_reader *reader, analysis_progress *tell,
                          void *data);
 
-/* What a trace is read for, as far as it matters where functions begin. */
+/* The purpose of reading a trace, as far as it decides whether the starts of functions are needed. */
 struct analysis_use {
   const struct analysis_filter_options *filter; /* of branches; NULL: none */
   bool has_calls;                               /* calls are followed */
-  bool is_part; /* only a part of the trace is counted: what a function is does not depend on the part */
+  bool is_part; /* only a part of the trace is counted; the extent of a function must not depend on the part */
 };
 
 /* Must analysis_starts_read come before? The one place that decides it. */
