@@ -68,7 +68,7 @@ static inline struct frame *call_stack_top(const struct call_stack *stack)
 
 /* The functions below return 0, what the caller's function returned, or -ENOMEM. */
 
-/* Begins an empty stack, in the function at `target`. */
+/* The stack must be empty: enters the function at `target`. */
 int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
 /* Leaves all frames, and forgets where the stream is. */

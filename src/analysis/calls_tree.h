@@ -74,7 +74,8 @@ void tree_join(struct tree_stream *stream);
 /* Calls of less weight than the tree's threshold are summed up, in all lines. Returns 0, or -ENOMEM. */
 int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
 
-/* The newest call that the newest open call made is small: sums it up with calls before it that are small, too. */
+/* The newest call that the newest open call made is small: adds it to the line of small calls before it, or turns it
+ * into such a line. */
 void tree_sum_up(struct tree_stream *stream, struct tree_line *line);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which branches of a trace are wanted: by kind, and by where their ends lie. For all that goes through the branches of
- * a trace one after the other.
+ * Which branches of a trace are wanted: by kind, and by where their ends lie. For all code that goes through the
+ * branches of a trace one after the other.
  */
 #ifndef ANALYSIS_FILTER_H
 #define ANALYSIS_FILTER_H
@@ -21,26 +21,26 @@ struct analysis_names;
 struct analysis_target {
   const char *symbol;   /* NULL: addresses. Else as `functions` below */
   const char *inner;    /* not NULL: `symbol` may be MODULE:NAME, and this is the name */
-  const char *source;   /* not NULL: a source file, the end of its path will do, */
+  const char *source;   /* not NULL: a source file, of which the end of its path is enough, */
   unsigned line;        /* and a line of it */
   bool is_offset;       /* `symbol` has an offset behind it, and may be a module as well: MODULE or [MODULE] */
   uint64_t first, last; /* both included: addresses, offsets behind the start of the symbol, or addresses as the module
                            is linked */
 };
 
-/* Reads one of these, which is cut apart: ADDRESS, ADDRESS..ADDRESS, NAME, NAME+OFFSET, MODULE:NAME, MODULE+ADDRESS,
- * [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; ANALYSIS_EXTENT_GUESS may stand behind it. Returns 0; LB_E_BAD_SYNTAX
- * for an empty word; -ERANGE for a range that ends before it begins. */
+/* Parses one of these forms; `word` is modified: ADDRESS, ADDRESS..ADDRESS, NAME, NAME+OFFSET, MODULE:NAME,
+ * MODULE+ADDRESS, [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; ANALYSIS_EXTENT_GUESS may stand behind it. Returns 0;
+ * LB_E_BAD_SYNTAX for an empty word; -ERANGE for a range that ends before it begins. */
 int analysis_target_parse(char *word, struct analysis_target *ret_target);
 
 struct analysis_extent;
 
-/* Is the target this function, or a place in it? Addresses are those of the run as things lie now; where nothing lies
- * there, addresses of files as they are linked. A range counts by its first address. */
+/* Is the target this function, or a place in it? Addresses are linear, with the mappings as they are now; where nothing
+ * is mapped, they are addresses of files as linked. A range counts by its first address. */
 bool analysis_target_names(const struct analysis_target *target, struct analysis_names *names,
                            const struct analysis_extent *extent);
 
-/* The same for a word that was not read yet; one that cannot be read names nothing. */
+/* The same for a word that was not parsed yet; a word that cannot be parsed names nothing. */
 bool analysis_word_names(const char *word, struct analysis_names *names, const struct analysis_extent *extent);
 
 /* Is the word more than a name or a pattern of names? */
@@ -49,12 +49,12 @@ bool analysis_word_is_place(const char *word);
 /* Is the target an address in this module? */
 bool analysis_target_is_module(const struct analysis_target *target, const char *module);
 
-/* Does the code at a location come from the line of the target, which has one? */
+/* Does the code at a location come from the line of the target? The target must have a line. */
 bool analysis_target_is_line(const struct analysis_target *target, struct analysis_names *names,
                              const struct analysis_location *location);
 
-/* Strings and arrays must stay good as long as the filter. Of what is listed for one thing, any will do; of several
- * things, all must be met. */
+/* Strings and arrays must stay good as long as the filter. Each member that is set is a condition, and all conditions
+ * must be met. A condition with several values is met by any of them. */
 struct analysis_filter_options {
   uint32_t kinds;             /* a bit 1 << enum lb_branch_kind for each; 0: all */
   const char *const *modules; /* a branch that begins or ends in one of them: last part of the file's name, or all */
@@ -70,20 +70,20 @@ struct analysis_filter_options {
 /* Does it let every branch pass? */
 bool analysis_filter_is_empty(const struct analysis_filter_options *options);
 
-/* Does it look at names? Without any (analysis_names of NULL) nothing would pass then. */
+/* Does it look at names? If so, nothing passes without names (analysis_names of NULL). */
 bool analysis_filter_needs_names(const struct analysis_filter_options *options);
 
-/* Does it ask for pieces of code and nothing else: for modules, or for functions? Then every branch passes that begins
- * or ends there. */
+/* Does it ask for regions of code and nothing else: for modules, or for functions? Then every branch that begins or
+ * ends there passes. */
 bool analysis_filter_is_region(const struct analysis_filter_options *options);
 
-/* Does it ask for functions by places in them? Names are then to learn first where functions begin
+/* Does it ask for functions by places in them? The names must then learn first where functions begin
  * (analysis_starts_read). */
 bool analysis_filter_needs_starts(const struct analysis_filter_options *options);
 
 struct analysis_filter;
 
-/* `names`, which may be NULL, must stay good; who uses the filter gives it the modules. Returns 0, or -ENOMEM. */
+/* `names`, which may be NULL, must stay good; the user of the filter tells it about modules. Returns 0, or -ENOMEM. */
 int analysis_filter_new(const struct analysis_filter_options *options, struct analysis_names *names,
                         struct analysis_filter **ret_filter);
 void analysis_filter_free(struct analysis_filter *filter); /* takes NULL */
@@ -99,22 +99,22 @@ size_t analysis_filter_branches(struct analysis_filter *filter, const struct lb_
 /* Is a linear address in one of the modules and in one of the functions? Without either, all are. */
 bool analysis_filter_address(struct analysis_filter *filter, uint32_t space, uint64_t address);
 
-/* The same for what was counted by location, with a filter that is used for nothing else: addresses of `from` and `to`
- * are then those of the locations. Is the file one of the modules, or are there none? Is a location in one of the
- * functions, or are there none? A block is wanted if the place where it begins is both: it is no branch, and the rest
- * of the filter is not about it. */
+/* The same for counts by location, with a filter that is used for nothing else: addresses of `from` and `to` are then
+ * those of the locations. Is the file one of the modules, or does the filter name none? Is a location in one of the
+ * functions, or does the filter name none? A block is wanted if its first location passes both questions: a block is no
+ * branch, and the other conditions do not apply to it. */
 bool analysis_filter_file(const struct analysis_filter *filter, uint32_t file);
 bool analysis_filter_function(struct analysis_filter *filter, const struct analysis_location *location);
 bool analysis_filter_block(struct analysis_filter *filter, const struct analysis_block *block);
 bool analysis_filter_location(struct analysis_filter *filter, const struct analysis_location *location); /* likewise */
 bool analysis_filter_jump(struct analysis_filter *filter, const struct analysis_jump *jump);
 
-/* Is this linear address in the target, as things lie now? */
+/* Is this linear address in the target, with the mappings as they are now? */
 bool analysis_target_has(const struct analysis_target *target, struct analysis_names *names, uint32_t space,
                          uint64_t address);
 
-/* Does this branch, which leads to the target, enter it? Only the start of a function asks for more than that: a jump
- * to it from the same function, a loop, does not enter it. */
+/* Does this branch, which leads to the target, enter it? Only the start of a function has a further condition: a jump
+ * there from the same function is a loop and does not enter it. */
 bool analysis_target_is_entered(const struct analysis_target *target, struct analysis_names *names, uint32_t space,
                                 const struct lb_branch *branch);
 

@@ -2,7 +2,7 @@
  *
  * Where a program spends its instructions and which way its branches go: tables made of exact counts (counts.h).
  * Functions, modules, edges, conditional and indirect branches are made at once; lines of source, which take longer,
- * when they are asked for.
+ * are made on request.
  */
 #ifndef ANALYSIS_HOT_H
 #define ANALYSIS_HOT_H
@@ -11,22 +11,23 @@
 
 struct analysis_hot;
 
-/* What the tables are about; NULL: all. */
+/* The code that the tables cover; NULL: all. */
 struct analysis_hot_filter {
-  const char *function; /* as analysis_word_names. Edges that begin or end in it, else what is in it */
-  const char *module;   /* as analysis_module_is; likewise */
+  const char
+    *function;        /* as analysis_word_names. Of edges, those that begin or end in it; of the rest, what is in it */
+  const char *module; /* as analysis_module_is; likewise */
 };
 
-/* What a person calls the function that is shown as `symbol`. */
+/* The short name that a person uses for the function that is shown as `symbol`. */
 struct analysis_spelling {
-  const char *name; /* in the symbol, behind the type that it returns */
+  const char *name; /* points into the symbol, behind the return type */
   size_t length;    /* up to its parameters, or the mark of a copy ("f(int)", "f.cold"), */
   size_t bare;      /* or up to the arguments of a template ("f<int>") */
 };
 
 struct analysis_spelling analysis_symbol_spell(const char *symbol);
 
-/* Is this the name of the symbol? A name is good with or without its parameters ("f" for "f(int)"), for an instance of
+/* Is this the name of the symbol? A name matches with or without its parameters ("f" for "f(int)"), for an instance of
  * a template ("f" and "f<int>" for "void f<int>(int)"), for copies that a compiler made ("f" for "f.cold", "f.part.0"),
  * and as the file has it (`mangled`, may be NULL). */
 bool analysis_symbol_is(const char *symbol, const char *mangled, const char *name);
@@ -49,17 +50,17 @@ void analysis_hot_free(struct analysis_hot *hot); /* takes NULL */
 struct analysis_hot_function {
   const char *symbol, *mangled, *module;
   uint32_t file, space;  /* as of a location */
-  uint64_t start, size;  /* as its file is linked; of a guess, the size of what ran */
-  uint64_t instructions; /* that ran in it, not in what it calls; as far as known */
+  uint64_t start, size;  /* as its file is linked; for a guess, the size is that of the code that ran */
+  uint64_t instructions; /* that ran in it, without its callees; as far as known */
   uint64_t taken;        /* branches in it, */
   uint64_t passed;       /* and conditional ones that were not taken */
   uint64_t calls;        /* calls and events that lead into it, and jumps from elsewhere to its start */
   uint8_t source;        /* enum analysis_extent_source */
-  bool has_unknown;      /* of some of its code it is not known what it is: `instructions` is too low */
+  bool has_unknown;      /* some of its code is not known: `instructions` is too low */
 };
 
 struct analysis_hot_module {
-  const char *module; /* NULL: what lies in no file */
+  const char *module; /* NULL: code that lies in no file */
   uint32_t file;
   uint64_t instructions, taken, passed;
   uint64_t entries; /* branches that lead into it from elsewhere */
@@ -69,7 +70,7 @@ struct analysis_hot_module {
 struct analysis_hot_branch {
   struct analysis_location from, to; /* `to`.address 0: it was never taken */
   uint64_t taken, passed;
-  bool has_unknown; /* its function is code of which it is not known what it is: `passed` is too low */
+  bool has_unknown; /* some code of its function is not known: `passed` is too low */
 };
 
 /* An indirect jump or call. Its targets, most frequent first. */
@@ -83,18 +84,18 @@ struct analysis_hot_indirect {
 
 /* A line of source. A line whose code was inlined at several places has one row. */
 struct analysis_hot_line {
-  const char *file;      /* path */
-  const char *function;  /* that the line is in; NULL: not known */
-  const char *module;    /* where its code lies; of several, the first */
-  unsigned line;         /* 0: code of the function that has no line */
-  uint64_t executed;     /* how often it ran: as often as the one of its instructions that ran most, the copies of
-                            an inlined function added up */
+  const char *file;     /* path */
+  const char *function; /* that the line is in; NULL: not known */
+  const char *module;   /* where its code lies; of several, the first */
+  unsigned line;        /* 0: code of the function that has no line */
+  uint64_t executed; /* how often it ran: the count of its most frequent instruction, the copies of an inlined function
+                        added up */
   uint64_t instructions; /* that ran for it */
   uint64_t taken, passed;
   bool is_inlined; /* some of it is inlined into another function */
 };
 
-/* All rows, in the order that was asked for last. Good until analysis_hot_sort, or the end. */
+/* All rows, in the order of the last analysis_hot_sort. Good until the next one, or until analysis_hot_free. */
 const struct analysis_hot_function *analysis_hot_functions(const struct analysis_hot *hot, size_t *ret_count);
 const struct analysis_hot_module *analysis_hot_modules(const struct analysis_hot *hot, size_t *ret_count);
 const struct analysis_jump *const *analysis_hot_edges(const struct analysis_hot *hot, size_t *ret_count);
@@ -104,7 +105,7 @@ const struct analysis_hot_indirect *analysis_hot_indirects(const struct analysis
 /* Makes the table of lines. Returns 0, or -ENOMEM. */
 int analysis_hot_read_lines(struct analysis_hot *hot);
 const struct analysis_hot_line *analysis_hot_lines(const struct analysis_hot *hot, size_t *ret_count);
-/* Instructions that ran, and that belong to no line that is known. */
+/* Number of instructions that ran and belong to no known line. */
 uint64_t analysis_hot_without_line(const struct analysis_hot *hot);
 
 /* ---- order ---- */
@@ -126,17 +127,17 @@ enum analysis_hot_order {
   ANALYSIS_HOT_BY_COUNT,   /* of a conditional branch: taken and passed; of a line: executed */
   ANALYSIS_HOT_BY_RATE,    /* of being taken */
   ANALYSIS_HOT_BY_TARGETS, /* how many there are */
-  ANALYSIS_HOT_BY_NAME,    /* the first of the alphabet first; of what has addresses, by these */
+  ANALYSIS_HOT_BY_NAME,    /* in alphabetical order; rows with addresses are sorted by address */
   ANALYSIS_HOT_ORDERS,
 };
 
 /* "instructions", "taken", ...; NULL past the last. */
 const char *analysis_hot_order_name(unsigned order);
 
-/* Does it mean something for this table? */
+/* Does this order mean something for this table? */
 bool analysis_hot_can_sort(enum analysis_hot_table table, enum analysis_hot_order order);
 
-/* Sorts a table: the greatest first. What is equal stays in the order of its names or addresses. */
+/* Sorts a table: the greatest first. Equal rows stay in the order of their names or addresses. */
 void analysis_hot_sort(struct analysis_hot *hot, enum analysis_hot_table table, enum analysis_hot_order order);
 
 /* ---- every instruction ---- */
@@ -150,8 +151,8 @@ struct analysis_ran {
 typedef int analysis_ran_function(void *data, const struct analysis_ran *ran); /* 0, or negative to stop */
 
 /* Gives each instruction of some blocks once, with how often it ran, by file, space and address. The blocks are sorted
- * as analysis_counts_blocks has them. Blocks of which the instructions are not known are left out; so is the rest of a
- * block whose bytes are others now than when it was counted. Returns 0, what the function returned, or -ENOMEM. */
+ * as analysis_counts_blocks has them. Blocks whose instructions are not known are left out; so is the rest of a block
+ * whose bytes have changed since it was counted. Returns 0, what the function returned, or -ENOMEM. */
 int analysis_blocks_walk(struct analysis_code *code, const struct analysis_block *blocks, size_t count,
                          analysis_ran_function *function, void *data);
 

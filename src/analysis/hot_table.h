@@ -16,7 +16,7 @@ struct analysis_hot {
   struct analysis_code *code;
   const struct analysis_counts *counts;
   struct analysis_hot_filter filter;
-  /* Functions, as they are found; then the ones that are wanted, in the order that is wanted. */
+  /* Functions, at first as they are found; later only the wanted ones, in the requested order. */
   struct analysis_hot_function *functions;
   bool *is_wanted; /* of each function: it passes the filter */
   size_t function_count, function_capacity, wanted_capacity;
@@ -38,10 +38,10 @@ struct analysis_hot {
 /* The number of the function at a location, a new one if need be; HOT_NONE without memory. */
 uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_location *location);
 
-/* What it was made of. */
+/* The extent that a function was made from. */
 struct analysis_extent hot_function_extent(const struct analysis_hot_function *function);
 
-/* Forgets functions that are not wanted, and the index: numbers are not good any more. */
+/* Forgets functions that are not wanted, and the index: numbers of functions are not valid any more. */
 void hot_functions_finish(struct analysis_hot *hot);
 
 #endif

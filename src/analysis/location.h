@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where code lies, whatever its address was in a run: a file and an address in it. What two processes ran of the same
- * file is then the same; counts are kept so. Code that is in no file is known by its address space.
+ * Where code lies, whatever its address was in a run: a file and an address in it. Code of one file that two processes
+ * ran has the same locations; counts are kept by location. Code that is in no file is identified by its address space.
  */
 #ifndef ANALYSIS_LOCATION_H
 #define ANALYSIS_LOCATION_H
@@ -22,8 +22,8 @@ struct symbol_place;
 struct analysis_location {
   uint32_t file;    /* for analysis_names_file, or ANALYSIS_NO_FILE */
   uint32_t space;   /* with ANALYSIS_NO_FILE; else 0 */
-  uint64_t address; /* as the file is linked; of a file that is none or cannot be opened, the offset in it; without a
-                       file, linear */
+  uint64_t address; /* as the file is linked; for a file that is no ELF file or cannot be opened, the offset in it;
+                       without a file, linear */
 };
 
 static inline bool analysis_location_is(const struct analysis_location *one, const struct analysis_location *other)
@@ -44,18 +44,18 @@ static inline int analysis_location_compare(const struct analysis_location *one,
 /* Takes the modules and code of a trace; other records do nothing. Returns 0, or -ENOMEM. */
 int analysis_names_record(struct analysis_names *names, const struct lb_trace_record *record);
 
-/* Another number whenever what lies somewhere has changed: what was found for linear addresses is then to be found
- * anew. Never 0. */
+/* The generation of the mappings: another number whenever they have changed, after which results for linear addresses
+ * must be looked up again. Never 0. */
 uint32_t analysis_names_generation(const struct analysis_names *names);
 
-/* Would this record put something else where something lies, so that linear addresses mean something else afterwards?
- * (What was counted by linear addresses is to be put away before.) */
+/* Would this record replace an existing mapping, so that linear addresses mean something else afterwards? (Counts by
+ * linear address must be converted before that.) */
 bool analysis_names_displaces(const struct analysis_names *names, const struct lb_trace_record *record);
 
-/* The location of a linear address, as things are now. */
+/* The location of a linear address, with the mappings as they are now. */
 struct analysis_location analysis_names_locate(struct analysis_names *names, uint32_t space, uint64_t address);
 
-/* The symbol there. Returns as analysis_names_find; with ANALYSIS_NO_FILE, false. Works for what is not mapped any
+/* The symbol there. Returns as analysis_names_find; with ANALYSIS_NO_FILE, false. Works for code that is not mapped any
  * more, too. */
 bool analysis_names_symbol(struct analysis_names *names, const struct analysis_location *location,
                            struct analysis_name *ret_name);
@@ -76,7 +76,7 @@ bool analysis_names_line(struct analysis_names *names, const struct analysis_loc
 size_t analysis_names_code(struct analysis_names *names, const struct analysis_location *location, uint8_t *bytes,
                            size_t size);
 
-/* Where the file says that its pieces lie, and its build-id; NULL: it is no ELF file, or could not be opened. */
+/* The layout of a file: where its segments lie, and its build-id; NULL: it is no ELF file, or could not be opened. */
 const struct symbol_layout *analysis_names_layout(const struct analysis_names *names, uint32_t file);
 
 /* The stream's address space; UINT32_MAX for one that no record described. Taken from analysis_names_record. */

@@ -16,8 +16,8 @@ struct analysis_module_totals {
   bool has_run;          /* some of its code ran */
 };
 
-/* Reads the whole trace for the numbers of module->name. What is wrong with the trace is not complained about: it is
- * read again, for its branches. Returns 0; LB_E_NO_ENTRY, if nothing of it ran, or -ENOMEM after a complaint. */
+/* Reads the whole trace for the numbers of module->name. Errors in the trace are not reported here, since the trace is
+ * read again for its branches. Returns 0; LB_E_NO_ENTRY, if nothing of it ran, or -ENOMEM after a complaint. */
 int analysis_module_read(struct trace_input *input, bool has_symbols, struct analysis_module_totals *module);
 
 #endif

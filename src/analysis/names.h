@@ -14,7 +14,7 @@
 
 struct symbol_module;
 
-/* How the files that a trace names are reached. */
+/* Callbacks that open the files that a trace names. */
 struct analysis_files {
   void *data; /* handed to the functions */
   /* The whole file. Returns 0 with bytes that stay good until `close`; 1 if it was changed since the trace was begun;
@@ -34,22 +34,22 @@ struct analysis_names;
 int analysis_names_new(const struct analysis_files *files, struct analysis_names **ret_names);
 void analysis_names_free(struct analysis_names *names); /* takes NULL */
 
-/* Names of C++ are shown as the source has them; after this, as the files have them. Before the first name is asked
- * for. */
+/* Shows C++ names mangled, as the files have them; by default they are demangled. Must be called before the first name
+ * is asked for. */
 void analysis_names_keep_mangled(struct analysis_names *names);
 
-/* Calls `visit` with the folders in which the code was compiled whose lines were asked for, until it returns true.
- * Returns what it returned last, or false. */
+/* Calls `visit` with the compilation folders of the code whose lines were asked for, until it returns true. Returns
+ * what it returned last, or false. */
 bool analysis_names_directories(const struct analysis_names *names, bool (*visit)(void *data, const char *directory),
                                 void *data);
 
-/* From here on the module lies there, over whatever lay there before, or is gone. Beyond a limit, modules are not taken
- * any more (`warn` says so). Returns 0, or -ENOMEM. */
+/* Maps the module, over whatever was mapped there before, or unmaps it. Beyond a limit, further modules are ignored
+ * (`warn` says so). Returns 0, or -ENOMEM. */
 int analysis_names_module(struct analysis_names *names, const struct lb_trace_module *module);
 
 struct analysis_name {
   const char *symbol;  /* NULL: none is known */
-  const char *mangled; /* the same as its file has it, if that is another name; else NULL */
+  const char *mangled; /* the name as its file has it, if it differs from `symbol`; else NULL */
   const char *module;  /* the last part of the file's name; fit to be printed, as is the symbol */
   uint64_t offset;     /* behind the symbol; without one, `linked` */
   uint64_t start;      /* address of the symbol as its file has it, */
@@ -70,8 +70,8 @@ struct analysis_file {
   size_t build_id_size;
   uint64_t address;    /* of the module that came first */
   size_t pieces;       /* modules that are pieces of it */
-  size_t symbols;      /* 0: none, or nobody asked */
-  const char *problem; /* why its symbols cannot be used; NULL: they can, or nobody asked */
+  size_t symbols;      /* 0: none, or they were not asked for */
+  const char *problem; /* why its symbols cannot be used; NULL: they can, or they were not asked for */
 };
 
 /* The files that modules named, from 0 on. Returns false past the last. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of analysis_names: files that modules named, what lies where (names.c), and code that the trace has itself
- * (code_store.c). location.c is the way by file and address.
+ * (code_store.c). location.c looks things up by file and address.
  */
 #ifndef ANALYSIS_NAMES_INSIDE_H
 #define ANALYSIS_NAMES_INSIDE_H
@@ -66,17 +66,17 @@ struct analysis_names {
   size_t count, capacity;
   struct interval_map map; /* values are numbers of files in the list, offsets those in the file */
   uint64_t bytes;          /* that were opened */
-  bool is_full;            /* so it was said */
+  bool is_full;            /* the limit was reached, and that was reported */
   uint32_t generation;
   struct stream_list streams;
   struct code_store code;
   struct start_list starts;
 };
 
-/* What lies where is about to change. */
+/* The mappings are about to change. */
 void names_change(struct analysis_names *names);
 
-/* The piece of a file at a linear address, and the file has been opened if it can be; or NULL. */
+/* The mapping of a file at a linear address, or NULL. The file has then been opened, if it can be. */
 const struct interval *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address);
 
 static inline bool names_file_has_symbols(const struct names_file *file)
@@ -84,13 +84,13 @@ static inline bool names_file_has_symbols(const struct names_file *file)
   return file->table || file->module;
 }
 
-/* Where the file itself, which must have a layout, wants a byte of it to lie. Returns false if nowhere. */
+/* The linked address of the byte at an offset of the file, which must have a layout. Returns false if it has none. */
 bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address);
 
 /* The symbol at an address as the file is linked: sets symbol and offset. Returns false if there is none. */
 bool names_file_find(const struct names_file *file, uint64_t linked, struct analysis_name *name);
 
-/* The symbol of C++ that was found as the source has it, unless that is not wanted. */
+/* Demangles the C++ symbol that was found, unless mangled names are wanted. */
 void names_demangle(const struct analysis_names *names, struct analysis_name *name);
 
 #endif

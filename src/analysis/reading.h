@@ -60,12 +60,12 @@ const char *analysis_by_name(enum analysis_by by);
 
 bool analysis_by_can_sort(enum analysis_by by, enum analysis_hot_order order);
 
-/* The tables that are asked for, sorted; `order` -1: as each table has it. Returns 0, or negative after a complaint:
- * what the filter asks for did not run, for one. */
+/* The tables that are asked for, sorted; `order` -1: as each table has it. Returns 0, or negative after a complaint,
+ * for example if nothing that the filter asks for ran. */
 int analysis_reading_tables(struct analysis_reading *reading, enum analysis_by by, int order,
                             const struct analysis_hot_filter *filter, struct analysis_hot **ret_hot);
 
-/* Says that no function of this name ran, and what it may have meant; `hot` has all functions. */
+/* Says that no function of this name ran, and suggests similar names; `hot` has all functions. */
 void analysis_reading_near(const struct analysis_reading *reading, const struct analysis_hot *hot, const char *word);
 
 /* Closes all. Returns 0, or 1 if the trace is damaged. */

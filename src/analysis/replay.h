@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recorded run that is given to a recording unit again: up to where, and how. Positions are numbers of branches in
- * their stream.
+ * Replays a recorded run through a recording unit, up to a position. Positions are numbers of branches in their stream.
  */
 #ifndef ANALYSIS_REPLAY_H
 #define ANALYSIS_REPLAY_H
@@ -23,7 +22,7 @@ struct analysis_position {
   uint64_t nth;                  /* likewise; from 1 on */
 };
 
-#define ANALYSIS_HANDLERS_MAX 64u /* events whose handlers run inside each other: older ones are forgotten */
+#define ANALYSIS_HANDLERS_MAX 64u /* nested handlers of events: older ones are forgotten */
 
 /* The search for a position in the branches of one stream. */
 struct analysis_finder {
@@ -31,14 +30,15 @@ struct analysis_finder {
   struct analysis_names *names;
   struct analysis_filter *candidates; /* of ANALYSIS_AT_ENTRY: branches to the place */
   uint32_t space;
-  uint64_t found;   /* number of the branch behind the position: as many are before it, lost ones included */
+  uint64_t
+    found; /* number of the branch behind the position; equals the number of branches before it, lost ones included */
   uint64_t entries; /* of ANALYSIS_AT_ENTRY, so far */
   uint64_t events[ANALYSIS_HANDLERS_MAX];
   bool is_fault[ANALYSIS_HANDLERS_MAX];
   uint64_t event_count;
 };
 
-/* `names`, which may be NULL, must stay good; who uses the finder gives it the modules. Returns 0, or -ENOMEM. */
+/* `names`, which may be NULL, must stay good; the user of the finder tells it about modules. Returns 0, or -ENOMEM. */
 int analysis_finder_init(struct analysis_finder *finder, const struct analysis_position *position,
                          struct analysis_names *names);
 void analysis_finder_done(struct analysis_finder *finder); /* takes one that is all zero */
@@ -48,13 +48,13 @@ void analysis_finder_done(struct analysis_finder *finder); /* takes one that is 
 int analysis_finder_record(struct analysis_finder *finder, const struct lb_trace_record *record);
 
 /* Behind the last branch; `end` is the number that the next one would have. `is_process`: any signal counts as a crash;
- * else, of a machine, faults only. Returns true when the position is found. */
+ * else the trace is of a machine, and only faults count. Returns true when the position is found. */
 bool analysis_finder_end(struct analysis_finder *finder, uint64_t end, bool is_process);
 
 struct analysis_stream;
 
-/* What the trace says of a stream, as far as analysis_names_record was told; branches and lost ones are not counted.
- * Strings are good until the stream is described again. Returns false, touching nothing, if nothing was said. */
+/* Describes a stream, as far as analysis_names_record was told of it; branches and lost ones are not counted. Strings
+ * are good until the stream is described again. Returns false, touching nothing, if nothing was said. */
 bool analysis_names_stream(const struct analysis_names *names, uint32_t number, struct analysis_stream *ret_stream);
 
 /* Is it an interrupt or exception? */

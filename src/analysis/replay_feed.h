@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a position in a trace to a recorder that was given the branches before it.
+ * Makes a recorder that was given the branches before a position in a trace.
  */
 #ifndef ANALYSIS_REPLAY_FEED_H
 #define ANALYSIS_REPLAY_FEED_H
@@ -30,13 +30,13 @@ struct replay_options {
 struct replay_run {
   const struct replay_options *options;
   struct trace_input input;
-  struct analysis_names *names; /* as things lie at the position; NULL: none are wanted */
+  struct analysis_names *names; /* with the mappings as they are at the position; NULL: no names are wanted */
   struct lb_recorder *recorder;
   bool is_process; /* the trace is of a program, not of a machine */
   uint32_t space;
   uint64_t length;   /* branches of the stream, lost ones included */
-  uint64_t position; /* so many come before the position */
-  uint64_t gap_end;  /* number of the first branch behind the newest gap before it; 0: there is none */
+  uint64_t position; /* number of branches before the position */
+  uint64_t gap_end;  /* number of the first branch behind the newest gap before the position; 0: there is no gap */
 };
 
 /* Opens a trace. Complains. Returns 0 or negative; replay_close only after 0. */

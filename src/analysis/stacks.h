@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stacks of functions and what ran in each: a tree of functions by caller, which flame graphs and profiles are made of.
- * A stack is a number; what it counts is what ran in its innermost function itself.
+ * A stack is a number; its counts are those of its innermost function alone, without callees.
  */
 #ifndef ANALYSIS_STACKS_H
 #define ANALYSIS_STACKS_H
@@ -10,8 +10,8 @@
 #include "base/base.h"
 
 #define ANALYSIS_STACK_NONE UINT32_MAX /* the caller of the outermost */
-#define ANALYSIS_STACK_LEVELS 512u     /* what is deeper counts for these */
-#define ANALYSIS_STACKS_MAX (1u << 21) /* different ones; those beyond count for their callers */
+#define ANALYSIS_STACK_LEVELS 512u     /* deeper calls count for the deepest of these */
+#define ANALYSIS_STACKS_MAX (1u << 21) /* different stacks; further ones count for their callers */
 
 struct analysis_stacks;
 
@@ -19,7 +19,8 @@ struct analysis_stacks;
 int analysis_stacks_new(struct analysis_stacks **ret_stacks);
 void analysis_stacks_free(struct analysis_stacks *stacks); /* takes NULL */
 
-/* The stack of a function that was called from another stack; without room, that other one. Returns 0, or -ENOMEM. */
+/* The stack of a function that was called from another stack; if there is no room for it, that other stack. Returns 0,
+ * or -ENOMEM. */
 int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
 
 /* What ran in a function: `unknown` pieces of code are counted in `instructions` by their branch only. */
@@ -51,7 +52,7 @@ const struct analysis_stack *analysis_stacks_get(const struct analysis_stacks *s
 /* How many there are. */
 size_t analysis_stacks_count(const struct analysis_stacks *stacks);
 
-/* Are some stacks shorter than they were? */
+/* Are some stacks shorter than in the run, because of a limit? */
 bool analysis_stacks_is_full(const struct analysis_stacks *stacks);
 
 /* The functions of a stack, the innermost first. Returns how many there are. */

@@ -27,7 +27,7 @@ struct stream_list {
   size_t count, capacity;
 };
 
-/* The stream with this number; one that nobody has described yet, if need be. NULL without memory. */
+/* The stream with this number; if there is none yet, it is added without a description. NULL without memory. */
 struct analysis_stream *stream_list_get(struct stream_list *list, uint32_t number);
 
 /* Notes what a stream is. Returns 0, or -ENOMEM. */

@@ -21,22 +21,22 @@ int analysis_summary_new(struct analysis_names *names, struct analysis_summary *
 void analysis_summary_free(struct analysis_summary *summary); /* takes NULL */
 
 /* Counts one module only (analysis_module_is): branches that begin in it, functions in it, and edges that begin or end
- * in it. Branches must not be counted by the reader then. Before the first record; `module` must stay good. Returns 0,
- * or -ENOMEM. */
+ * in it. The reader must not count branches then. Must be called before the first record; `module` must stay good.
+ * Returns 0, or -ENOMEM. */
 int analysis_summary_only(struct analysis_summary *summary, const char *module);
 
 /* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int analysis_summary_record(struct analysis_summary *summary, const struct lb_trace_record *record);
 
 /* The records will come from this reader, which counts (lb_trace_reader_count): much faster than branches one by one.
- * Before the first record. */
+ * Must be called before the first record. */
 void analysis_summary_count(struct analysis_summary *summary, struct lb_trace_reader *reader);
 
-/* Behind the last record, before anything is asked. Returns 0, or -ENOMEM. */
+/* Must be called behind the last record, before any question. Returns 0, or -ENOMEM. */
 int analysis_summary_end(struct analysis_summary *summary);
 
 struct analysis_totals {
-  uint64_t all_branches; /* of the trace; what follows may be of one module */
+  uint64_t all_branches; /* of the whole trace; the members below may be of one module */
   uint64_t branches, mispredicted;
   uint64_t cpl_changes; /* branches that change the CPL */
   uint64_t kinds[LB_BRANCH_KINDS];

@@ -13,8 +13,8 @@
 #define FUNCTIONS_MAX (1u << 18)
 #define METAS 10
 
-/* A function as extent.h has it. While the trace is read it is not known yet where functions begin that are guesses:
- * each address of such code that a branch leads to or from stands for itself (`is_place`), and they are put together
+/* A function as extent.h has it. The starts of guessed functions are not known while the trace is read. Each address of
+ * such code that a branch leads to or from gets its own entry (`is_place`), and the entries are merged into functions
  * when the functions are asked for. */
 #define NO_FILE UINT32_MAX
 
@@ -28,7 +28,7 @@ struct function {
 };
 
 struct function_list {
-  struct function *functions; /* the first is what there was no room for */
+  struct function *functions; /* the first stands for all functions for which there was no room */
   size_t count, capacity;
   struct hash_index index; /* of functions by file, space and start */
 };
@@ -41,23 +41,23 @@ struct analysis_summary {
   struct function_list functions;
   uint32_t generation;            /* of the modules; 24 bits */
   struct lb_trace_reader *reader; /* that counts, or NULL */
-  bool has_counted;               /* it has counts that were not fetched yet */
+  bool has_counted;               /* the reader has counts that were not fetched yet */
   char *metas[METAS];
-  const char *module;             /* counts are of it alone, or NULL; then */
-  struct analysis_filter *filter; /* this one knows what lies in it */
+  const char *module;             /* the only module that is counted, or NULL; */
+  struct analysis_filter *filter; /* with a module: tells which addresses lie in it */
 };
 
 /* The number of the function that an address belongs to now. Returns >= 0, or -ENOMEM. */
 int function_list_find(struct analysis_summary *summary, uint32_t space, uint64_t address);
 void function_list_done(struct function_list *list);
 
-/* Are two numbers of one function, as far as it is known now where functions begin? */
+/* Do two numbers stand for one function, with the starts of functions that are known now? */
 bool function_list_is_same(struct analysis_summary *summary, uint32_t one, uint32_t other);
 
-/* Puts the places together to functions. Returns 0, or -ENOMEM. */
+/* Merges the places into functions. Returns 0, or -ENOMEM. */
 int function_list_join(struct analysis_summary *summary);
 
-/* Gives an edge's functions what they do not know of yet. */
+/* Adds the counts of an edge that are not yet added to its functions. */
 void edge_fold(void *summary, struct edge *edge);
 
 #endif

@@ -20,9 +20,9 @@ struct trace_input {
   bool is_incomplete; /* it is called NAME.incomplete */
   uint64_t time;      /* when it was begun, in seconds since 1970; 0: not known */
   uint64_t gaps[LB_TRACE_GAP_REASONS];
-  bool is_sampled;             /* what it has are samples, as the records so far say */
+  bool is_sampled;             /* it contains samples, according to the records so far */
   bool has_failed;             /* it could not be read any further */
-  bool is_asked;               /* trace_stream.c: whether things move in it, */
+  bool is_asked;               /* trace_stream.c: whether mappings change during the trace was found out, */
   bool is_displaced;           /* and the answer */
   struct analysis_files files; /* for analysis_names_new */
 };
@@ -30,13 +30,13 @@ struct trace_input {
 /* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a complaint. */
 int trace_input_open(struct trace_input *input, const char *name);
 
-/* Only sets `files`, of an input that is all zero: for who has a program and no trace. */
+/* Only sets `files`, of an input that is all zero: for callers that have a program and no trace. */
 void trace_input_files(struct trace_input *input);
 
 /* Maps a file that is open, and closes its descriptor. Returns as the `open` of `files`. */
 int trace_input_map(const struct trace_input *input, int fd, const void **ret_bytes, size_t *ret_size);
 
-/* lb_trace_reader_next and _tail, which remember what was wrong. Errors are complained about. */
+/* As lb_trace_reader_next and _tail, but they remember and report errors. */
 int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_record);
 int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);
 
@@ -47,17 +47,17 @@ int trace_input_check_stream(struct trace_input *input, uint32_t stream);
 /* analysis_starts_read with its progress, if the use needs it (analysis_use_needs_starts) and there are names. */
 int trace_input_read_starts(struct trace_input *input, struct analysis_names *names, const struct analysis_use *use);
 
-/* Did everything come out that was put in? Gaps that the producer made do not count. */
+/* Was everything read that was recorded? Gaps that the producer made do not count. */
 bool trace_input_is_whole(const struct trace_input *input);
 
-/* Says that the trace names more code than is decoded (analysis_code_is_exhausted), if it is so. `code` may be NULL. */
+/* Tells the user if the trace names more code than is decoded (analysis_code_is_exhausted). `code` may be NULL. */
 void trace_input_tell_limit(const struct trace_input *input, const struct analysis_code *code);
 
-/* Says that no file of this name was mapped (analysis_module_is_mapped), if it is so, or else that nothing of it ran.
- * The trace has been read. Returns LB_E_NO_ENTRY. */
+/* Tells the user that no file of this name was mapped (analysis_module_is_mapped) or, if one was, that nothing of it
+ * ran. The trace must have been read. Returns LB_E_NO_ENTRY. */
 int trace_input_tell_module(const struct trace_input *input, const struct analysis_names *names, const char *module);
 
-/* Closes it and says what was wrong with it. Returns 0, or 1 if the file is damaged. */
+/* Closes the trace and reports what was wrong with it. Returns 0, or 1 if the file is damaged. */
 int trace_input_close(struct trace_input *input);
 
 #endif

@@ -10,7 +10,7 @@
 struct trace_part {
   uint32_t stream;   /* or LB_TRACE_ALL */
   uint64_t from, to; /* branches of each stream, without the last of these numbers */
-  uint64_t before;   /* branches before the part that are given, too */
+  uint64_t before;   /* number of branches before the part that are given, too */
 };
 
 typedef int trace_part_function(void *data, const struct lb_trace_record *record); /* 0, or negative to stop */
@@ -24,7 +24,7 @@ bool trace_part_is_all(const struct trace_part *part);
 int trace_part_read(struct trace_input *input, const struct trace_part *part, trace_part_function *function,
                     void *data);
 
-/* Leaves of a record of branches only those of the part. Returns false if none is left. */
+/* Reduces a record of branches to those of the part. Returns false if none is left. */
 bool trace_part_trim(const struct trace_part *part, struct lb_trace_branches *branches);
 
 #endif

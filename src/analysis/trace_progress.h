@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far the reading of a long trace is. Whoever shows it, the command line, names a listener; nobody is told anything
- * without one.
+ * Progress of reading a long trace. The command line registers a listener that shows it; without a listener nothing is
+ * reported.
  */
 #ifndef ANALYSIS_TRACE_PROGRESS_H
 #define ANALYSIS_TRACE_PROGRESS_H
@@ -13,10 +13,10 @@
 
 struct trace_progress_listener {
   bool (*wants)(void);            /* asked when reading begins */
-  void (*show)(const char *line); /* in place of the line before; NULL: it goes away */
+  void (*show)(const char *line); /* replaces the line before; NULL: removes it */
 };
 
-/* For the whole program, before anything is read; `listener` must stay good. */
+/* Registers a listener for the whole program. Must be called before anything is read; `listener` must stay good. */
 void trace_progress_listen(const struct trace_progress_listener *listener);
 
 struct trace_progress {
@@ -32,10 +32,10 @@ uint64_t trace_progress_total(struct lb_trace_reader *reader, uint32_t stream);
 /* Rewinds the reader. */
 void trace_progress_begin(struct trace_progress *progress, struct lb_trace_reader *reader);
 
-/* So many branches were read. Costs a look at the clock. */
+/* Reports that so many branches were read. Costs one read of the clock. */
 void trace_progress_show(struct trace_progress *progress, uint64_t branches);
 
-/* Takes the line away: before anything else is printed. It may be shown again after that. */
+/* Removes the line; to be called before anything else is printed. The line may be shown again after that. */
 void trace_progress_end(struct trace_progress *progress);
 
 #endif
