@@ -5,9 +5,9 @@
 #ifndef SESSION_LEFTOVER_H
 #define SESSION_LEFTOVER_H
 
-/* Makes a file of this name, whose last six letters are XXXXXX, as mkostemp(3), to be removed if SIGINT, SIGTERM,
- * SIGHUP or SIGQUIT ends lbr. A command that handles one of these itself removes its file itself. `name` must stay good
- * until leftover_forget. Returns a descriptor, or -1 with errno. */
+/* Makes a file as mkostemp(3) does: the last six letters of `name` are XXXXXX. The file is removed if SIGINT, SIGTERM,
+ * SIGHUP or SIGQUIT ends lbr. A command that handles one of these signals must remove its file itself. `name` must stay
+ * good until leftover_forget. Returns a descriptor, or -1 with errno. */
 int leftover_create(char *name);
 
 /* The file has its real name, or is removed already. Takes NULL. */

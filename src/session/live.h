@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `lbr live` is made of: a processor's registers by way of the msr device (live.c), what --arm left behind
+ * The parts of `lbr live`: a processor's registers through the msr device (live.c), the state that --arm left behind
  * (live_state.c), names for its addresses (live_names.c), and the pages that it shows (live_show.c).
  */
 #ifndef SESSION_LIVE_H
@@ -10,11 +10,11 @@
 #include "report/report.h"
 
 struct live_arguments {
-  const struct lb_cpu *cpu; /* NULL: what CPUID says */
+  const struct lb_cpu *cpu; /* NULL: the one that CPUID names */
   unsigned number;          /* of the processor */
   struct lbr_setup setup;   /* what to record; its CPU is the session's */
   enum lbr_rings rings;
-  bool has_filter; /* something of these two was given */
+  bool has_filter; /* at least one of these two was given */
   bool wants_arm, wants_disarm, is_forced, keeps_running;
   bool wants_watch;
   double interval;
@@ -22,7 +22,7 @@ struct live_arguments {
   enum report_format format;
   bool wants_color;
   bool has_symbols;
-  unsigned process; /* whose user addresses these are; 0: nobody's */
+  unsigned process; /* process whose names the user addresses get; 0: none */
   const char *state_directory;
 };
 
@@ -34,8 +34,8 @@ struct live_state {
   unsigned count;
 };
 
-/* Reads what an earlier run left for this processor. A file from before the last boot counts as none. Complains.
- * Returns 0, also if there is none; or negative. */
+/* Reads the state that an earlier run left for this processor. A file from before the last boot counts as none.
+ * Complains. Returns 0, also if there is none; or negative. */
 int live_state_read(const char *directory, unsigned number, struct live_state *ret_state);
 
 /* Writes it; there must be none. Complains. Returns 0 or negative. */
@@ -44,7 +44,7 @@ int live_state_write(const char *directory, unsigned number, const struct hardwa
 /* Removes it. */
 void live_state_remove(const char *directory, unsigned number);
 
-/* The changes that a text tells of. Returns how many there are, or LB_E_BAD_SYNTAX. */
+/* Parses the changes from the text of a state file. Returns how many there are, or LB_E_BAD_SYNTAX. */
 int live_state_parse(const char *text, const char *boot, struct hardware_change changes[HARDWARE_CHANGES_MAX]);
 
 /* ---- the processor ---- */
@@ -60,13 +60,13 @@ struct live_session {
   struct hardware_live live;
   struct live_state state;
   struct live_names *names; /* NULL: none */
-  bool is_here;             /* we run on that processor: there is no other */
+  bool is_here;             /* lbr runs on that processor: there is no other */
 };
 
 /* Finds the processor, opens its registers and guards them. Complains. Returns 0 or negative. */
 int live_session_open(struct live_session *session, const struct live_arguments *arguments);
 
-/* Puts everything back that is not to stay. Complains. Returns 0 or negative. */
+/* Restores every register whose change is not to stay. Complains. Returns 0 or negative. */
 int live_session_close(struct live_session *session);
 
 /* Complains about what failed last. Returns negative. */
@@ -75,8 +75,8 @@ int live_session_complain(struct live_session *session);
 /* Switches recording on, until live_session_close. Complains. Returns 0 or negative. */
 int live_session_switch_on(struct live_session *session);
 
-/* --arm and --disarm. Complain. Return 0 or negative. `ret_counters`: of the performance counters there, how many are
- * in use. */
+/* --arm and --disarm. Complain. Return 0 or negative. `ret_counters`: how many of the processor's performance counters
+ * are in use. */
 int live_session_arm(struct live_session *session, unsigned *ret_counters);
 int live_session_disarm(struct live_session *session);
 
@@ -85,14 +85,14 @@ int live_session_disarm(struct live_session *session);
 /* Takes page `number`, from 0 on. Returns 0, or negative: it cannot be shown, and no more are wanted. */
 typedef int live_page_function(const struct live_arguments *arguments, uint64_t number, const char *page);
 
-/* Makes pages until they are enough. Complains. Returns 0 or negative. */
+/* Makes as many pages as the arguments ask for. Complains. Returns 0 or negative. */
 int live_session_show(struct live_session *session, live_page_function *put);
 
 /* Names of the kernel and, if one is named, of a process. Complains. Returns 0 or negative. */
 int live_names_new(unsigned process, struct live_names **ret_names);
 void live_names_free(struct live_names *names); /* takes NULL */
 
-/* For a new page: the process may have loaded more. */
+/* To be called for each new page, since the process may have loaded more files. */
 void live_names_refresh(struct live_names *names);
 
 /* For struct report_symbols. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of `lbr machine`: the machine with all that is joined to it. machine_start.c makes it, and
+ * One run of `lbr machine`: the machine with everything that is connected to it. machine_start.c makes it, and
  * machine_run.c (or machine_live.c, with a live screen) runs it.
  */
 #ifndef SESSION_MACHINE_H
@@ -18,7 +18,7 @@
 #define TRACE_BUFFER 1024 /* branches on their way to the trace */
 #define TRACE_LAST 16     /* branches that are shown when a guest dies */
 
-/* Why a run ended: what the machine says, and what only the program knows. */
+/* Why a run ended: the machine's own reasons, and those that only lbr knows. */
 enum machine_session_end {
   END_IDLE,
   END_HALTED,
@@ -31,7 +31,7 @@ enum machine_session_end {
   END_SECONDS,
   END_TEXT,
   END_INTERRUPTED, /* by the user or a signal */
-  END_FAILED,      /* something of the host's, which was complained about */
+  END_FAILED,      /* a failure on the host, which was reported */
 };
 
 /* Pages whose code the guest ran, for the trace. */
@@ -50,7 +50,7 @@ struct machine_tap {
 struct machine_trace {
   struct lb_trace_writer *writer;
   struct machine_tap taps[MACHINE_CPUS];
-  uint32_t stream; /* of what is in the buffer */
+  uint32_t stream; /* stream of the branches in the buffer */
   size_t count;
   uint64_t total;
   int error;
@@ -59,18 +59,18 @@ struct machine_trace {
   struct lb_branch last[TRACE_LAST]; /* a ring: the newest is at total - 1 */
 };
 
-/* What goes with a run: the screen, keys, input. machine_run.c and machine_live.c have one each, for gdb to run the
- * machine through. */
+/* The front end of a run: the screen, keys, input. machine_run.c and machine_live.c have one each, through which gdb
+ * runs the machine. */
 struct machine_front {
   void *data;
   /* Runs a slice, or one instruction. Returns true when the run is over: session->end says why. */
   bool (*slice)(void *data, bool is_step, enum machine_stop *ret_stop);
-  /* While nothing runs: waits at most so long, or until there is something to read from `fd`. Returns true when the
-   * run is over. */
+  /* Called while nothing runs: waits at most so long, or until there is something to read from `fd`. Returns true when
+   * the run is over. */
   bool (*wait)(void *data, int fd, int milliseconds);
 };
 
-/* A character that has not come whole yet. */
+/* A character of which not all bytes have arrived yet. */
 struct serial_text {
   char bytes[5];
   unsigned count;
@@ -79,8 +79,8 @@ struct serial_text {
 /* A debugger, which decides when the machine runs while it is attached. */
 struct machine_debugger {
   void *data; /* handed to the functions */
-  /* Takes a debugger that wants to attach, and serves it until it leaves. Waits a little for one if nothing goes on in
-   * the guest. Returns true when the run is over. NULL: no debugger is expected. */
+  /* Accepts a debugger that wants to attach, and serves it until it leaves. Waits a little for one if the guest is
+   * idle. Returns true when the run is over. NULL: no debugger is expected. */
   bool (*serve)(void *data, const struct machine_front *front, bool is_idle);
   bool (*is_attached)(const void *data);
 };
@@ -94,10 +94,10 @@ struct machine_progress {
 
 struct machine_session;
 
-/* Shows it; NULL: the run is over, and what was shown goes away. */
+/* Shows the progress; NULL: the run is over, and what was shown is to be removed. */
 typedef void machine_progress_function(const struct machine_session *session, const struct machine_progress *progress);
 
-/* A file, whole, as it lies on the disk. */
+/* The contents of a whole file. */
 struct machine_file {
   const char *name;
   const uint8_t *bytes; /* NULL: none */
@@ -116,7 +116,7 @@ struct machine_session {
   enum screen_mode screen;
   bool is_serial_live;                 /* somebody types at the serial line */
   FILE *console;                       /* where the guest's serial line and bus go if they name no file */
-  machine_progress_function *progress; /* NULL: nobody wants to know */
+  machine_progress_function *progress; /* NULL: progress is not wanted */
   /* The rest is the session's own. */
   struct machine_files files;
   struct machine *machine;
@@ -124,18 +124,18 @@ struct machine_session {
   struct machine_trace trace;
 
   FILE *bus, *serial;
-  bool is_serial_text; /* nobody asked for the serial line: text only */
+  bool is_serial_text; /* the user did not ask for the serial line: text only */
   struct serial_text serial_text;
   bool reads_stdin;     /* for the serial line */
-  struct text heard;    /* what came over the serial line and port 0xE9, its end if it was much */
-  size_t heard_dropped; /* bytes before that */
+  struct text heard;    /* output of the serial line and of port 0xE9; only its end if it was long */
+  size_t heard_dropped; /* bytes before that, which were dropped */
   bool has_text;        /* the text to stop at was seen */
   enum machine_session_end end;
   double seconds; /* of the user's clock */
   struct machine_debugger debugger;
 };
 
-/* A signal that wants the run to end was taken. */
+/* A signal that asks for the end of the run has arrived. */
 extern volatile sig_atomic_t machine_session_signal;
 
 /* ---- machine_file.c ---- */
@@ -148,8 +148,8 @@ void machine_file_close(struct machine_file *file);
 enum image_sort { IMAGE_FLOPPY, IMAGE_DISK, IMAGE_KERNEL };
 enum image_sort machine_file_sort(const struct machine_file *file);
 
-/* Is it what --flat is unlikely to mean: text, as source code is? Code without control characters that ends with a line
- * feed is no code of use. */
+/* Is it text, such as source code, which --flat is unlikely to mean? Machine code without control characters that ends
+ * with a line feed is of no use. */
 bool machine_file_is_text(const struct machine_file *file);
 
 /* A file for output, readable by the owner only; "-" is `console`. Returns 0, or negative after a complaint. */
@@ -178,11 +178,11 @@ int machine_trace_close(struct machine_session *session);
 
 /* ---- machine_save.c ---- */
 
-/* The machine comes from the file of --load; what the command line says of it must agree, and what it does not say is
- * filled in. Returns 0, or negative after a complaint. */
+/* Loads the machine from the file of --load. Options on the command line must agree with it, and those that are missing
+ * are filled in. Returns 0, or negative after a complaint. */
 int machine_session_load(struct machine_session *session, struct machine_arguments *arguments,
                          const struct machine_host *host);
-/* It goes into the file of --save, if it can go on. Returns 0, or negative after a complaint. */
+/* Saves the machine to the file of --save, if it can be resumed. Returns 0, or negative after a complaint. */
 int machine_session_save(struct machine_session *session);
 
 /* ---- machine_serial.c ---- */
@@ -196,7 +196,7 @@ void serial_text_end(struct serial_text *text, FILE *file);
 
 /* Runs the machine to the end of the run: with a user at the terminal, or without. */
 void machine_session_run(struct machine_session *session);
-/* Looks whether the text to stop at is on the screen. */
+/* Checks whether the text to stop at is on the screen. */
 void machine_session_look_for_text(struct machine_session *session);
 /* The end that a stop of the machine means; only for stops that end a run. */
 enum machine_session_end machine_session_end_of(enum machine_stop stop);
@@ -210,7 +210,7 @@ bool machine_session_is_debugged(const struct machine_session *session);
 /* Lets the debugger do what it wants, if there is one. Returns true when the run is over. */
 bool machine_session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
 
-/* Nothing happens any more without somebody outside. */
+/* Does the machine wait for input from outside, without which nothing happens any more? */
 bool machine_session_is_still(enum machine_stop stop);
 /* Is the run over after a slice? */
 bool machine_session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
@@ -222,7 +222,7 @@ void machine_session_run_live(struct machine_session *session);
 
 /* ---- machine_screen.c ---- */
 
-/* What is shown of the screen in the terminal, so that only what changes is sent. */
+/* The screen as the terminal shows it, so that only changes are sent. */
 #define LIVE_COLUMNS 132
 #define LIVE_ROWS 60
 
@@ -230,10 +230,10 @@ struct machine_live_screen {
   uint8_t cells[LIVE_ROWS][LIVE_COLUMNS][2];
   unsigned columns, rows; /* of the terminal */
   bool is_known;          /* what the terminal shows is in `cells` */
-  int cursor;             /* cell where it shows the cursor; -1: it does not */
+  int cursor;             /* cell where the terminal shows the cursor; -1: it does not */
 };
 
-/* Appends what brings the terminal up to date. */
+/* Appends the bytes that bring the terminal up to date. */
 void machine_live_screen_update(struct machine_live_screen *live, const struct machine_screen *screen,
                                 struct text *text);
 
@@ -245,12 +245,12 @@ struct machine_keys {
   size_t count;
 };
 
-/* Presses the keys that the bytes stand for, as far as the keyboard takes them. Returns true when Ctrl-] was among
+/* Presses the keys that the bytes stand for, as far as the keyboard accepts them. Returns true when Ctrl-] was among
  * them. */
 bool machine_keys_press(struct machine_keys *keys, struct machine *machine);
 
 /* Types a text: "\\n" is Enter, and "<NAME>" a key. Returns 0; -EINVAL: no key has this name; -ENOSPC: the keyboard
- * takes no more, and the rest is lost. */
+ * accepts no more, and the rest is lost. */
 int machine_keys_type(struct machine *machine, const char *text);
 
 /* ---- what is shown of it ---- */

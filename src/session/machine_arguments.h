@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the user of a machine wants of a run. An option's value is kept as it was given; whoever makes the session fills
+ * The arguments of a run of a machine. An option's value is kept as it was given; the code that makes the session fills
  * in what was left out.
  */
 #ifndef SESSION_MACHINE_ARGUMENTS_H
@@ -27,7 +27,7 @@ struct machine_arguments {
   uint32_t recorder_options;
   bool has_test_device;
 
-  const char *image; /* of a sort that its contents tell */
+  const char *image; /* its contents tell what sort of image it is */
   const char *floppy, *disk, *kernel, *append;
   const char *modules[MODULES_MAX];
   size_t module_count;
@@ -47,8 +47,8 @@ struct machine_arguments {
   const char *symbols, *trace, *bus;
   const char *load, *save; /* files with a machine */
 
-  const char *gdb; /* where it may connect; NULL: nowhere */
-  bool wants_wait; /* for it */
+  const char *gdb; /* where gdb may connect; NULL: nowhere */
+  bool wants_wait; /* for gdb */
 };
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that lbr runs for somebody, who should not notice: found as a shell finds it, and its end is lbr's end.
+ * A program that lbr runs transparently for its caller: it is found as a shell finds it, and lbr ends as the program
+ * ends.
  */
 #ifndef SESSION_PROGRAM_H
 #define SESSION_PROGRAM_H
 
 #include "process/process.h"
 
-/* Exit statuses of our own, as other commands that run a command have them. */
+/* Exit statuses of lbr itself, the same as those of other commands that run a command. */
 enum { PROGRAM_FAILURE = 125, PROGRAM_NO_EXECUTE = 126, PROGRAM_NOT_FOUND = 127 };
 
 /* Finds it as execvp(3) does. Returns 0 with what the caller frees, or one of the exit statuses after a complaint. */
@@ -20,16 +21,16 @@ int program_aslr_disable(const char *name);
 /* Puts back what program_aslr_disable changed; without that, does nothing. */
 void program_aslr_restore(void);
 
-/* process_launch, also where files may not be big (ulimit -f): the memory that is shared with the program is a file to
- * the kernel. The program has the limit as it was. Complains. Returns 0 or -errno. */
+/* As process_launch, but also works under a limit on file sizes (ulimit -f), which the kernel applies to the memory
+ * that is shared with the program. The program itself keeps the limit. Complains. Returns 0 or -errno. */
 int program_launch(const struct process_options *options, const char *path, char *const arguments[],
                    struct process *ret_process);
 
 /* Says why the runtime gave up, if it did. `status` is what waitpid(2) says of the program. */
 void program_show_error(const struct process *process, const char *name, int status);
 
-/* The exit status of lbr when the trace could not be written, if the program's end (as waitpid(2) has it) does not tell
- * of a failure already; else 0: the program's end counts. */
+/* The exit status of lbr when the trace could not be written. `status`: the program's end, from waitpid(2). Returns 0
+ * if that is a failure already: the program's end then counts. */
 int program_status_without_trace(int status);
 
 /* Ends as the program did: returns its exit status, or dies by the signal that killed it. */

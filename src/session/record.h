@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run of `lbr record`: the program, the trace, and what is known of both.
+ * A run of `lbr record`: the program, the trace, and the state of both.
  */
 #ifndef SESSION_RECORD_H
 #define SESSION_RECORD_H
@@ -14,7 +14,7 @@
 
 struct record_session;
 
-/* Shows how far it is; `is_over`: what was shown goes away. Returns true if something is shown now. */
+/* Shows the progress; `is_over`: what was shown is removed. Returns true if something is shown now. */
 typedef bool record_progress_function(const struct record_session *session, bool is_over);
 
 struct record_arguments {
@@ -30,10 +30,10 @@ struct record_arguments {
 };
 
 /* Runs a program and records it. Returns the exit status: the program's, or one of program.h after a complaint; if a
- * signal killed the program, lbr dies by it. */
+ * signal killed the program, lbr dies by the same signal. */
 int record_run(const struct record_arguments *arguments);
 
-enum { RECORD_SLOWDOWN = 64 }; /* bytes of what is said about it */
+enum { RECORD_SLOWDOWN = 64 }; /* bytes of the text about the slowdown */
 
 struct record_session {
   const char *output;                 /* name of the trace */
@@ -45,21 +45,22 @@ struct record_session {
   const struct process_drain_state *state;
   bool has_ended; /* the program itself; then, what waitpid(2) says of it */
   int status;
-  bool is_over;                   /* no process is left of it, not even what it left behind */
+  bool is_over;                   /* no process of the run is left, not even one that outlived the program */
   struct lb_trace_size size;      /* of the trace when it was closed */
-  char slowdown[RECORD_SLOWDOWN]; /* until then */
+  char slowdown[RECORD_SLOWDOWN]; /* of the program until then */
   int close_error;                /* of the trace */
-  bool is_dropped;                /* there is no trace: the program could not be run */
+  bool is_dropped;                /* the trace was removed: the program could not be run */
 };
 
-/* No program, no trace: removes what there is of it. A trace that had its name stays. */
+/* Removes the unfinished trace after the program could not be run. An older trace of the same name stays. */
 void record_session_drop(struct record_session *session);
 
 /* ", about 2.5 times slower": an estimate of how much longer the program takes than natively, so far. "": nothing can
  * be said (yet). */
 void record_slowdown(const struct record_session *session, char text[RECORD_SLOWDOWN]);
 
-/* Runs until the program has ended, and what it left behind if that is recorded. The trace is closed then. */
+/* Runs until the program has ended and, if they are recorded, all processes that outlive it. The trace is closed then.
+ */
 void record_session_run(struct record_session *session);
 
 #endif

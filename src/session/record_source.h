@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr record with another source than the software one.
+ * `lbr record` with a source other than the software one.
  */
 #ifndef SESSION_RECORD_SOURCE_H
 #define SESSION_RECORD_SOURCE_H
@@ -16,8 +16,8 @@ struct record_source_options {
   char **program; /* its words */
 };
 
-/* Runs the program and writes its branches with the writer, which is closed. Returns an exit status of our own, or 0
- * with what waitpid(2) says of the program. */
+/* Runs the program, writes its branches with the writer and closes the writer. Returns an exit status of lbr's own, or
+ * 0 with the program's status as waitpid(2) gives it. */
 int record_source_run(const struct record_source_options *options, struct lb_trace_writer *writer, int *ret_status);
 
 #endif

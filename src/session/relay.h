@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that come to lbr while it runs a program (lbr run, lbr record). lbr stands in the program's place: whoever
- * signals lbr means the program. doc/process.md, "Signals to lbr", has the rule.
+ * Signals that come to lbr while it runs a program (lbr run, lbr record). lbr stands in for the program: a signal to
+ * lbr is meant for the program. The rule is in doc/process.md, "Signals to lbr".
  */
 #ifndef SESSION_RELAY_H
 #define SESSION_RELAY_H
@@ -14,15 +14,15 @@
  * itself, 0: none. */
 void relay_start(int own);
 
-/* The program runs: hands on the signals that were kept, and from now on each signal at once. `is_traced`: lbr is the
+/* The program runs: forwards the signals that were kept, and from now on each signal at once. `is_traced`: lbr is the
  * program's tracer, whose waitpid(2) must not be disturbed. */
 void relay_to(int process, bool is_traced);
 
 /* Calls `ring(data)` from the signal handler after each signal, SIGCHLD too. NULL: nothing is called. */
 void relay_bell(void (*ring)(const void *data), const void *data);
 
-/* Stops lbr if the program was stopped by job control, and lets it go on when lbr goes on. To be called in the main
- * loop, before the program is waited for. */
+/* Stops lbr if the program was stopped by job control, and continues the program when lbr is continued. To be called in
+ * the main loop, before the program is waited for. */
 void relay_follow(void);
 
 /* Waits for a signal, or for this long; not at all if a child has changed since the last relay_follow, or the signal
@@ -32,13 +32,13 @@ bool relay_wait(const struct timespec *time);
 /* Did the signal that lbr keeps come since the last call? */
 bool relay_own_came(void);
 
-/* The program has ended: nothing is handed on any more. */
+/* The program has ended: no signal is forwarded any more. */
 void relay_end(void);
 
 /* How many signals asked lbr to end so far: SIGINT, SIGQUIT, SIGTERM and SIGHUP. */
 unsigned relay_count(void);
 
-/* Gives back the dispositions and the mask that relay_start found. */
+/* Restores the dispositions and the mask that relay_start found. */
 void relay_restore(void);
 
 #endif

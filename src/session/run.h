@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run of `lbr run`: what was asked for (cmd_run.c), the program while it runs (run_watch.c), the reports that are
- * made of it (run_report.c), with names for addresses (run_names.c) and as a processor's LBR would hold them
- * (run_lbr.c).
+ * A run of `lbr run`: its arguments (cmd_run.c), the program while it runs (run_watch.c), the reports about it
+ * (run_report.c), names for addresses (run_names.c), and branches as a processor's LBR would hold them (run_lbr.c).
  */
 #ifndef SESSION_RUN_H
 #define SESSION_RUN_H
@@ -17,23 +16,24 @@
 
 enum { RUN_SLOTS = 4096 };
 
-#define RUN_STACK_BRANCHES (1u << 20) /* of all threads of a report, that call stacks are made of */
+#define RUN_STACK_BRANCHES                                                                                             \
+  (1u << 20) /* branches from which call stacks are made, of all threads of a report together */
 
 struct run_arguments {
-  uint64_t last; /* branches of a thread that are shown, */
-  uint64_t kept; /* and those that are kept at least */
+  uint64_t last; /* number of branches of a thread that are shown, */
+  uint64_t kept; /* and the least number that is kept */
   enum report_show show;
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
   bool wants_all_threads, is_always, is_alone, is_mangled;
   bool is_fixed;  /* the program has no address randomisation */
-  int exit_code;  /* that is reported, -1: none */
-  int signal;     /* that makes a report of the living program, 0: none */
+  int exit_code;  /* exit status that is reported, -1: none */
+  int signal;     /* signal that requests a report on the running program, 0: none */
   double timeout; /* seconds, 0: none */
   enum report_format format;
   const char *output;    /* NULL: standard error */
-  bool is_gdb;           /* what dies is shown in gdb before it is gone, */
-  const char *gdb_place; /* one that comes here; NULL: one that is started */
+  bool is_gdb;           /* a dying process is shown in gdb before it is gone, */
+  const char *gdb_place; /* where gdb connects; NULL: lbr starts gdb */
   char **program;        /* its words */
   enum source_kind source;
 };
@@ -41,54 +41,54 @@ struct run_arguments {
 struct run_source;
 struct run_session;
 
-/* Shows a process that was launched with is_held, of which a thread has died, to a debugger, and lets it end. */
+/* Shows a process of which a thread has died to a debugger, then lets it end. The process was launched with is_held. */
 typedef void run_debug_function(struct run_session *session, const struct process_thread *thread);
 
 struct run_session {
   const struct run_arguments *arguments;
-  struct run_source *source; /* NULL: the software source; else `process` has a number only */
+  struct run_source *source; /* NULL: the software source; else only the number in `process` is used */
   struct process process;
   run_debug_function *debug; /* NULL: deaths are reported only */
   int fd;                    /* where reports go */
   bool wants_color;
   bool has_reported;
-  bool is_timed_out;            /* --timeout is over, and it was told to end */
-  bool is_broken;               /* a report could not be written, and that was said */
-  uint64_t reported[RUN_SLOTS]; /* of a slot: serial + 1 of the thread whose death was reported */
+  bool is_timed_out;            /* --timeout has passed, and the program was told to end */
+  bool is_broken;               /* a report could not be written, and that was reported */
+  uint64_t reported[RUN_SLOTS]; /* by slot: serial + 1 of the thread whose death was reported */
 };
 
 /* ---- all of it (run_start.c) ---- */
 
 /* Starts the program, waits for its end and reports. Returns the exit status: the program's, 1 if the report could not
- * be written, or one of program.h after a complaint; if a signal killed the program, lbr dies by it. */
+ * be written, or one of program.h after a complaint; if a signal killed the program, lbr dies by the same signal. */
 int run_session_run(struct run_session *session);
 
 /* ---- the program while it runs (run_watch.c) ---- */
 
-/* Waits for the end of the program; what comes meanwhile is passed on or reported. Returns what waitpid(2) says, or
- * -errno. */
+/* Waits for the end of the program; meanwhile, forwards signals and reports deaths. Returns the status of waitpid(2),
+ * or -errno. */
 int run_watch(struct run_session *session);
 /* ---- reports (run_report.c) ---- */
 
-/* Has a child of the program died since somebody typed Ctrl-C or its like? That is how one ends a command of a shell.
- */
+/* Has a child of the program died because the user typed Ctrl-C or a similar key? That is how a user ends a command of
+ * a shell. */
 bool run_report_is_typed(const struct run_session *session, uint32_t process, int signal, int code);
 
-/* How many branches of a thread a report reads that has so many threads. */
+/* How many branches of each thread a report with so many threads reads. */
 size_t run_report_most(const struct run_arguments *arguments, size_t threads);
 
-/* The processes that a signal killed since the last call. */
+/* Reports the processes that a signal killed since the last call. */
 void run_report_deaths(struct run_session *session);
 
-/* The program as it is now, all threads. */
+/* Reports the running program, all threads. */
 void run_report_alive(struct run_session *session);
 
-/* It has ended: the deaths that were not reported yet, and what was asked for. */
+/* The program has ended: reports the deaths that were not reported yet, and what the user asked for. */
 void run_report_end(struct run_session *session, int status);
 
 /* ---- printing them (run_print.c) ---- */
 
-/* Prints a report; and that nothing had a name. */
+/* The first prints a report; the second says that no address had a name. */
 void run_report_print(struct run_session *session, const struct report_death *seen, const struct report_places *places);
 void run_report_no_names(struct run_session *session);
 
@@ -97,7 +97,8 @@ void run_report_no_names(struct run_session *session);
 /* Starts the program. Returns 0, or the exit status after a complaint; run_source_free in either case. */
 int run_source_start(struct run_session *session, const char *path);
 
-/* Records for a moment, and reports deaths. Returns 1 with what waitpid(2) says when the program has ended; 0. */
+/* Records for a moment, and reports deaths. Returns 1 with the status of waitpid(2) when the program has ended; else 0.
+ */
 int run_source_wait(struct run_session *session, int *ret_status);
 
 void run_source_alive(struct run_session *session);           /* as run_report_alive, */
@@ -109,8 +110,8 @@ void run_source_free(struct run_source *source);              /* takes NULL */
 /* Does the runtime of some language end a program with this status when it panics? */
 bool run_panic_is_likely(int status);
 
-/* The language whose panic the thread died of, that ended its program with this status, and how many of its branches
- * there were up to where that began. NULL: none. */
+/* The language whose panic ended the thread's program with this status, and the number of the thread's branches before
+ * the panic began. NULL: none. */
 const char *run_panic_find(const struct report_thread *thread, const struct report_places *places, const char *program,
                            int status, size_t *ret_count);
 
@@ -118,7 +119,8 @@ const char *run_panic_find(const struct report_thread *thread, const struct repo
 
 struct run_names;
 
-/* Of what is known now; `is_mangled`: C++ names as the files have them. The process must stay. Returns 0 or -ENOMEM. */
+/* Names from what is known now; `is_mangled`: C++ names as the files have them. The process must stay. Returns 0 or
+ * -ENOMEM. */
 int run_names_new(const struct process *process, bool is_mangled, struct run_names **ret_names);
 void run_names_free(struct run_names *names); /* takes NULL */
 
@@ -127,12 +129,12 @@ const struct report_places *run_names_places(const struct run_names *names);
 /* Path of the program of an address space, "" if it is not known. */
 const char *run_names_program(struct run_names *names, uint32_t space);
 
-/* Was anything of a program asked for, and was no symbol found for any of it? Libraries do not count. */
+/* Were addresses in a program looked up, and was no symbol found for any of them? Libraries do not count. */
 bool run_names_are_missing(const struct run_names *names);
 
 /* ---- the LBR of a processor (run_lbr.c) ---- */
 
-/* Makes a recorder that is on, with the filter. Complains. Returns 0 or negative. */
+/* Makes a recorder that is switched on, with the filter. Complains. Returns 0 or negative. */
 int run_lbr_new(const struct run_arguments *arguments, struct lb_recorder **ret_recorder);
 
 /* Gives it branches. */

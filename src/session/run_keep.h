@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lbr run keeps of a program that another source than the software one records: the last branches of each thread,
- * what lies where, and names for it. It is the sink of the source.
+ * The sink of a source other than the software one, for lbr run: keeps the last branches of each thread, the mappings,
+ * and names for addresses.
  */
 #ifndef SESSION_RUN_KEEP_H
 #define SESSION_RUN_KEEP_H
@@ -14,10 +14,10 @@ struct run_keep_thread {
   uint32_t space, process, thread;
   char name[17];
   char command[SOURCE_TITLE_MOST]; /* "": not known */
-  struct lb_branch *ring;          /* `total` modulo the size of all of them is where the next one goes */
+  struct lb_branch *ring; /* the next branch goes to index `total` modulo the size, which is the same for all rings */
   size_t capacity;
   uint64_t total;
-  uint64_t gap; /* how many there were before the last gap; UINT64_MAX: there was none */
+  uint64_t gap; /* number of branches before the last gap; UINT64_MAX: there was no gap */
 };
 
 struct run_keep;

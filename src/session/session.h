@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A program, a machine or a processor under recording, from its start to its end. A session reads no options and prints
- * nothing: what a person should hear goes through message() of base.h, through callbacks, or is in a struct when the
+ * nothing: messages for the user go through message() of base.h or through callbacks, or are in a struct when the
  * session is over.
  */
 #ifndef SESSION_SESSION_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where branches come from: the source that was asked for, or the best one that can be used here.
+ * Chooses the source of branches: the one that was asked for, or the best one that can be used here.
  */
 #ifndef SESSION_SOURCE_CHOICE_H
 #define SESSION_SOURCE_CHOICE_H
@@ -10,10 +10,11 @@
 #include "source/source.h"
 
 /* Chooses for auto, saying so unless `is_quiet`, and checks that a source can be used here. Returns true; false after a
- * complaint: what was asked for is not replaced by something else. */
+ * complaint: a source that the user asked for is never replaced by another. */
 bool source_choice_settle(enum source_kind *kind, bool is_quiet);
 
-/* For tests, LBR_SINGLE_STEPS in the environment: single steps stand in for block-step where no processor has it. */
+/* For tests, LBR_SINGLE_STEPS in the environment: single steps replace block-step where the processor does not have it.
+ */
 bool source_choice_steps_singly(void);
 
 /* Says why a source could not be started. Returns an exit status. */
