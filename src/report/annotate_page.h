@@ -17,17 +17,17 @@ struct annotate_page {
   bool has_utf8; /* arrows are drawn with it */
 };
 
-/* Prints functions: their rows, after what was counted and what is not known of the whole trace. Returns 0, or -ENOMEM.
- */
+/* Prints first what was counted and what is not known of the whole trace, then the rows of each function. Returns 0, or
+ * -ENOMEM. */
 int annotate_page_print(const struct annotate_page *page, bool is_json, const struct analysis_hot_function *functions,
                         size_t count);
 
 /* ---- arrows (annotate_margin.c) ---- */
 
-/* Columns that arrows take; 0: there are none. */
+/* Number of columns that arrows take; 0: there are no arrows. */
 unsigned margin_width(const struct analysis_annotation *annotation);
 
-/* Appends what stands beside a row; `is_before`: beside a line that stands before it. Returns 0, or -ENOMEM. */
+/* Appends the margin of a row; `is_before`: that of an extra line before the row. Returns 0, or -ENOMEM. */
 int margin_add(struct text *text, const struct analysis_annotation *annotation, size_t row, bool is_before,
                bool has_utf8);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The call stack of a thread, reconstructed from its branches alone: it is right where the memory of the stack is
- * destroyed. calls.c follows the calls; this is who is still open at the end.
+ * The call stack of a thread, reconstructed from its branches alone: it is right even if the stack's memory is
+ * destroyed. calls.c follows the calls; the frames are the calls that are still open at the end.
  */
 #ifndef REPORT_BACKTRACE_H
 #define REPORT_BACKTRACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shapes in which `lbr calls` shows calls: each call as it comes, the tree, functions and who calls whom, stacks,
- * the callers of a function.
+ * The shapes in which `lbr calls` shows calls: each call as it comes, the tree, functions with their callers and
+ * callees, stacks, the callers of a function.
  */
 #ifndef REPORT_CALLS_PAGE_H
 #define REPORT_CALLS_PAGE_H
@@ -11,10 +11,10 @@
 
 enum calls_shape {
   CALLS_TREE,    /* the tree of a whole run, in as many lines as are wanted */
-  CALLS_LIST,    /* each call, as it comes: --all and --json */
-  CALLS_SUMMARY, /* who calls whom, summed up: --summary */
-  CALLS_FOLDED,  /* stacks in one line each, for flame graphs: --folded */
-  CALLS_CALLERS, /* who called a function: --callers */
+  CALLS_LIST,    /* each call in its order: --all and --json */
+  CALLS_SUMMARY, /* callers and callees, summed up: --summary */
+  CALLS_FOLDED,  /* one line per stack, for flame graphs: --folded */
+  CALLS_CALLERS, /* the callers of a function: --callers */
 };
 
 struct calls_page {
@@ -23,11 +23,12 @@ struct calls_page {
   bool is_json;
   struct trace_input *input;
   struct analysis_names *names;
-  struct analysis_summary *summary; /* is given the records that tell of threads */
+  struct analysis_summary *summary; /* receives the records that describe threads */
   struct calls_walk *walk;
 };
 
-/* Reads the trace and prints its calls. Returns 0, or negative after a complaint: there is nothing to show, for one. */
+/* Reads the trace and prints its calls. Returns 0, or negative after a complaint, for example if there is nothing to
+ * show. */
 int calls_page_print(const struct calls_page *page);
 
 /* ---- each call (calls_list.c) ---- */
@@ -35,10 +36,10 @@ int calls_page_print(const struct calls_page *page);
 struct calls_list {
   const struct calls_page *page;
   struct calls_walk *walk;
-  bool has_threads; /* a column tells which thread it is */
+  bool has_threads; /* a column names the thread */
   unsigned indent_max;
   uint64_t lines;   /* printed */
-  bool is_cut;      /* there would have been more */
+  bool is_cut;      /* there were more than the limit allows */
   bool has_pending; /* the newest call was entered, and not printed yet */
   uint32_t stream;  /* whose */
   struct text text;
@@ -59,7 +60,7 @@ int calls_callers_print(const struct calls_page *page, const struct calls_folded
 
 /* ---- for all ---- */
 
-/* Levels that are indented, deeper ones being told by their number: fewer in a narrow terminal. */
+/* The deepest level that is shown by indentation; deeper ones are shown as numbers. Smaller in a narrow terminal. */
 unsigned calls_indent_max(const struct report_output *output);
 
 /* A number of instructions for a cell, "-" if some of the code that ran is not known. */

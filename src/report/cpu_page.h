@@ -11,10 +11,10 @@
 #include "lastbranch/cpudb.h"
 #include "report/page.h"
 
-/* Everything that the catalogue has about a CPU. */
+/* Prints everything that the catalogue has about a CPU. */
 void cpu_page_profile(struct page *page, const struct lb_cpu *cpu);
 
-/* What this host is and lets you use. */
+/* Prints what this host is and which facilities can be used on it. */
 void cpu_page_host(struct page *page, const struct hardware_host *host);
 
 /* ---- pieces ---- */
@@ -25,7 +25,7 @@ void cpu_page_models(struct page *page, const struct lb_cpu *cpu);
 /* Its other names. */
 void cpu_page_aliases(struct page *page, const struct lb_cpu *cpu);
 
-/* How well a row is known, and by what. */
+/* The basis of a row: how well it is known, and by which evidence. */
 void cpu_page_basis(struct page *page, unsigned basis, const char *evidence);
 
 /* The performance counters. */
@@ -39,7 +39,7 @@ void cpu_page_bits(struct page *page, const char *key, unsigned high, unsigned l
 /* "0x680 to 0x69f"; of at least one register. */
 void cpu_page_range_text(struct lb_register_range range, char *buffer, size_t size);
 
-/* The address of a register, and of several alike; absent when there is none. */
+/* The address of a register, and of a range of like registers; absent when there is none. */
 void cpu_page_msr(struct page *page, const char *key, uint32_t msr);
 void cpu_page_register_range(struct page *page, const char *key, struct lb_register_range range);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the layouts of a program's end share: death.c for people, with death_stack.c and death_table.c,
- * death_json.c for programs; death_rows.c chooses the branches, death_signal.c has the words.
+ * The code that the layouts of a report on a program's end share: death.c for people, with death_stack.c and
+ * death_table.c, death_json.c for programs; death_rows.c chooses the branches, death_signal.c has the words.
  */
 #ifndef REPORT_DEATH_H
 #define REPORT_DEATH_H
@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "symbol/symbol.h"
 
-/* A report that is being printed. Remembers its first failure: nothing is added any more. */
+/* A report that is being printed. Remembers its first failure, after which nothing is added any more. */
 struct death_printer {
   struct text *text;
   size_t before; /* length that the text had */
@@ -20,7 +20,7 @@ struct death_printer {
 
 void death_put(struct death_printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Lets go what there is, if it is long. Between rows. */
+/* Hands the text to `flush` if it has grown long. To be called between rows. */
 void death_flush(struct death_printer *printer);
 
 /* What is at an address of a thread. Returns false if nothing is known. */
@@ -31,7 +31,7 @@ bool death_place(const struct death_printer *printer, const struct report_thread
 void death_instruction(const struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
                        uint64_t address, char *text, size_t size);
 
-/* The mark for where a branch went: that of the next one, which is in the same path. */
+/* The mark for the target of a branch: that of the next branch, which is in the same path. */
 static inline uint32_t death_to_mark(const struct report_thread *thread, size_t number)
 {
   return number + 1 < thread->count ? thread->marks[number + 1] : REPORT_NOW;
@@ -72,9 +72,10 @@ void death_print_json(struct death_printer *printer);
 struct death_rows {
   size_t *numbers; /* `count` of them; behind these `tail_count` of libraries' */
   size_t count, capacity;
-  size_t tail_count, tail_total; /* newer branches than these, all in libraries: that are printed, and that there are */
-  bool is_own;                   /* only those in the program's own code */
-  bool has_no_own;               /* that was wanted, but there is none: they are of all code */
+  size_t tail_count,
+    tail_total;    /* of the newer branches, all in libraries: how many are printed, and how many there are */
+  bool is_own;     /* only those in the program's own code */
+  bool has_no_own; /* own code was wanted, but there is none: branches of all code are printed */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -89,10 +90,11 @@ bool death_rows_are_last(const struct death_rows *rows, const struct report_thre
 /* Does this branch of a thread come from the program's own code, or lead there? */
 bool death_branch_is_own(const struct death_printer *printer, const struct report_thread *thread, size_t number);
 
-/* Where a thread is: the one that died where it died, others where their last branch led. Returns false: not known. */
+/* Where a thread is: for the thread that died, where it died; for others, where their last branch led. Returns false:
+ * not known. */
 bool death_at(const struct death_printer *printer, const struct report_thread *thread, uint64_t *ret_address);
 
-/* Its call stack, if there can be one: an empty one otherwise. Returns 0 or -ENOMEM. */
+/* The call stack of a thread; an empty one if none can be made. Returns 0 or -ENOMEM. */
 struct report_backtrace;
 int death_stack_make(const struct death_printer *printer, const struct report_thread *thread,
                      struct report_backtrace *ret_backtrace);
@@ -109,18 +111,18 @@ static inline bool death_frame_is_shown(size_t number, size_t count)
 
 enum death_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE };
 
-/* What the instruction that died wanted with the address: worked out from its bytes and the registers. */
+/* How the faulting instruction accessed the address: worked out from its bytes and the registers. */
 enum death_access death_access(const struct death_printer *printer);
 
-/* The address, of several that the instruction used, that cannot be any: a general protection fault does not tell it.
- * Returns false if it had none. */
+/* The address, of those that the instruction used, that is not canonical: a general protection fault does not report
+ * it. Returns false if it had none. */
 bool death_bad_address(const struct death_printer *printer, uint64_t *ret_address);
 
-/* Where a return, call or jump wanted to go that failed because that can be no address: the processor stays at the
- * branch then. Returns false: it was none such. */
+/* The target of a return, call or jump that failed because the target cannot be an address: the processor stays at the
+ * branch then. Returns false if the program did not die so. */
 bool death_bad_target(const struct death_printer *printer, uint64_t *ret_target);
 
-/* "SEGV"; NULL for a number that is none. */
+/* "SEGV"; NULL for a number that is no signal. */
 const char *death_signal_name(int signal);
 
 /* "SEGV_MAPERR", NULL if it has no name. */

@@ -23,16 +23,17 @@ enum decode_what {
 struct decode_arguments {
   const struct lb_cpu *cpu; /* NULL: choose one */
   const char *name;         /* a register, or "ds", "bts", "pebs" */
-  enum decode_what what;    /* the same, understood */
+  enum decode_what what;    /* the same, parsed */
   const char *value;        /* of the register, or the file; "-" is stdin */
   bool wants_json;
-  bool wants_32, wants_64; /* layout of the DS area; neither: the CPU's */
+  bool wants_32, wants_64; /* layout of the DS area; neither: that of the CPU */
   bool has_offset, has_count;
   uint64_t offset; /* bytes of the file to pass over */
   uint64_t count;  /* records to show at most */
 };
 
-/* Write a page. Return 0, or negative after a message; decode_register returns LB_E_BAD_NUMBER if the value is none. */
+/* Write a page. Return 0, or negative after a message; decode_register returns LB_E_BAD_NUMBER if the value is not a
+ * number. */
 int decode_register(const struct decode_arguments *arguments, const struct report_output *output);
 int decode_area(const struct decode_arguments *arguments, const struct report_output *output);
 

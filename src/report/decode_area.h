@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A buffer in a file that `lbr decode` takes apart: what decode_area.c and decode_pebs.c share.
+ * A buffer in a file that `lbr decode` decodes: declarations that decode_area.c and decode_pebs.c share.
  */
 #ifndef REPORT_DECODE_AREA_H
 #define REPORT_DECODE_AREA_H
@@ -16,7 +16,7 @@
 struct decode_area {
   const struct decode_arguments *arguments;
   const struct report_output *output;
-  struct register_choice choice; /* only its CPU counts */
+  struct register_choice choice; /* only its CPU is used */
   bool is_64;
   FILE *file;
   bool is_open;     /* the page was begun */
@@ -27,7 +27,7 @@ struct decode_area {
 /* The next bytes of the file. Returns how many there were, up to `size`, or -errno. */
 int decode_area_get(struct decode_area *area, unsigned char *bytes, size_t size);
 
-/* Begins the page: with what CPU and layout the bytes are read. */
+/* Begins the page: names the CPU and the layout with which the bytes are read. */
 void decode_area_begin(struct decode_area *area);
 
 /* False when as many records were shown as the user wants. */

@@ -14,21 +14,21 @@ struct diff_page {
   const char *files[2]; /* as the user called them */
 };
 
-/* Compares the traces, thread by thread, and prints what there is to say of them. Complains. Returns 0 if they are the
- * same, 1 if they differ, 2 if branches are missing, so that nobody can tell; or negative. */
+/* Compares the traces, thread by thread, and prints the result. Complains. Returns 0 if they are the same, 1 if they
+ * differ, 2 if missing branches make that undecidable; or negative. */
 int diff_page_print(const struct diff_page *diff, const struct report_output *output, bool is_json);
 
 /* ---- two streams (diff_pair_page.c) ---- */
 
-/* What all pairs of threads have in common to say. */
+/* The summary over all pairs of threads. */
 struct diff_summary {
   uint64_t same;      /* branches that both took */
   uint64_t skipped;   /* differences in string functions */
-  uint32_t different; /* pairs that differ, threads without partner */
-  char first[700];    /* where the first of them does; "": none */
+  uint32_t different; /* pairs that differ, and threads without partner */
+  char first[700];    /* where the first of them differs; "": none */
 };
 
-/* Compares two streams, prints what there is to say of them, and adds it to the summary. Returns as diff_page_print. */
+/* Compares two streams, prints the result, and adds it to the summary. Returns as diff_page_print. */
 int diff_put_pair(const struct diff_page *diff, const uint32_t streams[2], struct diff_summary *summary,
                   struct page *page);
 

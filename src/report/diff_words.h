@@ -12,11 +12,11 @@
 void diff_put_branches(struct page *page, const struct diff_side *side, const char *key, const char *title,
                        const struct analysis_diff_branch *branches, size_t count);
 
-/* What the two did where they parted; `one` or `other` is NULL if that one has ended. */
+/* Describes what the two runs did where they parted; `one` or `other` is NULL if that one has ended. */
 void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct analysis_diff_branch *one,
                       const struct analysis_diff_branch *other);
 
-/* The same in a few words, without why. */
+/* The same in a few words, without the reason. */
 void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2],
                         const struct analysis_diff_branch *one, const struct analysis_diff_branch *other);
 

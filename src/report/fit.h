@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines that fit in the terminal. Names of C++ functions are often longer than a line; a table whose rows the terminal
- * breaks cannot be read.
+ * Makes lines fit in the terminal. Names of C++ functions are often longer than a line, and a table whose rows the
+ * terminal wraps cannot be read.
  */
 #ifndef REPORT_FIT_H
 #define REPORT_FIT_H
@@ -17,8 +17,8 @@ enum fit_how {
   FIT_END,   /* the end is cut off */
 };
 
-/* Appends a line, without its newline, shortened to so many columns. Escape sequences of colours take none. The line
- * is changed. Returns 0, or -ENOMEM. */
+/* Appends a line, without its newline, shortened to so many columns. Escape sequences of colours take no column. `line`
+ * is modified. Returns 0, or -ENOMEM. */
 int fit_line(struct text *text, char *line, size_t columns, enum fit_how how);
 
 #endif

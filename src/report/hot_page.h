@@ -9,7 +9,7 @@
 #include "report/page.h"
 #include "report/source_lines.h"
 
-/* Orders of the table of conditional branches that are made of predictions. */
+/* Orders of the table of conditional branches that need predictions. */
 enum report_predict_order { REPORT_PREDICT_NO_ORDER, REPORT_PREDICT_BY_FLIPS, REPORT_PREDICT_BY_MISPREDICTED };
 
 struct report_page {
@@ -19,7 +19,7 @@ struct report_page {
   enum analysis_by by;
   uint64_t top;                           /* rows of a table */
   uint32_t stream;                        /* or LB_TRACE_ALL */
-  bool wants_lines;                       /* beside addresses */
+  bool wants_lines;                       /* source lines beside addresses */
   const struct analysis_predict *predict; /* of conditional branches; NULL: it was not asked for */
   const struct analysis_predictor *predictor;
   enum report_predict_order predict_order;
@@ -42,7 +42,7 @@ void report_put_edges(const struct report_page *report, struct page *page, uint6
 void report_put_branches(const struct report_page *report, struct page *page, uint64_t top);
 void report_put_indirects(const struct report_page *report, struct page *page, uint64_t top);
 
-/* Is nothing known but which branches were taken? */
+/* Are only the taken branches known? */
 bool report_has_only_taken(const struct report_page *report);
 
 /* How many rows of a table there are beyond those that are shown. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is shown of a machine: what its recording unit holds, its registers, the DS area in the guest's memory
- * (machine_dump.c), its performance counters (machine_events.c), and what came of a run (machine_result.c).
+ * The views of a machine: the contents of its recording unit, its registers, the DS area in the guest's memory
+ * (machine_dump.c), its performance counters (machine_events.c), and the result of a run (machine_result.c).
  */
 #ifndef REPORT_MACHINE_PAGE_H
 #define REPORT_MACHINE_PAGE_H
@@ -52,7 +52,7 @@ int machine_text_records(const struct machine_view *view, enum report_format for
 
 /* Appends the events that are not modelled, "A, B". Returns how many there are. */
 unsigned machine_text_unmodelled(const struct machine_view *view, struct text *text);
-/* These, and what the counters of the processor that is shown count. Returns 0 or -ENOMEM. */
+/* Appends these events, and what the counters of the shown processor count. Returns 0 or -ENOMEM. */
 int machine_text_events(const struct machine_view *view, struct text *output);
 
 /* ---- results ---- */
@@ -66,7 +66,7 @@ struct machine_result {
   bool has_exit;      /* the guest wrote an exit value */
   double seconds;     /* of the user's clock */
   bool wants_screens; /* all of the text memory, not only what is shown */
-  const char *serial; /* what came over the serial line, its end if it was much */
+  const char *serial; /* output of the serial line; only its end if it was long */
   size_t serial_dropped;
   const struct lb_branch *last; /* the last branches that a trace was given, a ring: the newest is at total - 1 */
   size_t last_size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a report goes, and what can be shown there. The command line knows; src/report only asks.
+ * The destination of a report, and what can be shown there. The command line fills it in; src/report only reads it.
  */
 #ifndef REPORT_OUTPUT_H
 #define REPORT_OUTPUT_H
@@ -11,9 +11,9 @@
 
 struct report_output {
   FILE *file;
-  int columns;         /* of the terminal; 0: it is none, lines are neither broken nor shortened */
+  int columns;         /* width of the terminal; 0: no terminal, lines are neither wrapped nor shortened */
   bool wants_color;    /* escape sequences are wanted */
-  bool has_whole_rows; /* a row of a table is a line, whatever its length: names in it are shortened later, or not */
+  bool has_whole_rows; /* a row of a table is one line, whatever its length: the caller may shorten names in it later */
 };
 
 /* A count as digits; for people, on a terminal, in groups of three: 1,234,567. Returns the buffer. */

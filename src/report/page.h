@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of output that comes out as text to read or as JSON, from the same calls: what one shows, the other has too. A
- * page is made of named values, sections, lists of words and tables. In JSON a value's name is its key; as text,
- * underscores in it become blanks. Hexadecimal values are strings in JSON, since its readers keep only 53 bits of a
- * number. As text, a section or table without contents is left out; JSON has it all the same.
+ * A page of output as text or as JSON, from the same calls: both have the same contents. A page is made of named
+ * values, sections, lists of words and tables. In JSON a value's name is its key; as text, underscores in it become
+ * blanks. Hexadecimal values are strings in JSON, since its readers keep only 53 bits of a number. As text, a section
+ * or table without contents is left out; JSON includes it.
  */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
@@ -16,7 +16,7 @@
 
 struct page_column {
   const char *title; /* NULL ends the columns */
-  int width;         /* 0 for the last one: what is too long goes on in the next line */
+  int width;         /* 0 for the last one: text that is too long continues in the next line */
 };
 
 struct page {
@@ -29,7 +29,7 @@ struct page {
   char *held;
   size_t held_size;
   unsigned depth;                    /* of JSON brackets */
-  bool is_first;                     /* nothing stands behind the bracket, or in the list, yet */
+  bool is_first;                     /* nothing follows the bracket, or is in the list, yet */
   bool is_blank;                     /* text: nothing was printed yet */
   const char *heading;               /* text: of a section that is empty so far */
   const struct page_column *columns; /* inside a table */
@@ -43,7 +43,7 @@ void page_open(struct page *page, const struct report_output *output, bool is_js
 void page_close(struct page *page);
 
 /* Text that follows is held back until page_release, which prints a named value in front of it. JSON, and text for
- * which there is no memory, is not held back: its value comes last. */
+ * which there is no memory, is not held back: the value then comes last. */
 void page_hold(struct page *page);
 void page_release(struct page *page, const char *key, const char *value);
 
@@ -59,7 +59,7 @@ void page_section_end(struct page *page);
 /* The headline of a section that JSON does not have. */
 void page_heading(struct page *page, const char *title);
 
-/* As many sections without a key (NULL) as there are; as text it does not show. */
+/* An array of any number of sections without a key (NULL); it is invisible in text. */
 void page_array(struct page *page, const char *key);
 void page_array_end(struct page *page);
 
@@ -71,10 +71,11 @@ void page_put_number(struct page *page, const char *key, uint64_t value);
 void page_put_count(struct page *page, const char *key, uint64_t value); /* with separators on a terminal */
 void page_put_signed(struct page *page, const char *key, int64_t value);
 void page_put_hex(struct page *page, const char *key, uint64_t value);
-void page_put_flag(struct page *page, const char *key, bool value);       /* as text "yes" or "no" */
-void page_put_json(struct page *page, const char *key, const char *json); /* JSON only: a value that is made already */
+void page_put_flag(struct page *page, const char *key, bool value); /* as text "yes" or "no" */
+void page_put_json(struct page *page, const char *key,
+                   const char *json); /* JSON only: a value that is formatted already */
 
-/* In a row, behind its last cell: a source or remark, as text in a line of its own. */
+/* In a row, behind its last cell: a source or remark; text shows it in a line of its own. */
 void page_put_note(struct page *page, const char *key, const char *value);
 
 /* A list of words. */
@@ -82,7 +83,7 @@ void page_list(struct page *page, const char *key);
 void page_item(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_list_end(struct page *page);
 
-/* A table; each row has one cell for each column. `is_bold` brings a row out. */
+/* A table; each row has one cell for each column. `is_bold` highlights a row. */
 void page_table(struct page *page, const char *key, const struct page_column *columns);
 void page_row(struct page *page, bool is_bold);
 void page_row_end(struct page *page);

@@ -21,16 +21,16 @@ void line_wrap(struct page *page, const char *string, int indent);
 
 void line_bold(const struct page *page, const char *string);
 
-/* Where a value begins, and the lines that go on with it. */
+/* The column at which a value, and the lines that continue it, begin. */
 int line_indent(const struct page *page);
 
-/* Goes to where the next value begins: behind its name, or to its column. */
+/* Moves to where the next value begins: behind its name, or at its column. */
 void line_begin(struct page *page, const char *key);
 
 /* The next cell of a row. */
 void line_cell(struct page *page, const char *string);
 
-/* The headline that a section's first contents wait for, if it has not been printed. */
+/* Prints the headline of a section before its first contents, if that has not been done. */
 void line_heading(struct page *page);
 
 /* The titles of a table's columns. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the layouts of this folder share: a printer that remembers its first failure, so that the layouts need not ask
- * after every piece, and the few questions that all of them put to a recorder.
+ * Code that the layouts of this folder share: a printer that remembers its first failure, so that the layouts need not
+ * check after every piece, and the few questions that all of them ask a recorder.
  */
 #ifndef REPORT_PRINTER_H
 #define REPORT_PRINTER_H
@@ -10,7 +10,7 @@
 
 struct printer {
   struct text *text;
-  int error; /* 0, or the first failure: nothing is added any more */
+  int error; /* 0, or the first failure, after which nothing is added any more */
   const struct lb_recorder *recorder;
   const struct lb_cpu *cpu;
   struct report_options options;

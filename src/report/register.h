@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `lbr decode` and `lbr encode` share: which register of which CPU the user means, who else has it, and what a
- * write of a value would do.
+ * Code that `lbr decode` and `lbr encode` share: which register of which CPU the user means, which other CPUs have it,
+ * and what a write of a value would do.
  */
 #ifndef REPORT_REGISTER_H
 #define REPORT_REGISTER_H
@@ -22,7 +22,8 @@ struct register_choice {
   uint32_t msr;
 };
 
-/* The CPU of --cpu; where that is NULL, this machine's if `fits` likes it, else Skylake. Sets `cpu` and `chosen_by`. */
+/* The CPU of --cpu; where that is NULL, this machine's if `fits` accepts it, else Skylake. Sets `cpu` and `chosen_by`.
+ */
 void register_choose_cpu(const struct lb_cpu *cpu, bool (*fits)(const struct lb_cpu *cpu, const void *data),
                          const void *data, struct register_choice *ret_choice);
 
@@ -39,7 +40,7 @@ int register_list_cpus(struct text *text, bool (*has)(const struct lb_cpu *cpu, 
 
 /* The value with the fields that the words name, FIELD or FIELD=VALUE with commas between them, and all others 0.
  * `register_name` is for complaints. Returns 0, or negative after a complaint: LB_E_BAD_SYNTAX and LB_E_BAD_NUMBER if a
- * word makes no sense anywhere. */
+ * word is invalid for any register. */
 int register_encode(const struct register_choice *choice, const char *register_name, char *const *words, int count,
                     uint64_t *ret_value);
 
@@ -50,7 +51,7 @@ enum write_answer {
   WRITE_CHANGED,   /* no fault, but reads back differently */
   WRITE_FAULTS,    /* #GP */
   WRITE_READ_ONLY, /* #GP on any value */
-  WRITE_UNKNOWN,   /* this CPU has no unit that could be asked */
+  WRITE_UNKNOWN,   /* there is no model of this CPU's recording unit */
 };
 
 const char *register_answer_word(enum write_answer answer);
@@ -59,7 +60,8 @@ const char *register_answer_word(enum write_answer answer);
  * faults. */
 enum write_answer register_try_write(const struct register_choice *choice, uint64_t value, uint64_t *ret_value);
 
-/* Why a value faults where no bit is to blame (it is not canonical, say); NULL where one is. */
+/* Why a value faults for another reason than a single bit (for example because it is not canonical); NULL where a bit
+ * is the reason. */
 const char *register_fault_reason(const struct register_choice *choice);
 
 /* The bits of `value` that give #GP when the register has them and is otherwise as after reset. */

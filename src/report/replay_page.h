@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a recorder holds at a position of a trace: the page of `lbr replay`.
+ * The page of `lbr replay`: the contents of a recorder at a position of a trace.
  */
 #ifndef REPORT_REPLAY_PAGE_H
 #define REPORT_REPLAY_PAGE_H
@@ -16,7 +16,7 @@ struct replay_page {
   /* of the BTS buffer: */
   const unsigned char *bts_bytes; /* records, the oldest first */
   size_t bts_count, record_size;
-  const char *bts_file; /* they were written to it, and are not printed; or NULL */
+  const char *bts_file; /* the file that the records were written to, in which case they are not printed; or NULL */
 };
 
 /* Warns if branches are missing shortly before the position. */

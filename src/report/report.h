@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints what a recording unit holds: as a table to read, as the two layouts of the WinDbg extension `!lbr` that Zhang
- * Yinkui shows in chapter 5 of 《软件调试》, or as JSON. Only looks: the recorder stays as it is.
+ * Prints the contents of a recording unit: as a table to read, as the two layouts of the WinDbg extension `!lbr` that
+ * Zhang Yinkui shows in chapter 5 of 《软件调试》, or as JSON. The recorder is only read, never changed.
  *
- * Below that, what is made of a trace: names for its addresses, its branches as lines, and its numbers. Each takes the
- * records of a trace one after the other; the caller reads them, opens the files and prints.
+ * The rest is about traces: names for addresses, branches as lines, and numbers. Each takes the records of a trace one
+ * after the other; the caller reads them, opens the files and prints.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -45,7 +45,7 @@ struct report_symbols {
   bool (*find)(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 };
 
-/* What the head of the WinDbg layouts says. Zero means: what fits the layout and the CPU. */
+/* The head of the WinDbg layouts. Zero means: a value that fits the layout and the CPU. */
 struct report_windbg {
   const char *banner;     /* first line */
   const char *version;    /* second line */
@@ -53,11 +53,11 @@ struct report_windbg {
   unsigned flags; /* of the stack line. The book shows 0x4 for Kaby Lake and does not explain it; see windbg.c */
 };
 
-/* A recorder that holds what was read from a real processor: nobody saw the branches, so that their kinds are not
- * known, and PERF_CAPABILITIES and the classic pair of Zen 3 and later are of interest. */
+/* A recorder that holds what was read from a real processor: no model saw the branches, so their kinds are not known;
+ * PERF_CAPABILITIES and the classic pair of Zen 3 and later are shown. */
 struct report_live {
   unsigned number;          /* of the processor */
-  const char *const *notes; /* what there is to say about the reading; not in the WinDbg layouts */
+  const char *const *notes; /* remarks about the reading; not in the WinDbg layouts */
   size_t note_count;
 };
 
@@ -65,7 +65,7 @@ struct report_options {
   bool wants_color;                     /* table only */
   const struct report_symbols *symbols; /* NULL: addresses only */
   const struct report_windbg *windbg;   /* NULL: all zero */
-  const struct report_live *live;       /* NULL: it recorded for itself */
+  const struct report_live *live;       /* NULL: the recorder itself recorded the branches */
 };
 
 /* Appends what `recorder` holds to `text`, each line ended. `options` may be NULL.
@@ -78,8 +78,8 @@ int report_print(struct text *text, const struct lb_recorder *recorder, enum rep
 
 struct symbol_place;
 
-/* Where addresses lead: in which files, and what code is there. `mark` is the branch's own, REPORT_NOW stands for the
- * end of the program. */
+/* Resolves addresses: to files, and to the code that is there. `mark` is the branch's own mark; REPORT_NOW stands for
+ * the end of the program. */
 #define REPORT_NOW UINT32_MAX
 
 struct report_piece {
@@ -108,8 +108,8 @@ struct report_thread {
   const uint32_t *marks;            /* of each branch */
   size_t count;
   size_t first;                       /* branches before this one are cut off from those behind by a gap */
-  bool is_cut;                        /* there were more, which are gone */
-  bool is_damaged;                    /* some are missing between them: the log makes no sense there */
+  bool is_cut;                        /* there were older branches, which are gone */
+  bool is_damaged;                    /* some are missing between them: the log is invalid there */
   bool has_gaps;                      /* some are missing between them: the source did not give them */
   const struct lb_recorder *recorder; /* not NULL: what this recorder holds is printed instead of the branches */
 };
@@ -117,9 +117,9 @@ struct report_thread {
 enum report_ending {
   REPORT_DIED,    /* a signal killed it, and left a record of it */
   REPORT_EXITED,  /* it ended by itself */
-  REPORT_KILLED,  /* a signal killed it that nobody can see: SIGKILL */
+  REPORT_KILLED,  /* a signal that cannot be observed killed it: SIGKILL */
   REPORT_ALIVE,   /* it runs on */
-  REPORT_UNKNOWN, /* it ended in a program that cannot be recorded, nobody knows how */
+  REPORT_UNKNOWN, /* it ended in a program that cannot be recorded, and how is not known */
 };
 
 struct report_death {
@@ -127,24 +127,24 @@ struct report_death {
   uint32_t process;    /* the system's number */
   const char *program; /* path; "": not known */
   const char *command; /* its words, or the title that it has set; "" or NULL: not known */
-  double timeout;      /* seconds: it had to end since these were over. 0: no */
+  double timeout;      /* seconds after which the program was made to end; 0: it was not */
   int signal, code;    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
   uint64_t address;    /* si_addr */
   int status;          /* REPORT_EXITED */
   const char *panic; /* REPORT_EXITED: the language whose runtime ended it, NULL: none. The branches of the first thread
                         end where that began */
-  bool is_native;    /* it had executed a program that cannot be recorded: that was what ended */
+  bool is_native;    /* it had executed a program that cannot be recorded, and that program ended */
   uint64_t rip, flags, registers[16]; /* REPORT_DIED: at the end; in the order of the encoding */
   bool has_top;                       /* `top` is the word that RSP pointed to */
   uint64_t top;
-  const struct report_thread *threads; /* the one that ended it first */
+  const struct report_thread *threads; /* the thread that ended the process comes first */
   size_t thread_count;
 };
 
 /* Which branches of a thread are printed. The program's own code is that of its executable, of files outside the
  * system's folders of libraries (/lib*, /usr/lib*, /nix/store, /gnu/store), and code in no file. */
 enum report_show {
-  REPORT_SHOW_OWN_FIRST, /* the last ones in its own code, and then what libraries did behind them */
+  REPORT_SHOW_OWN_FIRST, /* the last ones in its own code, and then those of libraries behind them */
   REPORT_SHOW_OWN,       /* the last ones in its own code */
   REPORT_SHOW_ALL,       /* the last ones */
 };
@@ -155,9 +155,9 @@ struct report_death_options {
   const struct analysis_files *files; /* for the call stack, as for analysis_names_new */
   enum report_format format;          /* without a recorder WINDBG is TABLE */
   bool wants_color;
-  unsigned width; /* letters of a line: places that do not fit are cut. 0: not known */
+  unsigned width; /* columns of a line: locations that do not fit are cut. 0: not known */
   const struct report_places *places;
-  /* Not NULL: is given the text, with `data`, whenever it has grown long, and empties it. */
+  /* Not NULL: called with `data` and the text whenever that has grown long; it must empty the text. */
   void (*flush)(void *data, struct text *text);
   void *data;
 };

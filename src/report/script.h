@@ -45,8 +45,8 @@ struct report_script_options {
   uint64_t limit;                 /* so many branches; UINT64_MAX: all */
   struct analysis_names *names;   /* NULL: addresses only. It learns of the modules from the script */
   struct analysis_filter *filter; /* NULL: all branches. It learns of streams and modules from the script */
-  /* Not NULL: of what passes the filter only so many branches before and after each time that this is entered: that a
-   * branch leads to it from elsewhere, or calls it. */
+  /* Not NULL: of the branches that pass the filter, only `context` before and after each entry to this target are
+   * printed. It is entered when a branch leads to it from elsewhere, or calls it. */
   const struct analysis_target *around;
   uint32_t context;
   uint8_t fields[REPORT_FIELDS]; /* enum report_field, each once, */
@@ -55,7 +55,8 @@ struct report_script_options {
 };
 
 #define REPORT_CONTEXT_MAX 65536u
-#define REPORT_CONTEXT_BYTES (UINT64_C(128) << 20) /* that branches before may take, of all streams together */
+#define REPORT_CONTEXT_BYTES                                                                                           \
+  (UINT64_C(128) << 20) /* memory for the branches before an entry, of all streams together */
 
 struct report_script;
 
@@ -64,7 +65,7 @@ int report_script_new(const struct report_script_options *options, struct report
 void report_script_free(struct report_script *script); /* takes NULL */
 
 /* Appends the lines of a record, if it has any: a line for each branch, or for a gap. Returns 1; 0 when there are as
- * many branches as were wanted; LB_E_TOO_BIG: more streams than REPORT_CONTEXT_BYTES are enough for; -ENOMEM: some of
+ * many branches as were wanted; LB_E_TOO_BIG: REPORT_CONTEXT_BYTES is not enough for so many streams; -ENOMEM: some of
  * the lines may be missing. */
 int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text);
 

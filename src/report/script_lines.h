@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A script while it is made: what its parts share (script.c: records and common lines; script_fields.c: lines of fields
- * that were picked; script_around.c: branches before and after). An address with its name is put together once and
- * kept; a line is then a few copies.
+ * that were picked; script_around.c: branches before and after). The text of an address with its name is made once and
+ * cached; a line is then a few copies.
  */
 #ifndef REPORT_SCRIPT_LINES_H
 #define REPORT_SCRIPT_LINES_H
@@ -12,9 +12,9 @@
 #include "report/writer.h"
 
 #define PLACES (1u << 14)
-#define PLACE_TEXT 104u /* longer ones are put together each time */
+#define PLACE_TEXT 104u /* longer texts are made each time */
 
-/* What is kept of an address. */
+/* The kinds of text that are cached for an address. */
 enum place_what { PLACE_WHOLE, PLACE_SYMBOL, PLACE_MODULE, PLACE_LINE, PLACE_INSTRUCTION, PLACE_WHATS = 8 };
 
 struct place {
@@ -35,8 +35,8 @@ struct kept_branch {
 struct kept_branches {
   struct kept_branch *ring; /* options.context of them; NULL: none so far */
   uint32_t next, count;
-  uint32_t left;   /* so many that come are still printed */
-  bool is_dropped; /* some fell out of the ring since the last that was printed */
+  uint32_t left;   /* so many of the next branches are still printed */
+  bool is_dropped; /* some were dropped from the ring since the last printed branch */
 };
 
 struct report_script {
@@ -52,7 +52,7 @@ struct report_script {
   struct writer writer;
 };
 
-/* Puts a place together and keeps it if it is short. */
+/* Makes the text of a place and caches it if it is short. */
 void script_put_new_place(struct report_script *script, struct place *place, enum place_what what, uint32_t space,
                           uint64_t address);
 
@@ -86,8 +86,7 @@ void script_put_fields(struct report_script *script, uint32_t number_of_stream, 
 int script_put_branch(struct report_script *script, uint32_t number_of_stream, const struct analysis_stream *stream,
                       uint64_t number, const struct lb_branch *branch, struct text *text);
 
-/* The branches of a record, of which the wanted ones are chosen, with those around entries. Returns 0, LB_E_TOO_BIG, or
- * -ENOMEM. */
+/* Prints those of the wanted branches of a record that are around entries. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
 int script_around(struct report_script *script, const struct lb_trace_branches *branches,
                   const struct analysis_stream *stream, const uint16_t *wanted, size_t count, struct text *text);
 int script_around_begin(struct report_script *script); /* 0, or -ENOMEM */

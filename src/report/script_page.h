@@ -14,10 +14,11 @@ struct report_script_page {
   struct trace_input *input;
   const struct report_script_options *options;
   uint64_t tail;     /* branches of each thread; UINT64_MAX: all */
-  bool has_progress; /* how far it is may be shown beside the lines */
+  bool has_progress; /* progress may be shown beside the lines */
 };
 
-/* Prints the branches that are asked for. Returns 0, or negative after a complaint: no branch matches, for one. */
+/* Prints the branches that are asked for. Returns 0, or negative after a complaint, for example if no branch matches.
+ */
 int report_script_page_print(const struct report_script_page *page);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines of source files, read where the debug information says that they are, or elsewhere if the user says so.
+ * Lines of source files, read from the paths in the debug information, or from elsewhere if the user says so.
  */
 #ifndef REPORT_SOURCE_LINES_H
 #define REPORT_SOURCE_LINES_H
@@ -19,12 +19,12 @@ struct source_files {
   struct source_file *files;
   size_t count, capacity;
   size_t bytes;        /* of all files */
-  bool has_complained; /* of a file that is missing, or too young: once of each */
+  bool has_complained; /* about a missing file; `has_warned`: about a file that is too young. Once each */
   bool has_warned;
 };
 
-/* Appends a line, counted from 1, fit to be printed and without what blanks it ends with. The first file that cannot be
- * read is complained about. Returns false if there is no such line or no such file. */
+/* Appends a line, counted from 1, fit to be printed and without trailing blanks. The first file that cannot be read is
+ * complained about. Returns false if there is no such line or no such file. */
 bool source_add_line(struct source_files *files, const char *path, unsigned line, struct text *text);
 
 void source_done(struct source_files *files);

@@ -14,8 +14,8 @@
 
 #define SOURCE_PREFIXES_MAX 16
 
-/* OLD=NEW: a path that begins with OLD begins with NEW here. DIR: nothing is changed; `old` is NULL then. Files below
- * NEW or DIR may be shown. */
+/* OLD=NEW: replaces OLD at the beginning of a path with NEW. DIR: changes nothing; `old` is NULL then. Files below NEW
+ * or DIR may be shown. */
 struct source_prefix {
   const char *old;
   size_t old_length;
@@ -34,7 +34,7 @@ struct source_paths {
 bool source_paths_add(struct source_paths *paths, const char *argument);
 
 /* Opens a source file for reading. Returns a descriptor; -EPERM if it may not be shown, after a warning at the first
- * one; or -errno. Symbolic links are followed, and what they lead to must lie below the folders, too. */
+ * one; or -errno. Symbolic links are followed, and their targets must lie below the folders, too. */
 int source_paths_open(struct source_paths *paths, const char *path);
 
 #endif

@@ -13,7 +13,7 @@ struct stat_page {
   const struct analysis_names *names;
   struct analysis_summary *summary;
   unsigned top;                                /* functions and edges */
-  const struct analysis_module_totals *module; /* the one that all of it is about, or NULL */
+  const struct analysis_module_totals *module; /* the only module that is shown, or NULL */
 };
 
 /* Returns 0, or -ENOMEM after a complaint. */

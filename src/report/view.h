@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trace as one page for a browser: a timeline of its calls, functions and edges with exact counts, hot code with its
- * source, and where it died. The page needs nothing but itself. Nothing in it is trusted: whatever comes out of the
- * trace or of a file is data of the page, never a part of its program.
+ * source, and where it died. The page is self-contained. No input is trusted: text from the trace or from a file
+ * becomes data of the page, never a part of its program.
  */
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 
 #include "analysis/analysis.h"
 
-#define REPORT_VIEW_SIZE (UINT64_C(20) << 20)     /* bytes of a page, if nothing else is said, */
+#define REPORT_VIEW_SIZE (UINT64_C(20) << 20)     /* default size of a page in bytes, */
 #define REPORT_VIEW_SIZE_MIN (UINT64_C(1) << 20)  /* at least, */
 #define REPORT_VIEW_SIZE_MAX (UINT64_C(64) << 20) /* and at most */
 
@@ -32,21 +32,22 @@ struct report_view_options {
 int report_view_new(const struct report_view_options *options, struct report_view **ret_view);
 void report_view_free(struct report_view *view); /* takes NULL */
 
-/* First, if tables and code are wanted: what was counted, which is not needed afterwards. Returns 0, or -ENOMEM. */
+/* Must come first, if tables and code are wanted: takes the counts, which are not needed afterwards. Returns 0, or
+ * -ENOMEM. */
 int report_view_counts(struct report_view *view, const struct analysis_counts *counts);
 
 /* How many functions ran, as was counted: with options.module, functions of that one. */
 size_t report_view_ran(const struct report_view *view);
 
-/* Then, the records of the trace. Of a part, branches that come before it tell which calls are open when it begins.
- * Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+/* Then takes the records of the trace. For a part of a trace, the branches before the part tell which calls are open
+ * when it begins. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_view_record(struct report_view *view, const struct lb_trace_record *record);
 
 /* Behind the last record. Returns 0, or -ENOMEM. */
 int report_view_end(struct report_view *view);
 
-/* All of that, from the trace: the options are those of report_view_new. Returns 0, or negative after a complaint:
- * nothing of the module ran, for one. */
+/* Does all of that from the trace; the options are those of report_view_new. Returns 0, or negative after a complaint,
+ * for example if nothing of the module ran. */
 int report_view_read(struct report_view *view, const struct report_view_options *options, struct trace_input *input);
 
 typedef int report_view_write_function(void *data, const char *bytes, size_t size); /* 0, or negative to stop */

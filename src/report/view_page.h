@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files view*.c share: a page on its way.
+ * Declarations that the files view*.c share: a page while it is made.
  */
 #ifndef REPORT_VIEW_PAGE_H
 #define REPORT_VIEW_PAGE_H
@@ -23,11 +23,11 @@ struct view_function {
 
 /* A call that runs. */
 struct view_frame {
-  uint64_t branch, instructions;               /* when it was entered, */
-  uint64_t taken;                              /* and how many branches there were before what it ran */
+  uint64_t branch, instructions;               /* counts when it was entered, */
+  uint64_t taken;                              /* and number of branches before its first one */
   uint64_t inner_branches, inner_instructions; /* of what it called */
   uint32_t function;
-  bool is_cut;   /* it was entered before the part that is shown */
+  bool is_cut;   /* it was entered before the shown part begins */
   bool is_shown; /* it is a function of the module, if there is one */
 };
 
@@ -37,7 +37,7 @@ struct view_stream {
   size_t count, capacity;
   size_t shown;                    /* of the frames */
   uint32_t skipped;                /* deeper ones for which there was no room */
-  uint64_t branches, instructions; /* the end, as far as known */
+  uint64_t branches, instructions; /* counts at its end, as far as known */
   uint64_t seen;                   /* branches that are in the trace */
   struct lb_branch last;           /* of kind LB_BRANCH_KINDS: there is none */
   bool is_cut;                     /* it ends with a gap */
@@ -77,7 +77,7 @@ struct report_view {
   struct view_gap *gaps;
   size_t gap_count, gap_capacity;
   uint64_t gaps_left_out;
-  bool has_loss, is_unfinished; /* it ends without its end, or the recorder gave up */
+  bool has_loss, is_unfinished; /* the end marker is missing, or the recorder gave up */
   uint64_t all_calls;
   struct text meta;                /* JSON members */
   char *source;                    /* meta "source" */
@@ -87,13 +87,13 @@ struct report_view {
   size_t ran;                      /* functions, likewise */
 };
 
-/* How many of a key there are, after one more and before one less. Returns that, or -ENOMEM. */
+/* Adds `change` to the count of a key. Returns the count after an increment, or before a decrement; or -ENOMEM. */
 int view_active_add(struct view_active *active, uint32_t stream, uint32_t function, int change);
 void view_active_done(struct view_active *active);
 
 /* ---- JSON that may stand in a page ---- */
 
-/* A string, quoted: whatever could end a script is escaped. Of what is no UTF-8, question marks. Return 0, or -ENOMEM.
+/* A string, quoted: whatever could end a script is escaped. Invalid UTF-8 becomes question marks. Return 0, or -ENOMEM.
  */
 int view_quote(struct text *text, const char *string);
 /* The symbol, or module and offset, or address of a location, quoted. */

@@ -2,7 +2,7 @@
  *
  * The blocks of a timeline: calls with their place on both axes, in bounded memory. When there are too many, the
  * shortest are merged with their neighbours of the same row (thread and depth), until there are few enough. The last
- * calls of each stream stay as they are: that is where programs die.
+ * calls of each stream are never merged, since programs die there.
  */
 #ifndef REPORT_VIEW_STORE_H
 #define REPORT_VIEW_STORE_H
@@ -15,7 +15,7 @@
 #define VIEW_DEPTH_MAX 1024u /* and rows that a stream has at most: deeper calls are counted, not shown */
 
 enum view_flag {
-  VIEW_BEGINS_BEFORE = 1u << 0, /* it was cut at the edge of the part that is shown */
+  VIEW_BEGINS_BEFORE = 1u << 0, /* the block was cut at the edge of the shown part */
   VIEW_ENDS_BEHIND = 1u << 1,
   VIEW_IS_TAIL = 1u << 2, /* no calls are merged here */
 };
@@ -25,9 +25,9 @@ struct view_block {
   uint64_t start_count, end_count; /* instructions */
   uint64_t busy;                   /* branches of the calls in it, without the gaps between them */
   uint64_t calls;                  /* 1: it is a call; more: so many were merged */
-  uint64_t weight;                 /* by which `function` is ahead: Boyer and Moore's vote */
+  uint64_t weight;                 /* lead of `function` in the Boyer-Moore majority vote */
   uint32_t stream;
-  uint32_t function; /* of several: the one that has more than half of `busy`, if one has */
+  uint32_t function; /* of merged calls: the one that has more than half of `busy`, if there is one */
   uint16_t depth;
   uint8_t flags; /* enum view_flag */
   uint8_t how;   /* enum analysis_call_how, by which a call was left */
@@ -36,7 +36,7 @@ struct view_block {
 /* The last blocks of a stream. */
 struct view_tail {
   struct view_block *blocks; /* NULL: it has none */
-  size_t count, next;        /* next: where the oldest is, once it is full */
+  size_t count, next;        /* next: index of the oldest, once the ring is full */
 };
 
 struct view_rows {
@@ -68,7 +68,8 @@ int view_store_add(struct view_store *store, const struct view_block *block);
 /* Behind the last: sorts the blocks by stream, depth and start. Returns 0, or -ENOMEM. */
 int view_store_end(struct view_store *store);
 
-/* Makes it smaller, also after the end: calls of twice the length are merged. Returns false when that cannot be. */
+/* Makes the store smaller, also after view_store_end: calls of up to twice the length are merged. Returns false when
+ * that is not possible. */
 bool view_store_shrink(struct view_store *store);
 
 #endif

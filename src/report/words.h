@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How `lbr report` and `lbr annotate` write things: numbers, shares, bars, places in code.
+ * Formatting for `lbr report` and `lbr annotate`: numbers, shares, bars, places in code.
  */
 #ifndef REPORT_WORDS_H
 #define REPORT_WORDS_H
@@ -14,11 +14,11 @@
 /* "1,234,567". Returns `buffer`. */
 const char *words_number(char buffer[WORDS_NUMBER_SIZE], uint64_t value);
 
-/* Does the terminal show UTF-8? So it is taken, unless the locale says something else. */
+/* Does the terminal show UTF-8? Assumed, unless the locale says otherwise. */
 bool words_has_utf8(void);
 
-/* Text of a stranger, fit to be printed: control characters and what is no UTF-8 become "?", tabs blanks up to the next
- * eighth column. Returns 0, or -ENOMEM. */
+/* Appends untrusted text so that it is fit to be printed: control characters and invalid UTF-8 become "?", tabs become
+ * blanks up to the next eighth column. Returns 0, or -ENOMEM. */
 int words_add_printable(struct text *text, const char *bytes, size_t length);
 
 /* Cells of a table, and in JSON members. A number stands at the right side of its column; so does a share. */
@@ -28,7 +28,7 @@ void words_put_share(struct page *page, const char *key, uint64_t part, uint64_t
 /* Text only: a bar of ten columns. */
 void words_put_bar(struct page *page, uint64_t part, uint64_t whole, bool has_utf8);
 
-/* What a function is called: its symbol and module; without a symbol, its module and address. */
+/* The name of a function: its symbol and module; without a symbol, its module and address. */
 void words_function(const struct analysis_hot_function *function, char *buffer, size_t size);
 
 /* The last part of a path. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A buffer that lines are written into piece by piece, with nothing checked but once a line: what a script spends its
- * time on. printf would take longer than reading the trace.
+ * A buffer that lines are written into piece by piece, with one check of the room per line. A script spends most of its
+ * time here; printf would take longer than reading the trace.
  */
 #ifndef REPORT_WRITER_H
 #define REPORT_WRITER_H

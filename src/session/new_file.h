@@ -24,7 +24,7 @@ int new_file_open(struct new_file *file, const char *trace, const char *name, co
  * a symbolic link too. A pipe or a device is opened as it is. Returns a descriptor or -errno. */
 int new_file_create(const char *name);
 
-/* Keeps a regular file that is about to be replaced: links it as NAME.old. An existing NAME.old is removed. */
+/* Keeps a regular file that is about to be replaced: links it as NAME.old. An existing NAME.old is replaced. */
 void new_file_back_up(const char *name);
 
 /* Writes all of it; `data` is the file. Returns 0, or -errno. */

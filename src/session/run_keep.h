@@ -14,7 +14,7 @@ struct run_keep_thread {
   uint32_t space, process, thread;
   char name[17];
   char command[SOURCE_TITLE_MOST]; /* "": not known */
-  struct lb_branch *ring; /* the next branch goes to index `total` modulo the size, which is the same for all rings */
+  struct lb_branch *ring;          /* the next branch goes to index `total` modulo `capacity` */
   size_t capacity;
   uint64_t total;
   uint64_t gap; /* number of branches before the last gap; UINT64_MAX: there was no gap */
