@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What profiles of one binary share: BOLT's, AutoFDO's, llvm-profgen's, gcc's. All of them want straight pieces of code
- * with how often they ran, and taken branches, by addresses of that binary.
+ * Code that the profiles of one binary share: those of BOLT, AutoFDO, llvm-profgen and gcc. All of them need straight
+ * pieces of code with their counts, and taken branches, by addresses of that binary.
  */
 #ifndef EXPORT_BINARY_H
 #define EXPORT_BINARY_H
@@ -16,35 +16,35 @@ struct binary_branch {
   uint64_t from, to;     /* addresses as it is linked */
   uint8_t kind;
   uint64_t count;
-  uint64_t call; /* a return to behind the call that is here; 0: anything else */
+  uint64_t call; /* of a return to the instruction behind a call: the address of that call; 0: anything else */
 };
 
-/* Near branches, which is what a processor's branch records for a program hold. Returns false for the others. */
+/* Is it a kind of near branch? A processor's branch records for a program hold only these. */
 bool binary_kind_is_near(unsigned kind);
 
-/* What a walk over the counts calls, in the order of addresses. Return 0, or negative. */
+/* Callbacks of a walk over the counts, in the order of addresses. Return 0, or negative. */
 struct binary_visitor {
   /* Instructions from `first` to the one at `last`. */
   int (*straight)(struct export_job *job, uint64_t first, uint64_t last, uint64_t count);
   /* A conditional branch at `from` that was not taken: `next` is behind it. May be NULL. */
   int (*passed)(struct export_job *job, uint64_t from, uint64_t next, uint64_t count);
-  /* The call at `from` was returned from, to `next` behind it: from there, as it were, one runs on. May be NULL. */
+  /* The call at `from` was returned from, to `next` behind it, as if execution had gone straight on. May be NULL. */
   int (*returned)(struct export_job *job, uint64_t from, uint64_t next, uint64_t count);
   int (*branch)(struct export_job *job, const struct binary_branch *branch);
 };
 
-/* Straight pieces and branches that were passed, of the job's binary, which must have run; then its branches, and calls
- * that were returned from. Branches are those that pass the job's filter; all others are pieces of straight code: they
- * are wanted if the place where they begin is. Return 0,
- * LB_E_NO_ENTRY after export_fail, or what a visitor returned. */
+/* The first visits straight pieces and passed branches of the job's binary, which must have run; the second visits its
+ * taken branches, and calls that were returned from. Taken branches must pass the job's filter. Everything else counts
+ * as straight code and is visited if its first location passes. Return 0, LB_E_NO_ENTRY after export_fail, or what a
+ * visitor returned. */
 int binary_straights(struct export_job *job, const struct binary_visitor *visitor);
 int binary_branches(struct export_job *job, const struct binary_visitor *visitor);
 
-/* The job's binary and its file, opened: symbols, lines. It must be the one that ran. Returns 0, with a module that is
- * to be closed; LB_E_NO_ENTRY after export_fail; -ENOMEM. */
+/* Finds the job's binary and opens its file, for symbols and lines. The file must be the one that ran. Returns 0, with
+ * a module that is to be closed; LB_E_NO_ENTRY after export_fail; -ENOMEM. */
 int binary_open(struct export_job *job, uint32_t *ret_file, struct symbol_module **ret_module);
 
-/* Nothing of it ran, or nothing that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
+/* Fails because nothing of the binary ran, or nothing that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
 int binary_fail(struct export_job *job, uint32_t file);
 
 /* Its path, to be printed. */
@@ -59,7 +59,7 @@ struct tally_item {
   uint64_t from, to, count;
 };
 
-/* Sums of what was added, once it is finished, sorted by `from` and `to`. */
+/* Items that were added; after tally_finish, equal ones are summed up and sorted by `from` and `to`. */
 struct tally {
   struct tally_item *items;
   size_t count, capacity;
@@ -78,9 +78,9 @@ int binary_instructions(struct export_job *job, struct tally *tally);
 
 struct binary_function {
   uint64_t start;
-  uint64_t end;   /* of what the symbol says is its own */
-  uint64_t limit; /* where the next one begins: BOLT takes what is between for a part of it */
-  char *name;     /* in BOLT's way: local ones with their number, "main.cold/1" */
+  uint64_t end;   /* according to its symbol */
+  uint64_t limit; /* where the next function begins: BOLT counts the code in between as part of this one */
+  char *name;     /* in BOLT's notation: local names have a number, "main.cold/1" */
 };
 
 struct binary_functions {

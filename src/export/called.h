@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What timelines and profiles of calls say about a function.
+ * Information about a function, for timelines and profiles of calls.
  */
 #ifndef EXPORT_CALLED_H
 #define EXPORT_CALLED_H
@@ -8,7 +8,7 @@
 #include "export/export.h"
 
 struct called {
-  const char *symbol; /* as it is shown: also of one without a symbol; good until the next question */
+  const char *symbol; /* as it is shown, even for a function without a symbol; good until the next call */
   const char *source; /* the file that it is declared in; NULL: not known */
   const char *module; /* NULL: it is in none */
   unsigned line;      /* 0: not known */
@@ -19,10 +19,10 @@ struct called {
  * the last; -ENOMEM. */
 int called_get(const struct export_job *job, uint32_t function, struct text *name, struct called *ret_called);
 
-/* At the end: warns if instructions were not counted, or (`stacks` not NULL) stacks are not whole. */
+/* To be called at the end: warns if instructions were not counted, or (`stacks` not NULL) stacks are incomplete. */
 void called_warn(struct export_job *job, const struct analysis_stacks *stacks);
 
-/* There is no call, or none that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
+/* Fails because there is no call, or none that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */
 int called_fail(struct export_job *job);
 
 /* The name of a thread in words: "sh (thread 0)". Empties `text` first. Returns 0, or -ENOMEM. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces for other tools. One loop reads the trace (export.c); a format is a row of export.def and a file with a struct
- * export_format: functions that are called as the trace is read. A format asks for what it needs: branches in their
- * order, calls, or exact counts by location.
+ * Exports traces for other tools. One loop reads the trace (export.c); a format is a row of export.def and a file with
+ * a struct export_format: functions that are called as the trace is read. A format asks for what it needs: branches in
+ * their order, calls, or exact counts by location.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
@@ -11,26 +11,27 @@
 #include "base/base.h"
 
 enum export_need {
-  EXPORT_BRANCHES = 1u << 0, /* `branches` is called, with what passes the filter */
+  EXPORT_BRANCHES = 1u << 0, /* `branches` is called, with the branches that pass the filter */
   EXPORT_CALLS = 1u << 1,    /* `call` is called */
   EXPORT_COUNTS = 1u << 2,   /* `end` finds counts */
 };
 
 struct export_job;
 
-/* A format. Functions that it does not need are NULL. They return 0, or negative to stop; whatever is wrong with the
- * trace, and not with the world, is said by export_fail. */
+/* A format. Functions that it does not need are NULL. They return 0, or negative to stop; problems of the trace, as
+ * opposed to system errors, are reported by export_fail. */
 struct export_format {
   const char *name;
   const char *what;        /* in a few words, for the list of formats */
   const char *suffix;      /* of the file: ".fdata" */
   unsigned needs;          /* enum export_need; BRANCHES and CALLS may go together, COUNTS goes alone */
   bool wants_instructions; /* calls come with numbers of instructions */
-  /* In the file, about; of what is made of calls, for a usual program. 0: its size does not grow with the trace. */
+  /* Approximate bytes in the file per branch; for a format made from calls, of a typical program. 0: the size does not
+   * grow with the trace. */
   unsigned bytes_per_branch;
   size_t state_size; /* of job->state, which is zero at first */
   int (*begin)(struct export_job *job);
-  /* Every record that describes the trace or is a gap, after names know it. */
+  /* Takes every record that describes the trace or is a gap, after `names` has taken it. */
   int (*record)(struct export_job *job, const struct lb_trace_record *record);
   int (*branches)(struct export_job *job, const struct lb_trace_branches *branches);
   int (*call)(struct export_job *job, const struct analysis_call *call);
@@ -41,12 +42,12 @@ struct export_format {
 struct export_options {
   const struct export_format *format;
   uint32_t stream; /* this one only, or LB_TRACE_ALL */
-  /* NULL: all. Its modules also say which binary a profile of one is about; without any, it is the program that was
-   * recorded first. Calls are chosen by functions (what happens in them) and modules (frames of others are left out)
-   * only. */
+  /* NULL: all. Its modules also select the binary of a profile of one binary; without any, it is the program that was
+   * recorded first. Only functions (what happens in them) and modules (frames of others are left out) apply to calls.
+   */
   const struct analysis_filter_options *filter;
-  bool has_all_sources; /* lcov: those of the system too */
-  unsigned window;      /* branches in a sample; 0: what the format likes */
+  bool has_all_sources; /* lcov: sources of the system, too */
+  unsigned window;      /* branches in a sample; 0: the format's default */
   const char *version;  /* of a format that has several; NULL: the usual */
 };
 
@@ -54,8 +55,8 @@ struct export_options {
 struct export_sink {
   void *data;
   int (*write)(void *data, const void *bytes, size_t size); /* all of it: 0, or -errno */
-  /* Writes over what was written before, which ends behind it. Returns as above; -ESPIPE: that cannot be done, as in a
-   * pipe. May be NULL. */
+  /* Overwrites bytes that were written before; the new bytes do not reach beyond them. Returns as above; -ESPIPE: the
+   * sink cannot do that, for example a pipe. May be NULL. */
   int (*rewrite)(void *data, uint64_t offset, const void *bytes, size_t size);
 };
 
@@ -69,8 +70,8 @@ struct export_job {
   struct analysis_counts *counts; /* with EXPORT_COUNTS, in `end` */
   struct analysis_calls *calls;   /* with EXPORT_CALLS */
   void *state;                    /* of the format */
-  uint64_t branches;              /* that were read so far */
-  char message[EXPORT_MESSAGE];   /* why it failed, if it is not what the error says; or a warning */
+  uint64_t branches;              /* branches read so far */
+  char message[EXPORT_MESSAGE];   /* why it failed, if the error alone does not say it; or a warning */
   struct analysis_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
   struct text text;               /* the rest is export.c's: what has not been written yet */
   struct analysis_calls_filter *calls_filter;
@@ -87,20 +88,20 @@ typedef int export_next(void *data, struct lb_trace_record *ret_record);
 struct export_input {
   struct lb_trace_reader *reader;
   export_next *next;           /* reads from the reader; NULL: lb_trace_reader_next */
-  analysis_progress *progress; /* NULL: nobody wants to know how far it is */
+  analysis_progress *progress; /* NULL: progress is not wanted */
   void *data;                  /* handed to both */
   struct analysis_names *names;
 };
 
-/* Reads the trace and writes the export. Returns 0; LB_E_NO_ENTRY, with a message: there is nothing in the trace that
- * this format could say (no file is to be kept then); the error of the sink; an error of reading; -ENOMEM. The message
+/* Reads the trace and writes the export. Returns 0; LB_E_NO_ENTRY, with a message: the trace has nothing that this
+ * format could contain (no file is to be kept then); the error of the sink; an error of reading; -ENOMEM. The message
  * is "" if the error says it all; after success it is a warning, or "". */
 int export_run(const struct export_options *options, const struct export_input *input, const struct export_sink *sink,
                char ret_message[EXPORT_MESSAGE]);
 
 /* ---- for formats ---- */
 
-/* Write. An error is kept, and export_run returns it: nobody needs to look at it after each piece. */
+/* Write. An error is kept, and export_run returns it: callers need not check after each piece. */
 void export_put(struct export_job *job, const void *bytes, size_t size);
 void export_print(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void export_u8(struct export_job *job, unsigned value);
@@ -109,14 +110,14 @@ void export_u32(struct export_job *job, uint32_t value);
 void export_u64(struct export_job *job, uint64_t value);
 void export_json(struct export_job *job, const char *string); /* quoted; "null" for NULL */
 
-/* Writes over what was written before, for a head that is known last; with a size of 0, asks if that can be done.
- * Returns 0, -ESPIPE if it cannot, or another error, which is kept. */
+/* Overwrites bytes that were written before, for a header that is known last; with a size of 0, asks if that can be
+ * done. Returns 0, -ESPIPE if it cannot, or another error, which is kept. */
 int export_rewrite(struct export_job *job, uint64_t offset, const void *bytes, size_t size);
 
-/* There is nothing to say. Returns LB_E_NO_ENTRY; the message is kept. */
+/* Fails because there is nothing to export. Returns LB_E_NO_ENTRY; the message is kept. */
 int export_fail(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* It is written, but whoever asked for it should know this: the last one is kept. */
+/* Warns the user although the export is written. Only the last warning is kept. */
 void export_warn(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Is something of this file, or at this location, wanted? */
@@ -126,8 +127,8 @@ bool export_has_location(const struct export_job *job, const struct analysis_loc
 /* The name of a module that was asked for; NULL: none was. */
 const char *export_module(const struct export_job *job);
 
-/* The file that a profile of one binary is about. Returns its number, or LB_E_NO_ENTRY after export_fail: no module of
- * that name ran. */
+/* The binary that a profile of one binary describes. Returns its number, or LB_E_NO_ENTRY after export_fail: no module
+ * of that name ran. */
 int export_file(struct export_job *job, uint32_t *ret_file);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a gcov profile is made of, while it is put together: functions, what is inlined into them where, and counts of
+ * The contents of a gcov profile while it is built: functions, the functions inlined into them and where, and counts of
  * their lines.
  */
 #ifndef EXPORT_GCOV_TABLE_H
@@ -13,12 +13,12 @@
 #include "base/base.h"
 
 enum gcov_kind {
-  GCOV_LINE,   /* of a function: its count is the greatest of its instructions' */
-  GCOV_TARGET, /* of an indirect call in a line: where it led, and how often */
-  GCOV_CALL,   /* what is inlined there; of the root, a function, with how often it was entered */
+  GCOV_LINE,   /* of a function: its count is the greatest count of its instructions */
+  GCOV_TARGET, /* a target of an indirect call in a line, and how often it was called */
+  GCOV_CALL,   /* a function that is inlined there; under the root, a function, with how often it was entered */
 };
 
-/* Something of an instance of a function. */
+/* One item of an instance of a function. */
 struct gcov_item {
   uint32_t parent; /* instance; 0: the root of all */
   uint8_t kind;
@@ -41,8 +41,8 @@ struct gcov_table {
 /* The number of a string, which is kept. Returns 0, or -ENOMEM. */
 int gcov_string(struct gcov_table *table, const char *string, uint32_t *ret_number);
 
-/* The item like `key`, whose parent, kind, offset and name count; there is one afterwards. It is good until the next
- * call. Returns NULL without memory. */
+/* Finds the item with the parent, kind, offset and name of `key`, or adds it. It is good until the next call. Returns
+ * NULL without memory. */
 struct gcov_item *gcov_item(struct gcov_table *table, const struct gcov_item *key);
 
 /* Sorts: by parent, lines with their targets before calls, by offset. Nothing can be added afterwards. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an lcov file says: how often each line of source ran, each function was called and each branch went either way;
- * also of what never ran. lcov_collect.c gathers it from counts, code and debug information, lcov.c writes it.
+ * The contents of an lcov file: how often each line of source ran, each function was called and each branch went either
+ * way, including code that never ran. lcov_collect.c gathers it from counts, code and debug information, lcov.c writes
+ * it.
  */
 #ifndef EXPORT_LCOV_H
 #define EXPORT_LCOV_H
@@ -12,7 +13,7 @@ struct lcov_line {
   const char *file; /* path; good as long as names, as all strings here */
   unsigned line;
   uint64_t executed;
-  bool is_wanted; /* its module is */
+  bool is_wanted; /* its module is wanted */
 };
 
 struct lcov_function {
@@ -42,9 +43,9 @@ struct lcov {
 /* Does the system own a file with this path? */
 bool lcov_is_system(const char *path);
 
-/* Sorts the three by file and line. What several units have made of one source becomes one: each line, each function by
- * its name, and the branches of a line in the order in which they come; inlined copies are branches of their own. Lines
- * that are not wanted go (lcov_sort.c). */
+/* Sorts the three by file and line. Entries of one source that come from several units are merged: lines, functions by
+ * name, and the branches of a line in their order; inlined copies stay separate branches. Lines that are not wanted are
+ * removed (lcov_sort.c). */
 void lcov_sort(struct lcov *lcov);
 
 /* Fills the three, sorted. Returns 0, LB_E_NO_ENTRY after export_fail, or -ENOMEM. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trace as perf would have sampled it: programs that begin, pieces of files that are mapped, and samples, each with a
- * stack of taken branches. What perf.data and the text of `perf script` share. The samples of a thread follow each
- * other without a branch between them: none is in two samples, none is left out.
+ * stack of taken branches. perf.data and the text of `perf script` share this. Each branch of a thread is in exactly
+ * one sample: no branch is in two samples, and none is left out.
  */
 #ifndef EXPORT_PERF_FEED_H
 #define EXPORT_PERF_FEED_H
@@ -10,9 +10,9 @@
 #include "export/export.h"
 
 #define PERF_WINDOW 32u      /* branches of a sample: as many as processors keep */
-#define PERF_WINDOW_MAX 127u /* perf takes longer chains of branches for damaged ones */
+#define PERF_WINDOW_MAX 127u /* perf treats longer chains of branches as damaged */
 
-#define PERF_BUILD_ID_SIZE 20u /* at most: perf knows no longer ones */
+#define PERF_BUILD_ID_SIZE 20u /* the most that perf supports */
 
 /* A branch as perf keeps it: enum perf_branch_sample's numbers for types. */
 struct perf_branch {
@@ -23,19 +23,19 @@ struct perf_branch {
 };
 
 struct perf_stream {
-  bool is_begun;   /* the writer knows of it */
-  bool is_pending; /* it may have branches below */
+  bool is_begun;   /* the writer was told of it */
+  bool is_pending; /* it may have branches in `branches` */
   uint32_t space, process, thread;
   char name[16];
-  uint64_t next; /* number of the branch that follows those below */
+  uint64_t next; /* number of the branch that follows those in `branches` */
   size_t count;
   struct perf_branch *branches; /* in the order in which they were taken */
 };
 
 /* Where it goes. */
 struct perf_writer {
-  bool is_single; /* samples do not tell their process: whenever another one runs, its modules are given again */
-  /* A thread begins: `is_first` of a program, which has mapped nothing yet. May be NULL. */
+  bool is_single; /* samples do not name their process: whenever another process runs, its modules are given again */
+  /* A thread begins; `is_first`: the first of a program, which has mapped nothing yet. May be NULL. */
   void (*begin)(struct export_job *job, const struct perf_stream *stream, bool is_first);
   void (*module)(struct export_job *job, uint32_t process, const struct lb_trace_module *module);
   void (*sample)(struct export_job *job, const struct perf_stream *stream);
@@ -47,8 +47,8 @@ struct perf_writer {
 #define PERF_SPACES 4096u /* chains */
 
 struct perf_module {
-  struct lb_trace_module module; /* with copies of what its pointers lead to */
-  uint32_t next;                 /* of the same chain; of one that is not in use, the next such one */
+  struct lb_trace_module module; /* its pointers lead to copies */
+  uint32_t next;                 /* next in the same chain; for an unused one, the next unused one */
   size_t bytes;
 };
 
@@ -61,7 +61,7 @@ struct perf_modules {
   bool is_full;
 };
 
-/* Keeps it, or forgets what lies there if it is gone. Returns 0, or -ENOMEM. */
+/* Keeps the module or, if the record unmaps it, forgets what lies there. Returns 0, or -ENOMEM. */
 int perf_modules_take(struct perf_modules *modules, const struct lb_trace_module *module);
 
 /* The modules of a space, one after the other; NULL at the end. */
@@ -83,19 +83,19 @@ struct perf_feed {
   uint32_t *pending; /* numbers of streams */
   size_t pending_count, pending_capacity;
   struct perf_modules modules;
-  bool has_predictions; /* what was not mispredicted was predicted */
-  uint64_t branches;    /* so far: the time, too */
+  bool has_predictions; /* every branch that was not mispredicted was predicted */
+  uint64_t branches;    /* so far; also used as the time */
   uint64_t samples;
 };
 
-/* At first. Returns 0. */
+/* Must be called first. Returns 0. */
 int perf_feed_begin(struct perf_feed *feed, const struct perf_writer *writer);
 
 /* As the functions of a format. Return 0, or -ENOMEM. */
 int perf_feed_record(struct perf_feed *feed, struct export_job *job, const struct lb_trace_record *record);
 int perf_feed_branches(struct perf_feed *feed, struct export_job *job, const struct lb_trace_branches *branches);
 
-/* Gives the samples that are not full. Returns 0, or LB_E_NO_ENTRY after export_fail: there were no branches. */
+/* Writes the samples that are not full. Returns 0, or LB_E_NO_ENTRY after export_fail: there were no branches. */
 int perf_feed_end(struct perf_feed *feed, struct export_job *job);
 
 void perf_feed_done(struct perf_feed *feed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What pprof's files are made of: messages of protobuf, in a file of gzip.
+ * The building blocks of pprof's files: protobuf messages in a gzip file.
  */
 #ifndef EXPORT_PPROF_H
 #define EXPORT_PPROF_H
@@ -21,7 +21,7 @@ void gzip_begin(struct gzip *gzip, struct export_job *job);
 void gzip_put(struct gzip *gzip, struct export_job *job, const void *bytes, size_t size);
 void gzip_end(struct gzip *gzip, struct export_job *job);
 
-/* ---- protobuf: fields are appended to a text; what fails is found when it is written ---- */
+/* ---- protobuf: fields are appended to a text; a failure is found when the text is written ---- */
 
 struct message {
   struct text text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From branches to what gdb reads: straight pieces of code that ran one after the other.
+ * Converts branches to the form that gdb reads: straight pieces of code that ran one after the other.
  */
 #ifndef GDB_BLOCKS_H
 #define GDB_BLOCKS_H
@@ -24,15 +24,15 @@ struct gdb_blocks {
   uint64_t begin; /* here */
   bool is_32;     /* outside 64-bit mode */
   /* what gdb is reading of them: */
-  size_t next; /* those before it are left */
+  size_t next; /* blocks before this index are still to be read */
   bool is_delta;
 };
 
-/* Without any. */
+/* Removes all blocks. */
 void gdb_blocks_clear(struct gdb_blocks *blocks);
 void gdb_blocks_done(struct gdb_blocks *blocks);
 
-/* A branch was taken; branches were lost; the thread stands at `rip`. Return 0, or -ENOMEM. */
+/* Add to the blocks: a branch was taken; branches were lost; the thread stands at `rip`. Return 0, or -ENOMEM. */
 int gdb_blocks_branch(struct gdb_blocks *blocks, const struct lb_branch *branch);
 int gdb_blocks_gap(struct gdb_blocks *blocks);
 int gdb_blocks_end(struct gdb_blocks *blocks, uint64_t rip);

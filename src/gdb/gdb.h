@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gdb's remote protocol, the targets that it is spoken over, and the way to a gdb.
+ * gdb's remote protocol, the targets that it serves, and the connection to gdb.
  */
 #ifndef GDB_GDB_H
 #define GDB_GDB_H

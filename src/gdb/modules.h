@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files of a traced program as gdb wants to hear of them: which is the program, which are its libraries, and how
- * far each lies from where it was linked. Their bytes are there, too.
+ * The files of a traced program as gdb needs them: the program, its libraries, how far each lies from its linked
+ * address, and their bytes.
  */
 #ifndef GDB_MODULES_H
 #define GDB_MODULES_H
@@ -44,8 +44,8 @@ void gdb_modules_done(struct gdb_modules *modules);
 /* The program itself: the first file; NULL: there is none that can be used. */
 const struct gdb_module *gdb_modules_program(const struct gdb_modules *modules);
 
-/* What of the files lies at an address and cannot be written to by the program. Returns how many bytes there are, at
- * most `size`. */
+/* Reads bytes of the files that lie at an address and that the program cannot write to. Returns how many bytes there
+ * are, at most `size`. */
 size_t gdb_modules_read(const struct gdb_modules *modules, uint64_t address, uint8_t *bytes, size_t size);
 
 /* Append an auxiliary vector, and a list of libraries. Return 0; -ENOENT; -ENOMEM. */

@@ -11,7 +11,7 @@
 /* The register with a number of gdb. Returns false past the last that a target with these features has. */
 bool register_at(enum gdb_architecture architecture, unsigned features, size_t index, enum gdb_register *ret_number);
 
-/* The number that gdb has for a register that is always there. */
+/* gdb's number for a register that every target has. */
 size_t register_index(enum gdb_architecture architecture, enum gdb_register number);
 
 /* Appends the XML that describes them. Returns 0, or -ENOMEM. */

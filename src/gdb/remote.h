@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packets: "$" bytes "#" checksum, with "+" and "-" in answer until both sides have agreed to do without.
+ * Packets: "$" bytes "#" checksum, acknowledged with "+" or "-" until both sides have agreed to do without.
  */
 #ifndef GDB_REMOTE_H
 #define GDB_REMOTE_H
@@ -12,8 +12,8 @@ enum remote_event {
   REMOTE_GONE,      /* the other side has closed */
   REMOTE_PACKET,    /* is in `packet` */
   REMOTE_INTERRUPT, /* Ctrl-C */
-  REMOTE_STRANGER,  /* the first byte is none that gdb begins with: nothing more is read */
-  REMOTE_TOO_BIG,   /* a packet of more than GDB_PACKET_MAX bytes was left out */
+  REMOTE_STRANGER,  /* gdb does not begin with such a byte: nothing more is read */
+  REMOTE_TOO_BIG,   /* a packet of more than GDB_PACKET_MAX bytes was skipped */
 };
 
 struct remote {
@@ -23,15 +23,15 @@ struct remote {
   bool has_begun;      /* the first byte was one of gdb's */
   uint8_t input[4096]; /* of which are not yet used: */
   size_t at, count;
-  char packet[GDB_PACKET_MAX + 1]; /* what came last, without escapes; ended by a zero */
+  char packet[GDB_PACKET_MAX + 1]; /* the last packet, without escapes; ended by a zero */
   size_t size;
-  struct text sent; /* what was sent last, for who wants it again */
+  struct text sent; /* the last packet that was sent, in case gdb asks for it again */
 };
 
 void remote_init(struct remote *remote, const struct gdb_io *io);
 void remote_done(struct remote *remote);
 
-/* Waits for what comes next. Returns enum remote_event, or -errno. */
+/* Waits for the next event. Returns enum remote_event, or -errno. */
 int remote_receive(struct remote *remote);
 
 /* Sends a packet. Returns 0; -errno; -ENOMEM. */

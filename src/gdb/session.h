@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a session: what all commands share. session.c is the loop and what makes the target go on,
- * session_state.c registers, memory and breakpoints, session_query.c questions and what is read as a whole, btrace.c
- * the branch trace.
+ * The inside of a session: what all commands share. session.c has the loop and resumes the target, session_state.c has
+ * registers, memory and breakpoints, session_query.c queries and objects that are read as a whole, btrace.c the branch
+ * trace.
  */
 #ifndef GDB_SESSION_H
 #define GDB_SESSION_H
@@ -11,7 +11,7 @@
 #include "gdb/remote.h"
 #include "gdb/target.h"
 
-/* The branch trace as XML, of which a window is there: what gdb reads next. */
+/* The branch trace as XML. Only a window of it is in memory: the part that gdb reads next. */
 struct btrace {
   bool is_begun;
   enum gdb_history which;
@@ -28,7 +28,7 @@ struct gdb_session {
   uint64_t passed;           /* signals that are delivered without gdb: 1 << number */
   uint64_t general, resumed; /* threads that Hg and Hc chose; 0: any */
   struct text reply;
-  struct text object; /* what is being read as a whole */
+  struct text object; /* the object that is being read as a whole */
   struct btrace btrace;
   bool is_over;
   enum gdb_end end;
@@ -49,7 +49,7 @@ void session_check(struct gdb_session *session, int r);
 
 /* ---- threads ---- */
 
-/* A thread that there is: `id`, or the first one for 0 and whatever is none. */
+/* A thread that exists: `id`, or the first one if `id` is 0 or no thread. */
 uint64_t session_thread(struct gdb_session *session, uint64_t id);
 bool session_has_thread(struct gdb_session *session, uint64_t id);
 bool session_thread_at(struct gdb_session *session, size_t index, struct gdb_thread *ret_thread);
@@ -69,7 +69,7 @@ session_command command_query, command_set;
 /* btrace.c */
 session_command command_btrace, command_btrace_size;
 
-/* Appends a piece of it, with the letter in front that says whether there is more. */
+/* Appends a piece of the branch trace, after the letter that says whether there is more. */
 void btrace_read(struct gdb_session *session, const char *annex, uint64_t offset, uint64_t size);
 int btrace_configuration(struct gdb_session *session, struct text *text);
 

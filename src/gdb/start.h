@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Becoming gdb.
+ * Executes gdb.
  */
 #ifndef GDB_START_H
 #define GDB_START_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A remote stub for gdb 13: serves something that can be looked at, and perhaps run, over gdb's remote protocol, with
- * the branch trace that gdb's `record btrace` commands read. What is served is a struct gdb_target: a trace that
- * somebody recorded, a dead process, a machine that runs. What it is served over is a struct gdb_io. Nothing here opens
- * or prints anything.
+ * A remote stub for gdb 13: serves something that can be inspected, and perhaps run, over gdb's remote protocol, with
+ * the branch trace that gdb's `record btrace` commands read. The object that is served is a struct gdb_target: a
+ * recorded trace, a dead process, a running machine. The connection is a struct gdb_io. Nothing here opens or prints
+ * anything.
  *
- * The client is not trusted: whatever it sends gets an answer, sizes are bounded, and a target is asked only for what
- * its contract below says.
+ * The client is not trusted: every packet gets an answer, sizes are bounded, and a target is called only as its
+ * contract below says.
  *
- * Of a target's functions only `stop` must be there. One that is NULL is a thing it cannot do: gdb is told so.
+ * Of a target's functions only `stop` is required. A function that is NULL is not supported, and gdb is told so.
  */
 #ifndef GDB_TARGET_H
 #define GDB_TARGET_H
@@ -28,8 +28,8 @@ enum gdb_architecture {
   GDB_I8086, /* the registers of GDB_I386; gdb reads code as 16-bit */
 };
 
-/* By what they are; which number they have, and in which width, follows from the architecture: GDB_RAX is EAX for
- * GDB_I386. General registers are in the order of the encoding. */
+/* The meaning of a register; its number and width follow from the architecture: GDB_RAX is EAX for GDB_I386. General
+ * registers are in the order of the encoding. */
 enum gdb_register {
   GDB_RAX,
   GDB_RCX,
@@ -77,7 +77,8 @@ enum gdb_register {
 #define GDB_REGISTER_SIZE 16u /* bytes of the greatest */
 
 enum gdb_feature {
-  GDB_HAS_LINUX = 1u << 0,  /* a program of Linux: without this gdb asks neither for its libraries nor where it lies */
+  GDB_HAS_LINUX =
+    1u << 0, /* a Linux program: without this gdb asks neither for its libraries nor for its load address */
   GDB_HAS_BASES = 1u << 1,  /* bases of FS and GS; GDB_X86_64 only */
   GDB_HAS_SYSTEM = 1u << 2, /* control registers and EFER */
 };
@@ -89,12 +90,12 @@ const char *gdb_register_name(enum gdb_architecture architecture, enum gdb_regis
 /* ---- stopping and going on ---- */
 
 enum gdb_stop_kind {
-  GDB_STOPPED, /* it stands still; `signal` says why, as gdb numbers signals (gdb_signal) */
+  GDB_STOPPED, /* it has stopped; `signal` says why, as gdb numbers signals (gdb_signal) */
   GDB_BREAK,   /* at a breakpoint; RIP is its address */
   GDB_WATCH,   /* a watchpoint's `address` was written, read, or either: `point` is which kind it is */
   GDB_EXITED,  /* it is gone: `signal` is its exit status */
   GDB_KILLED,  /* it is gone: by `signal` */
-  GDB_ENDED,   /* the record ends here: there is nothing to go on to. gdb gives up stepping, and says so */
+  GDB_ENDED,   /* the record ends here, and the target cannot go on. gdb gives up stepping, and says so */
 };
 
 enum gdb_point { /* the numbers are the protocol's */
@@ -119,22 +120,22 @@ struct gdb_session;
 struct gdb_resume {
   uint64_t thread; /* that goes on, or steps while the others go on; 0: all */
   bool is_step;    /* one instruction */
-  unsigned signal; /* it is to get, as gdb numbers signals; 0: none */
+  unsigned signal; /* to deliver to it, as gdb numbers signals; 0: none */
   struct gdb_session *session;
 };
 
-/* For a target inside `resume`, now and then: true when gdb wants it to stop (Ctrl-C, or a packet that would not be
- * answered else), or is gone. It then stops, with signal 2. */
+/* To be called now and then by a target inside `resume`: true when gdb wants it to stop (Ctrl-C, or a packet that would
+ * otherwise not be answered), or is gone. The target then stops, with signal 2. */
 bool gdb_session_interrupted(struct gdb_session *session);
 
-/* For a target inside `resume`: does gdb not want to hear of this signal (as gdb numbers them), but have it delivered?
+/* For a target inside `resume`: does gdb want this signal (as gdb numbers them) to be delivered without a report?
  * `handle SIGNAL nostop noprint pass` says so. */
 bool gdb_session_passes(const struct gdb_session *session, unsigned signal);
 
 /* For a target inside `resume`: gdb prints this at once, as output of the program. */
 void gdb_session_print(struct gdb_session *session, const char *text);
 
-/* gdb's number of a signal of Linux on x86; 143 ("unknown") for those that it does not have. */
+/* gdb's number of a Linux signal on x86; 143 ("unknown") for those that gdb does not have. */
 unsigned gdb_signal(int number);
 
 /* ---- what else there is ---- */
@@ -162,8 +163,8 @@ struct gdb_block {
 enum gdb_history {
   GDB_HISTORY_ALL,
   GDB_HISTORY_NEW,   /* all, if there is anything that was not read yet; else nothing */
-  GDB_HISTORY_DELTA, /* what came since it was last read. The oldest block of it has begin 0: it goes on where the last
-                        one that was read ended. Nothing new: one block from 0 to RIP */
+  GDB_HISTORY_DELTA, /* what came since it was last read. Its oldest block has begin 0: it continues where the last
+                        block that was read ended. Nothing new: one block from 0 to RIP */
 };
 
 struct gdb_target {
@@ -171,8 +172,8 @@ struct gdb_target {
   unsigned features; /* enum gdb_feature */
   const char *osabi; /* as gdb names it: "GNU/Linux"; NULL: none */
 
-  /* Asked when gdb reads the description of the target: when it connects, and at `unset tdesc filename`. In between it
-   * keeps what it was told, and registers are read and written so. NULL: GDB_X86_64. */
+  /* Asked when gdb reads the description of the target: when it connects, and at `unset tdesc filename`. In between gdb
+   * keeps the answer, and registers are read and written accordingly. NULL: GDB_X86_64. */
   enum gdb_architecture (*architecture)(void *data);
 
   /* Threads, from 0 on; their order and number may change while it runs. Returns false past the last. NULL: there is
@@ -190,14 +191,14 @@ struct gdb_target {
   int (*write_memory)(void *data, uint64_t address, const uint8_t *bytes, size_t size);
 
   /* Sets or removes a breakpoint (`size` then of no meaning) or a watchpoint. gdb may set the same one twice, and
-   * remove what is not set. Memory is read as if there were none. Returns 0; -EOPNOTSUPP: not this kind, gdb then
+   * remove one that is not set. Memory reads do not show breakpoints. Returns 0; -EOPNOTSUPP: not this kind, gdb then
    * writes breakpoints into memory itself; or negative. */
   int (*point)(void *data, bool is_set, enum gdb_point kind, uint64_t address, uint64_t size);
 
-  /* Why it stands still now. */
+  /* Why it is stopped now. */
   void (*stop)(void *data, struct gdb_stop *ret_stop);
 
-  /* Goes on until it stops again. Returns 0, or negative: it could not. NULL: it stays where it is. */
+  /* Resumes the target until it stops again. Returns 0, or negative: it could not. NULL: it stays where it is. */
   int (*resume)(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop);
 
   /* `monitor COMMAND`: appends what gdb shall print, of any size. Returns 0; negative: the command failed, the text
@@ -210,22 +211,22 @@ struct gdb_target {
 
   /* The branch trace of a thread. `history_is_on`: is it being recorded? Asked at connect: gdb then switches `record
    * btrace` on by itself. `history_enable` switches. `history_begin` goes to its end, for `history_next` to give block
-   * after block, the newest first, which ends at RIP; what begins behind its end stands for a gap, of which gdb warns.
-   * All return 0, or negative; `begin` -EOPNOTSUPP for what of enum gdb_history it cannot tell: gdb then asks for more.
-   * `next` returns 1, or 0 past the oldest. NULL, all of them: there is none. */
+   * after block, the newest first, which ends at RIP; a block that begins behind its end stands for a gap, of which gdb
+   * warns. All return 0, or negative; `begin` returns -EOPNOTSUPP for an enum gdb_history that it does not support: gdb
+   * then asks for more. `next` returns 1, or 0 past the oldest. NULL, all of them: there is none. */
   bool (*history_is_on)(void *data, uint64_t thread);
   int (*history_enable)(void *data, uint64_t thread, bool is_on);
   int (*history_begin)(void *data, uint64_t thread, enum gdb_history which);
   int (*history_next)(void *data, struct gdb_block *ret_block);
 };
 
-/* Appends a string as it stands between tags or in an attribute; what is no UTF-8 or a control character becomes "?".
+/* Appends a string, escaped for use between tags or in an attribute; invalid UTF-8 and control characters become "?".
  * Returns 0, or -ENOMEM. */
 int gdb_xml_add(struct text *text, const char *string);
 
 /* ---- serving ---- */
 
-/* The way to gdb. */
+/* The connection to gdb. */
 struct gdb_io {
   void *data; /* handed to the functions */
   /* Waits for bytes. Returns how many there are, at most `size`; 0: gdb is gone; or -errno. */
@@ -238,17 +239,17 @@ struct gdb_io {
 
 enum gdb_end {
   GDB_END_GONE,     /* the connection ended */
-  GDB_END_DETACHED, /* gdb left: what is served goes on */
-  GDB_END_KILLED,   /* gdb wants it to end */
-  GDB_END_STRANGER, /* whoever is connected does not speak gdb's remote protocol: nothing was done for it */
+  GDB_END_DETACHED, /* gdb detached: the target goes on */
+  GDB_END_KILLED,   /* gdb wants the target to end */
+  GDB_END_STRANGER, /* the client does not speak gdb's remote protocol: nothing was done for it */
 };
 
-/* Can gdb's remote protocol begin with this byte? A browser, for one, begins with the name of a method. */
+/* Can gdb's remote protocol begin with this byte? A browser, for example, begins with the name of a method. */
 bool gdb_is_first_byte(uint8_t byte);
 
 #define GDB_PACKET_MAX 16384u /* bytes of a packet */
 
-/* Serves one gdb until it leaves. Returns enum gdb_end; -errno of the way; -ENOMEM. */
+/* Serves one gdb until it leaves. Returns enum gdb_end; -errno of the connection; -ENOMEM. */
 int gdb_serve(const struct gdb_target *target, const struct gdb_io *io);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A machine as gdb's target. target_machine_serve.c serves it, target_machine.c has it run, target_machine_register.c
- * knows its registers, target_machine_history.c where it was, target_machine_monitor.c the `monitor` commands.
+ * A machine as gdb's target. target_machine_serve.c serves it, target_machine.c runs it, target_machine_register.c has
+ * its registers, target_machine_history.c its branch history, target_machine_monitor.c the `monitor` commands.
  */
 #ifndef GDB_TARGET_MACHINE_H
 #define GDB_TARGET_MACHINE_H
@@ -23,18 +23,19 @@ struct history_branch {
 
 struct gdb_machine_history {
   struct cpu *cpu;
-  bool is_on, is_short; /* there was no memory for some */
+  bool is_on, is_short; /* is_short: there was no memory for some branches */
   struct history_branch *list;
   size_t count, capacity, most;
-  uint64_t dropped;             /* branches before list[0] */
-  uint64_t begin, begin_bits;   /* where the block before list[0] begins */
-  uint64_t retired;             /* at the newest branch */
-  uint64_t read_count, read_at; /* what gdb has: so many branches since it was switched on, and the place behind them */
+  uint64_t dropped;           /* branches before list[0] */
+  uint64_t begin, begin_bits; /* where the block before list[0] begins */
+  uint64_t retired;           /* at the newest branch */
+  uint64_t read_count,
+    read_at; /* what gdb has read: number of branches since it was switched on, and the address behind them */
   bool is_read;
   /* what gdb is reading: */
-  size_t next, last; /* those before `next` are left, down to `last` */
+  size_t next, last; /* branches before `next` are still to be read, down to `last` */
   bool is_delta, is_gap;
-  bool is_cut; /* of the newest that is left, the part that ends here is: */
+  bool is_cut; /* of the newest block that is left, only the part that ends here is: */
   uint64_t cut_end;
   uint64_t first_begin;       /* is_delta: where the oldest begins */
   uint64_t end_count, end_at; /* what gdb then has */
@@ -44,11 +45,11 @@ struct gdb_machine_history {
 #define HISTORY_DEFAULT 100000u
 #define HISTORY_MAX 20000000u
 
-/* Begins anew, or ends. */
+/* Begins a new history, or ends it. */
 void gdb_machine_history_enable(struct gdb_machine_history *history, bool is_on);
-/* It was moved from `from` to where it is now. */
+/* gdb moved the processor from `from` to where it is now. */
 void gdb_machine_history_jump(struct gdb_machine_history *history, uint64_t from);
-/* At most so many branches are kept, at least half as many. */
+/* Keeps at most `most` branches, and at least half as many. */
 void gdb_machine_history_bound(struct gdb_machine_history *history, size_t most);
 /* history_begin and history_next of struct gdb_target; `bits` is the code that gdb can read. */
 int gdb_machine_history_begin(struct gdb_machine_history *history, enum gdb_history which, uint8_t bits);
@@ -70,10 +71,10 @@ struct gdb_machine {
   struct gdb_connection connection;
   bool is_attached, is_waited, is_over;
   struct gdb_stop stop;
-  bool is_at_exception; /* it was shown, and is delivered when the machine goes on */
+  bool is_at_exception; /* the exception was shown, and is delivered when the machine goes on */
   uint32_t catches;     /* exceptions that are shown: 1 << vector */
   enum gdb_machine_architecture wanted;
-  enum gdb_architecture told; /* what gdb takes it for */
+  enum gdb_architecture told; /* the architecture that gdb was told */
   struct gdb_machine_point points[GDB_POINTS_MAX];
   size_t point_count;
   bool are_points_new;
@@ -82,8 +83,8 @@ struct gdb_machine {
 
 /* ---- serving it (target_machine_serve.c) ---- */
 
-/* Listens where --gdb says and becomes the session's debugger; the first gdb is waited for, with --wait. `kernel`,
- * which may have no bytes, is what the machine starts. Returns 0, or negative after a complaint. */
+/* Listens where --gdb says and becomes the session's debugger; with --wait, waits for the first gdb. `kernel`, which
+ * may have no bytes, is the kernel that the machine starts. Returns 0, or negative after a complaint. */
 int gdb_machine_open(struct machine_session *session, const struct machine_file *kernel, struct gdb_machine **ret_gdb);
 void gdb_machine_close(struct gdb_machine *gdb); /* takes NULL */
 
@@ -92,7 +93,7 @@ void gdb_machine_close(struct gdb_machine *gdb); /* takes NULL */
 /* The target of a session that has a machine; `front` runs it. */
 void gdb_machine_init(struct gdb_machine *gdb, struct machine_session *session, const struct machine_front *front);
 struct gdb_target gdb_machine_target(struct gdb_machine *gdb);
-/* gdb has left: no points, no history. */
+/* gdb has left: removes points and history. */
 void gdb_machine_leave(struct gdb_machine *gdb);
 
 /* The linear address of the next instruction: RIP, for gdb. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as gdb is shown it: the threads of one process, each standing where it ended, and the straight pieces of code
- * that the last branches of a thread enclose.
+ * A trace as gdb's target: the threads of one process, each at the address where it ended, and the straight pieces of
+ * code between the last branches of a thread.
  */
 #ifndef GDB_TARGET_TRACE_H
 #define GDB_TARGET_TRACE_H
@@ -20,8 +20,8 @@ struct gdb_trace_thread {
   uint64_t id;                             /* for gdb */
   char name[32];
   bool is_read;  /* gdb has its history */
-  bool is_known; /* what follows is */
-  bool has_died; /* something that goes on nowhere ended it: a signal */
+  bool is_known; /* the members below are known */
+  bool has_died; /* an event without a target ended it: a signal */
   bool is_32;    /* it ended outside 64-bit mode */
   uint64_t rip;  /* where it ended; 0 also if it has no branches */
 };
@@ -36,7 +36,7 @@ struct gdb_trace {
   struct gdb_modules modules;
   struct gdb_blocks blocks; /* of one of them: */
   uint64_t loaded;          /* its id; 0: none */
-  uint64_t branches;        /* that the blocks were made of */
+  uint64_t branches;        /* from which the blocks were made */
 };
 
 /* Opens a trace and chooses the thread with the number `stream`; LB_TRACE_ALL: the one that died, or the first. Returns
@@ -46,7 +46,7 @@ int gdb_trace_open(struct gdb_trace *trace, const char *name, uint32_t stream, u
 /* Closes it, also after a failure. Returns as trace_input_close. */
 int gdb_trace_close(struct gdb_trace *trace);
 
-/* The thread with an id of gdb, and where it ended is known; NULL: none, or it cannot be read. */
+/* The thread with gdb's `id`; its end is known then. NULL: there is none, or it cannot be read. */
 struct gdb_trace_thread *gdb_trace_find(struct gdb_trace *trace, uint64_t id);
 
 /* Makes `blocks` those of a thread. Returns 0, or negative. */
