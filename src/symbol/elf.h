@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An ELF file as libelf has it open, and what this folder reads out of one. libelf checks what it reads; how much work
- * a file may make is limited here.
+ * An ELF file that is open in libelf, and the data that this folder reads from it. libelf checks what it reads; this
+ * folder limits the work that a file may cause.
  */
 #ifndef SYMBOL_ELF_H
 #define SYMBOL_ELF_H
@@ -26,8 +26,8 @@ struct elf_file {
 /* A copy of a file in memory: libelf wants memory that it may write to. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM. */
 int elf_open(struct elf_file *file, const void *bytes, size_t size);
 
-/* A file, of which pieces are read when they are needed; nothing is mapped, so that a file that is made shorter
- * meanwhile does no harm. Returns as symbol_module_open. */
+/* A file whose pieces are read when they are needed. Nothing is mapped, so a file that is truncated meanwhile does no
+ * harm. Returns as symbol_module_open. */
 int elf_open_path(struct elf_file *file, const char *path);
 
 void elf_close(struct elf_file *file);
@@ -56,7 +56,7 @@ int debug_file_open(const struct elf_file *file, const struct symbol_layout *lay
  * which is to be freed. Returns 0, or -ENOENT: there is none, or none may be asked for. */
 int debug_fetch(const struct symbol_layout *layout, const char *path, char **ret_path);
 
-/* libdw opens the file that .gnu_debugaltlink names when it wants to: false if that would not be a regular file. */
+/* libdw may open the file that .gnu_debugaltlink names at any time. Returns false if that is not a regular file. */
 bool debug_alt_is_usable(const struct elf_file *file);
 
 #endif

@@ -4,10 +4,10 @@
  *   table    symbols out of an ELF file's symbol table, or out of a map file as `nm`, System.map and NASM write them
  *   layout   where an ELF file says that it lies, and its build-id
  *   module   an ELF file that is asked about its code: symbol, lines of source with inlined functions, bytes
- *   space    an address space: which piece of which module lies where
+ *   space    an address space: which pieces of which modules are mapped where
  *
- * Files are input from anywhere; what cannot be used is left out, and a file with nothing that can be used says so.
- * Every string that comes out of here is UTF-8 without control characters.
+ * Files are untrusted input; parts that cannot be used are left out, and a file with nothing usable is an error. Every
+ * string that comes out of here is UTF-8 without control characters.
  */
 #ifndef SYMBOL_SYMBOL_H
 #define SYMBOL_SYMBOL_H
@@ -24,8 +24,8 @@ struct symbol_table;
 
 /* Reads the symbols out of a file in memory, which need not stay: an ELF file if it begins like one, else a map.
  * Returns 0; LB_E_NO_SYMBOLS for a file without any; LB_E_BAD_SYNTAX for an ELF file that cannot be understood, or a
- * map that holds zero bytes; LB_E_TOO_BIG for more than SYMBOL_COUNT_MAX, or sections over each other that are greater
- * than the file together; -ENOMEM. */
+ * map that holds zero bytes; LB_E_TOO_BIG for more than SYMBOL_COUNT_MAX, or overlapping sections that together are
+ * greater than the file; -ENOMEM. */
 int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_table);
 
 /* Takes NULL. */
@@ -39,7 +39,7 @@ size_t symbol_table_count(const struct symbol_table *table);
  * control characters, and good as long as the table. Returns false, touching nothing, if there is none. Takes NULL. */
 bool symbol_table_find(const struct symbol_table *table, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 
-/* Bytes of the symbol that `address` belongs to; of one whose size its file does not tell, up to the next symbol. 0 if
+/* Bytes of the symbol that `address` belongs to; for a symbol without a size in its file, up to the next symbol. 0 if
  * there is none. Takes NULL. */
 uint64_t symbol_table_size(const struct symbol_table *table, uint64_t address);
 
@@ -73,8 +73,8 @@ struct symbol_layout {
 /* Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG as above; -ENOMEM. */
 int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout);
 
-/* Where the byte at an offset in the file lies, as the file is linked. Files are mapped by pages, so that a mapping may
- * begin before its piece: that is allowed for. Returns false, touching nothing, for a byte that is not loaded. */
+/* Where the byte at an offset in the file lies, as the file is linked. Files are mapped by pages, so a mapping may
+ * begin before its piece: such offsets are accepted. Returns false, touching nothing, for a byte that is not loaded. */
 bool symbol_layout_address(const struct symbol_layout *layout, uint64_t offset, uint64_t *ret_address);
 
 /* ---- a module: an ELF file that is asked about its code ---- */
@@ -97,13 +97,14 @@ struct symbol_place {
   const char *module;  /* symbol_space_find: path of the file, as it was added. Else NULL */
   uint64_t address;    /* as the file is linked: what addr2line and objdump take */
   const char *symbol;  /* from the symbol table, or NAME@plt. NULL: none is known */
-  const char *mangled; /* NULL; who demangles the symbol keeps here what it was */
+  const char *mangled; /* NULL; a caller that demangles the symbol keeps the original here */
   uint64_t offset;     /* behind the symbol. Without one: `address`, or in the file if that is not known */
   uint64_t size;       /* bytes of the symbol; 0: none is known */
-  /* The innermost function first, with the line of the code itself; each one behind it was inlined into: with the line
-   * of the call. The last one is the function that really exists, unless there are more than fit. */
+  /* The innermost function comes first, with the line of the code itself. Each following frame is the function that the
+   * previous one was inlined into, with the line of the call. The last one is the function that really exists, unless
+   * there are more than fit. */
   struct symbol_frame frames[SYMBOL_FRAMES_MAX];
-  size_t frame_count; /* 0: no line is known, or none was wanted */
+  size_t frame_count; /* 0: no line is known, or lines were not wanted */
 };
 
 /* Opens a file; it stays open. Symbols and lines are read when they are first asked for. They come from the file itself
@@ -115,7 +116,7 @@ int symbol_module_open(const char *path, const char *debug_root, struct symbol_m
 
 /* From here on, debug files that are not on this machine are fetched from the servers of the environment variable
  * DEBUGINFOD_URLS, if it is set, and the library libdebuginfod.so.1 is there. A server that sends nothing for ten
- * seconds, or another failure, ends that for good. NULL: not any more, as at first. */
+ * seconds, or another failure, ends fetching for good. NULL: switches fetching off, which is the default. */
 struct symbol_fetch {
   void *data;                                            /* handed to the functions */
   void (*begin)(void *data, const char *path);           /* the debug file of this file is being fetched */
@@ -142,13 +143,13 @@ bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wan
  * nothing, if they are not known. The string is good as long as the module. */
 bool symbol_module_line(struct symbol_module *module, uint64_t address, const char **ret_file, unsigned *ret_line);
 
-/* Addresses of code that comes from a line of a source file, as the line table has them; the end of the file's path
- * will do. Good until the next question of this kind. Returns how many. */
+/* Addresses of code that comes from a line of a source file, as the line table has them; the end of the file's path is
+ * enough. Good until the next call. Returns how many. */
 size_t symbol_module_addresses(struct symbol_module *module, const char *file, unsigned line,
                                const uint64_t **ret_addresses);
 
-/* Folder number `index` of those in which the code was compiled that was asked about so far, an absolute path; NULL
- * past the end. Good as long as the module. */
+/* Folder number `index` of the compilation folders of the code that was asked about so far, an absolute path; NULL past
+ * the end. Good as long as the module. */
 const char *symbol_module_directory(const struct symbol_module *module, size_t index);
 
 /* As symbol_table_around. */
@@ -179,19 +180,19 @@ size_t symbol_module_code(struct symbol_module *module, uint64_t address, void *
 
 /* ---- C++ names ---- */
 
-/* What a name of C++ stands for ("_ZN1A1fEi" is "A::f(int)"), by the C++ library of this system. Of NAME@plt the name.
- * Returns false, touching nothing: it is no such name; the library is not there; what it makes of it is longer than
- * SYMBOL_NAME_MAX, or not fit to be printed; or the name is such that it might make far too much of it. */
+/* Demangles a C++ name ("_ZN1A1fEi" is "A::f(int)"), with the C++ library of this system; of NAME@plt, the NAME.
+ * Returns false, touching nothing, if it is not a mangled name; if the library is missing; if the result is longer than
+ * SYMBOL_NAME_MAX or not fit to be printed; or if the name might expand to far too long a result. */
 bool symbol_demangle(const char *name, char ret_plain[SYMBOL_NAME_MAX + 1]);
 
 struct symbol_demangler;
 
-/* Does so once for each symbol. Returns 0, or -ENOMEM. */
+/* Demangles each symbol once, and caches the result. Returns 0, or -ENOMEM. */
 int symbol_demangler_new(struct symbol_demangler **ret_demangler);
 void symbol_demangler_free(struct symbol_demangler *demangler); /* takes NULL */
 
-/* The name that is to be shown for a symbol: what it stands for, or itself. Symbols are told apart by where their names
- * lie, so these must stay as long as the demangler, as what is returned does. Takes NULL for both. */
+/* The name to show for a symbol: the demangled name, or the symbol itself. Symbols are identified by the addresses of
+ * their names, so these must stay as long as the demangler. The result stays as long, too. Takes NULL for both. */
 const char *symbol_demangler_name(struct symbol_demangler *demangler, const char *name);
 
 /* ---- modules that are shared by address spaces ---- */
@@ -209,9 +210,9 @@ void symbol_cache_free(struct symbol_cache *cache); /* after its spaces; takes N
  * trace from elsewhere. Returns 0, also if there is none; -ENOMEM. */
 int symbol_cache_add_vdso(struct symbol_cache *cache);
 
-/* The module with this path, which must be absolute, or "[vdso]"; it stays good as long as the cache. For those who
- * know where it lies without a space: symbol_layout_address takes them from offsets in the file to its addresses.
- * Returns 0; LB_E_TOO_BIG beyond the limit above; -ENOENT for other paths; or as symbol_module_open, each time. */
+/* The module with this path, which must be absolute, or "[vdso]"; it stays good as long as the cache. For callers that
+ * know where it lies without a space: symbol_layout_address converts offsets in the file to its addresses. Returns 0;
+ * LB_E_TOO_BIG beyond the limit above; -ENOENT for other paths; or as symbol_module_open, each time. */
 int symbol_cache_module(struct symbol_cache *cache, const char *path, struct symbol_module **ret_module);
 
 /* ---- an address space ---- */
@@ -228,13 +229,13 @@ struct symbol_mapping {
 
 /* Returns 0, or -ENOMEM. */
 int symbol_space_new(struct symbol_cache *cache, struct symbol_space **ret_space);
-/* A copy that goes its own way, as fork makes one. Returns 0, or -ENOMEM. */
+/* An independent copy, as fork makes one. Returns 0, or -ENOMEM. */
 int symbol_space_copy(const struct symbol_space *space, struct symbol_space **ret_space);
 void symbol_space_free(struct symbol_space *space); /* takes NULL */
 
-/* From now on a piece of a file lies there, over whatever lay there before. The file is opened when an address in it is
- * first asked for. Strings and bytes are copied. Returns 0; -EINVAL for an end that is not behind the start;
- * LB_E_TOO_BIG beyond the limits above; -ENOMEM: nothing has changed then. */
+/* Maps a piece of a file, over whatever was mapped there before. The file is opened when an address in it is first
+ * asked for. Strings and bytes are copied. Returns 0; -EINVAL for an end that is not behind the start; LB_E_TOO_BIG
+ * beyond the limits above; -ENOMEM: nothing has changed then. */
 int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *mapping);
 
 /* The same for the code that the lines of /proc/PID/maps name, of which `text` holds all: files, and [vdso]. Lines of
@@ -243,12 +244,12 @@ int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *ma
  * symbol_space_add. */
 int symbol_space_add_maps(struct symbol_space *space, const char *text, size_t size, const char *root);
 
-/* From now on nothing lies there. Returns as symbol_space_add. */
+/* Unmaps whatever lies there. Returns as symbol_space_add. */
 int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end);
 
 /* What is at an address. Returns false, touching nothing, if no mapping is there; else the place with at least its
  * module and, without a symbol, the address as it is linked or the offset in the file. A file that cannot be opened, or
- * whose build-id is another than the mapping's, gives no symbol, no line and no code. Strings are good as long as the
+ * whose build-id differs from the mapping's, gives no symbol, no line and no code. Strings are good as long as the
  * cache. */
 bool symbol_space_find(struct symbol_space *space, uint64_t address, bool wants_lines, struct symbol_place *ret_place);
 

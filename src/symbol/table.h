@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of symbols while it is filled by elf.c or map.c and when it is asked.
+ * A table of symbols. elf.c or map.c fills it; then it answers questions.
  */
 #ifndef SYMBOL_TABLE_H
 #define SYMBOL_TABLE_H
@@ -10,12 +10,12 @@
 struct symbol {
   uint64_t address;
   uint64_t end;   /* first address that is not its own; 0: not known */
-  uint64_t limit; /* where it ends at the latest if its end is not known; 0: nothing is known of that either */
+  uint64_t limit; /* the latest address at which it ends, if its end is not known; 0: not known either */
   uint32_t name;  /* where its name begins in `names` */
   uint8_t rank;   /* of several at one address, the one with the lowest is taken */
 };
 
-/* A piece of a program that lies at another physical address than it is linked for. */
+/* A piece of a program whose physical address differs from its linked address. */
 struct symbol_segment {
   uint64_t physical, address, size;
 };
@@ -37,7 +37,7 @@ int symbol_table_add_segment(struct symbol_table *table, const struct symbol_seg
 /* Is a string whole UTF-8 without control characters? */
 bool text_is_fit(const char *text, size_t length);
 
-/* Makes it ready to be asked; again after more was added. */
+/* Makes the table ready for questions; must be called again after symbols were added. */
 void symbol_table_finish(struct symbol_table *table);
 
 /* Fill a table. Return 0, or as symbol_table_read. */

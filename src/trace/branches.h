@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The contents of a chunk of branches: encoder and decoder. Four strings of bytes, each behind its size: runs, symbols,
- * definitions, marks. A run says how many branches the model guessed in a row; the symbol behind it what the next one
- * was: 0 the second guess, 1 a new edge, which is the next of the definitions, n the edge n - 1. Marks are the
- * distances between mispredicted branches, which the model does not look at.
+ * definitions, marks. A run says how many branches in a row the model's first guess predicted. The symbol behind it
+ * says what the next branch was: 0 the second guess, 1 a new edge, which is the next of the definitions, n the edge n -
+ * 1. Marks are the distances between mispredicted branches, which the model does not look at.
  */
 #ifndef TRACE_BRANCHES_H
 #define TRACE_BRANCHES_H
@@ -24,7 +24,7 @@ struct buffer {
 int buffer_reserve(struct buffer *buffer, size_t more);
 void buffer_done(struct buffer *buffer);
 
-/* What a definition leaves out because it is as in the one before. */
+/* Members that a definition leaves out if they are the same as in the definition before. */
 struct edge_traits {
   uint8_t flags, cpls;
   uint64_t from_base, to_base;
@@ -58,8 +58,8 @@ static inline int encoder_is_full(const struct encoder *encoder)
   return encoder->count >= encoder->most || encoder->model.count > MODEL_EDGES_MAX;
 }
 
-/* Adds branches until all are in or the chunk is full. Returns how many it took; -EINVAL when the first is no branch;
- * -ENOMEM: the chunk is then unusable. */
+/* Adds branches until all are added or the chunk is full. Returns how many it took; -EINVAL when the first is no
+ * branch; -ENOMEM: the chunk is then unusable. */
 int encoder_add(struct encoder *encoder, const struct lb_branch *branches, size_t count);
 
 /* Appends the contents of the chunk. Returns 0 or -ENOMEM. */

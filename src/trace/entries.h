@@ -3,15 +3,17 @@
  * The contents of a chunk of entries (path.h): encoder and decoder. Four strings of bytes: pieces, misses, symbols,
  * events.
  *
- * A chunk is a row of pieces: so many plain entries, then so many that repeat what stood some way before in the chunk.
- * What programs do over and over is compared, or copied, many entries at a time, and costs next to nothing.
+ * A chunk is a sequence of pieces. A piece is a number of plain entries, then a number of entries that repeat earlier
+ * entries of the chunk at some distance. Repetition in a program is compared, or copied, many entries at a time, and
+ * costs next to nothing.
  *
- * Plain entries are guessed: by the two that came last in the same context, a hash of the last few. The misses have two
- * bits for each: the first guess was wrong; but the second was right. If both were wrong, a symbol says what came
- * instead. The encoder does this for many entries at a time without asking how each guess went: in programs that are
- * hard to guess, the processor would guess wrong as often as we do, and that costs more than all the rest.
+ * Plain entries are guessed: the two guesses are the entries that last came in the same context, a hash of the last few
+ * entries. The misses have two bits for each entry: the first guess was wrong; the second guess was right. If both were
+ * wrong, a symbol says what came instead. The encoder does this for many entries at a time without a branch on the
+ * result of each guess: in programs that are hard to guess, the processor would mispredict that branch as often as the
+ * guess is wrong, and that would cost more than all the rest.
  *
- * Events carry their words in a string of their own, and are never guessed or repeated.
+ * The words of events are in a separate string; events are never guessed or repeated.
  */
 #ifndef TRACE_ENTRIES_H
 #define TRACE_ENTRIES_H
@@ -28,20 +30,20 @@
 
 #define ENTRIES_BITS 15 /* of a context */
 #define ENTRIES_CONTEXTS (1u << ENTRIES_BITS)
-#define ENTRIES_ORDER 4u  /* entries that make a context; so many are 0 before the first */
+#define ENTRIES_ORDER 4u  /* entries that make a context; before the first entry, so many are taken as 0 */
 #define ENTRIES_BLOCK 64u /* plain entries that are encoded at a time, and that share two words of the misses */
 
-/* What stands before the first entry of a chunk in its stream. */
+/* What comes before the first entry of a chunk in its stream. */
 enum {
   BEFORE_NONE = 0,   /* nothing, or it is not known what */
   BEFORE_EVENT = 1,  /* an event */
   BEFORE_NUMBER = 1, /* plus the number of a step or head: that one was the last */
 };
 
-/* An entry that stands for whatever made no sense when it was written: nothing that a walker could take. */
+/* An entry that stands for an invalid one at the time of writing: no walker accepts it. */
 #define ENTRY_BAD LB_ENTRY_ENTER
 
-/* What encoder and decoder both know. */
+/* The state that encoder and decoder share. */
 struct entry_model {
   uint64_t from, to; /* of the last event */
   struct entry_guesses {
@@ -60,7 +62,7 @@ static inline struct entry_guesses *entry_guesses(struct entry_model *model, uin
   return &model->guesses[context & (ENTRIES_CONTEXTS - 1)];
 }
 
-/* That of the entries up to, not including, this one. */
+/* The context of the entries up to, but not including, this one. */
 static inline uint32_t entry_context_at(const uint32_t *words)
 {
   uint32_t context = 0;
@@ -72,7 +74,7 @@ static inline uint32_t entry_context_at(const uint32_t *words)
 
 /* ---- encoder ---- */
 
-/* A piece: so many plain entries, then so many that repeat what stood so far before. */
+/* A piece: so many plain entries, then so many that repeat the entries at this distance before. */
 struct entry_piece {
   uint32_t plain, repeated, distance;
 };
@@ -80,12 +82,12 @@ struct entry_piece {
 /* Makes the strings of a chunk. */
 struct entry_encoder {
   struct entry_model model;
-  uint32_t words[ENTRIES_ORDER + ENTRIES_BLOCK]; /* the last ones, and room for those that come */
-  uint32_t guesses[ENTRIES_BLOCK];               /* of each in the last block, the first, */
+  uint32_t words[ENTRIES_ORDER + ENTRIES_BLOCK]; /* the last entries, and room for the next ones */
+  uint32_t guesses[ENTRIES_BLOCK];               /* for each entry of the last block, the first guess, */
   uint32_t contexts[1 + ENTRIES_BLOCK];          /* the context before it, and the one behind all */
   uint32_t count;                                /* entries so far */
   struct entry_piece piece;                      /* that is being made */
-  uint64_t missed, seconds;                      /* of the misses, what is not yet a block of them */
+  uint64_t missed, seconds;                      /* bits of the misses that do not fill a block yet */
   unsigned bit_count;
   struct buffer pieces, misses, symbols, events;
 };
@@ -97,26 +99,27 @@ void entry_encoder_done(struct entry_encoder *encoder);
 /* Makes room for so many further entries. Returns 0 or -ENOMEM. */
 int entry_encoder_reserve(struct entry_encoder *encoder, size_t count);
 
-/* Where the next entries are to be put, at most ENTRIES_BLOCK. */
+/* Where the caller puts the next entries, at most ENTRIES_BLOCK. */
 static inline uint32_t *entry_encoder_room(struct entry_encoder *encoder)
 {
   return encoder->words + ENTRIES_ORDER;
 }
 
-/* So many were put there, at least one, and none is an event. Returns which the first guess did not tell: bit 0 is the
- * first. */
+/* Encodes the `count` entries that were put there, at least one, none of them an event. Returns which of them the first
+ * guess missed: bit 0 is the first entry. */
 uint64_t entry_encoder_plain(struct entry_encoder *encoder, unsigned count);
 
-/* The contexts behind each of those that were encoded last; the lower ENTRIES_BITS count. */
+/* The contexts behind each of the entries that were encoded last; only the lower ENTRIES_BITS are valid. */
 static inline const uint32_t *entry_encoder_contexts(const struct entry_encoder *encoder)
 {
   return encoder->contexts + 1;
 }
 
-/* An event; these are the words behind it. */
+/* Encodes an event; `words` are the words behind it. */
 void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[LB_ENTRY_EVENT_WORDS]);
 
-/* The next ones are as those that stood `distance` before, none is an event, and the last of all are then these. */
+/* Encodes `count` entries that repeat those `distance` before, none of them an event. `last` are the last entries of
+ * the chunk after that. */
 void entry_encoder_repeat(struct entry_encoder *encoder, uint32_t count, uint32_t distance,
                           const uint32_t last[ENTRIES_ORDER]);
 
@@ -127,11 +130,11 @@ int entry_encoder_end(struct entry_encoder *encoder, uint64_t before, struct buf
 
 struct entry_decoder {
   struct entry_model model;
-  uint32_t *words; /* the chunk's so far, from ENTRIES_ORDER on */
+  uint32_t *words; /* the chunk's entries so far, from ENTRIES_ORDER on */
   uint32_t count;  /* the place of the next among them */
   uint32_t context;
   struct cursor pieces, misses, symbols, events;
-  uint64_t bit;             /* plain entries so far: the place in the misses */
+  uint64_t bit;             /* plain entries so far: the index in the misses */
   struct entry_piece piece; /* what is left of it */
   uint32_t left;            /* entries; an event is one */
   uint64_t before;

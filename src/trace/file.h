@@ -11,7 +11,7 @@
 struct trace_file {
   int fd;
   uint64_t size;
-  char *path;      /* NULL: a descriptor of somebody else's */
+  char *path;      /* NULL: the caller's descriptor */
   char *temporary; /* NULL: a device or pipe, which is written to directly */
 };
 

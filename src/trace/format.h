@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bytes of a trace file that writer and reader share: the head, the frame around every chunk, the numbers inside.
- * doc/trace-format.md says the same in words. All numbers are little-endian.
+ * doc/trace-format.md describes the format in words. All numbers are little-endian.
  */
 #ifndef TRACE_FORMAT_H
 #define TRACE_FORMAT_H
@@ -12,12 +12,12 @@
 
 /* ---- the head of the file ---- */
 
-#define TRACE_MAGIC "\x89LBR\r\n\x1a\n" /* as PNG's: shows a file that was treated as text */
+#define TRACE_MAGIC "\x89LBR\r\n\x1a\n" /* like PNG's: reveals a file that was treated as text */
 #define TRACE_MAGIC_SIZE 8u
 #define TRACE_HEAD_SIZE 16u /* magic, version u16, least version of a reader u16, checksum of these 12 bytes u32 */
-#define TRACE_VERSION 3u    /* of what is written here, and the greatest that is understood here */
-#define TRACE_LEAST 3u      /* an older reader does not know entries as they are now */
-#define TRACE_EARLY 2u      /* had entries that are not read any more */
+#define TRACE_VERSION 3u    /* version that is written, and the highest that can be read */
+#define TRACE_LEAST 3u      /* an older reader does not know the present form of entries */
+#define TRACE_EARLY 2u      /* its form of entries is not read any more */
 
 /* ---- the frame of a chunk ---- */
 
@@ -43,27 +43,28 @@ enum chunk_type {
 enum { CHUNK_ZSTD = 1u << 0 }; /* flags: what follows the position, if there is one, is a zstd frame */
 
 /* magic u32, type u16, flags u16, stored u32, raw u32, checksum of what is stored u32, checksum of these 20 bytes and
- * of the chunk's place in the file (u64) u32. The place is there so that a chunk inside another one's data is none. */
+ * of the chunk's place in the file (u64) u32. The place is included so that a chunk inside another chunk's data is not
+ * taken for a chunk. */
 struct chunk_head {
   uint16_t type;
   uint16_t flags;
   uint32_t stored; /* bytes that follow the head */
-  uint32_t raw;    /* what they are when unpacked, the position not counted */
+  uint32_t raw;    /* their size when unpacked, without the position */
   uint32_t checksum;
 };
 
 void chunk_head_put(const struct chunk_head *head, uint64_t offset, uint8_t bytes[CHUNK_HEAD_SIZE]);
 
-/* Returns false when this is no head of a chunk at this place, or its sizes are beyond the limits. */
+/* Returns false when these bytes are no head of a chunk at this place, or its sizes are beyond the limits. */
 bool chunk_head_get(const uint8_t bytes[CHUNK_HEAD_SIZE], uint64_t offset, struct chunk_head *ret_head);
 
-/* What stands before the contents of branches, entries and gaps, never compressed, so that a stream can be followed
- * without unpacking it. */
+/* The position comes before the contents of branches, entries and gaps. It is never compressed, so that a stream can be
+ * followed without unpacking it. */
 #define POSITION_SIZE 24u
 
 struct chunk_position {
   uint64_t first;    /* number of the first branch */
-  uint64_t previous; /* place of the stream's chunk before this one; 0: none */
+  uint64_t previous; /* place of the previous chunk of the stream; 0: none */
   uint32_t stream;
   uint32_t count; /* branches in it; in a gap 0 */
 };
@@ -80,7 +81,7 @@ static inline bool chunk_has_position(unsigned type)
 
 #define VARINT_MAX 10u /* bytes of the longest */
 
-/* Seven bits a byte, the lowest first; the top bit says that more follow. Returns behind it. */
+/* Writes seven bits per byte, the lowest first; the top bit says that more follow. Returns the address behind it. */
 static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
 {
   for (; value > 0x7F; value >>= 7)
@@ -89,7 +90,7 @@ static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
   return at;
 }
 
-/* Differences: small ones of either sign become small numbers. */
+/* Encodes a difference so that small ones of either sign become small numbers. */
 static inline uint64_t zigzag(uint64_t difference)
 {
   return difference << 1 ^ (0 - (difference >> 63));

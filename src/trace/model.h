@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What encoder and decoder of a chunk of branches know in common, and what makes them compact: the edges that were seen
- * so far, and a guess which one comes next. Both sides make the same guesses from the same past, so that a branch that
- * was foreseen costs nothing but the length of a run. A model begins empty with every chunk.
+ * The model that encoder and decoder of a chunk of branches share: the edges that were seen so far, and a prediction of
+ * the next one. Both sides make the same guesses from the same past, so a branch that was guessed right only makes a
+ * run longer. That makes chunks compact. A model begins empty with every chunk.
  *
- * Two guesses: what came last time after the same last few edges; and what came last time after the same edge inside a
- * call from the same place, which foresees returns.
+ * There are two guesses: the edge that came last time after the same last few edges; and the edge that came last time
+ * after the same edge inside a call from the same place, which predicts returns.
  */
 #ifndef TRACE_MODEL_H
 #define TRACE_MODEL_H
@@ -28,7 +28,7 @@ struct model {
   uint8_t depth;
   uint16_t path; /* hash of the last few edges */
   uint16_t last;
-  uint32_t count; /* edges, the one with number 0 included, which is like no branch */
+  uint32_t count; /* edges, including number 0, which equals no branch */
   uint32_t capacity;
   struct lb_branch *edges; /* without LB_BRANCH_MISPREDICTED; a base without its flag is 0 */
 };

@@ -13,34 +13,34 @@
 #include "lastbranch/branch.h"
 #include "lastbranch/step.h"
 
-/* Steps as whoever walks has them: `step(context, number)` returns the step, or NULL if there is none with this number.
+/* The caller's lookup of steps: `lookup(context, number)` returns the step, or NULL if there is none with this number.
  * The pointer is good until the next call. */
 typedef const struct lb_step *path_lookup(void *context, uint32_t number);
 
 struct path_walker {
   path_lookup *lookup;
   void *context;
-  uint32_t running;                     /* head of the path that is running, 0: none, or it is not known which */
-  bool is_begun;                        /* an entry was taken: until then it is not known what came before */
-  bool is_open;                         /* a branch was taken whose target is where the next entry begins: */
+  uint32_t running;                     /* head of the running path, 0: none, or not known */
+  bool is_begun;                        /* an entry was taken; until then, it is not known what came before */
+  bool is_open;                         /* a branch was taken, and its target is where the next entry begins: */
   struct lb_branch branch;              /* its `from` and kind */
-  uint32_t event[LB_ENTRY_EVENT_WORDS]; /* an event whose words have not all come */
+  uint32_t event[LB_ENTRY_EVENT_WORDS]; /* an event of which not all words have arrived */
   uint8_t event_size;                   /* words so far, plus 1; 0: none */
-  bool is_ended;                        /* what came last is an event that goes on nowhere, */
-  uint64_t end;                         /* and this is where it was */
+  bool is_ended;                        /* the last entry is an event without a target, */
+  uint64_t end;                         /* and this is its address */
 };
 
 void path_walker_init(struct path_walker *walker, path_lookup *lookup, void *context);
 
-/* Forgets where it was, as after entries that were lost: whatever comes next is the first. Then any entry may come: a
- * step means that its path was run from its head up to it, a head that a path which is not known ended there, an event
- * that it passed nobody knows which steps. */
+/* Forgets where it was, as after lost entries: the next entry is treated as the first. Any entry may come first. A step
+ * means that its path ran from its head up to that step. A head means that an unknown path ended there. An event means
+ * that the steps which it passed are not known. */
 void path_walker_restart(struct path_walker *walker);
 
 /* Most branches that one entry can make. */
 #define PATH_BRANCHES_MAX 258u
 
-/* Takes entries and gives branches until one of the two is used up; the room for branches is at least
+/* Takes entries and gives branches until the entries or the room for branches is used up; that room is at least
  * PATH_BRANCHES_MAX. Returns how many branches there are, with the number of entries that were taken in `*ret_taken`;
  * -EBADMSG, with none taken: the first entry makes no sense (of an event, its last word). That is so every time until
  * path_walker_restart is called; the caller then goes on behind that entry.

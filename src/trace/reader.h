@@ -2,7 +2,7 @@
  *
  * The inside of a reader: bytes from a file or memory, chunks out of them (load.c), records out of these (unpack.c),
  * steps of paths (steps.c) and branches out of the entries that name them (expand.c), the order in which they are read
- * (reader.c), and the end of a stream without reading all before it (tail.c).
+ * (reader.c), and the end of a stream without reading everything before it (tail.c).
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -30,7 +30,8 @@ struct reader_places {
 /* Places of chunks to be read in this order, instead of from front to end. */
 struct reader_plan {
   bool is_on;
-  bool has_places; /* what does not depend on the stream was found: `described`, `is_file_cut`, the streams' ends */
+  bool has_places; /* the parts that do not depend on the stream are known: `described`, `is_file_cut`, the streams'
+                      ends */
   bool is_file_cut;
   bool is_broken; /* the way back through the stream ended too early */
   bool is_cut;    /* the file lacks its end */
@@ -40,13 +41,13 @@ struct reader_plan {
   uint64_t skip;    /* branches of the stream's first chunk that were not asked for */
 };
 
-/* A step or head, made ready for giving its branches fast: a path is here as a whole or not at all. */
+/* A step or head, prepared for fast expansion into branches. A path is stored as a whole or not at all. */
 struct reader_step {
   uint64_t from, to; /* of a head, `to` is its address space */
   uint32_t head;     /* 0: there is none with this number */
   uint32_t next;
   uint8_t small[4]; /* kind and, third, flags of its branch, as they lie in struct lb_branch; second, how many
-                       conditional branches of the path who leaves here has not taken */
+                       conditional branches of the path were not taken when it is left here */
   uint8_t flags;    /* enum lb_step_flag */
   uint8_t count;    /* of a head: steps behind it; of a step: steps with LB_STEP_FOLLOW before it in its path, */
   uint8_t back;     /* and how far back the last of them is */
@@ -66,9 +67,9 @@ struct reader_entries {
   uint32_t words[READER_WORDS + READER_AHEAD]; /* of which are not yet used: */
   size_t at, count;
   uint32_t open;  /* step whose branch is open in the walker, 0: not known which */
-  bool is_lost;   /* what came last made no sense, and was given as a gap */
+  bool is_lost;   /* the last entry was invalid, and was given as a gap */
   bool is_excess; /* there were more branches than the chunk says */
-  bool has_stop;  /* an event that goes on nowhere was taken, and not given yet */
+  bool has_stop;  /* an event without a target was taken, and not given yet */
 };
 
 /* How often an indirect branch went to a head. */
@@ -77,7 +78,7 @@ struct count_pair {
   uint64_t count;
 };
 
-/* What was counted instead of given. */
+/* Branches that were counted instead of given. */
 struct reader_counts {
   bool is_on;
   uint32_t stream; /* this one only, or LB_TRACE_ALL */
@@ -111,12 +112,12 @@ struct lb_trace_reader {
   bool has_holes;                /* numbers were left out */
   struct reader_places paths_at; /* chunks of steps and links, for a tail */
   bool has_paths;                /* they were read */
-  bool is_damaged;               /* something could not be read: the index tells what is missing at the end */
+  bool is_damaged;               /* something could not be read: at the end, the index tells what is missing */
   struct {
     uint64_t branches, bytes;
     uint64_t until; /* bytes before this were counted */
   } lost;
-  uint32_t ended;     /* streams that were looked at for that */
+  uint32_t ended;     /* streams that were checked for that */
   uint64_t not_taken; /* conditional branches that entries passed so far, */
   bool has_not_taken; /* if there were any entries */
   struct reader_counts counts;
@@ -149,7 +150,7 @@ int chunk_load(struct lb_trace_reader *reader, uint64_t offset, const struct chu
 
 /* ---- unpack.c ---- */
 
-/* Is it a chunk that describes, and that this reader knows? */
+/* Is it a type of chunk that describes the trace, and that this reader knows? */
 bool chunk_describes(unsigned type);
 
 /* What the loaded chunk says. Returns 0 or LB_E_DAMAGED. */
@@ -181,8 +182,8 @@ int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, siz
 /* Where execution is before the next entry; 0: not known. */
 uint64_t entries_start(const struct lb_trace_reader *reader);
 
-/* Passes over a word that made no sense: behind it, whatever comes is the first. Returns false if what came right
- * before it made none either: several in a row are one loss. */
+/* Skips an invalid word: the next one is treated as the first. Returns false if the word right before it was invalid,
+ * too: several in a row are one loss. */
 bool entries_lose(struct lb_trace_reader *reader);
 
 /* Branches of it, into reader->batch. Returns how many; 0 at the end, when all was well; -EBADMSG: something made no
@@ -194,8 +195,9 @@ int entries_next(struct lb_trace_reader *reader);
 /* Makes room to count all steps that there are. Returns 0, or -ENOMEM. */
 int counts_reserve(struct lb_trace_reader *reader);
 
-/* Counts words of the open chunk that are passes over paths, as long as they come. Returns how many words it took; the
- * branches they stand for are in `*ret_branches`, where that leaves execution in `*ret_at`, 0: not known yet. */
+/* Counts words of the open chunk as long as they are passes over paths. Returns how many words it took, with the number
+ * of branches that they stand for in `*ret_branches`, and the address of execution behind them in `*ret_at`, 0: not
+ * known yet. */
 size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at);
 
 void counts_done(struct lb_trace_reader *reader);
@@ -212,11 +214,11 @@ int give_gap(struct lb_trace_record *record, struct lb_trace_gap gap);
 /* Bytes that could not be read. */
 int give_damage(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t offset, uint64_t bytes);
 
-/* A gap of one stream that damage made. However often a file is read, what is missing is counted once. */
+/* A gap of one stream that damage made. Missing branches are counted once, however often a file is read. */
 int give_loss(struct lb_trace_reader *reader, struct lb_trace_record *record, struct lb_trace_gap gap);
 
-/* A chunk of a stream was loaded: are branches missing before it? If so, the gap is given, and the chunk is to be
- * looked at again. Returns 0 if not; or negative. */
+/* A chunk of a stream was loaded: are branches missing before it? If so, the gap is given, and the caller must look at
+ * the chunk again. Returns 0 if not; or negative. */
 int position_check(struct lb_trace_reader *reader, struct lb_trace_record *record);
 
 /* Begin with the chunk of branches, entries or a gap that was loaded. Return 0 when it gives no record (yet); or
@@ -229,7 +231,7 @@ int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record
 
 /* ---- reader.c ---- */
 
-/* As lb_trace_reader_rewind, but of the streams only this one is put back to its start; LB_TRACE_ALL: all. */
+/* As lb_trace_reader_rewind, but puts only this stream back to its start; LB_TRACE_ALL: all streams. */
 void reader_rewind(struct lb_trace_reader *reader, uint32_t stream);
 
 /* The stream with this number, as long as numbers are in range: LB_E_DAMAGED, or -ENOMEM. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays that may be used here and there only: what is not touched takes no memory.
+ * Sparse arrays: untouched parts take no memory.
  */
 #ifndef TRACE_SPARSE_H
 #define TRACE_SPARSE_H
@@ -11,7 +11,7 @@
  * NULL without memory: the old one stays. */
 void *sparse_grow(void *array, size_t size, size_t wanted);
 
-/* The array is used with holes: huge pages would fill them. */
+/* Declares that the array will have holes, so that huge pages do not fill them. */
 void sparse_scatter(void *array, size_t size);
 
 void sparse_free(void *array, size_t size); /* takes NULL */

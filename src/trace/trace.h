@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces for the other folders: the public header, and paths for whoever makes entries or walks through them.
+ * Traces for the other folders: the public header, and paths for code that makes entries or walks through them.
  * doc/trace-format.md describes the bytes.
  */
 #ifndef TRACE_TRACE_H
@@ -9,22 +9,22 @@
 #include "lastbranch/trace.h" /* IWYU pragma: export */
 #include "trace/path.h"       /* IWYU pragma: export */
 
-/* When lb_trace_reader_next has given 0 after lb_trace_reader_tail: did the stream end by something that goes on
- * nowhere, as the signal that kills a program, and at which address? Returns false, touching nothing, if it ended
+/* When lb_trace_reader_next has given 0 after lb_trace_reader_tail: did the stream end by an event without a target,
+ * such as the signal that kills a program, and at which address? Returns false, touching nothing, if it ended
  * otherwise, or the trace does not say. */
 bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_address);
 
-/* The numbers from `first` to before `end`, of steps, will not be in entries any more, and no stream of the space will
- * go on: what the writer knows of them is given back. If they come again nevertheless, they are asked for as new ones.
- */
+/* Frees what the writer knows of the steps with numbers from `first` to before `end`. Entries will not name them any
+ * more, and no stream of the space will continue. If they come again nevertheless, the writer looks them up as new
+ * ones. */
 void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end);
 
-/* Says what is known of a stream only later: `key` is "title", the command line of its process or the title that this
- * has set, or "name", the name of the thread. The newest counts. What is too long is cut. Returns as
- * lb_trace_writer_meta. */
+/* Adds a description of a stream that became known only later: `key` is "title", the command line of its process or the
+ * title that this has set, or "name", the name of the thread. The newest value counts. A value that is too long is cut.
+ * Returns as lb_trace_writer_meta. */
 int trace_writer_describe(struct lb_trace_writer *writer, uint32_t stream, const char *key, const char *value);
 
-/* What damage has cost so far: branches that are known to be missing, and bytes that could not be read. Each is counted
+/* The loss by damage so far: branches that are known to be missing, and bytes that could not be read. Each is counted
  * once, however often the trace was read. */
 void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_bytes);
 

@@ -16,7 +16,8 @@
 
 #ifdef __SSE2__
 
-/* Copies so many words, if those at `other` are the same; they need not stay so. Returns whether they are. */
+/* Copies VECTOR_WORDS words if those at `other` are the same. The words may change meanwhile. Returns whether they are
+ * the same. */
 static inline bool words_copy_same(uint32_t *to, const uint32_t *from, const uint32_t *other)
 {
   __m128i words[4], same = _mm_set1_epi32(-1);
@@ -32,7 +33,7 @@ static inline bool words_copy_same(uint32_t *to, const uint32_t *from, const uin
   return true;
 }
 
-/* Which of so many words differ. */
+/* Which of VECTOR_WORDS words differ, as a mask. */
 static inline uint32_t words_differ(const uint32_t *one, const uint32_t *other)
 {
   __m128i same[4];
@@ -43,7 +44,7 @@ static inline uint32_t words_differ(const uint32_t *one, const uint32_t *other)
   return ~(uint32_t)_mm_movemask_epi8(same[0]) & 0xFFFF;
 }
 
-/* Copies so many bytes. Returns their sum. */
+/* Copies VECTOR_WORDS bytes. Returns their sum. */
 static inline uint32_t bytes_copy_sum(uint8_t *to, const uint8_t *from)
 {
   __m128i bytes = _mm_loadu_si128((const __m128i *)from), sums = _mm_sad_epu8(bytes, _mm_setzero_si128());
@@ -58,7 +59,7 @@ static inline bool words_copy_same(uint32_t *to, const uint32_t *from, const uin
 {
   uint32_t words[VECTOR_WORDS];
 
-  memcpy(words, from, sizeof(words)); /* read once: `from` may be memory of a stranger */
+  memcpy(words, from, sizeof(words)); /* read once: `from` may be memory that an untrusted program changes */
   if (memcmp(words, other, sizeof(words)) != 0)
     return false;
   memcpy(to, words, sizeof(words));

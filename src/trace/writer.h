@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a writer: streams with their chunks that are being filled (writer.c), of branches or of entries
- * (writer_entries.c); what entries repeat (writer_history.c); the paths that they name (writer_paths.c); chunks on
+ * The inside of a writer: streams with the chunks that they are filling (writer.c), of branches or of entries
+ * (writer_entries.c); repetition of entries (writer_history.c); the paths that entries name (writer_paths.c); chunks on
  * their way to the file (chunk.c); the index.
  */
 #ifndef TRACE_WRITER_H
@@ -19,7 +19,7 @@
 
 #define LAST_NONE 0u              /* there was none, or it is not known what it was */
 #define LAST_EVENT LB_ENTRY_EVENT /* an event: no path is running */
-#define LAST_BAD LB_ENTRY_ENTER   /* one that makes no sense */
+#define LAST_BAD LB_ENTRY_ENTER   /* an invalid one */
 
 struct writer_stream {
   uint64_t next;     /* number of the branch that comes next */
@@ -28,13 +28,13 @@ struct writer_stream {
   uint32_t space;
   uint32_t thread;    /* the system's number; 0: none */
   int8_t encoder;     /* its encoder; -1: none */
-  uint32_t last;      /* of its entries, the last that named a path, in the producer's numbers; or one of these: */
-  uint8_t event_size; /* words of an event that have come, LB_ENTRY_EVENT included */
+  uint32_t last;      /* its last entry that named a path, in the producer's numbers; or one of LAST_* */
+  uint8_t event_size; /* words of an event that have arrived, LB_ENTRY_EVENT included */
   uint32_t event[1 + LB_ENTRY_EVENT_WORDS];
 };
 
-/* The first chunks of a stream are short, so that a damaged byte in a small trace costs a part of it: the steps that
- * entries need are written before each. Each is 256 times as long as the one before. */
+/* The first chunks of a stream are short, so that a damaged byte in a small trace costs only a part of it: the steps
+ * that entries need are written before each chunk. Each is 256 times as long as the one before. */
 #define CHUNK_FIRST_BITS 12u
 #define CHUNK_MOST_BITS 20u
 
@@ -43,22 +43,22 @@ struct writer_stream {
 
 #define HISTORY_SIZE (HISTORY_FIRST + CHUNK_ENTRIES_MAX)
 
-/* Entries that will be a chunk, in the producer's numbers: what those that come are compared with. */
+/* Entries of the chunk that is being filled, in the producer's numbers. New entries are compared with them. */
 struct writer_history {
   uint32_t count;   /* the place of the next */
-  uint32_t follow;  /* the last ones were as those before this place; 0: they were like none */
-  bool is_followed; /* by repeating them: then every one that is as well counts */
-  uint32_t places[1u << HISTORY_PLACES_BITS]; /* behind those that were not guessed, by the context there */
-  uint8_t
-    counts[HISTORY_SIZE]; /* branches that each makes, those counted that are open at the end; not those of events */
+  uint32_t follow;  /* the last entries equal those before this place; 0: they equal none */
+  bool is_followed; /* they are being encoded as a repetition: then even a single further equal entry counts */
+  uint32_t places[1u << HISTORY_PLACES_BITS]; /* places behind entries that were not guessed, by the context there */
+  uint8_t counts[HISTORY_SIZE]; /* branches that each entry makes, including one that is open at the end; not those of
+                                   events */
   uint32_t entries[HISTORY_SIZE];
 };
 
 struct writer_entries {
   uint64_t branches; /* of all */
-  uint64_t before;   /* what stands before them, as in the file */
+  uint64_t before;   /* what comes before them, as in the file */
   bool is_open;      /* a branch was open then */
-  uint32_t full;     /* so many entries of the history fill it */
+  uint32_t full;     /* number of entries of the history that fill the chunk */
   struct entry_encoder encoder;
   struct writer_history history;
 };
@@ -72,21 +72,22 @@ struct writer_encoder {
   uint64_t used; /* when, as a number that grows; 0: free */
 };
 
-#define PATH_LINKED 0x80u /* it is known which path runs then, or that there is none that counts */
+#define PATH_LINKED 0x80u /* it is known which path runs next, or that there is none that counts */
 
 /* What the writer knows of a head or step of the producer. */
 struct path_info {
   uint32_t number;  /* in the file; 0: not known yet */
-  uint8_t branches; /* taken by who leaves here; 0 for a head */
-  uint8_t passed;   /* taken by who stays in the path here */
-  uint8_t after;    /* taken by who runs silently through the path that then runs: of a head its own, else the next */
-  uint8_t flags;    /* enum lb_step_flag, and */
+  uint8_t branches; /* taken when the path is left here; 0 for a head */
+  uint8_t passed;   /* taken when the path goes on here */
+  uint8_t
+    after; /* taken by a silent pass through the path that runs next: for a head its own, else the following one */
+  uint8_t flags; /* enum lb_step_flag, and PATH_LINKED */
 };
 
 struct writer_paths {
   lb_trace_step_lookup *lookup;
   void *context;
-  struct path_info *infos; /* by the producer's numbers; where all are unknown it takes no memory, */
+  struct path_info *infos; /* by the producer's numbers; parts where all are unknown take no memory, */
   uint32_t *nexts;         /* likewise: the path that follows, 0: not known yet */
   size_t capacity;         /* a power of two, whose tables are whole pages; 0: there are none */
   uint32_t count;          /* numbers given out in the file */
@@ -123,8 +124,8 @@ struct lb_trace_writer {
 /* Remembers a failure that leaves the trace without something it should have. Returns the first one. */
 int writer_fail(struct lb_trace_writer *writer, int error);
 
-/* Memory for tables that are read and written in no order: in huge pages, if it is large and the system likes. It is
- * not cleared; free gives it back. Returns NULL if there is none. */
+/* Memory for tables that are read and written in no order: in huge pages, if it is large and the system provides them.
+ * It is not cleared; free() releases it. Returns NULL if there is none. */
 void *table_new(size_t size);
 
 /* How many branches or entries the next chunk of a stream may have. */
@@ -141,7 +142,8 @@ int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot);
 /* An empty chunk of entries of this stream. Returns 0 or -ENOMEM. */
 int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, uint32_t stream);
 
-/* Writes it, behind the paths that it needs, and counts its branches into the stream. Returns the writer's error. */
+/* Writes the chunk, behind the paths that it needs, and adds its branches to the stream's count. Returns the writer's
+ * error. */
 int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot);
 
 /* Entries are missing here. */
@@ -153,48 +155,48 @@ void entries_done(struct writer_entries *entries);
 
 void history_begin(struct writer_history *history);
 
-/* What comes now is not as before. */
+/* The next entries do not repeat earlier ones. */
 static inline void history_leave(struct writer_history *history)
 {
   history->follow = 0;
   history->is_followed = false;
 }
 
-/* The next entries and their counts are there already: appends them. Returns how many branches they make. */
+/* Appends entries that, with their counts, are in the arrays already. Returns how many branches they make. */
 uint64_t history_add(struct writer_history *history, unsigned count);
 
-/* The last `count` entries were encoded; these of them were not guessed, and behind each is such a context. Looks
- * whether the chunk has been here before. */
+/* The last `count` entries were encoded. `missed` tells which of them were not guessed, `contexts` the context behind
+ * each. Checks whether the chunk has been at the same point before. */
 void history_look(struct writer_history *history, unsigned count, uint64_t missed, const uint32_t *contexts);
 
-/* How many of the entries that come are as those behind `follow`, and appends them, with what they make in `*ret_made`;
- * 0: too few to be worth while, and none is followed any more. `*ret_distance` is how far before they stand. The
- * entries that come are only compared: it does no harm if they change meanwhile. */
+/* Appends the new entries that equal those behind `follow`, and returns how many there are, with the number of their
+ * branches in `*ret_made`; 0: too few to be worth while, and `follow` ends. `*ret_distance` is the distance to the
+ * earlier entries. The new entries are only compared: it does no harm if they change meanwhile. */
 size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint32_t *ret_distance,
                       uint64_t *ret_made);
 
 /* ---- writer_paths.c ---- */
 
-/* What is known of a number of the producer; asks for its path if need be. Returns all zero if there is none, or after
+/* What is known of a number of the producer; looks up its path if need be. Returns all zero if there is none, or after
  * writer_fail. */
 struct path_info path_find(struct lb_trace_writer *writer, uint32_t number);
 
-/* The head of the path that follows a step, in the producer's numbers; asks for it if need be, and has it put into the
+/* The head of the path that follows a step, in the producer's numbers; looks it up if need be, and puts it into the
  * file, unless leaving the step is an open branch. The step is known. Returns 0 if there is none, or after writer_fail.
  */
 uint32_t path_next(struct lb_trace_writer *writer, uint32_t step);
 
-/* Puts what was asked for into the file. Returns the writer's error. */
+/* Writes the paths that were looked up to the file. Returns the writer's error. */
 int paths_write(struct lb_trace_writer *writer);
 void paths_done(struct writer_paths *paths);
 
-/* The producer's numbers from `first` to before `end` are not known any more. */
+/* Forgets the producer's numbers from `first` to before `end`. */
 void paths_forget(struct writer_paths *paths, uint32_t first, uint32_t end);
 
 /* ---- chunk.c ---- */
 
-/* Writes writer->raw as a chunk; `position` is NULL for the types that have none. It is stored in no fewer than `least`
- * bytes, which raw has. Returns 0 or the writer's error. */
+/* Writes writer->raw as a chunk; `position` is NULL for the types that have none. It is stored in at least `least`
+ * bytes; raw has at least as many. Returns 0 or the writer's error. */
 int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, const struct chunk_position *position,
                       size_t least);
 
