@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Running a Linux program and logging its branches: launch.c starts the program under the runtime of runtime/, which
- * logs the blocks that it executes into shared memory; rebuild.c makes branches of them. The decoder is the runtime's,
- * which must do without libc and without Zydis.
+ * logs the blocks that it executes into shared memory; rebuild.c turns these into branches. The decoder declared here
+ * is for the runtime, which must do without libc and without Zydis.
  */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
@@ -24,11 +24,11 @@ enum code_flow {
   CODE_CALL,     /* near relative */
   CODE_JMP_IND,  /* near, through register or memory */
   CODE_CALL_IND, /* likewise */
-  CODE_RET,      /* near; imm is what it takes off the stack */
+  CODE_RET,      /* near; imm is the number of bytes that it removes from the stack */
   CODE_FAR,      /* far jumps, calls and returns, IRET */
   CODE_SYSCALL,
   CODE_INT, /* INT n, INT3, INT1, SYSENTER */
-  CODE_UD,  /* UD0, UD1, UD2, HLT: goes no further */
+  CODE_UD,  /* UD0, UD1, UD2, HLT: execution does not go on */
 };
 
 enum code_prefix {
@@ -57,7 +57,7 @@ struct code {
   bool is_rip_relative;
 };
 
-/* Takes the instruction of 64-bit mode at `bytes` apart as far as copying it needs. It does not say whether the
+/* Decodes the instruction of 64-bit mode at `bytes` as far as needed to copy it. It does not tell whether the
  * instruction exists, only how long it would be. Returns its length, or 0: it is longer than `size` or 15 bytes, or its
  * opcode is none in 64-bit mode. */
 unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code);
@@ -68,18 +68,18 @@ unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code);
 extern const uint8_t process_runtime[], process_runtime_end[];
 
 struct process_options {
-  bool is_all;        /* every branch is wanted: whose log is full waits for us */
+  bool is_all;        /* every branch is wanted: a thread whose log is full waits until it is read */
   bool is_alone;      /* children are not recorded */
   bool is_held;       /* a thread that a signal kills waits for process_release before it ends its process */
   uint32_t part_size; /* bytes of one of the four parts of a thread's log, a power of two from 64 KiB to 256 MiB; 0: 256
                          KiB, with is_all 1 MiB */
 };
 
-/* A program that was started, and the memory it shares with us. The sizes are ours: those in the memory can be written
- * by the program. */
+/* A program that was started, and the memory that it shares with lbr. The sizes here are lbr's own, since the program
+ * can overwrite those in the memory. */
 struct process {
   int pid;
-  int fd; /* of the memory; it holds a lock, by which the programs see that we are there. 0: none */
+  int fd; /* of the memory; it holds a lock, by which the programs see that lbr is there. 0: none */
   uint8_t *memory;
   size_t memory_size;
   uint64_t notes_size;
@@ -87,9 +87,9 @@ struct process {
   uint32_t part_size;
 };
 
-/* Starts the program at the path, which is not searched for, with the arguments and the environment, both ended by
- * NULL; there is at least one argument, the name. Returns 0; -EINVAL: an option out of range; -errno. A program that
- * cannot be executed is no failure here: it shows in process_error. */
+/* Starts the program at the path, without a search, with the arguments and the environment, both ended by NULL; there
+ * is at least one argument, the name. Returns 0; -EINVAL: an option out of range; -errno. A program that cannot be
+ * executed is no failure here: it shows in process_error. */
 int process_launch(const struct process_options *options, const char *path, char *const arguments[],
                    char *const environment[], struct process *ret_process);
 
@@ -99,10 +99,10 @@ int process_wait(struct process *process, int *ret_status);
 /* Unmaps the memory. Takes one that was never launched, if it is all zero. Does not end the program. */
 void process_done(struct process *process);
 
-/* Has the program destroyed the memory that it shares with us? Nothing in it means anything then. */
+/* Has the program destroyed the memory that it shares with lbr? Its contents are then meaningless. */
 bool process_is_destroyed(const struct process *process);
 
-/* guard.c, for launch.c: the file may lose its end from now on, without killing us; until the second. */
+/* guard.c, for launch.c: between these two calls, a truncation of the shared file does not kill lbr. */
 void process_guard(const struct process *process);
 void process_unguard(const struct process *process);
 
@@ -111,7 +111,7 @@ void process_unguard(const struct process *process);
 unsigned process_error(const struct process *process, int *ret_system_error, uint64_t *ret_address,
                        uint64_t *ret_number);
 
-/* Its sentence, "?" for a number that is none. */
+/* The sentence of an error; "?" for an unknown number. */
 const char *process_error_text(unsigned error);
 
 /* ---- what is in the shared memory (threads, notes: shared_memory.c) ---- */
@@ -146,8 +146,9 @@ uint32_t process_slots(const struct process *process);
 /* Returns false: nothing there. */
 bool process_thread(const struct process *process, uint32_t slot, struct process_thread *ret_thread);
 
-/* What became of it: it runs on, or its process was ended from outside; a signal killed it, whose number is
- * `end_status`; it ended by itself, `ret_is_group`: and its process with it, with `end_status`. */
+/* The fate of a thread. The first: it is running, or its process was ended from outside. The second: a signal killed
+ * it, whose number is `end_status`. The third: it ended by itself; with `ret_is_group`, its process ended with it, with
+ * `end_status`. */
 bool process_thread_is_live(const struct process_thread *thread);
 bool process_thread_has_died(const struct process_thread *thread);
 bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is_group);
@@ -155,12 +156,12 @@ bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is
 /* Lets a thread that has died end, and its process with it. */
 void process_release(const struct process *process, const struct process_thread *thread);
 
-/* Has it executed a program that cannot be recorded? Nothing is known of its process from there on. */
+/* Has it executed a program that cannot be recorded? Nothing is known of its process from then on. */
 bool process_thread_is_native(const struct process_thread *thread);
 
-/* Entries in the part of the log that is being filled: those up to `log`, which is where the thread was when it last
- * was outside its cache, and what it has written since, up to the first 0. The number of a part is moved before the
- * address: an address that is still in the part before means that nothing is in it. */
+/* Entries in the part of the log that is being filled: those up to `log`, the address when the thread was last outside
+ * its cache, and those that it has written since, up to the first 0. The runtime advances the number of the part before
+ * the address: an address that is still in the previous part means that the new part is empty. */
 uint32_t process_position(const struct process *process, uint32_t slot, uint64_t written, uint64_t log,
                           uint64_t log_start);
 
@@ -170,19 +171,20 @@ uint32_t process_position(const struct process *process, uint32_t slot, uint64_t
 int process_entries(const struct process *process, const struct process_thread *thread, uint32_t **ret_entries,
                     size_t *ret_count, bool *ret_is_cut);
 
-/* The same, but only the last so many: whoever reads few of a thread that runs gets them before they are gone. */
+/* The same, but only the last `most` entries. Reading few entries of a running thread gets them before they are
+ * overwritten. */
 int process_entries_last(const struct process *process, const struct process_thread *thread, size_t most,
                          uint32_t **ret_entries, size_t *ret_count, bool *ret_is_cut);
 
-/* Is there memory behind all of these bytes of the shared memory? Reading where nobody wrote would take some. Without a
- * descriptor they count as there. */
+/* Do all of these bytes of the shared memory have memory behind them? Reading bytes that were never written would
+ * allocate some. Without a descriptor the answer is yes. */
 bool process_has(const struct process *process, uint64_t offset, uint64_t size);
 
 /* The step with this number. Returns false: there is none, or it makes no sense. */
 bool process_step(const struct process *process, uint32_t number, struct lb_step *ret_step);
 
-/* The same, for numbers that a program may have made up: takes no memory for steps that nobody wrote. `pages`, so many
- * bytes and all zero at first, remembers what was found to be there. */
+/* The same, for numbers that a program may have made up: allocates no memory for steps that were never written.
+ * `pages`, process_step_pages bytes that are all zero at first, remembers which pages have memory. */
 bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct lb_step *ret_step);
 size_t process_step_pages(const struct process *process);
 
@@ -195,14 +197,14 @@ bool process_note(const struct process *process, uint64_t *offset, struct proces
 
 struct process_branches {
   struct lb_branch *branches; /* in the order in which they were taken */
-  uint32_t *steps; /* of each: number of a step of the path it is in, which has its address space; 0: not known */
+  uint32_t *steps; /* for each branch: number of a step of its path, which has its address space; 0: not known */
   size_t count, capacity;
-  bool is_cut;     /* older ones are gone: the log went round, or they were not asked for */
+  bool is_cut;     /* older ones are missing: the log wrapped around, or they were not asked for */
   bool is_damaged; /* process_rebuild_last: entries that make no sense were left out */
 };
 
-/* The taken branches of a thread, as far back as its log goes. Returns 0; -ENOMEM; -EBADMSG: the shared memory makes no
- * sense, which the program may be to blame for: what was before that is there. */
+/* The taken branches of a thread, as far back as its log goes. Returns 0; -ENOMEM; -EBADMSG: the shared memory is
+ * invalid, perhaps because the program overwrote it; the branches before that point are there. */
 int process_rebuild(const struct process *process, const struct process_thread *thread,
                     struct process_branches *ret_branches);
 
@@ -225,13 +227,13 @@ struct process_module {
 
 struct process_spaces;
 
-/* The notes as they are now. The process must stay. Returns 0 or -ENOMEM. */
+/* Made from the notes as they are now. The process must stay. Returns 0 or -ENOMEM. */
 int process_spaces_new(const struct process *process, struct process_spaces **ret_spaces);
 void process_spaces_free(struct process_spaces *spaces); /* takes NULL */
 
-/* The module at an address when the step with this number was new, in the address space of that step. Where nothing was
- * there, the step is none, or PROCESS_NOW: as `space` is now. Returns false, touching nothing: none was there, or there
- * is no memory. */
+/* The module at an address when the step with this number was new, in the address space of that step. If nothing was
+ * there, if there is no such step, or for PROCESS_NOW: the module in `space` as it is now. Returns false, touching
+ * nothing: none was there, or there is no memory. */
 bool process_spaces_find(struct process_spaces *spaces, uint32_t space, uint32_t step, uint64_t address,
                          struct process_module *ret_module);
 
@@ -250,32 +252,32 @@ struct process_drain;
 
 enum process_drain_end {
   DRAIN_NONE,      /* it goes on */
-  DRAIN_LIMIT,     /* the trace is as big as it may be */
+  DRAIN_LIMIT,     /* the trace has reached its limit */
   DRAIN_FAILED,    /* the trace could not be written, or there was no memory: `error` says why */
-  DRAIN_DESTROYED, /* the program has destroyed what it shares with us */
+  DRAIN_DESTROYED, /* the program has destroyed the shared memory */
   DRAIN_DONE,      /* process_drain_finish */
 };
 
 struct process_drain_state {
-  enum process_drain_end end; /* why it takes no more: the programs run on, not recorded */
+  enum process_drain_end end; /* why it has stopped: the programs run on, not recorded */
   int error;
-  uint64_t threads, processes; /* that were seen */
+  uint64_t threads, processes; /* numbers of those that were seen */
   uint32_t alive;              /* threads that are recorded and not known to have ended */
   uint32_t spoiled;            /* threads whose log the program has destroyed: the rest of it is missing */
 };
 
-/* Reads the logs of a program that was launched with `is_all`, and of what it starts, and gives them to the writer:
+/* Reads the logs of a program that was launched with `is_all`, and of its children, and gives them to the writer:
  * address spaces as modules and code, threads as streams. `limit` is how many bytes the trace may have, 0: any number.
  * Both must stay good until process_drain_free, and the process longer than the writer. Returns 0 or -ENOMEM. */
 int process_drain_new(struct process *process, struct lb_trace_writer *writer, uint64_t limit,
                       struct process_drain **ret_drain);
 void process_drain_free(struct process_drain *drain); /* takes NULL */
 
-/* Takes what there is; if that is nothing, sleeps for at most so long or until there is something. Returns the state,
- * which is good until the next call. */
+/* Takes what was logged; if there is nothing, sleeps for at most so long or until there is something. Returns the
+ * state, which is good until the next call. */
 const struct process_drain_state *process_drain_step(struct process_drain *drain, unsigned milliseconds);
 
-/* What makes a recorded program slow, up to now. */
+/* The costs that make a recorded program slow, up to now. */
 struct process_costs {
   uint64_t entries; /* of logs that were given to the trace */
   uint32_t steps;   /* that were translated */
@@ -291,8 +293,8 @@ size_t process_drain_processes(const struct process_drain *drain, uint32_t *ret_
 /* Ends the sleep of process_drain_step, or the next one. May be called in a signal handler. */
 void process_drain_ring(const struct process *process);
 
-/* Takes all that was logged up to now. What is still alive runs on, not recorded; the trace has a gap there unless
- * `is_over`: no process is left. */
+/* Takes everything that was logged up to now. Threads that are still alive run on, not recorded; the trace has a gap
+ * there. `is_over`: no process is left, and there is no gap. */
 const struct process_drain_state *process_drain_finish(struct process_drain *drain, bool is_over);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which ELF program a path stands for, as execve(2) finds it: scripts lead to their interpreters.
+ * Finds the ELF program that a path stands for, as execve(2) does: scripts lead to their interpreters.
  */
 #ifndef PROCESS_RESOLVE_H
 #define PROCESS_RESOLVE_H
@@ -12,11 +12,11 @@ enum { RESOLVE_LEVELS = 4, RESOLVE_LINE = 256 }; /* scripts in a row; bytes of a
 /* The arguments are words[first], ..., words[count - 1], then those of the caller without their first if there are any
  * words. */
 struct resolution {
-  char exe[PATH_MAX];                       /* absolute path of the program; as it was named if it is not there */
+  char exe[PATH_MAX]; /* absolute path of the program; the path as given if there is no such file */
   char lines[RESOLVE_LEVELS][RESOLVE_LINE]; /* what words point into */
   const char *words[3 * RESOLVE_LEVELS];
   unsigned first, count;
-  unsigned error; /* enum process_error: it cannot be run, or 0. Whether it is ELF is the runtime's to say */
+  unsigned error; /* enum process_error: why it cannot be run, or 0. The runtime checks whether it is ELF */
   int system_error;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words of a script's first line, as Linux cuts them (fs/binfmt_script.c). Works without libc.
+ * Splits a script's first line into words, as Linux does (fs/binfmt_script.c). Works without libc.
  */
 #ifndef PROCESS_SCRIPT_H
 #define PROCESS_SCRIPT_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory that everything we run shares with us: one file in memory for a program, its threads, its children and
- * what they execute.
+ * The memory that recorded programs share with lbr: one file in memory for a program, its threads, its children and the
+ * programs that they execute.
  *
  *   control page | thread pages | notes | steps | logs
  *
- * It is sparse: what nobody touched takes no memory. It stays readable however a program ends. We trust none of it: the
- * programs can write to it.
+ * It is sparse: untouched pages take no memory. It stays readable however a program ends. lbr trusts none of it, since
+ * the programs can write to it.
  */
 #ifndef PROCESS_SHARED_H
 #define PROCESS_SHARED_H
@@ -43,13 +43,13 @@ enum process_error {
 /* ---- the control page ---- */
 
 enum process_mode {
-  PROCESS_LAST, /* a log that is full is written over: the last branches stay */
-  PROCESS_ALL,  /* whose log is full waits until the parent has read it */
+  PROCESS_LAST, /* a log that is full is overwritten: the last branches stay */
+  PROCESS_ALL,  /* a thread whose log is full waits until the parent has read it */
 };
 
 enum process_option {
-  PROCESS_NO_FOLLOW = 1 << 0, /* children are run as they are, not recorded */
-  PROCESS_LOCKED = 1 << 1,    /* as long as the parent is there it has a lock on the file */
+  PROCESS_NO_FOLLOW = 1 << 0, /* children run natively, not recorded */
+  PROCESS_LOCKED = 1 << 1,    /* the parent holds a lock on the file as long as it exists */
   PROCESS_HOLD = 1 << 2,      /* a thread that a signal kills waits until it is released */
 };
 
@@ -59,25 +59,26 @@ struct process_control {
   uint32_t options;    /* enum process_option */
   uint32_t part_size;  /* bytes of a part of a log: a power of two */
   uint64_t notes_size; /* bytes */
-  uint64_t cache_size; /* bytes of translated code, 0: as many as there is room for; at least some. For tests */
+  uint64_t
+    cache_size; /* limit on the bytes of translated code, with a minimum; 0: as many as there is room for. For tests */
   uint32_t step_capacity;
   uint32_t step_count;   /* numbers below this were given out, from PROCESS_STEPS_UNIT on. Those not yet filled have
                             flags 0 and head 0 */
   uint64_t notes_used;   /* bytes given out */
   uint32_t space_count;  /* address spaces so far: the first is 1 */
   uint32_t thread_high;  /* thread pages that were ever used are below this */
-  uint32_t thread_count; /* threads so far: each takes its place in the order from here */
-  uint32_t bell;         /* a futex: counts what the parent may want to look at in mode PROCESS_ALL */
+  uint32_t thread_count; /* threads so far: gives each thread its place in the order */
+  uint32_t bell;         /* a futex: counts events that the parent may want to look at in mode PROCESS_ALL */
   uint32_t is_listening; /* the parent sleeps on the bell */
-  uint32_t is_closed;    /* the parent reads no more: logs are written over from now on */
+  uint32_t is_closed;    /* the parent has stopped reading: logs are overwritten from now on */
   uint32_t error;        /* enum process_error: the first that came */
   int32_t system_error;  /* the -errno behind it, or 0 */
   uint32_t error_process;
   uint64_t address;   /* in the application, where it happened */
-  uint64_t number;    /* of the system call or signal, if one is to blame */
+  uint64_t number;    /* of the system call or signal that caused it, if one did */
   uint32_t code_lost; /* there was no room for notes of code: those of steps from this one on are missing. 0: no */
-  uint32_t ages;      /* times that a cache was full and begun anew, in all processes together */
-  uint32_t nudges;    /* signals that were sent for it */
+  uint32_t ages;      /* times that a full cache was restarted, in all processes together */
+  uint32_t nudges;    /* signals that were sent for that */
 };
 
 /* ---- a thread ---- */
@@ -86,17 +87,18 @@ enum process_thread_status {
   THREAD_FREE,
   THREAD_STARTING, /* taken, not yet filled */
   THREAD_LIVE,
-  THREAD_GONE, /* it has ended; what is in its log is whole. The parent frees it in mode PROCESS_ALL, else whoever
-                  finds no free one */
+  THREAD_GONE, /* it has ended; its log is complete. The parent frees the page in mode PROCESS_ALL, else a thread that
+                  finds no free page does */
 };
 
 /* How it ended. */
 enum process_end { END_NONE, END_EXIT, END_EXIT_GROUP, END_EXEC, END_SIGNAL };
 
-/* The first part of a page; GS of the thread points to it. Offsets that the cache's code uses are in state.inc. */
+/* The first part of a thread's page; GS of the thread points to it. Offsets that the cache's code uses are in
+ * state.inc. */
 struct process_state {
-  uint64_t log; /* address, in the application, of the next entry, as of the last time it was outside the cache: what
-                   is there, up to the first 0, was written since */
+  uint64_t log; /* address, in the application, of the next entry, as of the last time the thread was outside the cache:
+                   the entries from there up to the first 0 were written since */
   uint64_t leave_direct, leave_indirect, leave_syscall, leave_stale; /* addresses in start.S */
   uint64_t resume;                                                   /* where the application goes on */
   uint64_t stack;                                                    /* the runtime's */
@@ -105,7 +107,7 @@ struct process_state {
   uint64_t exit;    /* leave_stale: number of the head; leave_syscall: of the step, or why there is none */
   uint64_t self;    /* address of this, in the application */
   uint64_t pending; /* not 0: a signal waits until the application is at a safe point */
-  uint64_t native;  /* native_enter: where to, outside the cache or in a unit that has R11 */
+  uint64_t native;  /* native_enter: its target, outside the cache or in a unit that has R11 */
   uint64_t unused;
   uint64_t registers[16]; /* the application's, in the order of the encoding, while outside the cache; R11 always */
   uint64_t rip;           /* the application's, while outside the cache */
@@ -118,16 +120,16 @@ struct process_state {
   uint64_t written;         /* parts that were filled; the one that is being filled is number written % PROCESS_PARTS */
   uint64_t read;            /* parts that the parent is done with; a futex (the low half) in mode PROCESS_ALL */
   uint32_t is_waiting;      /* the thread sleeps on `read` */
-  uint32_t serial;          /* counts uses of this page, so that a thread is told from the one before it */
-  uint32_t creator;         /* thread number (the system's) of who made it, 0: the first of a program */
+  uint32_t serial;          /* counts uses of this page, to distinguish a thread from an earlier one */
+  uint32_t creator;         /* the system's number of the thread that created it, 0: the first of a program */
   uint32_t end;             /* enum process_end */
   uint64_t end_status;      /* exit status, or the signal's number */
   int32_t signal_code;      /* si_code, */
-  uint32_t ended;           /* control.bell when it ended: whose page is taken first when none is free */
+  uint32_t ended;           /* control.bell when it ended: tells which page is reused first when none is free */
   uint64_t signal_address;  /* si_addr, */
   uint64_t death_rip, death_flags, death_registers[16]; /* and the application's registers, with END_SIGNAL */
   char name[16];
-  uint32_t numbering; /* which PID namespace the system's numbers are of: the same number means the same, 0 is ours */
+  uint32_t numbering; /* PID namespace of the system's numbers: equal values mean the same namespace, 0 is lbr's */
   uint32_t released;  /* a futex: with PROCESS_HOLD, `serial` of the thread that has died and may end */
   uint64_t waited;    /* nanoseconds that it waited for the parent to read its log */
   uint64_t death_top; /* with END_SIGNAL: the word that RSP points to, */
@@ -142,14 +144,14 @@ static inline uint64_t process_thread_offset(uint32_t thread)
   return PROCESS_PAGE * (1 + (uint64_t)thread);
 }
 
-/* ---- notes: what happens seldom, in its order ---- */
+/* ---- notes: rare events, in their order ---- */
 
 enum process_note_type {
   NOTE_MAP = 1, /* a file, or the vdso, can be executed here from now on */
   NOTE_UNMAP,   /* nothing of a file is here any more */
   NOTE_CODE,    /* bytes of a path that is in no file; written before its steps can be logged */
   NOTE_SPACE,   /* a new address space: a program begins, or, before fork makes it, a copy of another space */
-  NOTE_STEPS,   /* numbers of steps that are the space's from now on, in mode PROCESS_ALL */
+  NOTE_STEPS,   /* numbers of steps that belong to the space from now on, in mode PROCESS_ALL */
   NOTE_NONE,    /* there will be no such space: the fork failed */
   NOTE_TYPES,
 };
