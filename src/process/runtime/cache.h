@@ -36,10 +36,11 @@ struct range_list {
   struct range ranges[RANGES];
 };
 
-/* Replaces what was there. Returns false when the list is full. */
+/* Adds a range, replacing what was there. Returns false when the list is full. */
 bool range_add(struct range_list *list, uint64_t start, uint64_t end, uint32_t flags);
 
-/* Returns whether anything of it was there; a list too full to split a range loses the upper part of it. */
+/* Removes a range. Returns whether anything of it was there. If the list is too full to split a range, the upper part
+ * of that range is lost, too. */
 bool range_remove(struct range_list *list, uint64_t start, uint64_t end);
 
 static inline bool range_has(const struct range *range, uint64_t address)
@@ -55,32 +56,34 @@ const struct range *range_find(const struct range_list *list, uint64_t address);
 enum {
   CACHE_POOLS = 2,
   CACHE_AREAS = 8,
-  CACHE_AREA_SIZE = 128 << 20, /* of one pool; the other's is behind it */
-  CACHE_SIZE_LEAST = 1 << 16,  /* of what is used of an area: control.cache_size */
+  CACHE_AREA_SIZE = 128 << 20, /* of one pool; that of the other pool is behind it */
+  CACHE_SIZE_LEAST = 1 << 16,  /* least size of the used part of an area: control.cache_size */
   CACHE_UNITS = 1 << 21,       /* of one pool */
   CACHE_INDEX = 1 << 23,
   CACHE_PLACES = 1 << 26,   /* of one pool */
-  CACHE_PLACES_MOST = 8192, /* of one unit, with bytes that are kept */
+  CACHE_PLACES_MOST = 8192, /* of one unit, including the bytes that are kept */
   CACHE_PATH_MOST = 16384,  /* bytes of one unit */
-  CACHE_ROOM = 8,           /* bytes before a unit and its edge, for what makes it stale */
+  CACHE_ROOM = 8,           /* bytes before a unit and its edge, for the jump that makes it stale */
   CACHE_GRAIN = 16,         /* units are longer than this on average */
 };
 
-/* Memory for translated code. There are several, because what names memory relative to RIP wants to be near it. */
+/* Memory for translated code. There are several areas, because code with RIP-relative operands must lie near their
+ * targets. */
 struct area {
   uint8_t *code;           /* NULL: not there */
   uint64_t used, size;     /* of the first part, where units are */
-  uint64_t cold, cold_end; /* the second part: what runs seldom */
-  uint64_t kept;           /* bytes of it that are kept for units that become stale */
+  uint64_t cold, cold_end; /* the second part: code that runs seldom */
+  uint64_t kept;           /* bytes of the second part that are reserved for units that become stale */
   uint32_t *units;         /* numbers of its units, in the order of their code */
   uint32_t unit_count;
 };
 
-/* Half of all memory of the cache. When one is full, what was translated is given up: an age begins, in the other.
- * Threads that are in the old one leave it one after another; nothing of the new one leads there, and nothing is tied
- * in it any more. When the new one is full, too, the old one can be used again once no thread is in it. */
+/* Half of the cache's memory. When a pool is full, its translations are given up, and a new age begins in the other
+ * pool. Threads that are in the old pool leave it one after another; no code of the new pool leads to the old one, and
+ * exits in the old one are not tied any more. When the new pool is full, too, the old one can be used again once no
+ * thread is in it. */
 struct pool {
-  uint32_t age;   /* in which it was begun, 0: never */
+  uint32_t age;   /* age in which it was begun, 0: never used */
   uint32_t first; /* steps of its paths have this number or a higher one */
   uint32_t unit_count, place_count;
   struct area areas[CACHE_AREAS];
@@ -91,7 +94,7 @@ struct unit {
   uint64_t address;    /* in the application, of its first instruction */
   uint8_t *code;       /* its entry */
   uint8_t *indirect;   /* entry for indirect branches, which compares and logs the head; NULL: none was needed yet */
-  const uint8_t *edge; /* before its entry, if it was made for an exit: where that goes */
+  const uint8_t *edge; /* code before its entry, if the unit was made for an exit: the exit jumps there */
   uint32_t size;       /* bytes from its entry */
   uint32_t head;       /* number of its head among the steps */
   uint32_t place;      /* of its first instruction among the places */
@@ -99,11 +102,11 @@ struct unit {
   uint8_t is_stale; /* its code has changed: its entry leads to the dispatcher, or to the unit that replaced it */
   uint8_t uses_r11;
   uint8_t is_for_edge;  /* the edge before its entry is of the exit that it was made for */
-  uint8_t is_checked;   /* its code may change unseen: nothing is tied to it, and its bytes are compared each time */
-  const uint8_t *ask;   /* of a stale one: code that asks the dispatcher */
-  uint32_t led;         /* first of the stale ones that lead to it, number + 1, 0: none; */
-  uint32_t led_next;    /* and the next of those, of a stale one */
-  uint32_t leads_to;    /* of a stale one: the unit in whose list it is, number + 1, 0: none */
+  uint8_t is_checked;   /* its code may change unnoticed: no exit is tied to it, and its bytes are compared each time */
+  const uint8_t *ask;   /* of a stale unit: code that goes to the dispatcher */
+  uint32_t led;         /* first of the stale units that lead to it, number + 1, 0: none; */
+  uint32_t led_next;    /* and, of a stale unit, the next in that list */
+  uint32_t leads_to;    /* of a stale unit: the unit in whose list it is, number + 1, 0: none */
   uint32_t byte_count;  /* of a checked unit */
   const uint8_t *bytes; /* as they were when it was translated */
 };
@@ -122,79 +125,83 @@ enum place_spill {
   PLACE_RDI = 1 << 3,
   PLACE_RBX = 1 << 4,
   PLACE_R11 = 1 << 6,    /* R11 is the log's pointer: the application's is in state->registers */
-  PLACE_BRANCH = 1 << 5, /* it is a step of the path, which a unit passes if it goes on behind it */
+  PLACE_BRANCH = 1 << 5, /* it is a step of the path; a unit that goes on behind it has passed the step */
 };
 
-/* Where in the application an address in the cache is. */
+/* The place in the application that an address in the cache corresponds to. */
 struct location {
   uint64_t address; /* of the instruction */
   unsigned passed;  /* steps of the path before it */
   unsigned spilled; /* enum place_spill: registers that are not in the processor there */
-  bool is_boundary; /* nothing of the instruction was done yet: the processor holds the application's registers */
-  bool is_stub;     /* in the code that leaves a path, or between two: no instruction */
+  bool is_boundary; /* the instruction has not begun: the processor holds the application's registers */
+  bool is_stub;     /* in the code that leaves a path, or between two paths: no instruction of the application */
 };
 
-/* Is the address in the cache at all, and in which area? The second returns NULL if not. These three take no lock.
- * locate.c */
+/* Is the address in the cache, and in which area? The second returns NULL if it is not. These two and cache_locate take
+ * no lock. locate.c */
 bool cache_has(struct runtime *runtime, uint64_t pc);
 struct area *cache_area_of(struct runtime *runtime, uint64_t pc);
 
 /* May be called in a signal handler whose thread was in the cache. Returns false when it is not in a unit. */
 bool cache_locate(struct runtime *runtime, uint64_t pc, struct location *ret_location);
 
-/* With the lock held, from here on. Steps and units are of this age, but for one that becomes stale. What there is no
- * room for is left out, and runtime->is_full says so. */
+/* The functions below need the lock. Steps and units are of the current age, except for a unit that becomes stale. If
+ * there is no room for something, it is left out, and runtime->is_full is set. */
 int cache_init(struct runtime *runtime);                            /* returns 0 or -errno */
-struct unit *cache_find(struct runtime *runtime, uint64_t address); /* none that is stale */
+struct unit *cache_find(struct runtime *runtime, uint64_t address); /* never a stale one */
 struct area *cache_area(struct runtime *runtime, uint64_t address); /* the best for a unit of code there; NULL: full */
 struct unit *cache_add(struct runtime *runtime, struct area *area, const struct unit *unit);
-void cache_tie(struct runtime *runtime, uint32_t step, struct unit *unit, bool is_new); /* it goes there from now on */
+void cache_tie(struct runtime *runtime, uint32_t step, struct unit *unit,
+               bool is_new); /* the step's exit goes to the unit from now on */
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t step, uint32_t head);
-void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit); /* who comes to a stale one goes on */
+void cache_replace(struct runtime *runtime, struct unit *old,
+                   struct unit *unit); /* threads that reach the stale unit go on in the new one */
 void cache_make_stale(struct runtime *runtime, struct unit *unit);
 void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it */
-void cache_forget(struct runtime *runtime);                  /* all units: who runs them may go on, nobody finds them */
+void cache_forget(
+  struct runtime *runtime); /* all units: threads that run them may go on, but lookups do not find them */
 
-/* Lets indirect branches of this thread find the unit without leaving the cache. And the table as it is at first: there
- * is nothing in it. */
+/* The first lets indirect branches of this thread find the unit without leaving the cache. The second makes the lookup
+ * table empty. */
 void cache_publish(struct thread *thread, struct unit *unit);
 void cache_lookup_init(struct thread *thread);
 
 /* ---- ages (age.c) ---- */
 
-/* The thread has left the cache, and nothing but its log speaks of where it was. The second, before a system call,
- * which may last: what age_begin has sent has come by then. */
+/* The thread has left the cache, and only its log tells where it was. The second is for use before a system call, which
+ * may take long: a signal that age_begin has sent has arrived when this function returns. */
 void age_leave(struct thread *thread);
 void age_leave_long(struct thread *thread);
 
-/* The thread will go on in the cache as it is now; `is_inside` false: elsewhere. With the lock held, as the next two.
- */
+/* The thread will go on in the cache of the current age; `is_inside` false: outside the cache. Needs the lock, as the
+ * next two do. */
 void age_enter(struct thread *thread, bool is_inside);
 
-/* Is the step of this age, so that it can be tied? */
+/* Does the step belong to the current age, so that it can be tied? */
 bool age_has_step(const struct runtime *runtime, uint32_t step);
 
-/* The cache is full: begins anew, unless another thread has. The thread that calls has left the cache. If another is
- * still in what is to be used again, it is sent a signal; until it has left, the lock is free at times. */
+/* The cache is full: begins a new age, unless another thread has done so. The calling thread has left the cache. If
+ * another thread is still in the pool that is to be reused, it is sent a signal; until it has left, the lock is
+ * released at times. */
 void age_begin(struct thread *thread);
 
 /* Is the thread in a pool that was given up? Takes no lock. */
 bool age_is_over(const struct thread *thread);
 
-/* Bytes of address space that it takes. */
+/* Bytes of address space that the cache takes. */
 uint64_t cache_memory(const struct runtime *runtime);
 
 /* ---- the unit at an executable address (translate.c) ---- */
 
-/* Makes it in that area, with the lock held; if it is for an exit, that exit's edge is before it. Returns NULL if its
- * first bytes cannot be read. */
+/* Translates a unit into that area, with the lock held. If it is made for an exit, the edge of that exit is before it.
+ * Returns NULL if its first bytes cannot be read. */
 struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area);
 
 /* ---- code that changes (page.c) ---- */
 
 enum page_level {
   PAGE_STEADY,  /* changes are seen: by a system call, or by a fault */
-  PAGE_CHECKED, /* they are not, or come too often: compare */
+  PAGE_CHECKED, /* changes are not seen, or come too often: compare the bytes */
   PAGE_WILD,    /* code that changes its own page: one instruction at a time */
 };
 
@@ -203,18 +210,19 @@ int page_init(struct runtime *runtime);                                         
 unsigned page_level(struct runtime *runtime, const struct range *range, uint64_t address); /* enum page_level */
 void page_protect(struct runtime *runtime, const struct range *range, uint64_t address);   /* before it is translated */
 void page_add_unit(struct runtime *runtime, uint64_t page, uint32_t unit);
-void page_drop(struct runtime *runtime, uint64_t start, uint64_t end); /* whatever came from there is stale */
-bool page_release_all(struct runtime *runtime); /* all that we protected; returns whether there was any */
-void page_release_range(struct runtime *runtime, uint64_t start, uint64_t end); /* what is there of them */
+void page_drop(struct runtime *runtime, uint64_t start, uint64_t end); /* makes all units with code from there stale */
+bool page_release_all(struct runtime *runtime); /* lifts all protection by the runtime; returns whether there was any */
+void page_release_range(struct runtime *runtime, uint64_t start,
+                        uint64_t end); /* the same for the pages in the range */
 
 /* A write fault in a page that holds translated code and is protected for that reason. Returns true if it was one: the
- * write is to be done again. Takes the lock. */
+ * write must be repeated. Takes the lock. */
 bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip);
 
 /* Bytes of address space that the table of pages takes. */
 uint64_t page_memory(void);
 
-/* The pool is used from now on; what it had before is gone. */
+/* The pool is used from now on; its earlier contents are gone. */
 void page_begin_age(struct runtime *runtime, const struct pool *pool);
 
 #pragma GCC visibility pop

@@ -31,8 +31,9 @@ void emit_spill(struct emitter *emitter, unsigned reg, uint32_t slot);
 void emit_reload(struct emitter *emitter, unsigned reg, uint32_t slot);
 void emit_address(struct emitter *emitter, unsigned reg, uint64_t address);
 
-/* R11 is the log's pointer wherever units begin and end, and the application's is in its slot. A unit that uses R11
- * gives it back at its entry and takes it where it leaves; meanwhile the pointer is in state->log. */
+/* R11 is the log's pointer wherever units begin and end, and the application's R11 is in its slot. A unit that uses R11
+ * gives it back to the application at its entry and takes it again where it leaves; meanwhile the pointer is in
+ * state->log. */
 void emit_take_r11(struct emitter *emitter);
 void emit_give_r11(struct emitter *emitter);
 
@@ -44,13 +45,14 @@ void emit_patch(uint8_t *site, const uint8_t *to);
 void emit_leave(struct emitter *emitter, uint32_t slot);         /* JMP *%gs:slot */
 void emit_exit_number(struct emitter *emitter, uint32_t number); /* into state->exit */
 
-/* RCX holds the target, it and RDX are spilled: goes to the entry for indirect branches that the table has for it. */
+/* RCX holds the target; RCX and RDX are spilled. Jumps to the entry for indirect branches that the lookup table has for
+ * the target. */
 void emit_lookup(struct emitter *emitter);
 void emit_compare(struct emitter *emitter, uint64_t address); /* RCX becomes 0 if it is the address; RDX is lost */
 
 /* ---- the application's instructions (copy.c) ---- */
 
-/* What a translation must do with an instruction that it cannot copy. */
+/* How a translation must treat an instruction. */
 enum copy_verdict { COPY_FINE, COPY_REFUSE, COPY_GS };
 
 enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the runtime has in the place of libc: system calls, memory of its own, bytes and strings.
+ * The runtime's replacement for libc: system calls, memory of its own, bytes and strings.
  */
 #ifndef PROCESS_RUNTIME_KERNEL_H
 #define PROCESS_RUNTIME_KERNEL_H
@@ -17,7 +17,7 @@
 
 /* ---- system calls ---- */
 
-/* Returns what the kernel does: -errno if it failed. To the static analyzer it is a function that may write where its
+/* Returns the kernel's result: -errno if it failed. For the static analyzer it is a function that may write where its
  * arguments point. */
 #ifdef __clang_analyzer__
 int64_t kernel_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
@@ -50,15 +50,16 @@ static inline bool is_failure(int64_t result)
 
 /* ---- memory (memory.c) ---- */
 
-/* Where what is ours lies: below what the kernel maps by itself, and where the sanitizers have no shadows. */
+/* Addresses of the runtime's memory: below what the kernel maps by itself, and outside the shadow memory of the
+ * sanitizers. */
 #define PLACE_START 0x7E8000000000
 #define PLACE_REGIONS 0x7EA000000000
-#define PLACE_NOWHERE 0x7FFFFFFFF000 /* behind all that can be mapped */
+#define PLACE_NOWHERE 0x7FFFFFFFF000 /* behind all addresses that can be mapped */
 
-/* Memory of our own, at the next free of our places; `fd` -1: private, else shared. The result is the kernel's. At the
- * start, or with the lock held. */
+/* Maps memory of the runtime's own, at its next free place; `fd` -1: private, else shared. Returns the kernel's result.
+ * To be called at the start, or with the lock held. */
 int64_t place_map(uint64_t size, int fd, uint64_t offset);
-uint64_t place_keep(uint64_t size); /* only the place: nothing is mapped there yet. Returns its address */
+uint64_t place_keep(uint64_t size); /* reserves only the place: nothing is mapped there yet. Returns its address */
 uint64_t place_end(void);           /* behind all of these */
 
 static inline uint64_t page_down(uint64_t address)
@@ -81,7 +82,7 @@ size_t text_length(const char *text);
 bool text_is(const char *text, const char *other);
 bool text_begins(const char *text, const char *begin);
 
-/* Return where the zero behind the text is; the number's digits and the zero are at most 21 bytes. */
+/* Return the address of the zero behind the text; the number's digits and the zero are at most 21 bytes. */
 char *text_put(char *at, const char *text);
 char *text_put_number(char *at, uint64_t number);
 

@@ -7,10 +7,10 @@
  * (translate.c, copy.c, emit.c) the next path in the cache (cache.c), delivers signals (signal.c) and makes the system
  * calls (syscall.c, thread.c, exec.c), each time the application leaves the cache.
  *
- * kernel.h has what is there in the place of libc, emit.h and cache.h the code that is made, this file the rest.
+ * kernel.h declares the replacement for libc, emit.h and cache.h the translated code, this file the rest.
  *
- * Threads: everything in struct runtime is guarded by its lock, except where it says otherwise. A thread that holds it
- * is in the runtime, and there signals only wait (signal.c), so nothing interrupts it.
+ * Threads: everything in struct runtime is guarded by its lock, except where it says otherwise. A thread that holds the
+ * lock is in the runtime, where signals only wait (signal.c), so nothing interrupts it.
  */
 #ifndef PROCESS_RUNTIME_H
 #define PROCESS_RUNTIME_H
@@ -35,7 +35,7 @@ struct signal_action {
   uint64_t handler, flags, restorer, mask;
 };
 
-/* What the application has asked for. Shared by the threads of a process; a child of vfork has its own. */
+/* The actions that the application has set. Shared by the threads of a process; a child of vfork has its own. */
 struct signal_table {
   struct signal_action actions[SIGNALS];
 };
@@ -50,7 +50,7 @@ struct signal_stack {
 
 struct signal_info {
   int32_t number, error, code, unused;
-  uint64_t address; /* or something else: it depends */
+  uint64_t address; /* or something else, depending on the signal */
   uint64_t rest[13];
 };
 
@@ -66,12 +66,12 @@ struct signal_context {
 
 _Static_assert(sizeof(struct signal_info) == 128 && sizeof(struct signal_context) == 304, "");
 
-/* A signal that waits until the application is at a place where it can be delivered. While there is one, the kernel
- * blocks all others but those that an instruction can cause. */
+/* A signal that waits until the application is at a place where it can be delivered. Meanwhile, the kernel blocks all
+ * other signals except those that an instruction can cause. */
 struct signal_pending {
   uint32_t number; /* 0: none */
-  bool is_fault;   /* of an instruction of the application: it cannot be blocked or ignored */
-  bool is_trap;    /* the fault comes behind the instruction, which state->rip is the address of */
+  bool is_fault;   /* caused by an instruction of the application: it cannot be blocked or ignored */
+  bool is_trap;    /* a trap: it comes behind the instruction at state->rip */
   struct signal_info info;
   struct signal_context context; /* from the newest frame of the kernel, */
   uint32_t vector_size;          /* and the vector registers: the application's, until a handler or rt_sigreturn */
@@ -85,36 +85,36 @@ struct thread {
   struct process_state *state; /* shared with the parent; GS points to it */
   struct runtime *runtime;
   uint32_t slot;       /* its page among the threads of the shared memory; THREAD_NO_SLOT if it is not recorded */
-  uint32_t is_used;    /* 0: the region is free; set to that by the thread itself as the last it does */
+  uint32_t is_used;    /* 0: the region is free; the thread itself sets it to 0 as its last action */
   struct thread *next; /* of all regions of the process; under the lock */
   bool is_unrecorded;  /* in a child that is not followed: state and log are memory of its own, which nobody reads */
-  bool is_vfork;       /* its parent waits for its end, and frees the region */
+  bool is_vfork;       /* its parent waits for its end and frees the region */
   bool is_clearing;    /* starts without signal handlers: CLONE_CLEAR_SIGHAND */
-  int *fd;             /* of the shared memory, in its table of descriptors: the runtime's, or */
+  int *fd;             /* of the shared memory, in the thread's table of descriptors: &runtime->fd, or &own_fd */
   int own_fd;
-  struct signal_table *actions; /* the runtime's, or */
+  struct signal_table *actions; /* &runtime->actions, or &own_actions */
   struct signal_table own_actions;
-  uint32_t age;         /* of the cache that it is in, or about to enter; 0: it is outside. Others look at it */
+  uint32_t age;         /* of the cache that it is in, or about to enter; 0: it is outside. Other threads read it */
   uint32_t lookup_age;  /* of what is in its lookup table */
-  uint32_t is_nudged;   /* a signal is under way to it that is to bring it out of an old age */
-  bool wants_move;      /* out of a part of the cache that was given up, at the next boundary */
-  uint64_t move_mask;   /* signals that are blocked when it has */
-  uint32_t generation;  /* of the cache as it knows it */
-  bool is_unmade;       /* the system call that a signal stands before has not been made, not even once */
-  bool is_traced;       /* it asked to be: what it executes is not recorded */
-  uint64_t rseq;        /* where it registered, 0: not */
-  uint64_t signal_mask; /* what the application has blocked */
+  uint32_t is_nudged;   /* a signal was sent to it to bring it out of an old age */
+  bool wants_move;      /* it is to leave a pool that was given up, at the next boundary */
+  uint64_t move_mask;   /* signals to be blocked after that */
+  uint32_t generation;  /* generation of the cache that it knows */
+  bool is_unmade;       /* a signal came before a system call that has not been made, not even once */
+  bool is_traced;       /* it asked to be traced: programs that it executes are not recorded */
+  uint64_t rseq;        /* address that it registered for rseq(2), 0: none */
+  uint64_t signal_mask; /* signals that the application has blocked */
   struct signal_stack signal_stack;
-  uint64_t saved_mask;         /* and will have again behind a call that waits with another mask, if */
+  uint64_t saved_mask;         /* the mask to restore after a call that waits with another mask, if */
   bool has_saved_mask;         /* that was interrupted */
-  bool is_stepping;            /* single-stepped to the next boundary, where what waits is delivered */
+  bool is_stepping;            /* single-stepped to the next boundary, where the pending signal is delivered */
   bool owns_trap_flag;         /* meanwhile: the application itself had set TF */
   uint64_t place_resume;       /* if state->resume is this, */
-  uint32_t place_passed;       /* so many steps of the running path are before state->rip; else none */
-  uint64_t trap_rip, trap_log; /* with TF set by the application: where it came in, which is no reason to trap yet */
-  uint64_t kept_set;           /* signals of the kinds that an instruction can cause, but sent */
+  uint32_t place_passed;       /* this many steps of the running path are before state->rip; else none */
+  uint64_t trap_rip, trap_log; /* with TF set by the application: where it entered, at which it must not trap yet */
+  uint64_t kept_set;           /* signals of the kinds that an instruction can cause, but that were sent */
   struct signal_info kept[SIGNALS_KEPT];
-  uint64_t recover; /* address in start.S to go on at when the runtime itself faults, 0: none */
+  uint64_t recover; /* address in start.S where execution goes on if the runtime itself faults, 0: none */
   uint64_t recover_stack;
   uint64_t scratch, scratch_size; /* memory of execve, which outlives a child of vfork */
   struct signal_pending pending;
@@ -134,7 +134,7 @@ static inline struct thread *thread_self(void)
 
 /* ---- the process ---- */
 
-/* What the runtime alone knows of a number in the table of steps. */
+/* What only the runtime knows about a number in the table of steps. */
 union step_local {
   uint8_t *site; /* of a step: the rel32 by which it leaves its path; NULL: it has none */
   uint64_t unit; /* of a head: the number of its unit */
@@ -148,9 +148,9 @@ struct runtime {
   struct process_control *control;
   struct process_state *threads; /* the thread pages, PROCESS_PAGE apart */
   uint8_t *notes;                /* as far as they are mapped: share.c */
-  struct lb_step *steps;         /* of these, those that this program has numbers of */
+  struct lb_step *steps;         /* mapped only where this program has numbers */
   uint32_t part_size, step_capacity, mode, options;
-  uint64_t notes_size, notes_start, notes_end;    /* all of them; what is mapped */
+  uint64_t notes_size, notes_start, notes_end;    /* size of all notes; the mapped part */
   uint8_t steps_mapped[PROCESS_STEPS_MOST >> 23]; /* a bit for each 2^20 steps */
   uint32_t piece_count;                           /* bits that are set */
   bool has_thread;                                /* GS points to the first */
@@ -158,26 +158,28 @@ struct runtime {
   const char *exe;   /* absolute path of the program */
   uint32_t space;    /* address space */
   bool has_wrgsbase; /* GS can be set without a system call */
-  bool is_confined;  /* the application has a seccomp filter: no system calls of our own where it can be helped */
+  bool is_confined;  /* the application has a seccomp filter: the runtime avoids system calls of its own */
   uint32_t lock;     /* 0 free, 1 taken, 2 taken and waited for */
-  uint64_t holder;   /* numbers of process and thread that have it, as far as they say so */
+  uint64_t holder;   /* numbers of the process and thread that hold it, if they were noted */
 
   struct range_list executable;
 
   struct pool pools[CACHE_POOLS], *pool; /* the one that is filled */
-  uint32_t age;                          /* times that a pool was begun: read without the lock, too */
-  bool is_full;                          /* something had no room */
-  uint64_t area_size;                    /* bytes that are used of an area, */
-  uint32_t area_most, unit_most;         /* and so many of them, and units */
-  struct unit *units;                    /* those of the pools one behind another, in the order of their making */
+  uint32_t age;                          /* number of times that a pool was begun; also read without the lock */
+  bool is_full;                          /* there was no room for something */
+  uint64_t area_size;                    /* bytes of an area that are used, */
+  uint32_t area_most, unit_most;         /* and the most areas and units */
+  struct unit *units;                    /* the units of the pools one behind another, in the order of their creation */
   uint32_t units_made;                   /* so far */
   uint32_t *index;                       /* hash table by address: number of the unit + 1 */
   struct place *places;                  /* as the units */
   struct habit *habits;
   uint32_t habit_count;
-  uint32_t turns, next_profile, samples; /* parts that were filled; when to look at one again; how often that was */
-  uint32_t generation, generation_units, generation_turn;       /* times paths were begun anew; units and turns then */
-  uint32_t number_next, number_end, number_count, number_space; /* step numbers that are this space's to use */
+  uint32_t turns, next_profile,
+    samples; /* log parts that were filled; the turn of the next profile; number of profiles so far */
+  uint32_t generation, generation_units,
+    generation_turn; /* generation of the profile; number of units and turns when it began */
+  uint32_t number_next, number_end, number_count, number_space; /* step numbers that this space may use */
   union step_local *local;                                      /* by step */
   struct page_table *pages;
   struct signal_table actions;
@@ -189,14 +191,14 @@ extern struct runtime the_runtime;
 void runtime_lock(struct runtime *runtime);
 void runtime_unlock(struct runtime *runtime);
 
-/* A process of one thread that shared the memory has ended: if it had the lock, it has it no longer. */
+/* A single-threaded process that shared the memory has ended: releases the lock if that process held it. */
 void runtime_unlock_for(struct runtime *runtime, uint32_t process);
 
 /* main.c; the first is called from start.S. */
 _Noreturn void runtime_main(uint64_t *stack);
 _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t address);
 
-/* What is not so is a bug of ours: the program ends with 125, and the address in the runtime is reported. */
+/* A failed assertion is a bug in the runtime: the program ends with 125, and the address in the runtime is reported. */
 _Noreturn void runtime_wrong(void);
 #define runtime_assert(condition) ((condition) ? (void)0 : runtime_wrong())
 
@@ -209,22 +211,23 @@ extern const uint8_t __executable_start[], etext[], _end[];
 
 /* ---- assembly (start.S) ---- */
 
-/* Where the cache is left to, by addresses in the state. */
+/* Targets when code leaves the cache, by addresses in the state. */
 void leave_direct(void);
 void leave_indirect(void);
 void leave_syscall(void);
 void leave_stale(void);
 
-_Noreturn void cache_enter(void);    /* delivers what is pending, then goes to state->resume with its registers */
-extern uint8_t cache_enter_end[];    /* a signal between these two begins it anew */
-void native_enter(void);             /* state->resume where nothing can be executed */
+_Noreturn void
+cache_enter(void); /* delivers a pending signal, then goes to state->resume with the application's registers */
+extern uint8_t cache_enter_end[];    /* a signal between these two addresses restarts it */
+void native_enter(void);             /* state->resume for an address that cannot be executed */
 _Noreturn void dispatch_enter(void); /* dispatch_to, then cache_enter; on the runtime's stack, from anywhere */
 void signal_enter(void);             /* the handler that the kernel has for all signals */
 void signal_restore(void);           /* its restorer */
 extern uint8_t interpreter_place[INTERPRETER_PLACE];
 
-/* A system call of the application as it is, which may block: returns -EINTR_AGAIN if a signal waits and the call was
- * not made, or is to be made again after its handler. */
+/* Makes a system call of the application unchanged; it may block. Returns -EINTR_AGAIN if a signal waits and the call
+ * was not made, or must be made again after its handler. */
 enum { EINTR_AGAIN = 4095 };
 int64_t syscall_pass(uint64_t number, const uint64_t argument[6]);
 extern uint8_t syscall_pass_start[], syscall_pass_call[], syscall_pass_back[], syscall_pass_abort[];
@@ -232,7 +235,7 @@ extern uint8_t syscall_pass_start[], syscall_pass_call[], syscall_pass_back[], s
 /* Calls function(argument) and returns what it does, or -1 if it faults. `recover` is that of the thread. */
 int64_t recover_call(int64_t (*function)(void *), void *argument, uint64_t *recover);
 
-/* Copies from or to memory of the application that may not be there. Return false then. safe.c */
+/* Copy from or to memory of the application, which may not be mapped. Return false if it is not. safe.c */
 bool safe_read(struct thread *thread, void *to, uint64_t from, size_t size);
 bool safe_write(struct thread *thread, uint64_t to, const void *from, size_t size);
 
@@ -244,11 +247,11 @@ void dispatch_indirect(void);
 void dispatch_syscall(void);
 void dispatch_stale(void);
 
-/* Sets state->resume for state->rip: the unit there, which is logged as LB_ENTRY_ENTER, or, where nothing may be
- * executed, the address itself. */
+/* Sets state->resume for state->rip: the unit there, which is logged as LB_ENTRY_ENTER, or, if the address is not
+ * executable, the address itself. */
 void dispatch_to(struct thread *thread);
 
-/* Does what the far branch of this step does. */
+/* Performs the far branch of this step. */
 void far_make(struct thread *thread, uint32_t number);
 
 /* ---- the log (log.c); only of the thread that calls ---- */
@@ -256,39 +259,41 @@ void far_make(struct thread *thread, uint32_t number);
 /* Writes an entry. */
 void log_put(struct thread *thread, uint32_t entry);
 
-/* LB_ENTRY_EVENT; kind LB_ENTRY_NOWHERE: goes on nowhere. */
+/* Logs LB_ENTRY_EVENT; kind LB_ENTRY_NOWHERE: the event has no target. */
 void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t from, uint64_t to);
 
-/* The log is at the page behind a part, at this address: goes on in the next part, and in mode PROCESS_ALL waits until
- * the parent has read it. Returns where the next entry goes, or 0: the address is not behind a part of this thread. */
+/* The log has reached this address in the guard page behind a part: continues in the next part, and in mode PROCESS_ALL
+ * waits until the parent has read it. Returns where the next entry goes, or 0: the address is not behind a part of this
+ * thread. */
 uint64_t log_turn(struct thread *thread, uint64_t address);
 
 /* ---- what branches mostly do (profile.c) ---- */
 
 int profile_init(struct runtime *runtime); /* returns 0 or -errno */
 
-/* Of the branch at this address, with the lock held: it is mostly taken; it mostly goes there, or 0. */
+/* Of the branch at this address, with the lock held: is it mostly taken; its most frequent target, or 0. */
 bool profile_is_taken(const struct runtime *runtime, uint64_t address);
 uint64_t profile_target(const struct runtime *runtime, uint64_t address);
 
-/* A part of the thread's log is full of these. Returns true: the cache was begun anew, and the thread is to leave what
- * it runs. Takes the lock. */
+/* A part of the thread's log is full; these are its entries. Returns true if the cache was begun anew: the thread must
+ * leave the path that it runs. Takes the lock. */
 bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count);
 
 /* ---- the shared memory, as far as it is mapped (share.c); at the start, or with the lock held ---- */
 
 void share_init(struct runtime *runtime);
 
-/* Maps the steps from `first` to before `end`, and what is said about them. Returns false: it cannot be. */
+/* Maps the steps from `first` to before `end`, and the runtime's own data about them. Returns false if they cannot be
+ * mapped. */
 bool share_steps(struct runtime *runtime, uint32_t first, uint32_t end);
 
-/* Where the bytes of notes from `at` on are, until the next call; NULL: they cannot be mapped. */
+/* The address of the bytes of notes from `at` on, good until the next call; NULL: they cannot be mapped. */
 uint8_t *share_note(struct runtime *runtime, uint64_t at, uint64_t size);
 
-/* A filter of system calls may be set now, after which nothing is mapped any more: maps what will do for long. */
+/* A seccomp filter may be set now, after which nothing can be mapped any more: maps enough to last for long. */
 void share_for_filter(struct runtime *runtime);
 
-/* Bytes of address space, with what may come. */
+/* Bytes of address space, including what may be mapped later. */
 uint64_t share_memory(const struct runtime *runtime, bool is_private);
 
 /* ---- notes (note.c) ---- */
@@ -301,23 +306,23 @@ void note_put(struct runtime *runtime, enum process_note_type type, uint32_t spa
 /* Takes over all signals. At the start of a program. */
 void signal_init(struct runtime *runtime, struct thread *thread);
 
-/* For a new thread or process, in itself, before it runs anything of the application and while all signals are blocked:
- * its signal stack, no signal waits, and what thread->signal_mask says is blocked. */
+/* Called by a new thread or process itself, before it runs anything of the application and while all signals are
+ * blocked: sets its signal stack, clears pending signals, and blocks the signals of thread->signal_mask. */
 void signal_init_thread(struct thread *thread);
 
 /* Handlers become SIG_DFL in thread->actions and in the kernel: CLONE_CLEAR_SIGHAND. */
 void signal_clear_actions(struct thread *thread);
 
-/* Before execve: what the next program inherits is in the kernel as the application wants it. All the runtime may do
- * between the two is system calls. The second undoes it if execve failed. */
+/* Called before execve: gives the kernel the signal state that the next program inherits. Until execve, the runtime may
+ * only make system calls. The second function undoes it if execve failed. */
 void signal_exec_begin(struct thread *thread);
 void signal_exec_undo(struct thread *thread);
 
 /* Called from start.S by the kernel's frame on the signal stack. */
 void signal_arrived(uint64_t number, struct signal_info *info, struct signal_context *context);
 
-/* Called from start.S when state->pending is not 0, all of the application's registers in the state: delivers what
- * waits. Returns if the application goes on at state->resume. */
+/* Called from start.S when state->pending is not 0, with all of the application's registers in the state: delivers the
+ * pending signal. Returns if the application goes on at state->resume. */
 void signal_deliver(void);
 
 /* The system calls that are about signals. Return what the application gets in RAX, or -EINTR_AGAIN. */
@@ -328,7 +333,7 @@ int64_t signal_call_pending(struct thread *thread, const uint64_t argument[6]);
 int64_t signal_call_suspend(struct thread *thread, const uint64_t argument[6]);
 int64_t signal_call_wait(struct thread *thread, const uint64_t argument[6]); /* rt_sigtimedwait */
 
-/* Those that wait with another mask: ppoll, pselect6, epoll_pwait, epoll_pwait2, io_pgetevents. */
+/* The system calls that wait with another mask: ppoll, pselect6, epoll_pwait, epoll_pwait2, io_pgetevents. */
 int64_t signal_call_masked(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 
 /* rt_sigreturn; state->exit is the number of its step, which has not been logged. */
@@ -340,10 +345,10 @@ _Noreturn void signal_call_return(struct thread *thread);
  * NULL: no memory, or too many threads. Takes the lock. region.c, as the next six */
 struct thread *thread_new(struct runtime *runtime, uint32_t process, uint32_t creator);
 
-/* The same for what a thread makes, a thread or a process that shares its memory. */
+/* The same for a thread that another thread creates, or for a process that shares its memory. */
 struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded);
 
-/* Gives back the region of a thread that never ran, or no longer can. */
+/* Frees the region of a thread that never ran, or can no longer run. */
 void thread_free(struct thread *thread);
 
 struct thread *thread_first(void); /* of all regions, used or not; with the lock held */
@@ -355,14 +360,16 @@ void thread_enter(struct thread *thread);
 /* The next place in the order of all threads. */
 uint32_t thread_place(struct runtime *runtime);
 
-/* In the child of fork, its only thread: another page and log instead of the parent's, the state as it was before the
- * fork, the place that its parent took for it; the regions of the other threads become free. Returns 0 or -errno. */
+/* Called in the child of fork, by its only thread: gives it another page and log instead of the parent's, with the
+ * state as it was before the fork and the place that its parent took for it. The regions of the other threads become
+ * free. Returns 0 or -errno. */
 int thread_move(struct thread *thread, const struct process_state *state, uint32_t place);
 
-/* The thread of that use of a page has ended, if it did not say so itself. */
+/* Marks the thread with this page and serial as ended, if it did not do so itself. */
 void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial);
 
-/* The same for all threads of the calling process, which has executed another program: that page was of one of them. */
+/* The same for all threads of the calling process, which has executed another program; the page is that of one of them.
+ */
 void thread_bury_all(struct runtime *runtime, uint32_t slot);
 
 /* clone, clone3, fork, vfork, exit and exit_group. Return what the application gets in RAX; a thread or process that
@@ -372,11 +379,11 @@ int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6]);
 int64_t thread_call_fork(struct thread *thread, bool is_vfork);
 _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group);
 
-/* Marks the thread's page: it has ended so; in mode PROCESS_ALL rings the bell. Nothing may be logged after it.
+/* Marks the thread's page as ended in this way; in mode PROCESS_ALL rings the bell. Nothing may be logged after that.
  * region.c */
 void thread_end(struct thread *thread, enum process_end end, uint64_t status);
 
-/* It has died of a signal: waits until the parent has looked at it, if that wants to (hold.c). */
+/* The thread has died of a signal: waits until the parent has looked at it, if the parent wants to (hold.c). */
 void hold_wait(struct thread *thread);
 
 /* ---- the program (load.c) ---- */
@@ -390,7 +397,7 @@ struct image {
   bool has_stack_code; /* its stack is to be executable */
 };
 
-/* Maps the program and its interpreter and adds what may be executed. `ret_start` is where it starts: in the
+/* Maps the program and its interpreter and adds their executable ranges. `ret_start` is where it starts: in the
  * interpreter if there is one. Does not return if it fails. */
 void load_program(struct runtime *runtime, const char *path, struct image *ret_program, struct image *ret_start);
 
@@ -415,29 +422,29 @@ struct program {
  * Makes system calls of its own. */
 bool program_find(struct runtime *runtime, int fd, const char *path, unsigned flags, struct program *ret_program);
 
-/* execve and execveat. Return only if it failed; -EINTR_AGAIN as syscall_pass. What cannot be recorded (32-bit, set-id,
- * not readable, unknown to us, in a child that is not followed) is executed as it is. */
+/* execve and execveat. Return only if it failed; -EINTR_AGAIN as syscall_pass. A program that cannot be recorded
+ * (32-bit, set-id, not readable, of unknown format, in a child that is not followed) is executed natively. */
 int64_t exec_call(struct thread *thread, const uint64_t argument[6]);
 int64_t exec_call_at(struct thread *thread, const uint64_t argument[6]);
 
-/* The program was executed by another that was recorded: `word` is the FD word of the command line, "FD:SLOT" then. The
- * threads before it have ended. Before thread_new. */
+/* The program was executed by a recorded program: `word` is the FD word of the command line, which is "FD:SLOT" then.
+ * Marks the earlier threads as ended. Must be called before thread_new. */
 void exec_arrived(struct runtime *runtime, const char *word);
 
 /* ---- the other system calls (syscall.c) ---- */
 
 /* Makes the system call that the application's registers ask for; state->rip is behind it. Returns false: a signal
- * comes first, the call is to be made again behind its handler. */
+ * comes first, and the call must be made again after its handler. */
 bool syscall_make(struct thread *thread);
 
 /* mmap, munmap, mremap, mprotect, pkey_mprotect, madvise. And for a program whose stack is to be executable. map.c */
 int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 void map_stack_code(struct runtime *runtime, uint64_t stack);
 
-/* Is any of it memory of our own? */
+/* Does any of it belong to the runtime? */
 bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size);
 
-/* What a program asks about itself. proc_self.c */
+/* System calls by which a program asks about itself. proc_self.c */
 int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path);
 int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6]);
@@ -448,7 +455,7 @@ void self_get_title(struct thread *thread); /* and the command line of its proce
 
 /* ---- the hidden descriptor (fd.c) ---- */
 
-/* Is it the number of the shared memory, which to the application is not open? */
+/* Is it the descriptor of the shared memory, which looks closed to the application? */
 bool fd_is_hidden(const struct thread *thread, uint64_t fd);
 
 /* System calls that could close or change it: it stays, and looks closed. Return as syscall_pass. */

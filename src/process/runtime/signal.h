@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What signal.c, signal_deliver.c and signal_call.c share. The flow: the kernel calls signal_arrived, which brings the
- * thread to a place where the application's registers are known and are in its state; from there start.S calls
- * signal_deliver on the runtime's stack, which runs the handler in the cache, or ends the process.
+ * Declarations that signal.c, signal_deliver.c and signal_call.c share. The flow: the kernel calls signal_arrived,
+ * which brings the thread to a place where the application's registers are known and are in its state; from there
+ * start.S calls signal_deliver on the runtime's stack, which runs the handler in the cache, or ends the process.
  */
 #ifndef PROCESS_RUNTIME_SIGNAL_H
 #define PROCESS_RUNTIME_SIGNAL_H
 
 #include <linux/signal.h>
 
-/* So that addresses of functions are compared without a table that nobody would fill in. */
+/* Hidden, so that addresses of functions are compared without a GOT, which nobody would fill in. */
 #pragma GCC visibility push(hidden)
 #include "process/runtime/runtime.h"
 
 #define SIGNAL_BIT(number) (1ull << ((number)-1))
 
-/* What an instruction can cause. The kernel never blocks or ignores these for us: a fault that is blocked kills, and we
- * need them ourselves. Where the application blocks one, and somebody sends it, it is kept in the thread. */
+/* Signals that an instruction can cause. They are never blocked or ignored in the kernel: a fault whose signal is
+ * blocked kills the process, and the runtime needs them itself. If the application blocks one and it is sent, the
+ * thread keeps it. */
 #define SIGNALS_FAULT                                                                                                  \
   (SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSEGV) |          \
    SIGNAL_BIT(SIGSYS))
@@ -28,7 +29,7 @@ enum { HANDLER_DEFAULT, HANDLER_IGNORE };
 /* si_code */
 enum { CODE_USER = 0, CODE_KERNEL = 0x80, CODE_ACCESS = 2, CODE_TRACE = 2, CODE_SECCOMP = 1 };
 
-/* What a thread is sent that is to leave an old part of the cache. */
+/* The signal for a thread that must leave an old part of the cache. */
 enum { SIGNAL_NUDGE = SIGSYS, CODE_NUDGE = -0x4C4252 };
 
 enum { FLAG_TF = 1 << 8, FLAG_DF = 1 << 10, FLAG_RF = 1 << 16, FLAGS_OURS = 0x202 };
@@ -45,7 +46,7 @@ static inline enum signal_default signal_default(unsigned number)
 
 /* ---- signal.c ---- */
 
-/* Between the order of the kernel's frame and that of the encoding. */
+/* Convert between the register order of the kernel's frame and that of the encoding. */
 void context_put_registers(struct signal_context *context, const uint64_t registers[16]);
 void context_get_registers(const struct signal_context *context, uint64_t registers[16]);
 
@@ -62,17 +63,17 @@ void signal_hold_all(void);
 /* Is there one to deliver? */
 bool signal_is_ready(const struct thread *thread);
 
-/* What the kernel should block now: while one waits, all others. */
+/* The signals that the kernel should block now: while one is pending, all others. */
 uint64_t signal_real_mask(const struct thread *thread);
 
-/* The application blocks these from now on, and so does the kernel; kept signals that are free now come again. */
+/* Sets the application's mask, and the kernel's accordingly; kept signals that are now unblocked are sent again. */
 void signal_set_mask(struct thread *thread, uint64_t mask);
 
 /* Sends the signal to this thread, or, if that is how it came, to the process. Returns false if the kernel refuses. */
 bool signal_send(unsigned number, const struct signal_info *info);
 bool signal_send_thread(unsigned number, const struct signal_info *info);
 
-/* Gives the kernel what belongs to the application's action. */
+/* Installs the kernel's action that corresponds to the application's. */
 void signal_install(unsigned number, const struct signal_action *action);
 
 /* Index of one of SIGNALS_FAULT in thread->kept. */
@@ -80,7 +81,7 @@ unsigned signal_kept_index(unsigned number);
 
 /* ---- signal_deliver.c ---- */
 
-/* Is the address on the alternate stack, so that another signal stays on it? */
+/* Is the address on the alternate stack, so that a further signal stays on it? */
 bool stack_is_used(const struct signal_stack *stack, uint64_t address);
 
 /* A context in which the runtime goes on at one of its own addresses, vector registers as at the start of a program. */
@@ -92,7 +93,7 @@ _Noreturn void context_resume(const struct thread *thread, struct signal_context
 /* The same, if no signal came before. Returns if one did: it waits. */
 void context_try_resume(const struct thread *thread, struct signal_context *context);
 
-/* memcpy to the application, over our protection of its code. Returns false if it faults. */
+/* Copies to the application's memory, even where the runtime protects its code. Returns false if it faults. */
 bool signal_write(struct thread *thread, uint64_t to, const void *from, size_t size);
 
 #pragma GCC visibility pop

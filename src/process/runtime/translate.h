@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A path on its way from the application's bytes to the cache: what translate.c, instruction.c and branch.c of the
- * runtime share. Nobody else includes this.
+ * A path while it is translated from the application's bytes into the cache: declarations that translate.c,
+ * instruction.c and branch.c of the runtime share. No other file includes this.
  */
 #ifndef PROCESS_RUNTIME_TRANSLATE_H
 #define PROCESS_RUNTIME_TRANSLATE_H
@@ -14,10 +14,10 @@ enum {
   STEPS_MOST = 40,
   NUMBERS_MOST = 2 * STEPS_MOST,
   DEPTH_MOST = 8,     /* calls in a path that have not returned */
-  FOLLOWED_MOST = 16, /* branches that it goes through */
+  FOLLOWED_MOST = 16, /* branches that the path follows */
 };
 
-/* A place that goes to a stub, and a place that names a number in the cold part. */
+/* A site that jumps to a stub, and a site that refers to a number in the cold part. */
 struct stub {
   uint8_t *site; /* rel32 */
   uint8_t step;
@@ -29,21 +29,22 @@ struct number {
   uint64_t value;
 };
 
-/* A path on its way. */
+/* A path while it is translated. */
 struct translation {
   struct thread *thread;
   struct runtime *runtime;
   struct emitter emitter;
-  uint32_t edge_step; /* the exit that leads here, 0: none */
+  uint32_t edge_step; /* the exit that this unit is made for, 0: none */
   uint8_t *edge, *entry;
   unsigned instructions_most, steps_most;
-  unsigned turns;     /* of the loop so far */
-  unsigned self_step; /* a loop: its exit that leads back to its head, from 1 on, whose edge is the one here; 0: none */
+  unsigned turns; /* of the loop so far */
+  unsigned
+    self_step; /* of a loop: its exit that leads back to its head, from 1 on, whose edge is this unit's; 0: none */
   const struct range *range;
   uint64_t start, address;  /* of the path, of the next instruction */
   uint64_t limit;           /* code that cannot be read begins here */
   unsigned level;           /* enum page_level */
-  bool uses_r11, wants_r11; /* the unit has it; it turned out that it should */
+  bool uses_r11, wants_r11; /* the unit uses R11 for the application; it turned out that it should */
   struct code code;         /* of the instruction */
   uint32_t head;
   unsigned count; /* instructions */
@@ -74,8 +75,8 @@ void translation_add_place(struct translation *translation, const uint8_t *code,
 /* The rel32 that the emitter has just written leads to a stub of the last step. */
 void translation_add_stub(struct translation *translation, bool is_open);
 
-/* Room for an instruction whose last four bytes, behind `before` others, are patched while threads run it: they lie in
- * one line of the processor's cache. */
+/* Aligns the next instruction, whose last four bytes, behind `before` others, are patched while threads run it: they
+ * must lie in one cache line of the processor. */
 void translation_write_room(struct translation *translation, unsigned before);
 
 /* Before the unit is left: R11 is the log's pointer again. */
@@ -84,7 +85,7 @@ void translation_write_take(struct translation *translation);
 /* Leaves by the last step. */
 void translation_write_exit(struct translation *translation);
 
-/* The path goes on at the address; it is left behind the instruction at hand. */
+/* The first: the path goes on at the address. The second: the current segment ends behind the current instruction. */
 void translation_begin_segment(struct translation *translation, uint64_t address);
 void translation_end_segment(struct translation *translation);
 
@@ -96,7 +97,8 @@ bool translation_next(struct translation *translation);
 /* The branch at hand, whose bytes these are. Returns whether the path goes on. */
 bool branch_write(struct translation *translation, const uint8_t *bytes);
 
-/* INT n, INT3, UD2 and their like do what they do; who survives them goes on behind. Returns false: the path ends. */
+/* Copies INT n, INT3, UD2 and the like; if the application survives one, it goes on behind it. Returns false: the path
+ * ends. */
 bool branch_write_trap(struct translation *translation, const uint8_t *bytes);
 
 #pragma GCC visibility pop
