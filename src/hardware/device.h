@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The msr device of one logical processor as struct hardware_registers, and what an error of it means.
+ * The msr device of one logical processor as struct hardware_registers, and explanations of its errors.
  */
 #ifndef HARDWARE_DEVICE_H
 #define HARDWARE_DEVICE_H
@@ -19,8 +19,8 @@ struct hardware_device {
   struct hardware_registers registers;
 };
 
-/* Opens it, for reading and writing, or for reading alone where that is all that is allowed: writes then fail with
- * -EACCES. `system` must stay, and the device must not be copied. Returns 0, or -errno of opening. */
+/* Opens the device for reading and writing, or only for reading if no more is allowed: writes then fail with -EACCES.
+ * `system` must stay, and the device must not be copied. Returns 0, or -errno of opening. */
 int hardware_device_open(const struct hardware_system *system, unsigned number, struct hardware_device *ret_device);
 void hardware_device_close(struct hardware_device *device);
 
@@ -34,8 +34,8 @@ struct hardware_finding hardware_live_explain(const struct hardware_system *syst
 /* Why hardware_row_find found none, by its error. */
 struct hardware_finding hardware_row_explain(const struct hardware_host *host, int error);
 
-/* Is an event of perf open that uses LBR or PT, on this or another processor? Where the kernel has intel_bts, it
- * refuses it then. False, too, where that cannot be found out. */
+/* Is a perf event that uses LBR or PT open, on this or another processor? If the kernel has intel_bts, it refuses to
+ * open that then. Also false if that cannot be found out. */
 int hardware_event_is_open(const struct hardware_system *system);
 
 #endif

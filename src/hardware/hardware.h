@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this host is and what of its real branch-recording machinery can be used from here: as CPUID, the kernel's
- * files, perf_event_open and ptrace tell. For that nothing is switched on and no register is written. Using it is
- * live.h's: reading the LBR stack by way of the msr device, and switching it on. All access to the system goes through
- * struct hardware_system, so that a test can make up any machine.
+ * Finds out what this host is and which of its real branch-recording facilities can be used, from CPUID, the kernel's
+ * files, perf_event_open and ptrace. Nothing is switched on and no register is written for that. live.h uses the
+ * facilities: it reads the LBR stack through the msr device, and switches it on. All access to the system goes through
+ * struct hardware_system, so that a test can simulate any machine.
  */
 #ifndef HARDWARE_HARDWARE_H
 #define HARDWARE_HARDWARE_H
@@ -32,8 +32,8 @@ enum hardware_event {
 /* How often a tracee stopped in the trial loop of blockstep.c. */
 struct hardware_steps {
   unsigned stops;        /* seen */
-  unsigned branches;     /* taken branches in the loop: what stepping by branches gives */
-  unsigned instructions; /* in the loop: what stepping by instructions gives */
+  unsigned branches;     /* taken branches in the loop: the number of stops if stepping by branches works */
+  unsigned instructions; /* instructions in the loop: the number of stops when stepping by instructions */
 };
 
 struct hardware_system {
@@ -42,7 +42,7 @@ struct hardware_system {
   void (*cpuid)(void *data, uint32_t leaf, uint32_t subleaf, uint32_t ret_value[4]);
   /* The first bytes of a small text file, as a string. Returns its length, or -errno. */
   int (*file_read)(void *data, const char *path, char *buffer, size_t size);
-  /* RDMSR on processor 0 by way of the msr device. Returns 0, or -errno: that of open, or -EIO when the read faults. */
+  /* RDMSR on processor 0 through the msr device. Returns 0, or -errno: that of open, or -EIO when the read faults. */
   int (*msr_read)(void *data, uint32_t msr, uint64_t *ret_value);
   /* The msr device of a processor: open it, and RDMSR and WRMSR by it. Return a descriptor or 0, or -errno: -EIO when
    * RDMSR or WRMSR faults. Only live.h's functions use these. */
@@ -56,7 +56,7 @@ struct hardware_system {
   int (*block_step)(void *data, struct hardware_steps *ret_steps);
 };
 
-/* The host that we run on. */
+/* The host that lbr runs on. */
 const struct hardware_system *hardware_system_real(void);
 
 /* ---- what was found ---- */
@@ -74,7 +74,7 @@ const char *hardware_facility_title(unsigned facility);
 enum hardware_verdict {
   HARDWARE_YES,
   HARDWARE_PARTLY,  /* usable with the limits that `reason` gives */
-  HARDWARE_PERHAPS, /* cannot be found out from here */
+  HARDWARE_PERHAPS, /* cannot be found out */
   HARDWARE_NO,
 };
 
@@ -107,7 +107,7 @@ const struct hardware_cpuid_place *hardware_cpuid_place(unsigned field);
 struct hardware_host {
   char vendor_text[13];             /* CPUID.0: "GenuineIntel" */
   char brand[49];                   /* CPUID.80000002H to 80000004H, "" if none */
-  int vendor;                       /* enum lb_vendor, or negative when we do not know it */
+  int vendor;                       /* enum lb_vendor, or negative for an unknown vendor */
   unsigned family, model, stepping; /* DisplayFamily, DisplayModel */
   bool is_virtual;                  /* CPUID.1:ECX[31] */
   char hypervisor[13];              /* CPUID.40000000H, "" if none */
@@ -115,8 +115,8 @@ struct hardware_host {
   const struct lb_cpu *cpu;         /* row of the catalogue, NULL if it has none */
   uint32_t cpuid[HARDWARE_CPUID_FIELDS];
   int perf_event_paranoid;    /* sysctl; INT_MIN when it cannot be read */
-  bool has_seccomp;           /* a seccomp filter is at work on this process: a container, mostly */
-  bool is_locked_down;        /* the kernel keeps its secrets even from root (lockdown) */
+  bool has_seccomp;           /* a seccomp filter applies to this process: mostly in a container */
+  bool is_locked_down;        /* the kernel restricts even root (lockdown) */
   int kernel_branches;        /* entries of the branch stack that the kernel's driver offers; 0 if none */
   bool has_perf_capabilities; /* IA32_PERF_CAPABILITIES could be read */
   uint64_t perf_capabilities;
@@ -124,16 +124,17 @@ struct hardware_host {
   struct hardware_finding findings[HARDWARE_FACILITIES];
 };
 
-/* Finds all this out. Takes a few milliseconds, needs no privilege and cannot fail: what is missing is a finding. */
+/* Probes the host. Takes a few milliseconds, needs no privilege and cannot fail: a missing facility is a finding. */
 void hardware_probe(const struct hardware_system *system, struct hardware_host *ret_host);
 
-/* Only who the processor is: no findings, nothing of the kernel. */
+/* Only identifies the processor: no findings, nothing about the kernel. */
 void hardware_identify(const struct hardware_system *system, struct hardware_host *ret_host);
 
 /* Only the row of the catalogue that this host is, NULL if it has none. */
 const struct lb_cpu *hardware_cpu(const struct hardware_system *system);
 
-/* What the catalogue's row has in a field of CPUID. Returns false when there is no row, or it says nothing about it. */
+/* The value that the catalogue's row has for a field of CPUID. Returns false when there is no row, or it says nothing
+ * about it. */
 bool hardware_cpuid_expected(const struct hardware_host *host, unsigned field, uint32_t *ret_value);
 
 #endif

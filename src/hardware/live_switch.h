@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What live.c and live_read.c share.
+ * Declarations that live.c and live_read.c share.
  */
 #ifndef HARDWARE_LIVE_SWITCH_H
 #define HARDWARE_LIVE_SWITCH_H
@@ -18,8 +18,8 @@ struct live_switch {
 /* The switches of a CPU, that of its stack first. Returns how many. */
 unsigned live_switches(const struct lb_cpu *cpu, struct live_switch switches[LIVE_SWITCHES_MAX]);
 
-/* Switches off what is on, in a way that can be undone, behind `wait`. Returns 0 or -errno: the caller undoes it then.
- */
+/* Calls `wait`, then switches off what is on, in a way that can be undone. Returns 0 or -errno: the caller undoes it
+ * then. */
 int live_stop(struct hardware_live *live);
 
 /* Read a register; a failure is noted as the trouble. Return 0 or -errno. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The registers of one logical processor: two functions, behind which stand the msr device (device.c) or, in tests, a
- * recorder. On top of them changes that can be undone, whatever happens in between: each is noted before it is made.
+ * The registers of one logical processor: two functions, implemented by the msr device (device.c) or, in tests, by a
+ * recorder. On top of them are changes that can be undone, whatever happens in between: each is noted before it is
+ * made.
  */
 #ifndef HARDWARE_REGISTERS_H
 #define HARDWARE_REGISTERS_H
@@ -34,27 +35,27 @@ struct hardware_undo {
   struct hardware_change changes[HARDWARE_CHANGES_MAX]; /* in the order in which they were made */
 };
 
-/* Gives the bits of `mask` the values that `value` has there, and notes what they were. The other bits stay.
- * Returns 0; the error of reading or writing, or -ENOSPC: then nothing has changed. */
+/* Sets the bits of `mask` to those of `value`, and notes their old values. The other bits stay. Returns 0; the error of
+ * reading or writing, or -ENOSPC: then nothing has changed. */
 int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value);
 
-/* The two halves of it, for a change that is to come at a certain moment: the first notes it and returns its number, or
- * an error as above; the second makes it, and returns 0, or the error of writing. Then it is still noted. The other
- * bits are those of the moment of the first. */
+/* The two halves of it, for a change that must happen at a certain moment: the first notes it and returns its number,
+ * or an error as above; the second makes it, and returns 0, or the error of writing. Then it is still noted. The other
+ * bits keep the values that the first function read. */
 int hardware_undo_note(struct hardware_undo *undo, uint32_t msr, uint64_t mask, uint64_t value);
 int hardware_undo_commit(struct hardware_undo *undo, int number);
 
-/* Takes back all changes but the first `keep`, the newest first, and forgets them. A failure is tried again, and then
- * does not keep the others from being taken back. May be called from a signal handler that came between any two
- * instructions of these functions. Returns 0, or the first error that stayed. */
+/* Undoes all changes but the first `keep`, the newest first, and forgets them. A failed write is tried again; if it
+ * fails again, the other changes are still undone. May be called from a signal handler that interrupts these functions
+ * between any two instructions. Returns 0, or the first error that remained. */
 int hardware_undo_to(struct hardware_undo *undo, unsigned keep);
 
 /* Forgets all changes: they stay. */
 void hardware_undo_forget(struct hardware_undo *undo);
 
-/* From here on every signal that would end the program, a crash of its own too, first takes all changes back. One at a
- * time in a process; the undo must stay until hardware_guard_end. With `exits` the signals that a user sends to end
- * a program (SIGINT, SIGTERM, SIGHUP) then end it with status 0. Signals that are ignored stay ignored. */
+/* From now on every signal that would end the program, including its own crash, first undoes all changes. A process can
+ * have one guard at a time; the undo must stay until hardware_guard_end. With `exits` the signals that a user sends to
+ * end a program (SIGINT, SIGTERM, SIGHUP) then end it with status 0. Signals that are ignored stay ignored. */
 void hardware_guard_begin(struct hardware_undo *undo, int exits);
 void hardware_guard_end(void);
 

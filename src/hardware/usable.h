@@ -16,8 +16,8 @@ void usable_bts(const struct hardware_system *system, struct hardware_host *host
 void usable_perf(const struct hardware_system *system, struct hardware_host *host);
 void usable_block_step(const struct hardware_system *system, struct hardware_host *host);
 
-/* Why the kernel lets nobody write registers through the msr device; NULL: it does, as far as its files tell. With
- * what to do about it. */
+/* Why the kernel forbids writing registers through the msr device, and what to do about it; NULL: it allows it, as far
+ * as its files tell. */
 const char *usable_msr_forbidden(const struct hardware_system *system, const char **ret_advice);
 
 /* Sets one finding; for the files of this folder. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way of a thread through its code, as hardware tells it: jumps in user mode, and where it goes into the kernel and
- * comes back. Makes of it what the software source records: a system call is a branch to the instruction behind it, a
- * signal is one to its handler. Where hardware leaves system calls out, the code between two branches shows them.
+ * The control flow of a thread as hardware reports it: jumps in user mode, entries to the kernel and returns from it.
+ * Converts it to the form that the software source records: a system call is a branch to the instruction behind it, a
+ * signal is a branch to its handler. Where hardware does not report system calls, they are found in the code between
+ * two branches.
  */
 #ifndef SOURCE_FLOW_H
 #define SOURCE_FLOW_H
@@ -12,27 +13,27 @@
 /* The thread enters the kernel at `from`: by a system call there, a fault or an interrupt. */
 void flow_leave(struct world_thread *thread, uint64_t from);
 
-/* The same, where it need not be said how it comes to `from`, nor that it came back from the kernel before. */
+/* The same, if the hardware may have reported neither the way to `from` nor an earlier return from the kernel. */
 int flow_turn(struct world *world, struct world_thread *thread, uint64_t from);
 
 /* It is back in user mode at `to`. */
 int flow_enter(struct world *world, struct world_thread *thread, uint64_t to);
 
 /* It goes on in straight code up to `to`, which it has not executed: system calls on the way become branches. Returns
- * 1; 0: the code does not lead there straight; or negative. Where the code is not known, it is believed. */
+ * 1; 0: the code does not lead there straight; or negative. If the code is not known, the claim is believed. */
 int flow_straight(struct world *world, struct world_thread *thread, uint64_t to);
 
 /* It jumps in user mode. `flags` are those of a branch. */
 int flow_jump(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned flags);
 
-/* A branch of this kind that is certain: nothing is looked for between. */
+/* A branch of this kind that is certain: the code before it is not searched. */
 int flow_branch(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned kind,
                 unsigned flags);
 
 /* It has ended: by the system call that it is in, if it is in one. */
 int flow_end(struct world *world, struct world_thread *thread);
 
-/* Nobody knows where it is: branches were lost. Puts a gap into the trace. */
+/* Branches were lost, and the place of the thread is unknown. Puts a gap into the trace. */
 int flow_lose(struct world *world, struct world_thread *thread, uint64_t count);
 
 /* Addresses from here on are the kernel's. */

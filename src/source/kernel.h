@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel as the sources see it: events, their memory, and processes. A struct of functions, so that a test can be
- * any kernel with any hardware.
+ * The kernel as the sources see it: events, their memory, and processes. It is a struct of functions, so that a test
+ * can simulate any kernel with any hardware.
  */
 #ifndef SOURCE_KERNEL_H
 #define SOURCE_KERNEL_H
@@ -17,7 +17,8 @@ struct source_kernel {
   /* perf_event_open(2) of a process on a processor. Returns a descriptor, or -errno. */
   int (*open)(void *data, struct perf_event_attr *attributes, int process, int cpu);
   void (*close)(void *data, int fd);
-  /* The kernel has switched an event off, and those that were inherited from it, because its AUX area was full: on. */
+  /* Switches an event, and those that were inherited from it, on again after the kernel switched them off because the
+   * AUX area was full. */
   void (*resume)(void *data, int fd);
   /* mmap(2), for reading and writing. Returns 0, or -errno. */
   int (*map)(void *data, int fd, size_t size, uint64_t offset, void **ret_memory);
@@ -33,14 +34,14 @@ struct source_kernel {
   int (*go)(void *data, int process);
   /* Ends a child that was not let go. */
   void (*drop)(void *data, int process);
-  /* A child, or what a child left behind, that has ended. Returns 1; 0: none yet; -ECHILD: there are no more. */
+  /* Reaps a child, or an orphaned descendant, that has ended. Returns 1; 0: none yet; -ECHILD: there are no more. */
   int (*reap)(void *data, int *ret_process, int *ret_status);
   /* Bytes of the memory of a process, or of that of a thread. Returns how many there are, at most `size`. */
   size_t (*memory)(void *data, uint32_t process, uint64_t address, void *buffer, size_t size);
-  bool is_traceable; /* processes are real: ptrace(2) can look at them */
+  bool is_traceable; /* processes are real: ptrace(2) can attach to them */
 };
 
-/* A process that is ours, reaped by the caller: of `go` and `launch` of the real kernel. */
+/* `launch` of the real kernel; `go` lets the child execute. The caller reaps the child. */
 int kernel_launch(const char *path, char *const arguments[], char *const environment[], int *ret_process);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording with perf_event_open(2): an event for each processor, whose records come from rings of shared memory, are
- * brought in the order of their times (perf_queue.c) and put into the world (perf_feed.c).
+ * Recording with perf_event_open(2): one event per processor. Its records come from rings of shared memory, are sorted
+ * by time (perf_queue.c) and passed to the world (perf_feed.c).
  */
 #ifndef SOURCE_PERF_H
 #define SOURCE_PERF_H
@@ -19,11 +19,11 @@ struct perf_cpu {
   struct perf_ring ring;
   void *aux;
   size_t aux_size;
-  bool is_full; /* there was no room for AUX data: the kernel waits to be told that there is */
+  bool is_full; /* there was no room for AUX data: the kernel waits until it is resumed */
   struct pt_state pt;
 };
 
-/* The event that keeps a thread apart from others. */
+/* The event that separates the data of a thread from that of others. */
 struct perf_mark {
   int thread, fd;
 };
@@ -34,7 +34,7 @@ struct perf_item {
   uint8_t *bytes; /* the record, then its AUX data */
   size_t size, aux_size;
   uint32_t place; /* of its processor in the array */
-  bool is_lost;   /* no record: here some were lost */
+  bool is_lost;   /* not a record: marks that some were lost here */
 };
 
 struct perf_queue {
@@ -61,13 +61,14 @@ struct perf_session {
   char sampling[160];
 };
 
-/* Opens the events of a process. The attributes are set for the kind of source; SOURCES: a dummy event that only tells
- * of processes. Returns 0, or negative with what is wrong. */
+/* Opens the events of a process. The attributes are set for the kind of source; SOURCES: a dummy event that only
+ * reports processes. Returns 0, or negative with the problem. */
 int perf_session_open(struct perf_session *session, int process, const struct source_options *options,
                       struct source_problem *ret_problem);
 void perf_session_close(struct perf_session *session);
 
-/* Takes what is there; waits for at most so long before. `is_all`: nothing comes any more. Returns 0, or as world. */
+/* Waits for at most so long, then takes the records that are there. `is_all`: no more will come. Returns 0, or as
+ * world. */
 int perf_session_step(struct perf_session *session, unsigned milliseconds, bool is_all);
 
 /* Waits as perf_session_step does, also for something to read from `fd`. */
@@ -75,31 +76,32 @@ void perf_session_wait(struct perf_session *session, unsigned milliseconds, int 
 
 /* ---- marks ---- */
 
-/* Of a thread that stands still and has started nothing yet: from now on its AUX data is apart from that of all that it
- * starts. Returns 0, also if it has one; or negative: in AUX data, others may follow it with no sign. */
+/* Adds a mark for a thread that is stopped and has started nothing yet: from now on its AUX data is separate from that
+ * of its children. Returns 0, also if it has a mark; or negative: its AUX data may then be followed by that of others
+ * without any sign. */
 int perf_mark_add(struct perf_session *session, int thread);
 void perf_mark_drop(struct perf_session *session, int thread); /* it is gone */
 
 /* ---- the queue ---- */
 
-#define PERF_QUEUE_BYTES (256u << 20) /* kept at most before all of it is taken */
+#define PERF_QUEUE_BYTES (256u << 20) /* most bytes that are kept before all of them are taken */
 
 /* Adds a copy. Returns 0, or -ENOMEM. */
 int perf_queue_add(struct perf_queue *queue, const struct perf_item *item, const uint8_t *record,
                    const struct perf_ring *aux, uint64_t aux_offset);
 void perf_queue_done(struct perf_queue *queue);
 
-/* Gives those up to `time` in the order of their times and forgets them. `take` returns 0, or negative to stop: that is
- * returned, and the rest stays. */
+/* Passes the items up to `time` to `take` in the order of their times, and removes them. `take` returns 0, or negative
+ * to stop: that value is returned, and the rest stays. */
 int perf_queue_take(struct perf_queue *queue, uint64_t time, int (*take)(void *data, const struct perf_item *item),
                     void *data);
 
 /* ---- what records mean ---- */
 
-/* Puts one into the world. A perf_queue_take function with the session as `data`. */
+/* Passes a record to the world. A perf_queue_take function with the session as `data`. */
 int perf_feed(void *session, const struct perf_item *item);
 
-/* The newest branches of a thread, as a window of its own. */
+/* Takes the newest branches of a thread as a separate window. */
 int perf_feed_stack(struct perf_session *session, struct world_thread *thread, const struct perf_branch_stack *stack);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an error of perf_event_open(2) or of mapping its memory means, and what a user can do about it.
+ * Explains an error of perf_event_open(2) or of mapping its memory, and what a user can do about it.
  */
 #ifndef SOURCE_PERF_PROBLEM_H
 #define SOURCE_PERF_PROBLEM_H

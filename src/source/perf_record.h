@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The records of perf_event_open(2): out of the ring that the kernel fills, and what they say. Pure functions over
- * bytes, which are not trusted. The layouts are those of <linux/perf_event.h>.
+ * The records of perf_event_open(2): reads them from the ring that the kernel fills, and parses them. Pure functions
+ * over bytes, which are not trusted. The layouts are those of <linux/perf_event.h>.
  */
 #ifndef SOURCE_PERF_RECORD_H
 #define SOURCE_PERF_RECORD_H
@@ -14,14 +14,14 @@
 
 #define PERF_RECORD_SIZE_MAX 65536u /* the size of a record is 16 bits */
 
-/* A ring of records, or of AUX data. Counts of bytes go on for ever; a place is a count modulo the size. */
+/* A ring of records, or of AUX data. Byte counts only grow; the position in the ring is the count modulo the size. */
 struct perf_ring {
   const uint8_t *bytes;
   uint64_t size; /* a power of two for records */
 };
 
 /* The record at `*tail` of what was written up to `head`, copied in one piece to `buffer` (PERF_RECORD_SIZE_MAX bytes).
- * `*tail` is then behind it. Returns its size; 0: there is none; -EBADMSG: the ring makes no sense, and `*tail` is at
+ * `*tail` is then behind it. Returns its size; 0: there is none; -EBADMSG: the ring is invalid, and `*tail` is at
  * `head`. */
 int perf_ring_next(const struct perf_ring *ring, uint64_t head, uint64_t *tail, uint8_t *buffer);
 
@@ -46,8 +46,8 @@ enum perf_record_kind {
   PERF_EXIT,
   PERF_LOST,     /* records, or samples */
   PERF_AUX,      /* bytes in the AUX area */
-  PERF_START,    /* PERF_RECORD_ITRACE_START: whose AUX data comes now */
-  PERF_THROTTLE, /* samples are left out from here on */
+  PERF_START,    /* PERF_RECORD_ITRACE_START: the thread whose AUX data follows */
+  PERF_THROTTLE, /* samples are suppressed from here on */
   PERF_UNTHROTTLE,
 };
 
@@ -66,7 +66,7 @@ struct perf_branch_stack {
 
 struct perf_record {
   enum perf_record_kind kind;
-  uint32_t process, thread, cpu; /* who was running; 0 if the record does not say */
+  uint32_t process, thread, cpu; /* the thread that was running; 0 if the record does not say */
   uint64_t time;
   union {
     struct {
@@ -100,7 +100,7 @@ struct perf_record {
   };
 };
 
-/* Takes a record apart. Returns 0, or -EBADMSG if it is shorter than its type needs, or a text in it has no end. */
+/* Parses a record. Returns 0, or -EBADMSG if it is shorter than its type needs, or a text in it has no end. */
 int perf_record_parse(const struct perf_layout *layout, const uint8_t *bytes, size_t size,
                       struct perf_record *ret_record);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording a program by other means than the process recorder: the branch stacks, BTS and Intel PT of the processor by
- * way of perf_event_open(2), and ptrace(2) that steps from branch to branch. Each source ends in the same calls of a
- * sink, which puts them into a trace or keeps the last of them.
+ * Records a program by other means than the process recorder: the branch stacks, BTS and Intel PT of the processor
+ * through perf_event_open(2), and ptrace(2) that steps from branch to branch. Each source calls the same functions of a
+ * sink, which writes the branches to a trace or keeps the last of them.
  */
 #ifndef SOURCE_SOURCE_H
 #define SOURCE_SOURCE_H
@@ -31,12 +31,13 @@ int source_find(const char *word);
 /* Does it give every branch, as the software source does? */
 bool source_is_complete(unsigned kind);
 
-/* Can it be used on this host? Returns true; else false with the sentence why, and what to do about it ("": nothing).
- */
+/* Can it be used on this host? Returns true; else false with a sentence that says why, and what to do about it ("":
+ * nothing). */
 bool source_is_usable(const struct hardware_host *host, unsigned kind, const char **ret_reason,
                       const char **ret_advice);
 
-/* What `auto` is on this host: the first complete source that is usable and costs less than the software one. */
+/* The source that `auto` stands for on this host: the first complete source that is usable and costs less than the
+ * software one. */
 enum source_kind source_choose(const struct hardware_host *host);
 
 /* ---- where branches go ---- */
@@ -69,7 +70,7 @@ struct source_options {
   uint32_t kinds;        /* lbr: of these kinds only, bits 1 << enum lb_branch_kind; 0: of all */
   uint64_t aux_size;     /* bytes for each processor, a power of two; 0: SOURCE_AUX_DEFAULT */
   bool is_alone;         /* children are not recorded */
-  bool wants_deaths;     /* how processes die is wanted */
+  bool wants_deaths;     /* deaths of processes are to be noted */
   bool steps_singly;     /* block-step, for tests: single steps, up to the next taken branch, stand in for it */
 };
 
@@ -85,14 +86,14 @@ struct source_death {
 
 struct source_state {
   uint32_t process; /* the program */
-  bool has_ended;   /* the program itself; then, what waitpid(2) says of it */
+  bool has_ended;   /* the program itself has ended; `status` is then that of waitpid(2) */
   int status;
-  bool is_over; /* nothing is left of it */
+  bool is_over; /* no process of the run is left */
   uint64_t processes, threads;
   uint64_t losses; /* gaps */
 };
 
-/* What is wrong, as a user is told. */
+/* A problem, in words for the user. */
 struct source_problem {
   char text[256];
   const char *advice; /* "": none */
@@ -101,23 +102,23 @@ struct source_problem {
 struct source;
 struct source_kernel; /* kernel.h */
 
-/* The one that we run on. */
+/* The kernel that lbr runs on. */
 const struct source_kernel *source_kernel_real(void);
 
-/* Starts the program at `path`, which is not searched for; recording begins with its first instruction. `sink`,
- * `options` and their data must stay good. Returns 0; negative with what is wrong in `ret_problem`; -ENOEXEC, -EACCES
- * or another -errno of execve(2), with an empty text: the program cannot be executed. */
+/* Starts the program at `path`, without a search; recording begins with its first instruction. `sink`, `options` and
+ * their data must stay good. Returns 0; negative with the problem in `ret_problem`; -ENOEXEC, -EACCES or another -errno
+ * of execve(2), with an empty text: the program cannot be executed. */
 int source_start(const struct source_kernel *kernel, const struct source_options *options, const char *path,
                  char *const arguments[], char *const environment[], const struct source_sink *sink,
                  struct source **ret_source, struct source_problem *ret_problem);
 
-/* Takes what there is, waiting for at most so long. Returns 0, or negative when nothing can be recorded any more: the
- * program runs on. */
+/* Takes the records that are there, waiting for at most so long. Returns 0, or negative when nothing can be recorded
+ * any more: the program runs on. */
 int source_step(struct source *source, unsigned milliseconds);
 
 const struct source_state *source_state(const struct source *source);
 
-/* The next death since the last call. Returns false, touching nothing, if there was none. */
+/* Gives the next death that was not given yet. Returns false, touching nothing, if there was none. */
 bool source_death_next(struct source *source, struct source_death *ret_death);
 
 /* Takes all that is left. Returns as source_step. */

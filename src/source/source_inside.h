@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kinds of sources share: source.c starts one of them and calls its functions.
+ * Declarations that the kinds of sources share: source.c starts one of them and calls its functions.
  */
 #ifndef SOURCE_SOURCE_INSIDE_H
 #define SOURCE_SOURCE_INSIDE_H
@@ -11,7 +11,7 @@
 struct source_functions {
   /* The child waits before execve: attach to it. Returns 0, or negative with the problem. */
   int (*attach)(struct source *source, struct source_problem *ret_problem);
-  /* It has executed: what is to be done before anything else. Returns 0, or negative. */
+  /* The child has executed the program: does whatever must come before anything else. Returns 0, or negative. */
   int (*begin)(struct source *source);
   int (*step)(struct source *source, unsigned milliseconds, bool is_all);
   /* A child that ended or, if it is traced, stopped. */
@@ -22,7 +22,7 @@ struct source_functions {
 
 extern const struct source_functions source_perf_functions, source_step_functions;
 
-#define SOURCE_DEATHS_MAX 64u /* that wait to be asked for */
+#define SOURCE_DEATHS_MAX 64u /* deaths that wait to be asked for */
 
 struct source {
   const struct source_functions *functions;
@@ -36,7 +36,7 @@ struct source {
   void *data;             /* the kind's own */
 };
 
-/* Reaps what there is. Returns how many there were. */
+/* Reaps all children that have ended. Returns how many there were. */
 unsigned source_reap(struct source *source);
 
 /* ---- ptrace (watch.c) ---- */
@@ -44,7 +44,7 @@ unsigned source_reap(struct source *source);
 struct watch_thread {
   struct watch_thread *link;
   int id;
-  int signal, code; /* of the last that came to it; 0: none */
+  int signal, code; /* of the last signal that came to it; 0: none */
   uint64_t address;
   bool is_stepped; /* into a handler, from `at` */
   uint64_t at;
@@ -57,18 +57,18 @@ struct watch {
   bool has_blocked;    /* SIGCHLD, for the bell */
 };
 
-/* Begins to look at a child that waits before execve, and at all that it starts. `bell` must be -1. Returns 0, or
+/* Begins to watch a child that waits before execve, and everything that it starts. `bell` must be -1. Returns 0, or
  * -errno. */
 int watch_attach(struct watch *watch, int process);
 
 /* Has a thread stopped since the last call? */
 bool watch_has_rung(struct watch *watch);
 
-/* A thread that is watched has stopped: notes what may kill it, and lets it go on. */
+/* A watched thread has stopped: notes a signal that may kill it, and lets it go on. */
 void watch_stop(struct watch *watch, struct source *source, int thread, int status);
 void watch_done(struct watch *watch);
 
-/* A thread that a signal kills, with its registers as they are. */
+/* Notes the death of a thread by a signal, with its registers as they are. */
 void source_death_add(struct source *source, int thread, int signal, int code, uint64_t address);
 
 #endif

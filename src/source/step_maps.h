@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is mapped in processes that are stepped: /proc/PID/maps, and what has changed since it was read last.
+ * The mappings of processes that are stepped: reads /proc/PID/maps, and finds what has changed since the last time.
  */
 #ifndef SOURCE_STEP_MAPS_H
 #define SOURCE_STEP_MAPS_H
@@ -9,7 +9,7 @@
 
 struct step_map {
   uint32_t process;
-  bool is_there; /* in what is being read now */
+  bool is_there; /* it was found in the current reading */
   uint64_t start, end, offset;
   char *path;
 };
@@ -22,7 +22,7 @@ struct step_maps {
 /* Tells the world what is new and what is gone. */
 void step_maps_read(struct step_maps *maps, struct source *source, uint32_t process);
 
-/* A copy has what its parent has; after execve there is nothing. */
+/* The first: a forked process has its parent's mappings. The second: after execve there are none. */
 void step_maps_fork(struct step_maps *maps, uint32_t parent, uint32_t process);
 void step_maps_forget(struct step_maps *maps, uint32_t process);
 void step_maps_done(struct step_maps *maps);

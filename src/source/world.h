@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who runs, and what lies where: processes with their address spaces and threads, as a source tells of them, on their
- * way into a trace. Also the code of a process, by which branches get their kinds. Everything a source finds goes
- * through here, so all of them end in the same records. Memory is bounded: what is beyond the limits is left out and
+ * The state of the recorded system: processes with their address spaces and threads, as a source reports them, on their
+ * way into a trace; also the code of a process, which gives branches their kinds. Everything that a source finds goes
+ * through here, so all sources make the same records. Memory is bounded: anything beyond the limits is left out and
  * marked as lost.
  */
 #ifndef SOURCE_WORLD_H
@@ -24,15 +24,15 @@ struct world_instruction {
 
 struct world_process;
 
-#define WORLD_FRAMES 8u /* handlers of signals in one another that are followed */
+#define WORLD_FRAMES 8u /* nested signal handlers that are followed */
 
-/* A handler runs: where the thread goes on behind it. */
+/* A running handler: where the thread goes on after it. */
 struct world_frame {
   uint64_t at;
   uint64_t out; /* or here: where it went into the kernel */
 };
 
-/* A thread. Those who follow its branches keep here where it is. */
+/* A thread. The code that follows its branches keeps the thread's place here. */
 struct world_thread {
   struct world_thread *link;
   uint32_t number;
@@ -46,7 +46,7 @@ struct world_thread {
   bool is_at;     /* in user mode, from `at` on */
   bool is_out;    /* in the kernel, which it entered from `from` */
   bool is_begun;  /* it has branches */
-  bool is_forked; /* it ran before what it executes: it has branches to come */
+  bool is_forked; /* it ran before it executed the program: branches from before are still to come */
   uint64_t at, from;
   struct world_frame frames[WORLD_FRAMES];
   unsigned frame_count;
@@ -61,27 +61,28 @@ typedef size_t world_memory(void *data, uint32_t process, uint64_t address, void
 int world_new(const struct source_sink *sink, world_memory *memory, void *data, struct world **ret_world);
 void world_free(struct world *world); /* takes NULL */
 
-/* From now on the memory of a process tells its code, again each time: it stands still when it is asked about. Code
- * that changes itself is then read as it runs. */
+/* From now on code is read from the memory of a process each time it is needed; the process is stopped then.
+ * Self-modifying code is thus read as it runs. */
 void world_live(struct world *world);
 
-/* Somebody has run since, and may have changed its code. */
+/* A thread has run since, and may have changed its code. */
 void world_live_again(struct world *world);
 
-/* The functions below return 0; -ENOMEM; what the sink returned; and after that, always the same. */
+/* The functions below return 0; -ENOMEM; or what the sink returned. After a failure they always return the same error.
+ */
 
 /* A process executes another program, which has nothing mapped yet. */
 int world_exec(struct world *world, uint32_t process, uint32_t thread, const char *name);
 
-/* The same, but of a thread whose branches from before are still to come: it counts, and what is mapped after it, from
- * world_exec_take on. */
+/* The same, but of a thread whose branches from before are still to come: the execve, and everything that is mapped
+ * after it, takes effect with world_exec_take. */
 int world_exec_later(struct world *world, uint32_t process, uint32_t thread, const char *name);
 
-/* Is there one, of this thread? Then it happens now. Returns false if there was none. */
+/* If an execve of this thread is waiting, it takes effect now. Returns false if there was none. */
 bool world_exec_take(struct world *world, struct world_thread *thread);
 bool world_exec_is_due(const struct world_thread *thread);
 
-/* From here on a piece of a file lies there. A path that is no file's: something else does. */
+/* A piece of a file is mapped. A path that is not a file's: something else is mapped there. */
 struct world_map {
   uint64_t address, size, offset;
   const char *path;
@@ -95,15 +96,16 @@ int world_fork(struct world *world, uint32_t process, uint32_t thread, uint32_t 
 int world_name(struct world *world, uint32_t process, uint32_t thread, const char *name);
 int world_exit(struct world *world, uint32_t process, uint32_t thread);
 
-/* A signal has come to a thread at `at`, and `handler` is where it goes on: for who does not see it from the branches.
- * The thread need not be known yet. */
+/* A signal has come to a thread at `at`, and it goes on at `handler`. For sources whose branches do not show that. The
+ * thread need not be known yet. */
 void world_signal(struct world *world, uint32_t thread, uint64_t at, uint64_t handler);
 
-/* The first that came to the thread there; those before it are forgotten. Returns false if there was none. */
+/* The first signal that came to the thread at `at`; taking it forgets those before it. Return false if there was none.
+ */
 bool world_signal_is(const struct world *world, const struct world_thread *thread, uint64_t at); /* is there one? */
 bool world_signal_take(struct world *world, const struct world_thread *thread, uint64_t at, uint64_t *ret_handler);
 
-/* The thread, which is made if need be. NULL: there are too many, or there is no memory. */
+/* The thread, which is created if need be. NULL: there are too many, or there is no memory. */
 struct world_thread *world_thread(struct world *world, uint32_t process, uint32_t thread);
 
 /* A branch of a thread. Bases, CPLs and widths are set here. */
@@ -118,21 +120,21 @@ int world_flush(struct world *world);
 
 /* ---- titles (world_title.c) ---- */
 
-/* Reads what a process is called now. Returns false, touching nothing, if there is no such process. */
+/* Reads the current title of a process. Returns false, touching nothing, if there is no such process. */
 typedef bool world_title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE_MOST]);
 
 /* Sets the function that reads titles. Without one, the trace has none. */
 void world_titles(struct world *world, world_title_read *read, void *data);
 
-/* Reads the title of a process, or of all that are known. What was read last goes into the trace at the end of a
- * process's program. */
+/* Reads the title of a process, or of all that are known. The title that was read last goes into the trace when the
+ * process's program ends. */
 void world_title_look(struct world *world, uint32_t process);
 void world_titles_look(struct world *world);
 
-/* What was read last, or "". */
+/* The title that was read last, or "". */
 void world_title(const struct world *world, uint32_t process, char ret_title[SOURCE_TITLE_MOST]);
 
-/* Of all threads that are there. Returns 0 or negative. */
+/* Puts the titles of all present threads into the trace. Returns 0 or negative. */
 int world_titles_put(struct world *world);
 
 /* ---- code ---- */
@@ -140,7 +142,7 @@ int world_titles_put(struct world *world);
 /* The bytes at an address as they are now. Returns how many there are, at most `size`. */
 size_t world_code(struct world *world, const struct world_thread *thread, uint64_t address, void *buffer, size_t size);
 
-/* What is there; length 0 if that cannot be said. */
+/* The instruction there; length 0 if it is not known. */
 struct world_instruction world_instruction(struct world *world, const struct world_thread *thread, uint64_t address);
 
 /* The number of the address space of a thread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What world.c and world_code.c share: a process, and all of them.
+ * Declarations that world.c and world_code.c share: a process, and the world.
  */
 #ifndef SOURCE_WORLD_INSIDE_H
 #define SOURCE_WORLD_INSIDE_H
@@ -8,11 +8,11 @@
 #include "source/world.h"
 
 #define WORLD_BUCKETS 1024u
-#define WORLD_MODULES_MAX 16384u /* that a copy of a process gets */
+#define WORLD_MODULES_MAX 16384u /* modules that a copy of a process gets */
 #define WORLD_PAGES 4096u        /* of code in no file, of a process */
 #define WORLD_PAGE 4096u
 #define WORLD_INSTRUCTIONS 16384u /* that are kept decoded, of a process */
-#define WORLD_LINE 256u           /* bytes that are read at once from a process that stands still */
+#define WORLD_LINE 256u           /* bytes that are read at once from a stopped process */
 
 struct world_module {
   uint64_t address, size, offset;
@@ -26,7 +26,7 @@ struct world_page {
   uint8_t *bytes;
 };
 
-/* What comes behind an execve that is still to come: of all of them, one after the other. */
+/* A pending execve, or a mapping that follows one; all of them are in one list, in their order. */
 struct world_later {
   bool is_exec; /* then `path` is its name */
   uint32_t thread;
@@ -61,7 +61,7 @@ struct world_signal {
   uint64_t at, handler;
 };
 
-/* What a process is called. Apart from the processes: those that perf tells of are seen later than they run. */
+/* The title of a process. Kept apart from the processes, since perf reports processes later than they run. */
 struct world_title {
   struct world_title *link;
   uint32_t number;
@@ -74,12 +74,12 @@ struct world {
   const struct source_sink *sink;
   world_memory *memory;
   void *memory_data;
-  bool is_live; /* code is read from memory each time, but for what was read since it stands still: */
+  bool is_live; /* code is read from memory each time, except for the bytes that were read since the process stopped: */
   uint32_t line_process;
   uint64_t line_address;
   size_t line_size;
   uint8_t line[WORLD_LINE];
-  int error; /* the first: nothing goes on after it */
+  int error; /* the first failure, after which nothing is done any more */
   struct symbol_cache *cache;
   uint32_t spaces; /* numbers given out */
   struct world_process *processes[WORLD_BUCKETS];
@@ -106,7 +106,7 @@ int world_title_put(struct world *world, const struct world_thread *thread);
 void world_title_forget(struct world *world, uint32_t process);
 void world_titles_done(struct world *world);
 
-/* Those of a thread: it is gone (world_signal.c). */
+/* A thread is gone: forgets its signals (world_signal.c). */
 void world_signals_forget(struct world *world, uint32_t thread);
 
 #endif
