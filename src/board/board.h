@@ -3,9 +3,9 @@
  * The board of a PC: everything behind the processor's pins but RAM. Two 8259A, 8254, RTC/CMOS, 8042 with keyboard,
  * COM1, VGA text registers, local APICs, I/O APIC, HPET, PCI configuration space, an IDE disk, power and debug ports.
  *
- * The board knows no processor: it is called for ports, device memory and APIC registers, it drives lines through
- * struct board_host, and it is told the time. Nothing happens in it on its own: board_deadline says when it next wants
- * board_advance. Time is in nanoseconds since power-on.
+ * The board knows no processor: the host calls it for ports, device memory and APIC registers and tells it the time,
+ * and it drives lines through struct board_host. It does nothing on its own: board_deadline says when board_advance
+ * must be called next. Time is in nanoseconds since power-on.
  */
 #ifndef BOARD_BOARD_H
 #define BOARD_BOARD_H
@@ -18,7 +18,7 @@ struct board;
 
 #define BOARD_CPUS 8u
 
-/* What the board drives. Callbacks must not be NULL. */
+/* The lines and outputs that the board drives. Callbacks must not be NULL. */
 struct board_host {
   void *data; /* handed to every callback */
   uint64_t (*now)(void *data);
@@ -74,10 +74,11 @@ size_t board_save(struct board *board, void *bytes, size_t size);
 int board_load(struct board *board, const void *bytes, size_t size);
 bool board_intr(const struct board *board, unsigned cpu); /* INTR as the host was told */
 
-/* Which processor makes the calls that follow: its local APIC is meant. At first it is 0, the bootstrap processor. */
+/* Selects the processor that makes the following calls: they use its local APIC. At first it is 0, the bootstrap
+ * processor. */
 void board_select(struct board *board, unsigned cpu);
 
-/* Ports of 1, 2 or 4 bytes. Nobody there: all ones. */
+/* Ports of 1, 2 or 4 bytes. A port without a device reads as all ones. */
 uint32_t board_in(struct board *board, uint16_t port, unsigned size);
 void board_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
 
@@ -108,7 +109,8 @@ uint8_t board_acknowledge(struct board *board);
 
 /* ---- time ---- */
 
-/* When board_advance must be called next: UINT64_MAX for never. Only what could make a device change a line counts. */
+/* When board_advance must be called next: UINT64_MAX for never. Only events that could make a device change a line
+ * count. */
 uint64_t board_deadline(const struct board *board);
 void board_advance(struct board *board, uint64_t now);
 /* True when time alone could interrupt the processor: a timer runs whose interrupt is not masked on its way. */
@@ -118,11 +120,12 @@ bool board_can_wake(const struct board *board);
 
 /* While the board is asleep the host runs no processor, and board_deadline is the time of the next event that ends the
  * sleep. When one has come, board_is_waking: the host resets the processors, calls board_wake, which resets all devices
- * and has PM1 say what came, and has the firmware go on at the waking vector. */
+ * and reports the event in PM1, and lets the firmware go on at the waking vector. */
 bool board_is_asleep(const struct board *board);
 bool board_is_waking(const struct board *board);
 void board_wake(struct board *board);
-/* A key or somebody outside ends the sleep. PM1 then shows the power button, as with QEMU. Awake: nothing happens. */
+/* A key or the host ends the sleep. PM1 then shows the power button, as with QEMU. Does nothing if the board is awake.
+ */
 void board_request_wake(struct board *board);
 
 /* ---- the outside world ---- */
@@ -131,11 +134,11 @@ void board_request_wake(struct board *board);
 bool board_key(struct board *board, uint8_t code);
 /* A byte arrives at COM1. False: not taken now. It does not end S3. */
 bool board_serial_receive(struct board *board, uint8_t byte);
-/* Would the guest see one: it has enabled COM1's interrupt for received data, or reads its status over and over? One
- * that arrives earlier is lost where a driver clears the FIFO. */
+/* Would the guest see a byte: has it enabled COM1's interrupt for received data, or does it poll the status? A byte
+ * that arrives earlier is lost if a driver clears the FIFO. */
 bool board_serial_is_awaited(const struct board *board);
 
-/* What the VGA's registers say of the text screen. */
+/* The text screen according to the VGA's registers. */
 struct board_screen {
   uint32_t start;  /* first character cell shown, from 0xB8000 */
   uint32_t cursor; /* cell of the cursor */

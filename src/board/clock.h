@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nanoseconds to the ticks of a device's clock and back. Devices count ticks from time 0, so that nothing drifts
- * however often they are asked. The two agree: clock_time is the first nanosecond at which clock_ticks has reached a
- * tick.
+ * Converts nanoseconds to the ticks of a device's clock and back. Devices count ticks from time 0, so that nothing
+ * drifts however often they are read. The two agree: clock_time is the first nanosecond at which clock_ticks has
+ * reached a tick.
  */
 #ifndef BOARD_CLOCK_H
 #define BOARD_CLOCK_H
@@ -26,7 +26,7 @@ static inline uint64_t clock_time(uint64_t ticks, uint64_t hertz)
   return seconds * CLOCK_SECOND + (rest * CLOCK_SECOND + hertz - 1) / hertz;
 }
 
-/* Time that has passed. A machine that was reset may count from 0 again: then none has. */
+/* Time that has passed. A machine that was reset may count from 0 again: then no time has passed. */
 static inline uint64_t clock_since(uint64_t start, uint64_t now)
 {
   return now > start ? now - start : 0;

@@ -32,7 +32,7 @@ struct hpet {
 void hpet_reset(struct board *board);
 void hpet_advance(struct board *board, uint64_t now);
 uint64_t hpet_deadline(const struct board *board);
-/* Timers 0 and 1 have taken the place of 8254 and clock at IRQ 0 and 8. */
+/* Have timers 0 and 1 replaced the 8254 and the RTC at IRQ 0 and 8? */
 bool hpet_replaces_legacy(const struct board *board);
 uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned size);
 void hpet_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value);

@@ -83,7 +83,7 @@ struct lapic {
 
 /* ---- lapic.c ---- */
 
-/* `is_power_on`: INIT keeps IA32_APIC_BASE and the ID. */
+/* `is_power_on`: else it is INIT, which keeps IA32_APIC_BASE and the ID. */
 void lapic_reset(struct board *board, struct lapic *lapic, bool is_power_on);
 bool lapic_is_on(const struct board *board, const struct lapic *lapic);      /* globally enabled */
 bool lapic_is_enabled(const struct board *board, const struct lapic *lapic); /* by software, too */
@@ -95,14 +95,14 @@ void lapic_write_memory(struct board *board, struct lapic *lapic, uint64_t addre
 
 /* An interrupt from outside: true when it was taken. */
 bool lapic_accept(struct board *board, struct lapic *lapic, enum apic_mode mode, uint8_t vector, bool is_level);
-/* Does a message with this destination concern this processor? And which processors does it: a bit each. */
+/* The first: is this processor a destination of the message? The second: all processors that are, one bit each. */
 bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool is_logical);
 uint32_t lapic_destinations(const struct board *board, uint32_t destination, bool is_logical);
-/* To these; with MODE_LOWEST to one of them. True when somebody took it. */
+/* Delivers an interrupt to these processors; with MODE_LOWEST to one of them. Returns true when one accepted it. */
 bool lapic_deliver(struct board *board, uint32_t set, enum apic_mode mode, uint8_t vector, bool is_level);
 void lapic_raise_lvt(struct board *board, struct lapic *lapic, enum lvt entry);
 void lapic_set_pin(struct board *board, struct lapic *lapic, unsigned pin, bool is_high);
-/* INT of the 8259A is LINT0 of all. */
+/* INT of the 8259A is connected to LINT0 of all processors. */
 void lapic_set_pic(struct board *board);
 void lapic_error(struct board *board, struct lapic *lapic, uint32_t bit);
 void lapic_eoi(struct board *board, struct lapic *lapic);

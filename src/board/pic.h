@@ -30,9 +30,9 @@ void pic_reset(struct pic *pic);
 void pic_set(struct pic *pic, unsigned irq, bool is_high);
 /* INT of the first chip. */
 bool pic_output(const struct pic *pic);
-/* The two INTA cycles: the vector. IRQ 7 or 15 when the request has gone meanwhile. */
+/* The two INTA cycles: the vector. IRQ 7 or 15 when the request was withdrawn meanwhile. */
 uint8_t pic_acknowledge(struct pic *pic);
-/* Is this input open up to INT? */
+/* Can this input reach INT, as masks are set? */
 bool pic_reaches(const struct pic *pic, unsigned irq);
 
 uint32_t pic_in(struct board *board, uint16_t port, unsigned size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who answers at which port (port.c, port.def), and the ports that are no device: system control, debug, power
+ * The device at each port (port.c, port.def), and the ports that belong to no device: system control, debug, power
  * (power.c).
  */
 #ifndef BOARD_PORT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PORT_COUNT 0x2018u /* nobody lives beyond */
+#define PORT_COUNT 0x2018u /* there is no device beyond */
 
 struct board;
 struct lapic;
@@ -37,7 +37,7 @@ struct power {
 void port_map(struct board *board);
 
 void power_reset(struct board *board);
-/* INIT to a processor, or to all of them, of whichever source: the local APIC hears it too. */
+/* INIT to a processor, or to all of them, from any source: the local APIC is reset, too. */
 void power_init_processor(struct board *board, struct lapic *lapic);
 void power_init_signal(struct board *board);
 void power_advance(struct board *board, uint64_t now);

@@ -20,7 +20,7 @@ struct rtc {
   uint8_t cmos[CMOS_SIZE];
   int64_t seconds; /* since 1970, at `base` */
   uint64_t base;   /* nanoseconds */
-  uint64_t seen;   /* the flags of register C hold what happened up to then */
+  uint64_t seen;   /* the flags of register C include all events up to this time */
 };
 
 /* Power-on: the clock shows the wall clock. A reset leaves time and memory alone. */

@@ -18,9 +18,9 @@ struct uart {
   uint8_t first, count;
   uint8_t ier, fcr, lcr, mcr, msr, scratch;
   uint8_t errors; /* of LSR, until it is read */
-  bool is_sent;   /* THR became empty, and nobody has been told */
+  bool is_sent;   /* THR became empty, and the guest has not been told */
   uint16_t divisor;
-  uint64_t timeout; /* when bytes below the trigger level count as left behind */
+  uint64_t timeout; /* time at which bytes below the trigger level cause a timeout interrupt */
   bool has_timed_out;
   uint8_t polls; /* reads of LSR or of no data in a row, up to UART_POLLS: the guest waits for a byte */
 };

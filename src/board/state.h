@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The board from inside: all devices, and the wires between them. A device that changes a line, a mask or a timer is
- * called from one of the functions of board.h, and these end in board_settle, which tells the host what has changed.
+ * The inside of the board: all devices, and the wires between them. Devices change lines, masks and timers only inside
+ * the functions of board.h, and these end in board_settle, which tells the host what has changed.
  */
 #ifndef BOARD_STATE_H
 #define BOARD_STATE_H
@@ -41,7 +41,7 @@ struct board {
   struct uart uart;
   struct vga vga;
   struct lapic lapics[BOARD_CPUS];
-  struct lapic *asking; /* the processor's that calls: board_select */
+  struct lapic *asking; /* that of the calling processor: board_select */
   struct ioapic ioapic;
   struct hpet hpet;
   struct pci pci;
@@ -64,9 +64,9 @@ static inline unsigned lapic_number(const struct board *board, const struct lapi
 
 /* ---- board.c ---- */
 
-/* Timers of all devices to now, so that lines are what they should be before masks are looked at or changed. */
+/* Advances the timers of all devices to now, so that lines are right before masks are read or changed. */
 void board_catch_up(struct board *board);
-/* After a change: INTR and the deadline are worked out anew, and the host is told. */
+/* To be called after a change: recomputes INTR and the deadline, and tells the host. */
 void board_settle(struct board *board);
 /* The same for a change of priorities, which no deadline depends on. */
 void board_settle_intr(struct board *board);
@@ -76,7 +76,7 @@ void board_set_a20(struct board *board, bool is_open);
 
 /* IRQ `irq` goes to the 8259A and to the I/O APIC: 0 to inputs 0 and 2, all others to the input of their number. */
 void line_set(struct board *board, unsigned irq, bool is_high);
-/* Could a processor hear of it, as masks stand? */
+/* Could it reach a processor, as masks are set? */
 bool line_reaches(const struct board *board, unsigned irq);
 
 #endif

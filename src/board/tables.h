@@ -12,7 +12,7 @@
 
 struct board;
 
-/* What does not fit is dropped and remembered: one look at the end is enough. */
+/* Bytes that do not fit are dropped, and `is_full` is set: one check at the end is enough. */
 struct tables {
   uint8_t *bytes;
   size_t size, used;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The firmware: services of a PC BIOS in the host's code, reached through stubs in ROM (rom.c) that execute 0F 3F nn. A
- * service reads and writes the guest's registers and memory; flags it returns are edited in the frame that INT pushed.
+ * The firmware: services of a PC BIOS that run as host code, reached through stubs in ROM (rom.c) that execute 0F 3F
+ * nn. A service reads and writes the guest's registers and memory; it returns flags by editing the frame that INT
+ * pushed.
  */
 #ifndef MACHINE_FIRMWARE_H
 #define MACHINE_FIRMWARE_H
@@ -13,7 +14,7 @@ enum {
   ROM_SIZE = 0x10000,
   ROM_RSDP = 0x0040,
   ROM_STUBS = 0x0100,
-  ROM_MP = 0xD000, /* pointer and table: systems that have mapped little of memory read them */
+  ROM_MP = 0xD000, /* pointer and table: here, because systems that have mapped little of memory read them */
   ROM_MP_SIZE = 0x1000,
   ROM_DISK_TABLE = 0xE401,     /* vector 41h */
   ROM_CONFIG_TABLE = 0xE6F5,   /* INT 15h AH=C0h */
@@ -56,7 +57,7 @@ enum {
   BDA_KEY_MODE = 0x496, /* bit 1: E0 came last; bit 0: E1 */
 };
 
-/* Numbers of services; those below 0x80 are their interrupt's. */
+/* Numbers of services; those below 0x80 are the numbers of their interrupts. */
 enum {
   SERVICE_TICK = 0x08,
   SERVICE_KEY = 0x09,
@@ -68,15 +69,15 @@ enum {
 #define SERVICE_SIZE 3u /* bytes of the firmware's instruction */
 #define TICKS_PER_DAY 0x1800B0u
 
-/* A service. Returns true when it must be asked again: nothing is there yet (the stub loops). */
+/* A service. Returns true when it must be called again because nothing is there yet (the stub loops). */
 typedef bool firmware_service(struct machine *machine);
 
 /* bus.service: 0F 3F nn was executed. */
 void firmware_call(struct machine *machine, uint8_t number);
 
-/* ROM, vectors, data areas, tables, devices: as they are when the boot sector is loaded. */
+/* Sets up ROM, vectors, data areas, tables and devices, as they are when the boot sector is loaded. */
 void firmware_install(struct machine *machine);
-/* After S3: what firmware sets up in processors and devices. It leaves memory alone. */
+/* Called after S3: sets up processors and devices as firmware does, and leaves memory alone. */
 void firmware_resume(struct machine *machine);
 
 /* ---- rom.c ---- */
@@ -110,7 +111,7 @@ void video_print(struct machine *machine, const char *text);
 void clock_install(struct machine *machine);
 bool keyboard_buffer_is_full(struct machine *machine);
 
-/* INT 13h of one drive: the functions of disk_lba.c and what both files share. */
+/* INT 13h of one drive: the functions of disk_lba.c and declarations that both files share. */
 bool disk_is_extension(uint8_t function);
 uint8_t disk_extension(struct machine *machine, struct drive *drive);
 /* Copies sectors between drive and memory. Returns INT 13h's status. */
@@ -130,7 +131,7 @@ void memory_map_e801(struct machine *machine);
 void memory_map_88(struct machine *machine);
 void memory_map_move(struct machine *machine);
 
-/* ---- guest.c: the guest's memory, by linear address. What is not there reads as 0 and ignores writes. ---- */
+/* ---- guest.c: the guest's memory, by linear address. Memory that is not there reads as 0 and ignores writes. ---- */
 
 void guest_read(struct machine *machine, uint64_t linear, void *bytes, size_t size);
 void guest_write(struct machine *machine, uint64_t linear, const void *bytes, size_t size);

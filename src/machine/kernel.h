@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the readers of kernel images: what goes where in memory. Images are hostile: a plan is made and checked as a
- * whole before anything is written. Functions return NULL, or a sentence that says what is wrong with the image.
+ * Declarations that the readers of kernel images share: a plan of what goes where in memory. Images are not trusted: a
+ * plan is made and checked as a whole before anything is written. Functions return NULL, or a sentence that says what
+ * is wrong with the image.
  */
 #ifndef MACHINE_KERNEL_H
 #define MACHINE_KERNEL_H
@@ -42,16 +43,16 @@ uint64_t elf_load_symbols(struct machine *machine, const struct machine_image *i
 
 /* ---- gzip.c ---- */
 
-/* Does it begin as gzip's files do? */
+/* Does it begin like a gzip file? */
 bool gzip_is(const struct machine_image *image);
-/* Unpacks it into memory that the caller frees. Returns 0; LB_E_BAD_IMAGE for damaged data, LB_E_TOO_BIG when more than
- * `limit` bytes come out, or -ENOMEM, each with a static sentence in ret_why. */
+/* Unpacks it into memory that the caller frees. Returns 0; LB_E_BAD_IMAGE for damaged data, LB_E_TOO_BIG when it
+ * unpacks to more than `limit` bytes, or -ENOMEM, each with a static sentence in ret_why. */
 int gzip_unpack(const struct machine_image *image, uint64_t limit, struct machine_image *ret_image,
                 const char **ret_why);
 
 /* ---- multiboot_info.c ---- */
 
-/* What the information structure tells. */
+/* The contents of the information structure. */
 struct multiboot_facts {
   const struct start *start;
   const struct plan *plan;
@@ -60,7 +61,7 @@ struct multiboot_facts {
   bool wants_video;
 };
 
-/* Writes it below 640 KiB, where the kernel is not. Returns its address, or 0 without room. */
+/* Writes it below 640 KiB, outside the kernel. Returns its address, or 0 without room. */
 uint32_t multiboot_info(struct machine *machine, const struct multiboot_facts *facts);
 
 #endif

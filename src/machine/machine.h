@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A PC: processor, board, memory, firmware services and boot loaders, joined. The command line, the labs and the tests
+ * A PC: combines processor, board, memory, firmware services and boot loaders. The command line, the labs and the tests
  * run guests through it.
  */
 #ifndef MACHINE_MACHINE_H
@@ -17,7 +17,7 @@ struct machine;
 
 #define MACHINE_CPUS 8u
 
-/* Who listens to what leaves the machine. Any may be NULL. */
+/* Callbacks for the machine's output. Any may be NULL. */
 struct machine_host {
   void *data;
   void (*serial)(void *data, uint8_t byte);
@@ -30,7 +30,7 @@ struct machine_image {
   size_t size;
 };
 
-/* What a machine is made of. */
+/* The configuration of a machine. */
 struct machine_config {
   const struct lb_cpu *model;
   unsigned cpus;             /* processors, 1 to MACHINE_CPUS; 0: 1 */
@@ -39,14 +39,14 @@ struct machine_config {
   enum predictor_kind predictor;
   struct machine_image floppy, disk;
   bool has_test_device; /* memory, ports and interrupt lines for kernels that test a processor: board/testdevice.c */
-  int64_t wall_clock;   /* seconds since 1970 that the clock shows at power-on; 0: always the same date, so that a run
-                           repeats itself */
+  int64_t wall_clock; /* seconds since 1970 that the clock shows at power-on; 0: always the same date, so that runs are
+                         repeatable */
 };
 
 /* Makes a machine, powered on, with firmware in place. An image that is smaller than a disk of its kind is filled up
- * with zeros: a lone boot sector will do. Returns 0, -ENOMEM, LB_E_NO_UNIT, LB_E_BAD_RAM (fewer than 2 MiB or more than
- * 64 GiB), -EINVAL for more than MACHINE_CPUS processors, LB_E_TOO_BIG for a floppy of more than 2.88 MB or a disk of
- * more than 8 GiB, LB_E_BAD_IMAGE for an image of no bytes. */
+ * with zeros: a single boot sector is enough. Returns 0, -ENOMEM, LB_E_NO_UNIT, LB_E_BAD_RAM (fewer than 2 MiB or more
+ * than 64 GiB), -EINVAL for more than MACHINE_CPUS processors, LB_E_TOO_BIG for a floppy of more than 2.88 MB or a disk
+ * of more than 8 GiB, LB_E_BAD_IMAGE for an image of no bytes. */
 int machine_new(const struct machine_config *config, const struct machine_host *host, struct machine **ret_machine);
 void machine_free(struct machine *machine);
 
@@ -55,8 +55,8 @@ void machine_free(struct machine *machine);
 /* Is it a Linux kernel (bzImage or zImage), by its setup header? */
 bool machine_is_linux(const struct machine_image *image);
 /* A multiboot 1 kernel (ELF or with address fields) with command line and modules, or a Linux bzImage, whose modules
- * make one initrd. The command line is handed over as it is: by custom its first word is the kernel's name, but for
- * Linux, where there is none. NULL stands for no command line. A multiboot kernel and its modules may be compressed
+ * make one initrd. The command line is passed unchanged: by custom its first word is the kernel's name, except for
+ * Linux, which has no such word. NULL stands for no command line. A multiboot kernel and its modules may be compressed
  * with gzip; Linux unpacks its initrd itself. Returns 0; LB_E_BAD_IMAGE when it cannot be started, LB_E_TOO_BIG without
  * room for it, both with a sentence in ret_why (may be NULL) that stays until the next call or machine_free; or
  * -ENOMEM. */
@@ -72,8 +72,8 @@ int machine_load_flat(struct machine *machine, const struct machine_image *image
 
 typedef int machine_writer(void *data, const void *bytes, size_t size); /* >= 0, or negative: it is not called again */
 
-/* The whole machine as bytes (doc/machine-format.md), between two runs. A machine that is restored from them goes on as
- * this one would. Returns 0, -ENOMEM, or what the writer returned. */
+/* Writes the whole machine as bytes (doc/machine-format.md); to be called between two runs. A machine that is restored
+ * from them goes on as this one would. Returns 0, -ENOMEM, or what the writer returned. */
 int machine_save(struct machine *machine, machine_writer *write, void *data);
 /* Makes a machine from such bytes, which may be forged. Returns 0; LB_E_NOT_MACHINE; LB_E_MACHINE_VERSION;
  * LB_E_TRUNCATED; LB_E_DAMAGED; LB_E_NO_CPU, LB_E_NO_UNIT when its CPU is not in the catalogue; LB_E_OTHER_HOST;
@@ -88,12 +88,12 @@ enum machine_stop {
   MACHINE_STOP_HALTED,       /* HLT, if asked to stop there */
   MACHINE_STOP_EXIT,         /* port 0xF4; machine_exit_value */
   MACHINE_STOP_OFF,          /* ACPI's S5 */
-  MACHINE_STOP_ASLEEP,       /* ACPI's S3, and nothing inside the machine will ever wake it: a key may */
+  MACHINE_STOP_ASLEEP,       /* ACPI's S3, and nothing inside the machine will ever wake it; a key may */
   MACHINE_STOP_SHUTDOWN,     /* triple fault */
   MACHINE_STOP_UNIMPLEMENTED,
   MACHINE_STOP_REQUESTED, /* machine_stop was called, or the deadline has passed */
   MACHINE_STOP_TIME,      /* as much time of the guest as was asked for */
-  MACHINE_STOP_POINT,     /* a debugger wanted it, or a step is done: machine_cpu()->hit */
+  MACHINE_STOP_POINT,     /* a debugger's point was hit, or a step is done: machine_cpu()->hit */
 };
 
 struct machine_limit {
@@ -102,22 +102,21 @@ struct machine_limit {
   bool until_halt;
   uint64_t nanoseconds; /* at most about so much of the guest's time in this call; 0: no limit */
   uint64_t deadline;    /* of the host's CLOCK_MONOTONIC in nanoseconds: the run ends soon after it; 0: none */
-  bool is_step;         /* one instruction, as cpu_step; HLT is waited behind */
+  bool is_step;         /* one instruction, as cpu_step; behind HLT, it waits */
 };
 
-/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, ASLEEP, HALTED, REQUESTED and POINT. Time that the guest
- * waits for is skipped: a host that wants the guest's clock to go like its own asks for slices of `nanoseconds` and
- * sleeps between them. Without `until_idle` IDLE is returned only when nothing inside the machine will ever wake the
- * guest: a key may.
- */
+/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, ASLEEP, HALTED, REQUESTED and POINT. Time in which the
+ * guest only waits is skipped: a host that wants the guest's clock to run at the speed of its own asks for slices of
+ * `nanoseconds` and sleeps between them. Without `until_idle`, IDLE is returned only when nothing inside the machine
+ * will ever wake the guest; a key may. */
 enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit);
-/* Without running, has it stand before its first instruction; or there again, after a reset. */
+/* The first brings the machine to its first instruction, without running it; the second does so again, with a reset. */
 void machine_start(struct machine *machine);
 void machine_reset(struct machine *machine);
 /* From a callback, a signal handler or another thread: the run ends soon. */
 void machine_stop(struct machine *machine);
 uint64_t machine_time(const struct machine *machine); /* of the guest, in nanoseconds since power-on */
-/* Nothing was found to boot, by the firmware or by what it has booted: INT 18h. */
+/* The firmware, or the code that it has booted, found nothing to boot: INT 18h. */
 bool machine_has_no_boot(const struct machine *machine);
 /* In ACPI's S3. Time passes, but nothing else happens until an event of the board or a key wakes it; machine_wake does
  * so at once, and does nothing when it is awake. */
@@ -130,7 +129,7 @@ const char *machine_stop_reason(const struct machine *machine); /* of SHUTDOWN a
 
 /* The processor that machine_show chose, at first the bootstrap processor; and how many there are. */
 struct cpu *machine_cpu(struct machine *machine);
-void machine_show(struct machine *machine, unsigned number); /* what is no number of one is 0 */
+void machine_show(struct machine *machine, unsigned number); /* an invalid number means 0 */
 unsigned machine_cpu_count(const struct machine *machine);
 uint64_t machine_retired(const struct machine *machine); /* instructions of all */
 struct memory *machine_memory(struct machine *machine);
@@ -140,7 +139,7 @@ struct machine_image machine_kernel(const struct machine *machine);         /* t
 /* A key by its set-1 scan code bytes; characters of US keyboards by machine_type. False: the buffer is full. */
 bool machine_key(struct machine *machine, uint8_t code);
 bool machine_type(struct machine *machine, char character);
-/* A byte arrives at COM1. False: it has no room now. A guest that does not await one may lose it. */
+/* A byte arrives at COM1. False: it has no room now. A guest that does not wait for a byte may lose it. */
 bool machine_serial_receive(struct machine *machine, uint8_t byte);
 bool machine_serial_is_awaited(const struct machine *machine);
 
@@ -165,7 +164,7 @@ size_t machine_screen_letter(uint8_t letter, char bytes[4]);
 /* Rows up to the last that is not blank. */
 unsigned machine_screen_rows_used(const struct machine_screen *screen);
 
-/* What lb_ds_check wants to know of this guest. */
+/* The facts about this guest that lb_ds_check needs. */
 struct lb_ds_facts machine_ds_facts(struct machine *machine);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A saved machine as bytes: doc/machine-format.md. save.c writes it, load.c reads it, save_state.c has what both share:
- * the machine's own fields.
+ * A saved machine as bytes: doc/machine-format.md. save.c writes it, load.c reads it, save_state.c has the code that
+ * both share: the machine's own fields.
  */
 #ifndef MACHINE_SAVE_H
 #define MACHINE_SAVE_H
@@ -21,7 +21,7 @@ enum save_section { SAVE_MACHINE, SAVE_START, SAVE_FLOPPY, SAVE_DISK, SAVE_MEMOR
 #define SAVE_SECTIONS (SAVE_END + 1u)
 extern const char save_names[SAVE_SECTIONS][SAVE_NAME_SIZE + 1];
 
-/* What must be known before there can be a machine. */
+/* The facts that are needed before a machine can be made. */
 struct save_plan {
   char cpu[32]; /* name in the catalogue */
   uint32_t cpus;
@@ -35,7 +35,8 @@ struct save_plan {
 void plan_archive(struct archive *archive, struct save_plan *plan);
 /* The fields of the machine itself. */
 void machine_archive(struct archive *archive, struct machine *machine);
-/* What it was started with. Reading copies; a start that cannot be is refused, and may be given to start_done. */
+/* What the machine was started with. Reading makes copies; an invalid start is refused, and may be given to start_done.
+ */
 void start_archive(struct archive *archive, struct start *start);
 
 /* ---- bytes that are mostly zeros ---- */

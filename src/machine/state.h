@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The machine from inside: its parts, what it starts with, and what its files offer each other. The firmware's own side
- * is in firmware.h.
+ * The inside of the machine: its parts, what it starts with, and the functions that its files share. Those of the
+ * firmware are in firmware.h.
  */
 #ifndef MACHINE_STATE_H
 #define MACHINE_STATE_H
@@ -33,10 +33,10 @@ enum start_kind { START_DRIVES, START_KERNEL, START_FLAT };
 
 struct start {
   enum start_kind kind;
-  struct machine_image image;    /* kernel or flat bytes, our own copy */
+  struct machine_image image;    /* kernel or flat bytes, a copy */
   uint64_t address;              /* of flat bytes */
   char *command_line;            /* NULL: none */
-  struct machine_image *modules; /* our own copies */
+  struct machine_image *modules; /* copies */
   char **names;
   size_t count;
 };
@@ -52,19 +52,19 @@ struct keys {
 /* What idle.c remembers: see there. */
 struct idle {
   unsigned quiet;   /* times in a row that the guest came back to a loop that does nothing */
-  bool is_foreign;  /* since the last time something else than the firmware was called */
+  bool is_foreign;  /* code other than the firmware was called since the last time */
   unsigned barren;  /* times in a row that time passed and no instruction was executed */
   uint64_t retired; /* instructions at the last time */
 };
 
 /* INT 10h AH=13h between two parts of a long string: firmware_video.c. */
 struct string_progress {
-  uint64_t stack; /* linear address of the frame that INT pushed: whose string it is */
+  uint64_t stack; /* linear address of the frame that INT pushed: identifies the string */
   uint32_t done;  /* characters; 0: no string is under way */
   uint8_t row, column;
 };
 
-/* Who is at the other end of a processor's bus. */
+/* The machine's end of a processor's bus. */
 struct wire {
   struct machine *machine;
   unsigned number; /* of the processor */
@@ -73,7 +73,7 @@ struct wire {
 /* Whose turn it is: see turn.c. */
 struct turn {
   unsigned number;  /* of the processor */
-  unsigned waiting; /* processors in a row that did nothing but wait, up to the one before */
+  unsigned waiting; /* consecutive processors before this one that did nothing but wait */
   uint64_t until;   /* its end */
   uint64_t retired; /* instructions of this processor when it began */
 };
@@ -98,7 +98,7 @@ struct machine {
   atomic_bool is_stopping;
   bool has_exit;
   bool has_no_boot; /* INT 18h: nothing was found to boot */
-  bool is_off;      /* switched off by the guest: not yet told */
+  bool is_off;      /* the guest switched the machine off, and that was not yet reported */
   uint32_t exit_value;
   struct keys keys;
   struct idle idle;
@@ -106,7 +106,7 @@ struct machine {
   uint64_t wait_until; /* INT 15h AH=86h */
   uint64_t skip_until; /* the last run ended while the guest waited for this time; 0: it did not */
   struct string_progress string;
-  uint64_t service_cycles; /* that the service which runs has taken so far */
+  uint64_t service_cycles; /* cycles that the running service has taken so far */
   uint16_t key_wait;       /* in the ROM: behind the HLT that waits for a key */
 };
 
@@ -135,21 +135,21 @@ bool machine_is_free(const struct machine *machine, uint64_t address, uint64_t s
 
 /* ---- turn.c ---- */
 
-/* The processor runs whose turn it is, for so many instructions at most, and the turn ends if it is over. *ret_waits:
- * all processors wait, and `stop` says how the bootstrap processor does; it is its turn. */
+/* Runs the processor whose turn it is, for so many instructions at most, and ends the turn if it is over. *ret_waits:
+ * all processors wait; the result says how the bootstrap processor waits, and it is its turn. */
 enum cpu_stop turn_run(struct machine *machine, uint64_t instructions, bool *ret_waits);
 /* Instructions that are left of the turn. */
 uint64_t turn_left(const struct machine *machine);
-/* Time has passed while all waited: it begins anew. */
+/* Time has passed while all waited: the turn begins anew. */
 void turn_renew(struct machine *machine);
-/* Power-on: the bootstrap processor's, and all clocks are the same. */
+/* Power-on: it is the bootstrap processor's turn, and all clocks are the same. */
 void turn_reset(struct machine *machine);
-/* All clocks to the same time, for who looks at the others. */
+/* Sets all clocks to the same time, for callers that look at other processors. */
 void turn_settle(struct machine *machine);
-/* Could an interrupt wake somebody; has somebody been sent one? */
+/* Could an interrupt wake a processor; has a processor been sent one? */
 bool turn_is_interruptible(const struct machine *machine);
 bool turn_is_disturbed(const struct machine *machine);
-/* Nobody but the bootstrap processor could be woken. */
+/* Do all processors but the bootstrap processor sleep, so that no interrupt could wake them? */
 bool turn_others_sleep(const struct machine *machine);
 
 /* ---- boot.c ---- */
@@ -162,8 +162,8 @@ void start_apply(struct machine *machine);
 void start_done(struct start *start);
 /* INT 19h: the first drive with a boot sector, or the message of INT 18h. */
 void boot_drives(struct machine *machine);
-/* A reset of the processor alone, as programs of the 286 leave protected mode: CMOS register 0Fh says so, and the
- * pointer at 40:67 says where it goes on. False: it is a whole one. */
+/* A reset of the processor alone, by which programs for the 286 leave protected mode: CMOS register 0Fh says so, and
+ * execution goes on at the pointer at 40:67. Returns false for a reset of the whole machine. */
 bool boot_resume(struct machine *machine);
 
 /* ---- sleep.c ---- */
@@ -184,12 +184,12 @@ int linux_load(struct machine *machine, const struct start *start, const char **
 
 /* ---- idle.c ---- */
 
-/* The processor takes an interrupt with this vector; something that is not an interrupt comes in. */
+/* The first: the processor takes an interrupt with this vector. The second: another input arrives. */
 void idle_interrupt(struct machine *machine, uint8_t vector);
 void idle_disturb(struct machine *machine);
-/* It stands at the HLT with which INT 16h waits for a key. */
+/* Is the processor at the HLT with which INT 16h waits for a key? */
 bool idle_waits_for_key(const struct machine *machine);
-/* The guest waits, and something could wake it. True: it would only come back here for ever. */
+/* The guest waits, and something could wake it. Returns true if it would only come back here for ever. */
 bool idle_is_forever(struct machine *machine, enum cpu_stop stop);
 
 /* ---- keyboard.c ---- */
