@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Guest memory as instructions see it: segment, then paging, then RAM or a device. The way through the translation
- * cache is inline; everything else is access.c's. Nothing here returns when the access faults (#SS, #GP, #PF, #AC).
+ * Guest memory as instructions see it: segment, then paging, then RAM or a device. Accesses that hit the translation
+ * cache are inline; everything else is in access.c. The functions do not return when the access faults (#SS, #GP, #PF,
+ * #AC).
  */
 #ifndef CPU_ACCESS_H
 #define CPU_ACCESS_H
@@ -10,8 +11,8 @@
 
 #include "cpu/cpu.h"
 
-/* The long way: checks, translates, asks devices, crosses pages. The segment decides between #SS and #GP for addresses
- * that are not canonical. */
+/* The long way (slow path): checks, translates, calls devices, crosses pages. The segment decides between #SS and #GP
+ * for addresses that are not canonical. */
 uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, bool to_modify);
 void access_store_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, uint64_t value);
 
@@ -82,7 +83,7 @@ static inline void access_store(struct cpu *cpu, unsigned segment, uint64_t offs
   access_store_linear(cpu, segment, access_linear(cpu, segment, offset, size, ACCESS_WRITE), size, value);
 }
 
-/* Reads what will be written back: all that could make the write fault is raised now, as a write. */
+/* Reads an operand that will be written back: any fault that the write could raise is raised now, as a write. */
 static inline uint64_t access_load_to_modify(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size)
 {
   uint64_t linear = access_linear(cpu, segment, offset, size, ACCESS_WRITE);
@@ -96,8 +97,8 @@ static inline uint64_t access_load_to_modify(struct cpu *cpu, unsigned segment, 
 void access_read(struct cpu *cpu, unsigned segment, uint64_t offset, void *bytes, unsigned size);
 void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void *bytes, unsigned size);
 
-/* Raises what a write of these bytes would raise; afterwards it succeeds. For instructions that must check before they
- * change something else. */
+/* Raises any fault that a write of these bytes would raise; afterwards the write succeeds. For instructions that must
+ * check before they change something else. */
 void access_check_write(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size);
 
 /* Descriptor tables, task state segments, interrupt stacks: by linear address with supervisor rights whatever CPL is.
@@ -106,7 +107,7 @@ uint64_t access_load_system(struct cpu *cpu, uint64_t linear, unsigned size);
 void access_store_system(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value);
 void access_check_write_system(struct cpu *cpu, uint64_t linear, unsigned size);
 
-/* Physical, A20 applied; devices are asked. For SMM's state and page tables. */
+/* By physical address, A20 applied; may access devices. For SMM's state and page tables. */
 uint64_t access_load_physical(struct cpu *cpu, uint64_t address, unsigned size);
 void access_store_physical(struct cpu *cpu, uint64_t address, unsigned size, uint64_t value);
 
@@ -116,7 +117,7 @@ uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned
 
 /* Forget translations: all, or those of one page, however large it was. */
 void access_flush(struct cpu *cpu, bool with_global);
-/* All, but not those of code, which stay right. */
+/* All except those of code, which stay valid. */
 void access_flush_data(struct cpu *cpu);
 void access_flush_page(struct cpu *cpu, uint64_t linear);
 /* Code was found in this physical page: writes to it must go the long way. */

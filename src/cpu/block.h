@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cached blocks: decoded instructions in a row, found by where they lie (physical address, offset, base and limit of
- * CS) and by the mode they were decoded for. A write to their bytes forgets them. Links between blocks, and the table
- * that finds blocks for indirect branches, are good only while cpu->generation stays the same: whatever could make them
- * wrong (translations, code) counts it up.
+ * Cached blocks: sequences of decoded instructions, found by their location (physical address, offset, base and limit
+ * of CS) and by the mode that they were decoded for. A write to their bytes discards them. Links between blocks, and
+ * the table that finds blocks for indirect branches, are valid only while cpu->generation stays the same: every change
+ * that could make them wrong (translations, code) increments it.
  */
 #ifndef CPU_BLOCK_H
 #define CPU_BLOCK_H
@@ -15,7 +15,7 @@
 struct block {
   uint64_t rip;
   uint64_t cs_base;
-  uint64_t code_limit; /* whatever lies beyond it is not part of the block */
+  uint64_t code_limit; /* bytes beyond it are not part of the block */
   uint64_t linear;
   uint64_t last;        /* offset of its last byte */
   uint64_t physical[2]; /* of its first byte; of the page that its last instruction reaches into: -1 for none */
@@ -23,7 +23,7 @@ struct block {
   struct block *next_in_page[2];
   uint32_t mode;
   uint16_t count;
-  uint8_t reach; /* bytes behind the last that could make an instruction of what ends it, which is none */
+  uint8_t reach; /* bytes behind the last that could turn the invalid bytes at its end into an instruction */
   bool is_dead;
   struct insn insns[];
 };
@@ -35,13 +35,13 @@ void block_cache_free(struct block_cache *cache);
 /* For cpu->jumps. */
 struct block_jump *block_cache_jumps(struct block_cache *cache);
 
-/* The block at cpu->rip, decoded now if need be. Faults of fetching are raised. */
+/* The block at cpu->rip, decoded now if need be. Raises faults of fetching. */
 struct block *block_get(struct cpu *cpu);
 
 /* The same if it is there, else NULL; raises nothing. */
 struct block *block_peek(struct cpu *cpu);
 
-/* A small table for indirect branches: the block that was at an offset when it was looked for last. */
+/* A small table for indirect branches: the block that was found at an offset the last time. */
 #define BLOCK_JUMPS 4096u
 struct block_jump {
   uint64_t rip;
@@ -50,7 +50,7 @@ struct block_jump {
   const struct block *block;
 };
 
-/* What the table has for an offset, which may be something else. */
+/* The table's entry for an offset, which may be that of another offset. */
 static inline struct block_jump *block_jump_at(const struct cpu *cpu, uint64_t rip)
 {
   return &cpu->jumps[(rip ^ rip >> 12) % BLOCK_JUMPS];
@@ -63,16 +63,17 @@ static inline bool block_is_at(const struct cpu *cpu, const struct block *block,
          block->code_limit == cpu->code_limit;
 }
 
-/* Physical [address, address + size) within a page was or will be written: every processor forgets what it decoded. */
+/* Physical [address, address + size) within a page was or will be written: every processor discards the blocks there.
+ */
 void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size);
 
 /* Forget every block, of all that share the memory; only between blocks. */
 void block_flush(struct cpu *cpu);
 
-/* Forget only where fetches go. */
+/* Forget only the translations of fetches. */
 void block_flush_fetches(struct cpu *cpu);
 
-/* Where linear pages of code lie, as fetching found it; for save.c. */
+/* Translations of linear pages of code that fetching has cached; for save.c. */
 #define FETCH_SIZE 256u
 struct fetch {
   uint64_t linear; /* bit 0: supervisor or user; bit 1: no entry */
@@ -80,7 +81,7 @@ struct fetch {
 };
 struct fetch *block_fetches(struct cpu *cpu);
 
-/* True when the instruction's block was forgotten while it runs: its own bytes may be others now. */
+/* True when the instruction's block was discarded while it runs: its own bytes may have changed. */
 bool block_is_forgotten(const struct insn *insn);
 
 #endif

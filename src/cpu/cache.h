@@ -2,10 +2,10 @@
  *
  * Data caches as a model, for the events that count references and misses of the last level: two direct-mapped caches
  * of 64-byte lines by physical address. A reference is a miss of the first level (32 KiB), a miss one of the last level
- * (512 KiB) too. With a line that the last level misses it gets the other one of the 128 bytes, as by the spatial
- * prefetcher of Intel's optimization manual; that is no miss. Reads and writes are alike. Code, page tables and devices
- * are not looked at, and no access takes longer. While no counter counts such an event the model stands still: see
- * cpu->counts_cache.
+ * (512 KiB) too. When the last level misses a line, it also loads the other line of the aligned 128 bytes, like the
+ * spatial prefetcher of Intel's optimization manual; that does not count as a miss. Reads and writes are treated alike.
+ * Code, page tables and devices are not modelled, and no access takes longer. While no counter counts such an event,
+ * the model is not updated: see cpu->counts_cache.
  */
 #ifndef CPU_CACHE_H
 #define CPU_CACHE_H
@@ -18,7 +18,7 @@
 #define CACHE_FIRST_LINES 512u
 #define CACHE_LAST_LINES 8192u
 
-/* Of each line: 1 + the part of its address that the place does not tell; 0: empty. */
+/* For each line: 1 + the part of its address that its index does not determine; 0: empty. */
 struct cache {
   uint32_t first[CACHE_FIRST_LINES];
   uint32_t last[CACHE_LAST_LINES];

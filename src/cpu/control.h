@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the system group share: control.c, privileged.c, idle.c, debug.c, msr.c, cpuid.c, smm.c, reset.c,
- * port.c.
+ * Declarations that the files of the system group share: control.c, privileged.c, idle.c, debug.c, msr.c, cpuid.c,
+ * smm.c, reset.c, port.c.
  */
 #ifndef CPU_CONTROL_H
 #define CPU_CONTROL_H
@@ -56,7 +56,7 @@ bool msr_model_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
 bool msr_model_write(struct cpu *cpu, uint32_t msr, uint64_t value);
 void msr_model_reset(struct cpu *cpu);
 
-/* MISC_ENABLE as software sees it, whoever keeps it. */
+/* MISC_ENABLE as software sees it, whichever part holds it. */
 uint64_t msr_misc_enable(const struct cpu *cpu);
 enum {
   MISC_ENABLE_FAST_STRINGS = 1u << 0,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One x86 processor: an interpreter over decoded and cached blocks, whose every branch passes one seam (transfer.h) to
- * a recorder. This header is what the rest of the machine sees: the state, the bus behind the processor, running it.
- * The folder's other headers are its own.
+ * a recorder. This header is the interface for the rest of the machine: the state, the bus behind the processor,
+ * functions that run it. The folder's other headers are its own.
  *
  * The host gives RAM and a struct of callbacks; the processor allocates its block cache and translation caches once and
- * never trusts the guest. Time is counted in cycles of a simple model, so that a run repeats itself exactly.
+ * never trusts the guest. Time is counted in cycles of a simple model, so that a run is exactly repeatable.
  */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H
@@ -39,7 +39,7 @@ enum cpu_segment_number { ES, CS, SS, DS, FS, GS, LDTR, TR, CPU_SEGMENTS };
  * virtual-8086 mode the hidden part holds what those modes imply (segment_load_real). */
 struct cpu_segment {
   uint64_t base;
-  uint64_t linear_base; /* what an access adds: base, but 0 for CS, DS, ES and SS in 64-bit mode (segment_update) */
+  uint64_t linear_base; /* added by an access: base, but 0 for CS, DS, ES and SS in 64-bit mode (segment_update) */
   uint32_t limit;       /* last offset (for expand-down: last offset that is outside), in bytes */
   uint16_t selector;
   uint16_t access;
@@ -144,7 +144,7 @@ enum {
 #define DR_ACCESS_POINTS 0x80u
 #define DR6_FIXED 0xFFFF0FF0u /* bits that read as 1 */
 
-/* Arithmetic flags, not yet worked out. flags.h alone reads and writes it. */
+/* Arithmetic flags, not yet computed. Only flags.h reads and writes it. */
 struct cpu_lazy {
   uint64_t result; /* sign-extended: ZF, SF and PF are its, but for `fix` */
   uint64_t carry;  /* bit 63 is CF, bit 63 ^ bit 62 is OF */
@@ -160,7 +160,8 @@ struct cpu_bus {
   void *data; /* handed to every callback */
   uint32_t (*in)(void *data, uint16_t port, unsigned size);
   void (*out)(void *data, uint16_t port, unsigned size, uint32_t value);
-  /* Physical addresses that are neither RAM nor ROM; `size` is 1, 2, 4 or 8. Nobody there: reads give all ones. */
+  /* Physical addresses that are neither RAM nor ROM; `size` is 1, 2, 4 or 8. Reads give all ones where there is no
+   * device. */
   uint64_t (*mmio_read)(void *data, uint64_t address, unsigned size);
   void (*mmio_write)(void *data, uint64_t address, unsigned size, uint64_t value);
   /* INTR is being taken: returns the vector. */
@@ -192,7 +193,7 @@ typedef void cpu_listener(void *data, const struct lb_branch *branch);
 
 enum cpu_activity { CPU_RUNNING, CPU_HALTED, CPU_SHUTDOWN, CPU_WAIT_SIPI };
 
-/* In `watch`: somebody wants to hear of branches. */
+/* In `watch`: the parts that want to be told of branches. */
 enum { WATCH_RECORDER = 1, WATCH_LISTENER = 2, WATCH_COUNTERS = 4, WATCH_FOLLOWER = 8 };
 
 /* Bits of `mode`, which is part of a block's identity: what decoding and handlers rely on. */
@@ -204,7 +205,7 @@ enum {
   MODE_REAL = 1 << 2, /* real or virtual-8086: decode as such */
   MODE_LONG = 1 << 3, /* EFER.LMA */
   MODE_USER = 1 << 4, /* CPL 3 */
-  MODE_ONE = 1 << 5,  /* blocks of one instruction: something must be looked at after each */
+  MODE_ONE = 1 << 5,  /* blocks of one instruction: the run loop must check something after each */
   MODE_STEP = 1 << 6, /* the same, for a single step: past points */
   MODE_FLAT = 1 << 7, /* outside 64-bit mode: DS, ES and SS are all of 4 GiB, to be read and written; ESP is 32 bits */
 };
@@ -225,7 +226,8 @@ struct cpu_hit {
   uint8_t kind;
   uint8_t access;    /* of CODE and DATA */
   uint8_t vector;    /* of EXCEPTION */
-  bool is_delivered; /* EXCEPTION: rip is at its handler; else at what raises it, and will when it runs on */
+  bool is_delivered; /* EXCEPTION: rip is at its handler; else at the instruction that raises it, and that will raise it
+                        again */
   uint32_t error;    /* EXCEPTION: its error code */
   size_t point;      /* DATA: which one */
   uint64_t address;  /* CODE, DATA: linear; DATA: the first byte that is watched */
@@ -253,14 +255,14 @@ struct cpu {
   uint64_t r[CPU_REGISTERS];
   struct cpu_lazy lazy;
   const struct insn *at;     /* being executed */
-  int64_t budget;            /* instructions left before the run loop looks at the world again */
+  int64_t budget;            /* instructions left before the run loop checks for events again */
   struct cpu_tlb_entry *tlb; /* the one of the current privilege: tlbs[mode & MODE_USER ? 1 : 0] */
   uint32_t generation;       /* links between blocks are good while it stays the same */
   uint32_t mode;
   uint64_t code_limit;  /* last offset in CS; in 64-bit mode all ones */
   uint64_t stack_mask;  /* width of the stack pointer: 0xFFFF, 0xFFFFFFFF or all ones */
   uint64_t linear_mask; /* of linear addresses: all ones in 64-bit mode, else 0xFFFFFFFF */
-  uint8_t watch;        /* WATCH_ bits: 0 when nobody wants to hear of branches */
+  uint8_t watch;        /* WATCH_ bits: 0 when no part wants to be told of branches */
   uint8_t cpl;
   uint8_t outside; /* of lb_recorder_push: 0 in 64-bit mode, else 3 */
   struct cpu_segment segment[CPU_SEGMENTS];
@@ -315,7 +317,7 @@ struct cpu {
   struct cpu_point *points;
   size_t point_count, code_points;
   uint32_t catches; /* exceptions: 1 << vector */
-  uint32_t held;    /* what the run loop has taken away for the instruction: shadow, RF */
+  uint32_t held;    /* state that the run loop has removed for the instruction: shadow, RF */
   bool is_stepping;
   struct cpu_hit hit;
 
@@ -351,9 +353,9 @@ struct cpu {
   /* time */
   uint64_t retired_base; /* instructions retired before the current budget was given */
   int64_t budget_start;
-  int64_t budget_held;   /* taken away until the run loop has looked */
+  int64_t budget_held;   /* withheld until the run loop has checked for events */
   uint64_t extra_cycles; /* cycles beyond one per instruction: mispredictions and idle time */
-  uint64_t reported;     /* cycles that the recorder has heard of */
+  uint64_t reported;     /* cycles that were reported to the recorder */
   uint64_t reported_retired;
   uint64_t spins, spin_retired; /* jumps to itself in a row, and when the last one was */
   uint64_t eventing_ip;         /* linear address of the instruction that is running, while counters run */
@@ -363,7 +365,7 @@ struct cpu {
   char reason[96];
 };
 
-/* What decides whether an instruction may be protected from interrupts. */
+/* Reasons why an instruction may be protected from interrupts. */
 enum { SHADOW_STI = 1, SHADOW_MOV_SS = 2 };
 
 #define STARTUP_WAITS 0x100u /* in `startup` */
@@ -375,7 +377,7 @@ enum cpu_stop {
   CPU_STOP_SPINNING,      /* jumps to itself: waits for an interrupt */
   CPU_STOP_SHUTDOWN,      /* triple fault; `reason` says how it came */
   CPU_STOP_UNIMPLEMENTED, /* an instruction that this interpreter lacks; `reason` names it; rip is at it */
-  CPU_STOP_POINT,         /* a debugger wanted it: `hit` says why */
+  CPU_STOP_POINT,         /* a debugger's point or step: `hit` says why */
 };
 
 /* Makes a processor of the catalogue, reset. `memory` and the bus' data must live as long. Several may share a memory,
@@ -388,8 +390,8 @@ void cpu_free(struct cpu *cpu);
 /* The processor's state as bytes, its recorder, predictor and cached translations included, between two runs: writes at
  * most `size` of them and returns how many there are. cpu_load takes such bytes, which may be forged, into a processor
  * that was just made by the same cpu_new, after its memory was filled; RAM, lines and time of the rest of the machine
- * are the caller's. What was decoded is decoded anew. Returns 0; LB_E_TRUNCATED; LB_E_DAMAGED; LB_E_OTHER_HOST when the
- * processor has other instructions on this host. After a failure it may only be freed. */
+ * are the caller's. Decoded blocks are not saved: code is decoded again. Returns 0; LB_E_TRUNCATED; LB_E_DAMAGED;
+ * LB_E_OTHER_HOST when the processor has other instructions on this host. After a failure it may only be freed. */
 size_t cpu_save(struct cpu *cpu, void *bytes, size_t size);
 int cpu_load(struct cpu *cpu, const void *bytes, size_t size);
 
@@ -400,8 +402,8 @@ void cpu_reset(struct cpu *cpu, bool is_warm);
 enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions);
 
 /* Runs one instruction, past a code point, one element of a string instruction that repeats; or, if an interrupt or
- * exception comes instead, up to its handler. Then CPU_STOP_POINT with CPU_HIT_STEP or what else it met; HALTED: it
- * waits. */
+ * exception comes instead, up to its handler. Returns CPU_STOP_POINT with CPU_HIT_STEP or another reason for the stop;
+ * HALTED: the processor waits. */
 enum cpu_stop cpu_step(struct cpu *cpu);
 
 /* Sets the points, instead of those before, and the exceptions (1 << vector) before whose delivery a run ends. Between
@@ -425,24 +427,25 @@ uint64_t cpu_retired(const struct cpu *cpu);
 void cpu_idle(struct cpu *cpu, uint64_t cycles);
 /* From callbacks: the current instruction takes so many cycles more. */
 void cpu_work(struct cpu *cpu, uint64_t cycles);
-/* Others ran up to this time: it stood still, and neither counters nor the clock of records went on. */
+/* Other processors ran up to this time while this one did not run: neither its counters nor the clock of records
+ * advanced. */
 void cpu_stand(struct cpu *cpu, uint64_t until);
-/* If MWAIT waits and its line was written by somebody, or a masked interrupt ends it: it runs on. */
+/* If MWAIT waits and another agent wrote its line, or a masked interrupt ends the wait: the processor runs on. */
 void cpu_look_at_monitor(struct cpu *cpu);
 
 /* True when an interrupt could wake it: IF, or a line that cannot be masked, or an MWAIT that looks at no mask. */
 bool cpu_is_interruptible(const struct cpu *cpu);
 
-/* Everything follows from the registers that were changed from outside (a loader, a debugger): call it after that. */
+/* Recomputes everything that depends on registers; to be called after a loader or a debugger changed them. */
 void cpu_changed(struct cpu *cpu);
 
 /* RFLAGS, whole. */
 uint64_t cpu_flags(const struct cpu *cpu);
 void cpu_set_flags(struct cpu *cpu, uint64_t flags);
 
-/* Hear of every branch; NULL ends it. */
+/* Sets the function that is told of every branch; NULL: none. */
 void cpu_listen(struct cpu *cpu, cpu_listener *listener, void *data);
-/* The same beside it, for who wants to know where the processor was: hears of #DB, too. */
+/* A second such function, for a debugger's branch history: it is told of #DB, too. */
 void cpu_follow(struct cpu *cpu, cpu_listener *follower, void *data);
 
 /* What MOV to CR0, CR2, CR3, CR4 and CR8, loads of ES, SS, DS, FS and GS (of CS in real mode), RDMSR and WRMSR at CPL 0
@@ -457,7 +460,7 @@ bool cpu_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value);
 size_t cpu_peek(struct cpu *cpu, uint64_t linear, void *bytes, size_t size);
 size_t cpu_poke(struct cpu *cpu, uint64_t linear, const void *bytes, size_t size);
 
-/* What paging says of a linear address: its physical address, or -1; `ret_bits` gets LB_DS_PAGE_ bits, may be NULL. */
+/* Translates a linear address by paging: its physical address, or -1; `ret_bits` gets LB_DS_PAGE_ bits, may be NULL. */
 uint64_t cpu_translate(struct cpu *cpu, uint64_t linear, unsigned *ret_bits);
 
 /* Loads a segment register as real mode does; for loaders and firmware. */
@@ -467,7 +470,7 @@ void cpu_enter_flat_protected(struct cpu *cpu, uint32_t eip);
 /* Jumps, as the board's power-on does; not a branch. */
 void cpu_set_rip(struct cpu *cpu, uint64_t rip);
 
-/* Does the instruction at `linear` fall in what the interpreter knows? One line of text for reports. */
+/* Does the interpreter know the instruction at `linear`? One line of text for reports. */
 int cpu_disassemble(struct cpu *cpu, uint64_t rip, char *text, size_t size);
 
 #endif

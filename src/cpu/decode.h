@@ -18,7 +18,7 @@ enum isa_mode decode_mode(const struct cpu *cpu);
 int decode_insn(struct cpu *cpu, uint64_t rip, const uint8_t *bytes, size_t size, bool is_rom, struct insn *insn,
                 bool *ret_ends);
 
-/* Handlers for what is none: #UD, and #GP(0) for one that is longer than 15 bytes. */
+/* Handlers for invalid instructions: #UD, and #GP(0) for one that is longer than 15 bytes. */
 insn_handler decode_run_ud, decode_run_gp;
 
 #endif

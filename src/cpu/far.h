@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the far transfers share: gates, code segments that are about to be entered, stacks that are about to be switched
- * to, task switches. SDM vol. 3 chapters 5 to 7. Everything named `_check` or `_fetch` may raise a fault and changes
- * nothing; what commits cannot fault.
+ * Declarations that the far transfers share: gates, code segments that are about to be entered, stacks that are about
+ * to be switched to, task switches. SDM vol. 3 chapters 5 to 7. Everything named `_check` or `_fetch` may raise a fault
+ * and changes nothing; functions that commit cannot fault.
  */
 #ifndef CPU_FAR_H
 #define CPU_FAR_H
@@ -125,7 +125,8 @@ struct frame_stack frame_stack_outer(struct cpu *cpu, uint16_t selector, uint64_
 
 /* Raises #SS or #PF when the frame cannot be written. */
 void frame_check(struct cpu *cpu, const struct frame_stack *stack, const struct frame *frame);
-/* Sets the accessed bits of what is about to be loaded; the last that may fault (a GDT that cannot be written). */
+/* Sets the accessed bits of the descriptors that are about to be loaded; this is the last step that may fault (a GDT
+ * that cannot be written). */
 void frame_mark(struct cpu *cpu, struct frame_stack *stack, struct descriptor *code);
 /* Writes a frame that was checked. Then the stack comes into use. */
 void frame_write(struct cpu *cpu, struct frame_stack *stack, const struct frame *frame);
@@ -141,9 +142,9 @@ enum task_cause { TASK_JUMP, TASK_CALL, TASK_RETURN, TASK_EVENT };
 /* The TSS that a JMP, CALL or task gate names: must be available (for IRET: busy) and present, else `exception`. */
 struct descriptor task_fetch(struct cpu *cpu, uint16_t selector, enum task_cause cause);
 
-/* Leaves the task: its state with `eip` and `eflags` goes into the TSS; enters the other. `kind` is
- * LB_BRANCH_TASK_SWITCH, or LB_BRANCH_KINDS for #DB, which is not recorded. Faults after the point of no return are the
- * new task's. */
+/* Leaves the task, saving its state with `eip` and `eflags` in the TSS, and enters the other. `kind` is
+ * LB_BRANCH_TASK_SWITCH, or LB_BRANCH_KINDS for #DB, which is not recorded. Faults after the point of no return belong
+ * to the new task. */
 const struct insn *task_switch(struct cpu *cpu, uint16_t selector, struct descriptor *tss, enum task_cause cause,
                                uint64_t eip, uint32_t eflags, enum lb_branch_kind kind);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one door by which an instruction leaves unfinished. The run loop delivers the exception (interrupt.c).
+ * The only way by which an instruction is left unfinished. The run loop delivers the exception (interrupt.c).
  */
 #ifndef CPU_FAULT_H
 #define CPU_FAULT_H
@@ -42,8 +42,8 @@ _Noreturn static inline void fault_ud(struct cpu *cpu)
   fault_raise(cpu, EXCEPTION_UD, 0);
 }
 
-/* The instruction is about to do something that the run loop must look at right behind it, such as writing to a device:
- * unless it is the last of its block, it starts again, as a block of its own. Nothing may be committed yet. */
+/* The instruction is about to do something that the run loop must handle right after it, such as writing to a device.
+ * Unless it is the last of its block, it starts again, as a block of its own. Nothing may be committed yet. */
 void fault_unless_alone(struct cpu *cpu);
 
 /* The instruction is one that this interpreter lacks although the CPU has it: ends the run. */

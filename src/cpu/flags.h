@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arithmetic flags, worked out only when somebody asks. An operation stores its result, the carries out of each bit
- * (shifted so that the top one is bit 63) and AF; everything follows from these. SDM vol. 1, 3.4.3.
+ * Arithmetic flags, computed only when they are needed. An operation stores its result, the carries out of each bit
+ * (shifted so that the top one is bit 63) and AF; all flags follow from these. SDM vol. 1, 3.4.3.
  */
 #ifndef CPU_FLAGS_H
 #define CPU_FLAGS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which part a CPU of the catalogue is, for CPUID and for what its generation had: generation.def.
+ * The part that a CPU of the catalogue is, for CPUID and for the features of its generation: generation.def.
  */
 #ifndef CPU_GENERATION_H
 #define CPU_GENERATION_H

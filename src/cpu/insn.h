@@ -3,7 +3,7 @@
  * A decoded instruction, and how its handler gets at its operands. decode.c fills it from Zydis; handlers only read it.
  *
  * A handler does all of one instruction and returns what comes next: insn_next() when it goes straight on, what
- * transfer.h returns when it jumps, insn_leave() when the run loop must look at the world (interrupt flag, mode,
+ * transfer.h returns when it jumps, insn_leave() when the run loop must check for events (interrupt flag, mode,
  * translation or debug registers, devices). Faults leave through fault.h and never return: a handler commits its
  * results last, so that the instruction can start again.
  */
@@ -17,7 +17,7 @@
 
 typedef const struct insn *insn_handler(struct cpu *cpu, const struct insn *insn);
 
-/* What the first two operands are; further ones are looked at by whoever has them. */
+/* The form of the first two operands; handlers with further operands look at these themselves. */
 enum insn_form {
   FORM_NONE,
   FORM_REG,
@@ -44,7 +44,7 @@ enum insn_class {
   CLASS_OTHER,
 };
 
-/* How far a memory operand's address must be looked into; known when it is decoded, since the mode is (MODE_FLAT). */
+/* How much of a memory operand's address must be checked; known at decoding, since the mode is known (MODE_FLAT). */
 enum insn_reach {
   REACH_ANY,     /* any segment */
   REACH_INDEXED, /* a segment of all addresses: 64-bit mode, or flat ones */
@@ -52,7 +52,7 @@ enum insn_reach {
   INSN_REACHES,
 };
 
-/* What tells apart instructions that share a mnemonic. */
+/* Distinguishes instructions that share a mnemonic. */
 enum insn_variant {
   VARIANT_PLAIN,
   VARIANT_FAR,     /* JMP, CALL and RET to another code segment */
@@ -140,13 +140,13 @@ static inline __attribute__((always_inline)) const struct insn *insn_next(struct
 /* The same if the mode is still what this block was decoded for; else the run loop looks for the rest of it. */
 const struct insn *insn_next_in(struct cpu *cpu, const struct insn *insn, uint32_t mode);
 
-/* Done, and the run loop must look before the next instruction. */
+/* The instruction is done, and the run loop must check for events before the next one. */
 const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn);
 
-/* Nothing done yet: the run loop looks at the world, then the instruction starts again. */
+/* Nothing is done yet: the run loop checks for events, then the instruction starts again. */
 const struct insn *insn_before(struct cpu *cpu, const struct insn *insn);
 
-/* A string instruction that is not finished lets others in between and then starts again. */
+/* An unfinished string instruction allows interrupts and then starts again. */
 const struct insn *insn_again(struct cpu *cpu, const struct insn *insn);
 
 /* ---- general registers, by the offset that op[] holds ---- */

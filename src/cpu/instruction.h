@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which function does which instruction. The groups' lists (integer.def, far.def, control.def, float.def, vector.def)
- * have a line each: INSTRUCTION(MNEMONIC, handler), or INSTRUCTION_FORMS(MNEMONIC, chooser) where the handler depends
- * on form and size: the chooser looks once, when the instruction is decoded.
+ * The handler of each instruction. The groups' lists (integer.def, far.def, control.def, float.def, vector.def) have a
+ * line each: INSTRUCTION(MNEMONIC, handler), or INSTRUCTION_FORMS(MNEMONIC, chooser) where the handler depends on form
+ * and size: the chooser looks once, when the instruction is decoded.
  */
 #ifndef CPU_INSTRUCTION_H
 #define CPU_INSTRUCTION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Protection keys: four bits of a page-table entry name a key, PKRU (pages of the user) or IA32_PKRS (pages of the
- * supervisor) says what may be done with the pages of each key. Only in 4-level paging. SDM vol. 3, 4.6.2.
+ * Protection keys: four bits of a page-table entry name a key, and PKRU (user pages) or IA32_PKRS (supervisor pages)
+ * holds the rights for the pages of each key. Only in 4-level paging. SDM vol. 3, 4.6.2.
  */
 #ifndef CPU_KEY_H
 #define CPU_KEY_H

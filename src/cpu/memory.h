@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Physical memory: RAM, the shadowed megabyte and ROM, by page. What is neither is the bus' (MMIO). Every page knows
- * which of its 64-byte lines hold decoded code, so that writing there forgets the blocks.
+ * Physical memory: RAM, the shadowed megabyte and ROM, by page. All other addresses belong to the bus (MMIO). Every
+ * page knows which of its 64-byte lines hold decoded code, so that a write there discards the blocks.
  */
 #ifndef CPU_MEMORY_H
 #define CPU_MEMORY_H
@@ -20,13 +20,14 @@
 struct cpu;
 
 struct memory {
-  uint8_t *ram;                  /* `size` bytes, then nothing */
-  uint64_t size;                 /* in all */
-  uint64_t low;                  /* of these below MEMORY_HOLE; the rest starts at MEMORY_HIGH */
-  uint64_t rom_start;            /* physical [rom_start, 0x100000) cannot be written by the guest */
-  uint64_t a20_mask;             /* all ones, or without bit 20 */
-  uint64_t *code;                /* per page of RAM: a bit per line of 64 bytes that holds decoded code */
-  struct cpu *cpus[MEMORY_CPUS]; /* whoever has decoded code and cached translations of it: cpu_new adds itself */
+  uint8_t *ram;       /* `size` bytes, then nothing */
+  uint64_t size;      /* in all */
+  uint64_t low;       /* of these below MEMORY_HOLE; the rest starts at MEMORY_HIGH */
+  uint64_t rom_start; /* physical [rom_start, 0x100000) cannot be written by the guest */
+  uint64_t a20_mask;  /* all ones, or without bit 20 */
+  uint64_t *code;     /* per page of RAM: a bit per line of 64 bytes that holds decoded code */
+  struct cpu
+    *cpus[MEMORY_CPUS]; /* processors that have decoded code and cached translations of it: cpu_new adds itself */
   unsigned cpu_count;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operands of integer instructions, by form and size. Every function here is meant to be called with both constant: see
- * variant.h, which makes a handler per form and size. What is left of each is then a few machine instructions.
+ * variant.h, which makes a handler per form and size. Each then compiles to a few machine instructions.
  */
 #ifndef CPU_OPERAND_H
 #define CPU_OPERAND_H
@@ -13,7 +13,7 @@
 
 /* A memory operand, looked up once. */
 struct place {
-  uint8_t *host; /* NULL: not looked up, or it goes the long way */
+  uint8_t *host; /* NULL: not looked up, or the long way is taken */
   uint64_t linear;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a debugger outside the guest wants it to stop: the points and exceptions of cpu.h, as the rest of the folder
- * asks for them. Without any, nothing of this is in the way: blocks are built and memory is accessed as ever.
+ * Where a debugger outside the guest wants it to stop: the points and exceptions of cpu.h, for the rest of the folder.
+ * Without any, there is no overhead: blocks are built and memory is accessed as usual.
  */
 #ifndef CPU_POINT_H
 #define CPU_POINT_H
@@ -11,14 +11,14 @@
 /* A code point at this linear address? */
 bool point_is_at(const struct cpu *cpu, uint64_t linear);
 
-/* What stands for the instruction at a code point: the run ends before it. */
+/* The handler that replaces the instruction at a code point: the run ends before it. */
 insn_handler point_run;
 
 /* Data was read or written; with DR_ACCESS_POINTS in dr_access. */
 void point_access(struct cpu *cpu, uint64_t linear, unsigned size, unsigned access);
 
-/* An exception is about to be delivered by an instruction or trap that happens again when the processor runs on. True:
- * the run ends instead. */
+/* An exception is about to be delivered, and its instruction or trap happens again when the processor runs on. Returns
+ * true if the run ends instead. */
 bool point_catches(struct cpu *cpu, unsigned vector);
 
 /* The same for cpu->fault, when its instruction was given back. */

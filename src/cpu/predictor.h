@@ -24,7 +24,7 @@ struct predictor {
 
 void predictor_init(struct predictor *predictor, enum predictor_kind kind);
 
-/* A conditional branch at this address went this way. Returns true when that was not foreseen. */
+/* A conditional branch at this address went this way. Returns true when that was mispredicted. */
 static inline bool predictor_conditional(struct predictor *p, uint64_t from, bool is_taken)
 {
   if (p->kind == PREDICTOR_NONE)

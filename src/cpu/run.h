@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The run loop's own: what comes back through cpu->door, and what it shares with cpu.c.
+ * Declarations of the run loop: values that come back through cpu->door, and functions that it shares with cpu.c.
  */
 #ifndef CPU_RUN_H
 #define CPU_RUN_H
 
 #include "cpu/cpu.h"
 
-#define MISPREDICT_CYCLES 15u /* that a mispredicted branch takes more */
+#define MISPREDICT_CYCLES 15u /* extra cycles of a mispredicted branch */
 
-/* Cycles in which no instruction retires, out of the budget too: it ends at a deadline, which is a time. */
+/* Adds cycles in which no instruction retires. They reduce the budget, too, since that ends at a deadline in time. */
 static inline void run_pass_cycles(struct cpu *cpu, unsigned cycles)
 {
   cpu->budget -= cycles;
@@ -19,8 +19,8 @@ static inline void run_pass_cycles(struct cpu *cpu, unsigned cycles)
 
 enum { DOOR_FAULT = 1, DOOR_UNIMPLEMENTED = 2, DOOR_ALONE = 3 };
 
-/* Counters and the clock of records hear of the instructions before this one, as they do where they hear of each:
- * before somebody looks at them. */
+/* Reports the instructions before this one to the counters and the clock of records, so that a reader sees the same as
+ * with a report for each instruction. */
 void run_sync(struct cpu *cpu);
 
 #endif

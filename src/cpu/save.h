@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of a processor that are state, one by one. save.c; the tests look whether one was forgotten.
+ * The fields of a processor that are state, one by one. save.c; the tests check that none was forgotten.
  */
 #ifndef CPU_SAVE_H
 #define CPU_SAVE_H

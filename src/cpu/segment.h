@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Segment registers and descriptors: SDM vol. 3 chapters 3 and 5. After any change of a segment register, CR0.PE,
- * EFLAGS.VM, EFER.LMA or CPL: segment_update, or nothing that depends on them is true any more.
+ * EFLAGS.VM, EFER.LMA or CPL: segment_update must be called, or nothing that depends on them is valid any more.
  */
 #ifndef CPU_SEGMENT_H
 #define CPU_SEGMENT_H

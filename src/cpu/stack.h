@@ -29,7 +29,8 @@ ALWAYS_INLINE uint64_t stack_peek(struct cpu *cpu, uint64_t offset, unsigned siz
 
 /* ---- by the way that a handler goes: see operand.h ----
  *
- * First the place is looked for; false when the long way must. Then what stands below cannot fault on the short way.
+ * First the place is looked up; false when the long way must be taken. Then what stands below cannot fault on the short
+ * way.
  */
 
 /* Pushes of 64 bits exist in 64-bit mode only, those of 32 bits only outside of it. */

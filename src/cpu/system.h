@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the run loop and other groups ask of control registers, debug registers, MSRs, CPUID and SMM.
+ * Control registers, debug registers, MSRs, CPUID and SMM, for the run loop and other groups.
  */
 #ifndef CPU_SYSTEM_H
 #define CPU_SYSTEM_H
@@ -27,7 +27,8 @@ struct cpu_features system_features(const struct lb_cpu *model);
 /* False: the CPU does not have this instruction: #UD. What CR0, CR4 and XCR0 decide, handlers check when they run. */
 bool system_allows(const struct cpu *cpu, const struct isa_instruction *instruction);
 
-/* The mnemonic that this CPU takes an instruction for: F3 BSF where others have TZCNT, NOP where they have ENDBR64. */
+/* The mnemonic as which this CPU executes an instruction: F3 BSF where others have TZCNT, NOP where they have ENDBR64.
+ */
 ZydisMnemonic system_mnemonic(const struct cpu *cpu, ZydisMnemonic mnemonic);
 
 /* CPUID: EAX, EBX, ECX, EDX. */
@@ -75,7 +76,7 @@ static inline bool system_is_alone(const struct cpu *cpu)
   return cpu->memory->cpu_count == 1;
 }
 
-/* MWAIT waits so that an interrupt ends it, too, that is masked; it waits no more. */
+/* The first: MWAIT waits, and a masked interrupt ends it, too. The second: it waits no more. */
 bool system_waits_masked(const struct cpu *cpu);
 void system_end_mwait(struct cpu *cpu);
 void system_reset_registers(struct cpu *cpu, bool is_warm);

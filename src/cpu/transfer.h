@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seam: the one place where RIP changes other than to the next instruction, and so where the recorder, the trace
- * and the predictor hear of it. Called after the last check that could fault.
+ * The seam: the only place where RIP changes other than to the next instruction, and where the recorder, the trace and
+ * the predictor are told of it. Called after the last check that could fault.
  */
 #ifndef CPU_TRANSFER_H
 #define CPU_TRANSFER_H
@@ -22,7 +22,7 @@ static inline void transfer_check(struct cpu *cpu, uint64_t target)
   }
 }
 
-/* The other ways of the functions below. Somebody watches, who is told before control goes on: */
+/* The slower variants of the functions below. The first: a listener must be told before control goes on; */
 const struct insn *transfer_watched_jcc(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_jump(struct cpu *cpu, const struct insn *insn);
@@ -30,7 +30,7 @@ const struct insn *transfer_watched_call(struct cpu *cpu, const struct insn *ins
 const struct insn *transfer_watched_indirect_jump(struct cpu *cpu, const struct insn *insn, const struct block *block);
 const struct insn *transfer_watched_indirect_call(struct cpu *cpu, const struct insn *insn, const struct block *block);
 const struct insn *transfer_watched_return(struct cpu *cpu, const struct insn *insn, const struct block *block);
-/* or the next block is not linked yet; nothing was checked. */
+/* the second: the next block is not linked yet, and nothing was checked. */
 const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint64_t target);
 
 /* On to a block, if the budget allows. */
@@ -144,10 +144,10 @@ const struct insn *transfer_far(struct cpu *cpu, const struct transfer *transfer
 void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t saved, uint64_t target,
                     enum lb_branch_kind kind);
 
-/* #DB enters its handler: nothing is recorded, LBR and BTF go off. Only who follows hears of it. */
+/* #DB enters its handler: nothing is recorded, LBR and BTF go off. Only a debugger's history is told of it. */
 void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t target);
 
-/* Who watches: after the recorder's registers, the listener or the counters changed. */
+/* Recomputes cpu->watch; to be called after the recorder's registers, the listener or the counters changed. */
 void transfer_watch(struct cpu *cpu);
 
 /* Reset, SIPI, SMI, RSM, loaders: RIP is set and nothing is reported. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the handlers of MMX, SSE and AVX share: whether the instruction may run, registers and memory operands of 16
- * bytes, MXCSR around the host's instructions, and the engines that the tables (sse_integer.def, sse_float.def,
+ * Code that the handlers of MMX, SSE and AVX share: whether the instruction may run, registers and memory operands of
+ * 16 bytes, MXCSR around the host's instructions, and the engines that the tables (sse_integer.def, sse_float.def,
  * sse_immediate.def) make handlers with. The host does the arithmetic, 128 bits at a time; a 256-bit instruction is
  * done as two halves. SDM vol. 1, chapters 9 to 14.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the x87 files share: the register stack, exceptions, and how the host's x87 unit computes for the guest. The
- * host gets the guest's control word, unmasked exceptions and all: one that it finds only waits in its status word
- * until FNCLEX, and what it does to the operands is just what the guest must see. SDM vol. 1, chapter 8.
+ * Code that the x87 files share: the register stack, exceptions, and how the host's x87 unit computes for the guest.
+ * The host gets the guest's control word, including unmasked exceptions. Such an exception only waits in the host's
+ * status word until FNCLEX, and its effect on the operands is exactly what the guest must see. SDM vol. 1, chapter 8.
  */
 #ifndef CPU_X87_H
 #define CPU_X87_H
@@ -145,7 +145,8 @@ static inline void x87_pop(struct fpu *fpu)
 extern const uint16_t x87_host_control;
 
 /* One asm statement: load, the guest's control word, the operation, its status, all as it was. */
-#define X87_BEFORE_ASM "fnclex\n\tfldcw %[control]\n\t" /* what the host left must not become the guest's */
+#define X87_BEFORE_ASM "fnclex\n\tfldcw %[control]\n\t" /* exceptions that the host left must not become the guest's   \
+                                                         */
 #define X87_AFTER_ASM "\n\tfnstsw %[status]\n\tfnclex\n\tfldcw %[host_control]\n\t"
 #define X87_CLOBBERS "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
 

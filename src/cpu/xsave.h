@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the instructions that save the processor's state have in common: the legacy part of their image (xsave.c) and
- * the compacted format (xsaves.c).
+ * Code that the instructions that save the processor's state share: the legacy part of their image (xsave.c) and the
+ * compacted format (xsaves.c).
  */
 #ifndef CPU_XSAVE_H
 #define CPU_XSAVE_H

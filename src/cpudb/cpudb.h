@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The catalogue, as other folders see it. The data are the .def files beside this header, the contract is
- * lastbranch/cpudb.h; here are a few questions that are asked inside this program only.
+ * The catalogue for other folders. The data are in the .def files beside this header, and the contract is
+ * lastbranch/cpudb.h; this header adds a few functions for use inside this program only.
  */
 #ifndef CPUDB_CPUDB_H
 #define CPUDB_CPUDB_H

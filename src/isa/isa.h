@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What x86 bytes mean: a thin layer over Zydis. Bytes -> instruction -> kind of branch -> text. Whoever wants operands
- * reads Zydis' own structures.
+ * Decodes x86 instructions: a thin layer over Zydis. Bytes -> instruction -> kind of branch -> text. Callers that need
+ * operands read Zydis' own structures.
  */
 #ifndef ISA_ISA_H
 #define ISA_ISA_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The recording unit for the other folders: its public header is all there is.
+ * The recording unit for the other folders: its public header is the whole interface.
  */
 #ifndef RECORDER_RECORDER_H
 #define RECORDER_RECORDER_H

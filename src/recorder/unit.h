@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the recording unit share. A branch comes in through record.c, which hands it to the LBR stack
- * (lbr.c), the bus or the BTS buffer (bts.c) and BTF; counters (pmu.c) and buffers raise the PMI (pmi.c), which
- * freezes; msr.c is what software sees. Every change of control state ends in unit_update, which works out what a
- * branch has to do from then on.
+ * Declarations that the files of the recording unit share. A branch comes in through record.c, which hands it to the
+ * LBR stack (lbr.c), the bus or the BTS buffer (bts.c) and BTF; counters (pmu.c) and buffers raise the PMI (pmi.c),
+ * which freezes; msr.c is the software's view. Every change of control state ends in unit_update, which computes how
+ * later branches are handled.
  */
 #ifndef RECORDER_UNIT_H
 #define RECORDER_UNIT_H
@@ -11,7 +11,7 @@
 #include "lastbranch/error.h"
 #include "lastbranch/recorder.h"
 
-/* What `armed` holds: who wants to hear of a taken branch. */
+/* Bits of `armed`: the parts that want taken branches. */
 enum armed {
   ARMED_LBR = 1 << 0,     /* the LBR stack */
   ARMED_PAIR = 1 << 1,    /* AMD Zen 3+: the classic pair beside the stack */
@@ -134,7 +134,7 @@ static inline bool unit_has_tsx(const struct lb_recorder *r)
   return lb_cpu_has(r->cpu, LB_FEATURE_TSX) && !unit_option(r, LB_OPTION_TSX_OFF);
 }
 
-/* The kind of a recorded branch rides in bits of INFO that no format uses. */
+/* The kind of a recorded branch is kept in bits of INFO that no format uses. */
 #define SLOT_KIND_SHIFT 48
 #define SLOT_KIND (UINT64_C(0xFF) << SLOT_KIND_SHIFT)
 
@@ -179,7 +179,7 @@ static inline uint64_t unit_mask(unsigned bits)
 /* recorder.c: after any change of control state */
 void unit_update(struct lb_recorder *r);
 
-/* save.c: every field that is state and not worked out from others */
+/* save.c: every field that is state and not computed from others */
 struct archive;
 void unit_archive(struct archive *archive, struct lb_recorder *r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parser of rule files: a line is cut into words, its first word finds the verb, and the verb's function reads the
- * rest. Those functions return 0, or LB_E_BAD_SYNTAX after parser_fail has said what is wrong, or -ENOMEM.
+ * The parser of rule files: a line is split into words, its first word finds the verb, and the verb's function reads
+ * the rest. Those functions return 0, or LB_E_BAD_SYNTAX after parser_fail has said what is wrong, or -ENOMEM.
  */
 #ifndef SIM_PARSER_H
 #define SIM_PARSER_H
@@ -35,7 +35,7 @@ int word_number_up_to(struct parser *parser, const char *word, uint64_t limit, u
 /* Which of the blank-separated `choices` the word is. */
 int word_choice(struct parser *parser, const char *word, const char *choices, uint64_t *ret_index);
 
-/* What stands behind "key=", NULL if the word does not begin with it. */
+/* The text behind "key=", NULL if the word does not begin with it. */
 const char *word_after(const char *word, const char *key);
 
 /* A register that at least one CPU of the catalogue has, or an address. */

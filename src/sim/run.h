@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rule file while it runs on one CPU: one or two recorders, the guest's memory, and what the host has seen of them.
+ * A rule file while it runs on one CPU: one or two recorders, the guest's memory, and the callbacks that the host has
+ * received.
  */
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
@@ -89,19 +90,19 @@ struct run {
   struct report_symbols report_symbols;
   struct report_windbg windbg;
   struct report_options options;
-  struct text effect; /* of the statement that runs, for who looks on */
+  struct text effect; /* of the running statement, for the watcher */
   struct sim_result result;
   int error; /* 0, or negative as sim_run returns it: the run is over */
 };
 
-/* What the statement demands is not so. */
+/* Notes a failure: what the statement expects is not the case. */
 void run_fail(struct run *run, const struct statement *statement, const char *format, ...)
   __attribute__((format(printf, 3, 4)));
 
 /* The same, for one of the lines behind `expect print`. */
 void run_fail_line(struct run *run, unsigned line, const char *expected, const char *got);
 
-/* Something to tell who looks on. Costs nothing when nobody does. */
+/* Tells the watcher something. Costs nothing without a watcher. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- registers (msr.c) ---- */
@@ -174,7 +175,7 @@ void expect_cpuid(struct run *run, const struct statement *statement);
 
 /* ---- comparing (compare.c) ---- */
 
-/* Where two runs of one file on one CPU differ that must not: a failure of `run`. */
+/* Compares two runs of one file on one CPU, which must not differ: a difference is a failure of `run`. */
 void run_compare(struct run *run, const struct run *other);
 
 #endif

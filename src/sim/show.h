@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is shown of a rule file that runs.
+ * Shows a rule file while it runs.
  */
 #ifndef SIM_SHOW_H
 #define SIM_SHOW_H
@@ -20,9 +20,9 @@ struct sim_show_options {
   FILE *notes;                 /* for the rest */
 };
 
-/* Runs a file, "-" for standard input, and shows it. What cannot be read or run gets a message. Returns true if every
- * expectation holds. On a CPU that the file does not name, differences are what the user wants to see: they count only
- * with is_check. */
+/* Runs a file, "-" for standard input, and shows it. A file that cannot be read or run gets a message. Returns true if
+ * every expectation holds. On a CPU that the file does not name, differences are what the user wants to see: they count
+ * only with is_check. */
 bool sim_show(const struct sim_show_options *options, const char *name);
 
 #endif

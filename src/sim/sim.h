@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rule files: a stimulus for the recording unit and what it must then hold, as text. doc/rec.md is the language. A file
- * is parsed once and then run on one CPU at a time. Files are input from anywhere: whatever they hold, the answer is an
- * error with its line, or a list of failures.
+ * Rule files: a stimulus for the recording unit and its expected contents afterwards, as text. doc/rec.md describes the
+ * language. A file is parsed once and then run on one CPU at a time. Files are untrusted input: whatever they contain,
+ * the result is an error with its line, or a list of failures.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -52,7 +52,7 @@ const struct lb_cpu *sim_cpu_at(const struct sim *sim, size_t index);
 /* How many expectations the file holds for this CPU. */
 size_t sim_expectations(const struct sim *sim, const struct lb_cpu *cpu);
 
-/* Who looks on while a rule runs. Each may be NULL. */
+/* Callbacks of a watcher while a rule runs. Each may be NULL. */
 struct sim_watch {
   void *data; /* handed to each */
   /* A statement was run. `effect`: what it made the unit do, "" if nothing that can be seen. */

@@ -41,7 +41,7 @@ struct named_register {
 
 enum code_mode { CODE_16, CODE_32, CODE_COMPAT, CODE_64 }; /* in the order of the words of `mode` */
 
-/* A branch or event. What the file does not say is taken from the thread when it runs. */
+/* A branch or event. Values that the file does not give are taken from the thread when it runs. */
 struct jump {
   uint64_t address[3]; /* from and to; or current, next and handler */
   uint64_t base, to_base;
@@ -50,7 +50,7 @@ struct jump {
   bool has_base, has_to_base, has_cpl, has_to_mode;
 };
 
-/* What an expected record must be like, besides its addresses. */
+/* Properties of an expected record, besides its addresses. */
 struct wanted_record {
   uint64_t age, from, to;
   bool is_empty;
@@ -155,7 +155,7 @@ bool statement_is_for(const struct statement *statement, size_t cpu);
 
 /* ---- sets of CPUs (select.c) ---- */
 
-/* Which of the catalogue this CPU is. It must be in the catalogue. */
+/* The index of a CPU in the catalogue. It must be in the catalogue. */
 size_t cpu_index(const struct lb_cpu *cpu);
 bool cpu_set_has(const struct cpu_set *set, size_t index);
 
