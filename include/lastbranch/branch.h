@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A branch: the one value that flows through everything here. Producers (an emulator, a traced process, real
- * hardware) make them; the recorder keeps them as a given CPU would. Read this header first.
+ * A branch: the value that all parts of this library exchange. Producers (an emulator, a traced process, real hardware)
+ * make branches; the recorder keeps them as a given CPU would. Read this header first.
  */
 #ifndef LASTBRANCH_BRANCH_H
 #define LASTBRANCH_BRANCH_H
@@ -19,7 +19,7 @@ enum lb_branch_kind {
   LB_BRANCH_KINDS, /* how many there are; also "kind not known" */
 };
 
-/* What a branch filter tells apart. The order is that of MSR_LBR_SELECT's bits 2 to 8. */
+/* The classes of branches that a branch filter distinguishes. The order is that of MSR_LBR_SELECT's bits 2 to 8. */
 enum lb_branch_class {
   LB_CLASS_JCC,
   LB_CLASS_NEAR_REL_CALL,
@@ -30,7 +30,7 @@ enum lb_branch_class {
   LB_CLASS_FAR,
 };
 
-/* What a retired branch did, as performance counters tell branches apart. */
+/* The outcome of a retired branch, as performance counters distinguish branches. */
 enum lb_outcome {
 #define LB_OUTCOME(name, word) LB_OUTCOME_##name,
 #include "lastbranch/outcome.def"
@@ -47,11 +47,10 @@ enum lb_branch_flag {
   LB_BRANCH_TO_NEXT = 1u << 5,      /* the displacement is 0: a call that only pushes the instruction pointer */
 };
 
-/* One taken branch, as an instruction makes it. Interrupts and exceptions are `struct lb_event` of recorder.h.
- * `from` is the address of the branch instruction itself. Addresses are offsets into the code segment, as the
- * instruction pointer holds them; linear addresses are offset + base. In 64-bit mode there is no base: each is looked
- * at only when its flag says that its end ran outside.
- */
+/* One taken branch, as an instruction makes it. Interrupts and exceptions are `struct lb_event` of recorder.h. `from`
+ * is the address of the branch instruction itself. Addresses are offsets into the code segment, as the instruction
+ * pointer holds them; linear addresses are offset + base. In 64-bit mode there is no base: each base is used only when
+ * the flag of its end says that it ran outside. */
 struct lb_branch {
   uint64_t from;
   uint64_t to;
@@ -63,7 +62,7 @@ struct lb_branch {
   uint8_t from_cpl;
 };
 
-/* The word for a kind ("jcc", "call_ind"), "?" for a number that is none. Never NULL. */
+/* The word for a kind ("jcc", "call_ind"), "?" for a number that is no kind. Never NULL. */
 const char *lb_branch_kind_name(unsigned kind);
 
 /* The kind with this word. Returns >= 0, or LB_E_NO_KIND. */

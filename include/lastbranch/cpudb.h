@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The catalogue: what the branch-recording unit of each processor can do. Everything is constant data, made from the
- * .def files of src/cpudb, where the evidence for each number stands beside it. Bit numbers are those of the manuals.
+ * The catalogue: the abilities of each processor's branch-recording unit. Everything is constant data, made from the
+ * .def files of src/cpudb, which give the evidence beside each number. Bit numbers are those of the manuals.
  */
 #ifndef LASTBRANCH_CPUDB_H
 #define LASTBRANCH_CPUDB_H
@@ -23,7 +23,7 @@ const char *lb_basis_name(unsigned basis); /* "measured", "documented", "inferre
 
 enum lb_vendor { LB_VENDOR_INTEL, LB_VENDOR_AMD, LB_VENDOR_HYGON, LB_VENDOR_CENTAUR, LB_VENDOR_ZHAOXIN, LB_VENDORS };
 
-/* How a record lies in its registers. 0 to 7 are IA32_PERF_CAPABILITIES.LBR_FMT. */
+/* The layout of a record in its registers. 0 to 7 are IA32_PERF_CAPABILITIES.LBR_FMT. */
 enum lb_format {
   LB_FORMAT_32 = 0,         /* one register: 31:0 FROM, 63:32 TO, linear */
   LB_FORMAT_LIP = 1,        /* 64-bit linear addresses */
@@ -100,14 +100,14 @@ struct lb_pmu {
   uint8_t width;    /* bits of a general counter */
   uint8_t fixed;    /* fixed-function counters: the highest number plus 1 */
   uint8_t fixed_width;
-  uint8_t fixed_absent;  /* bit n: below that, there is no fixed counter n */
+  uint8_t fixed_absent;  /* bit n: there is no fixed counter n, although n is below `fixed` */
   uint8_t leaf_counters; /* what CPUID.0AH:EAX[15:8] says where CPUID.23H names more counters; 0: the same number */
   uint8_t leaf_fixed;    /* what CPUID.0AH:EDX[4:0] says there */
   bool has_leaf_23;      /* CPUID.23H names the counters one by one */
   uint8_t pebs_counters; /* how many of the general counters can write PEBS records */
   uint8_t events;        /* length of the CPUID.0AH:EBX vector */
   uint32_t absent;       /* CPUID.0AH:EBX: 1 = this architectural event is missing */
-  uint64_t evtsel;       /* bits of an event select, without those that other features bring */
+  uint64_t evtsel;       /* bits of an event select, without those that other features add */
   uint64_t pebs_enable;  /* bits of IA32_PEBS_ENABLE that may be 1 */
   bool evtsel_is_lax;    /* WRMSR ignores reserved bits of event selects instead of #GP */
   bool fixed_is_lax;     /* the same for FIXED_CTRn and FIXED_CTR_CTRL */
@@ -197,7 +197,7 @@ struct lb_cpu {
   const char *title;              /* "Intel Westmere" */
   const char *aliases;            /* separated by blanks, "" if none */
   uint8_t vendor;                 /* enum lb_vendor */
-  uint8_t format;                 /* enum lb_format: how records really lie */
+  uint8_t format;                 /* enum lb_format: the real layout of records */
   int8_t lbr_fmt;                 /* LBR_FMT as reported; -1: no PERF_CAPABILITIES */
   const struct lb_lbr_class *lbr; /* NULL: no branch records at all */
   const struct lb_debugctl *debugctl;
@@ -259,24 +259,23 @@ const struct lb_model *lb_model_at(size_t index);
  */
 int lb_cpu_find(const char *name, const struct lb_cpu **ret_cpu);
 
-/* A CPU by what CPUID says. `vendor` is an enum lb_vendor; family and model as DisplayFamily and DisplayModel.
- * Returns 0, or LB_E_NO_CPU.
- */
+/* A CPU by the values of CPUID. `vendor` is an enum lb_vendor; family and model as DisplayFamily and DisplayModel.
+ * Returns 0, or LB_E_NO_CPU. */
 int lb_cpu_find_model(unsigned vendor, unsigned family, unsigned model, unsigned stepping,
                       const struct lb_cpu **ret_cpu);
 
 const char *lb_vendor_name(unsigned vendor);
-const char *lb_format_text(unsigned format); /* one line: what lies where */
+const char *lb_format_text(unsigned format); /* one line that describes the layout */
 const char *lb_pebs_text(unsigned pebs);
 size_t lb_pebs_size(unsigned pebs); /* bytes of a record; 0: none, or variable */
 const char *lb_debugctl_bit_name(unsigned bit);
 const char *lb_debugctl_bit_text(unsigned bit);
 const char *lb_quirk_name(unsigned quirk); /* "NHM_SELECT" */
-const char *lb_quirk_id(unsigned quirk);   /* the erratum's number, or whose peculiarity it is: "AJ69", "NHM" */
+const char *lb_quirk_id(unsigned quirk); /* the erratum's number, or the generation that it belongs to: "AJ69", "NHM" */
 const char *lb_quirk_text(unsigned quirk);
 unsigned lb_quirk_basis(unsigned quirk); /* enum lb_basis */
 const char *lb_quirk_evidence(unsigned quirk);
-bool lb_quirk_is_modelled(unsigned quirk);     /* false: named, but the recorder does not act it out */
+bool lb_quirk_is_modelled(unsigned quirk);     /* false: named, but the recorder does not model it */
 const char *lb_feature_name(unsigned feature); /* "TSX" */
 const char *lb_feature_text(unsigned feature);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Errors. A function that can fail returns an int: >= 0 on success, negative on failure. A failure of the system is
- * -errno; one of ours is a code from error.def. Out-parameters are named ret_..., stand last, and are untouched on
- * failure.
+ * -errno; a failure of the library itself is a code from error.def. Out-parameters are named ret_..., stand last, and
+ * are untouched on failure.
  */
 #ifndef LASTBRANCH_ERROR_H
 #define LASTBRANCH_ERROR_H
@@ -18,8 +18,7 @@ enum lb_error {
 };
 
 /* The sentence for an error of either sort, without a full stop. Takes the negative value as returned. For a number
- * that is none: "unknown error". Never NULL; the text is static.
- */
+ * that is no error: "unknown error". Never NULL; the text is static. */
 const char *lb_strerror(int error);
 
 #ifdef __cplusplus

@@ -3,10 +3,10 @@
  * The branch-recording unit of one logical processor: LBR stack, LER, BTM, BTS and the DS area, PEBS, BTF, and the
  * performance counters and PMI that drive them, as the CPU that it was made for has them.
  *
- * The host (an emulator, a hypervisor, a test) owns the storage, gives callbacks, and calls the unit on everything that
- * could concern it. The unit allocates nothing, does no I/O and has no global state, so any number live side by side.
- * Calls on one recorder must not overlap; callbacks must not call back into the same recorder, except RDMSR and the
- * functions that only look. examples/embed.c shows a whole emulator loop.
+ * The host (an emulator, a hypervisor, a test) owns the storage, gives callbacks, and calls the unit for every event
+ * that could concern it. The unit allocates nothing, does no I/O and has no global state, so any number of units can be
+ * used side by side. Calls on one recorder must not overlap; callbacks must not call back into the same recorder,
+ * except RDMSR and the functions that only look. examples/embed.c shows a whole emulator loop.
  */
 #ifndef LASTBRANCH_RECORDER_H
 #define LASTBRANCH_RECORDER_H
@@ -97,9 +97,8 @@ struct lb_slot {
 #define LB_ARMED_TR 8      /* in `armed`: only branch trace messages are wanted */
 #define LB_LONG_WAY 0xFFFF /* in `fast`: lb_recorder_record must look at it */
 
-/* Caller's storage; the fields are the recorder's own. What stands before `entries` is worked out from the registers
- * whenever they change, for lb_recorder_branch.
- */
+/* Caller's storage; the fields are the recorder's own. The fields before `entries` are computed from the registers
+ * whenever these change, for lb_recorder_branch. */
 struct __attribute__((aligned(16))) lb_recorder {
   uint32_t armed;        /* the parts that want taken branches; 0: none */
   uint32_t depth;        /* entries in use */
@@ -172,7 +171,7 @@ struct __attribute__((aligned(16))) lb_recorder {
     uint64_t status;
     uint64_t ctrl;
     uint64_t metrics;            /* PERF_METRICS, as software wrote it */
-    uint64_t shares[LB_METRICS]; /* slots by enum lb_metric, which PERF_METRICS is worked out from */
+    uint64_t shares[LB_METRICS]; /* slots by enum lb_metric, from which PERF_METRICS is computed */
     bool metrics_are_written;    /* no slot was counted since the write */
     bool is_pending;             /* PMI requested, not yet delivered */
     bool is_held;                /* lb_recorder_hold_pmi */
@@ -199,7 +198,7 @@ int lb_recorder_init(struct lb_recorder *recorder, const struct lb_cpu *cpu, con
                      uint32_t options);
 
 /* Makes two recorders the threads of one core: they then share what the CPU shares (LBR_SELECT on Nehalem, Westmere),
- * and is at first what `one` has. Both must be of the same CPU. A call on one may then change the other, so the two
+ * with the values of `one` at first. Both must be of the same CPU. A call on one may then change the other, so the two
  * need one lock, and both must live as long as either is used. */
 void lb_recorder_pair(struct lb_recorder *one, struct lb_recorder *other);
 
@@ -223,8 +222,8 @@ enum lb_msr_answer {
 enum lb_msr_answer lb_recorder_rdmsr(const struct lb_recorder *recorder, uint32_t msr, uint64_t *ret_value);
 enum lb_msr_answer lb_recorder_wrmsr(struct lb_recorder *recorder, uint32_t msr, uint64_t value);
 
-/* Makes a register hold what it held elsewhere, in a real processor mostly: read-only ones too, and nothing else
- * happens. For DEBUGCTL, GLOBAL_STATUS and the registers of the LBR stack and of LER. The depth, TOS and DbgExtnCfg
+/* Sets a register to a value from elsewhere, mostly from a real processor: read-only registers too, and without side
+ * effects. For DEBUGCTL, GLOBAL_STATUS and the registers of the LBR stack and of LER. The depth, TOS and DbgExtnCfg
  * come before the entries, which lie by them. Bits that the unit has no place for are dropped. Returns LB_MSR_OK;
  * LB_MSR_GP for other registers of the machinery, entries beyond the depth, and a depth that this CPU does not have;
  * LB_MSR_FOREIGN as above. Nothing has changed then. */
@@ -343,8 +342,8 @@ bool lb_recorder_takes(const struct lb_recorder *recorder, unsigned kind, unsign
  * remembered. */
 int lb_recorder_unmodelled(const struct lb_recorder *recorder, unsigned index, uint64_t *ret_select);
 
-/* So many core cycles passed, for records that hold cycles: of use to a host that counts nothing else and so does not
- * call lb_recorder_progress, which does this too. Inline (recorder_inline.h). */
+/* Reports that so many core cycles have passed, for records that hold cycles. For a host that counts nothing else and
+ * so does not call lb_recorder_progress, which does this too. Inline (recorder_inline.h). */
 static inline void lb_recorder_clock(struct lb_recorder *recorder, uint64_t cycles);
 
 /* The processor state that a PEBS record holds. */
@@ -393,7 +392,7 @@ static inline bool lb_recorder_steps_branches(const struct lb_recorder *recorder
   return recorder->debugctl & lb_cpu_debugctl(recorder->cpu, LB_DEBUGCTL_BTF);
 }
 
-/* One record, taken apart. */
+/* One record, decoded. */
 struct lb_record {
   unsigned index; /* number of the register */
   struct lb_raw raw;
@@ -407,7 +406,7 @@ struct lb_record {
   bool is_empty; /* never written: all zero, or marked not valid */
 };
 
-/* Takes a raw record of this CPU apart. `index`, `kind` are set to 0 and LB_BRANCH_KINDS. */
+/* Decodes a raw record of this CPU. `index`, `kind` are set to 0 and LB_BRANCH_KINDS. */
 struct lb_record lb_record_decode(const struct lb_cpu *cpu, const struct lb_raw *raw);
 
 /* The `age`-th newest record, 0 being the newest. Returns 0, or LB_E_NO_ENTRY for age >= depth. */
@@ -443,8 +442,8 @@ struct lb_ds_area {
   uint64_t pebs_reset[8];
 };
 
-/* Takes the bytes of a management area apart (0x30 bytes for the 32-bit layout, at least 0x40 for the 64-bit one;
- * counter resets beyond `size` are 0). Returns 0, or LB_E_TRUNCATED. */
+/* Decodes the bytes of a management area (0x30 bytes for the 32-bit layout, at least 0x40 for the 64-bit one; counter
+ * resets beyond `size` are 0). Returns 0, or LB_E_TRUNCATED. */
 int lb_ds_decode(bool is_64, const void *bytes, size_t size, struct lb_ds_area *ret_area);
 
 struct lb_bts_record {
@@ -452,20 +451,20 @@ struct lb_bts_record {
   bool is_predicted;
 };
 
-/* Takes one BTS record apart: 12 or 24 bytes. Returns its size, or LB_E_TRUNCATED. */
+/* Decodes one BTS record: 12 or 24 bytes. Returns its size, or LB_E_TRUNCATED. */
 int lb_bts_decode(bool is_64, const void *bytes, size_t size, struct lb_bts_record *ret_record);
 
-/* Takes one PEBS record of format `pebs` (enum lb_pebs) apart. Fields that the record lacks are 0. `ret_status` is
- * the word at 0x90, of adaptive records (LB_PEBS_4 and later) the applicable counters. LB_PEBS_P4 is the 40-byte
- * record; the Pentium 4's 64-bit one is LB_PEBS_0. Returns its size, LB_E_TRUNCATED, or LB_E_NO_FIELD for LB_PEBS_NONE
- * or an adaptive record that contradicts itself. */
+/* Decodes one PEBS record of format `pebs` (enum lb_pebs). Fields that the record lacks are 0. `ret_status` is the word
+ * at 0x90, of adaptive records (LB_PEBS_4 and later) the applicable counters. LB_PEBS_P4 is the 40-byte record; the
+ * Pentium 4's 64-bit one is LB_PEBS_0. Returns its size, LB_E_TRUNCATED, or LB_E_NO_FIELD for LB_PEBS_NONE or an
+ * adaptive record that contradicts itself. */
 int lb_pebs_decode(unsigned pebs, const void *bytes, size_t size, struct lb_registers *ret_registers,
                    uint64_t *ret_status);
 
 /* True when this recorder's DS area has its 64-bit layout now. */
 bool lb_recorder_ds_is_64(const struct lb_recorder *recorder);
 
-/* What only the host knows about the guest's set-up; lb_ds_check asks. */
+/* Facts about the guest's set-up that only the host knows, for lb_ds_check. */
 struct lb_ds_facts {
   void *data;
   /* About the 4 KiB page of a linear address: LB_DS_PAGE_* bits. NULL: page rules are not checked. */

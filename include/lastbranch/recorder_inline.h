@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The everyday cases of lb_recorder_branch, inline: a plain branch that only the LBR stack hears of, or that only goes
- * into a mapped BTS buffer. Anything else is lb_recorder_record's. Part of recorder.h; not to be included by itself.
+ * The everyday cases of lb_recorder_branch, inline: a plain branch that concerns only the LBR stack, or that only goes
+ * into a mapped BTS buffer. lb_recorder_record handles everything else. Part of recorder.h; not to be included by
+ * itself.
  */
 #ifndef LASTBRANCH_RECORDER_INLINE_H
 #define LASTBRANCH_RECORDER_INLINE_H

@@ -42,7 +42,7 @@ struct lb_trace_meta {
   const char *value;
 };
 
-/* A piece of a file, or of nothing, that lies in an address space from here on in the trace. */
+/* A mapping of a file, or of no file, in an address space, from here on in the trace. */
 struct lb_trace_module {
   uint32_t space; /* address space: 0 for a machine, one for each process image */
   bool is_gone;   /* it is unmapped from here on; only space, address and size count */
@@ -181,7 +181,7 @@ int lb_trace_writer_entries(struct lb_trace_writer *writer, uint32_t stream, con
 
 /* ---- what is in the file so far ---- */
 
-/* Everything that was added is in the file. Costs compactness if done often. */
+/* Writes everything that was added to the file. The file is less compact if this is done often. */
 int lb_trace_writer_flush(struct lb_trace_writer *writer);
 
 /* Bytes in the file so far, and branches added; of entries, as many as they stand for. */
@@ -207,7 +207,7 @@ enum lb_trace_type {
 };
 
 /* One thing out of a trace. Pointers are good until the next call on the reader. Texts hold no zero bytes, but may hold
- * any others: they come from a stranger. */
+ * any others: they are not trusted. */
 struct lb_trace_record {
   enum lb_trace_type type;
   union {
@@ -223,7 +223,7 @@ struct lb_trace_record {
 };
 
 /* Opens a trace, finished or not. Memory in use stays below 64 MiB, 32 bytes for each stream and chunk, and 32 bytes
- * for each step, of which a file has fewer than bytes. Returns 0; -errno (-ESPIPE: not a regular file); LB_E_NOT_TRACE;
+ * for each step; a file has fewer steps than bytes. Returns 0; -errno (-ESPIPE: not a regular file); LB_E_NOT_TRACE;
  * LB_E_TRACE_VERSION; -ENOMEM. */
 int lb_trace_reader_open(const char *path, struct lb_trace_reader **ret_reader);
 

@@ -76,7 +76,7 @@ static inline bool system_is_alone(const struct cpu *cpu)
   return cpu->memory->cpu_count == 1;
 }
 
-/* The first: MWAIT waits, and a masked interrupt ends it, too. The second: it waits no more. */
+/* The first: does MWAIT wait so that even a masked interrupt ends it? The second ends the wait. */
 bool system_waits_masked(const struct cpu *cpu);
 void system_end_mwait(struct cpu *cpu);
 void system_reset_registers(struct cpu *cpu, bool is_warm);

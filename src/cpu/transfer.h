@@ -22,7 +22,7 @@ static inline void transfer_check(struct cpu *cpu, uint64_t target)
   }
 }
 
-/* The slower variants of the functions below. The first: a listener must be told before control goes on; */
+/* The slower variants of the functions below. With a listener that must be told before control goes on: */
 const struct insn *transfer_watched_jcc(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_jump(struct cpu *cpu, const struct insn *insn);
@@ -30,7 +30,7 @@ const struct insn *transfer_watched_call(struct cpu *cpu, const struct insn *ins
 const struct insn *transfer_watched_indirect_jump(struct cpu *cpu, const struct insn *insn, const struct block *block);
 const struct insn *transfer_watched_indirect_call(struct cpu *cpu, const struct insn *insn, const struct block *block);
 const struct insn *transfer_watched_return(struct cpu *cpu, const struct insn *insn, const struct block *block);
-/* the second: the next block is not linked yet, and nothing was checked. */
+/* If the next block is not linked yet; nothing was checked. */
 const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint64_t target);
 
 /* On to a block, if the budget allows. */
