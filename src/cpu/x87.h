@@ -145,8 +145,7 @@ static inline void x87_pop(struct fpu *fpu)
 extern const uint16_t x87_host_control;
 
 /* One asm statement: load, the guest's control word, the operation, its status, all as it was. */
-#define X87_BEFORE_ASM "fnclex\n\tfldcw %[control]\n\t" /* exceptions that the host left must not become the guest's   \
-                                                         */
+#define X87_BEFORE_ASM "fnclex\n\tfldcw %[control]\n\t" /* flags that the host left are not the guest's */
 #define X87_AFTER_ASM "\n\tfnstsw %[status]\n\tfnclex\n\tfldcw %[host_control]\n\t"
 #define X87_CLOBBERS "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
 
