@@ -55,8 +55,7 @@ struct report_script_options {
 };
 
 #define REPORT_CONTEXT_MAX 65536u
-#define REPORT_CONTEXT_BYTES                                                                                           \
-  (UINT64_C(128) << 20) /* memory for the branches before an entry, of all streams together */
+#define REPORT_CONTEXT_BYTES (UINT64_C(128) << 20) /* for branches before an entry, of all streams together */
 
 struct report_script;
 

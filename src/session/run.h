@@ -16,8 +16,7 @@
 
 enum { RUN_SLOTS = 4096 };
 
-#define RUN_STACK_BRANCHES                                                                                             \
-  (1u << 20) /* branches from which call stacks are made, of all threads of a report together */
+#define RUN_STACK_BRANCHES (1u << 20) /* for call stacks, of all threads of a report together */
 
 struct run_arguments {
   uint64_t last; /* number of branches of a thread that are shown, */
