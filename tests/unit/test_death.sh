@@ -15,10 +15,19 @@ cat >die.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 static const char *what;
 static jmp_buf point;
 int own(int n, void (*back)(int));
+/* A page of letters before one that cannot be read: strcmp faults at the same place whatever else lies in memory. */
+static char *endless_string(void)
+{
+  char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(page, 'a', 4096);
+  mprotect(page + 4096, 4096, PROT_NONE);
+  return page;
+}
 __attribute__((noinline)) static void die(int n)
 {
   volatile int zero = 0;
@@ -33,9 +42,9 @@ __attribute__((noinline)) static void die(int n)
   if (!strcmp(what, "signal"))
     raise(SIGUSR1);
   if (!strcmp(what, "library"))
-    qsort(&n, 2000000000, 4, (int (*)(const void *, const void *))strcmp);
+    qsort(endless_string(), 1000, 4, (int (*)(const void *, const void *))strcmp);
   if (!strcmp(what, "divide"))
-    n /= zero;
+    zero = n / zero;
   if (!strcmp(what, "exit"))
     exit(7);
 }
