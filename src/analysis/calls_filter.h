@@ -14,8 +14,8 @@ struct analysis_calls_filter;
 int analysis_calls_filter_new(struct analysis_filter *filter, struct analysis_calls_filter **ret_calls);
 void analysis_calls_filter_free(struct analysis_calls_filter *calls); /* takes NULL */
 
-/* Takes each call that `from` gives, one after the other. Returns 1: it is wanted, and its depth now counts only wanted
- * calls; 0: it is not; or -ENOMEM. */
+/* Decides on one call. The caller passes every call that `from` gives, in order. Returns 1 if the call passes the
+ * filter: its depth then counts only calls that pass. Returns 0 if it does not, or -ENOMEM. */
 int analysis_calls_filter_take(struct analysis_calls_filter *calls, const struct analysis_calls *from,
                                struct analysis_call *call);
 

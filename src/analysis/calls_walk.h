@@ -43,7 +43,7 @@ struct calls_node {
   uint64_t unknown, inner_unknown;             /* pieces of code whose instructions are not known, likewise */
 };
 
-/* The callbacks of a view that shows the calls. Both return 0, 1 when nothing more is wanted, or negative. */
+/* Callbacks that receive the calls. Both return 0 to go on, 1 to stop early, or a negative error. */
 struct calls_view {
   /* `nodes` are the open calls of the stream; the newest is the last of them. */
   int (*enter)(void *data, uint32_t stream, struct calls_node *nodes, size_t count);

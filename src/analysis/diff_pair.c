@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two streams in step: where they part, and, if that is wanted, where they come together again and part anew.
+ * Compares two streams branch by branch: finds where they part. With --resync it also finds where they are the same
+ * again, and the next place where they part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ size_t diff_pair_history(const struct diff_pair *pair, struct analysis_diff_bran
   return sorted ? count : 0;
 }
 
-/* So many branches must be the same. Of a stream that is at its end there may be fewer left. */
+/* How many branches in a row must be equal for the streams to count as the same again: DIFF_RUN, or fewer if one of the
+ * streams has fewer left. */
 static size_t pair_run_length(const struct diff_pair *pair)
 {
   size_t run = DIFF_RUN;
