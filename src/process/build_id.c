@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The build-id of an ELF file: the note of type NT_GNU_BUILD_ID in one of its PT_NOTE segments. The file may be changed
- * by anybody while we look, so it is read and not mapped; whatever it says is checked.
+ * The build-id of an ELF file: the note of type NT_GNU_BUILD_ID in one of its PT_NOTE segments. Other programs may
+ * change the file at any time, so it is read and not mapped, and every value in it is checked.
  */
 #include <elf.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static size_t file_find(int fd, uint8_t *ret_id)
 
 size_t build_id_read(const char *path, struct file_mark *ret_mark, uint8_t ret_id[BUILD_ID_MOST])
 {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* it may be a pipe or a terminal by now */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* the path may name a pipe or a terminal by now */
   struct stat status;
   size_t size = 0;
 

@@ -7,7 +7,7 @@
 
 enum { REX_W = 8 };
 
-/* One-byte opcodes: with ModRM, with an 8-bit and with a 16- or 32-bit immediate, and those that are none. */
+/* One-byte opcodes: with ModRM, with an 8-bit and with a 16- or 32-bit immediate, and invalid ones. */
 static const uint16_t modrm_1[16] = {0x0F0F, 0x0F0F, 0x0F0F, 0x0F0F, 0,      0,      0x0A08, 0,
                                      0xFFFB, 0,      0,      0,      0x00C3, 0xFF0F, 0,      0xC0C0};
 static const uint16_t imm8_1[16] = {0x1010, 0x1010, 0x1010, 0x1010, 0,      0, 0x0C00, 0xFFFF,
@@ -25,7 +25,7 @@ static bool in_map(const uint16_t map[16], unsigned opcode)
   return map[opcode >> 4] >> (opcode & 15) & 1;
 }
 
-/* The bytes that are being read: `at` beyond `size` means that they were not enough. */
+/* The bytes being decoded. `at` beyond `size` means that there were too few. */
 struct cursor {
   const uint8_t *bytes;
   size_t size, at;
@@ -72,7 +72,7 @@ static bool is_prefix(uint8_t byte)
   return prefix_of(byte) || byte == 0x26 || byte == 0x2E || byte == 0x36 || byte == 0x3E;
 }
 
-/* REX counts only where it stands right before the opcode. */
+/* A REX prefix has an effect only right before the opcode. */
 static void read_prefixes(struct cursor *cursor, struct code *code)
 {
   for (; cursor->at < 15; cursor->at++) {
@@ -125,7 +125,8 @@ static void read_escape(struct cursor *cursor, struct code *code)
   code->opcode = code->map == 1 ? byte : next(cursor);
 }
 
-/* 8F is POP unless its second byte, read as ModRM, has another reg field: then it is XOP, if the map says so too. */
+/* 8F is POP if the reg field of its second byte, read as ModRM, is 0. Otherwise it is XOP, if the map field is valid
+ * too. */
 static bool is_xop(const struct cursor *cursor)
 {
   return (peek(cursor) & 0x38) && (peek(cursor) & 31) >= 8;
@@ -186,7 +187,7 @@ static void read_offset(struct cursor *cursor, struct code *code)
   cursor->at += code->disp_size;
 }
 
-/* MOV to and from control and debug registers have a ModRM whose mod field is not looked at. */
+/* MOV to and from control and debug registers ignore the mod field of their ModRM byte. */
 static bool ignores_mod(const struct code *code)
 {
   return code->map == 1 && !code->encoding && code->opcode >= 0x20 && code->opcode <= 0x23;
@@ -204,7 +205,7 @@ static unsigned immediate_1(const struct code *code)
   if (opcode >= 0xB8 && opcode <= 0xBF)
     return code->rex & REX_W ? 8 : full;
   if (opcode == 0xE8 || opcode == 0xE9)
-    return 4; /* Intel's reading: 66 does not shorten it */
+    return 4; /* as on Intel: prefix 66 does not shorten it */
   if (opcode == 0xF6)
     return is_test ? 1 : 0;
   if (opcode == 0xF7)

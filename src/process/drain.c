@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the logs that programs fill in shared memory, part after part, while they run: what makes `lbr record`. Each
- * round looks how far all logs are, takes the notes that are there by then, and then the entries: so a module is in the
- * trace before what ran in it. The programs can write to the shared memory: sizes are ours, everything else is read
- * once, then checked.
+ * Copies the logs that programs fill in shared memory into the trace, part after part, while the programs run (`lbr
+ * record`). Each round first looks how far all logs are, then takes the notes written by then, and then the entries. A
+ * module is therefore in the trace before the branches that ran in it. The programs can write to the shared memory: all
+ * sizes are ours, and every other value is read once and then checked.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -16,9 +16,9 @@
 #include "lastbranch/error.h"
 #include "process/drain.h"
 
-#define ROUND_SECONDS 0.5   /* for taking entries, before signals are looked at again */
-#define FINISH_SECONDS 20.0 /* for what is left at the end: the logs of all threads, if that is much */
-#define IDLE_SECONDS 1.0    /* without anything new, before parts that are not full are taken and the file is flushed */
+#define ROUND_SECONDS 0.5   /* for taking entries, before signals are checked again */
+#define FINISH_SECONDS 20.0 /* for everything that is left at the end: the logs of all threads can be large */
+#define IDLE_SECONDS 1.0    /* without new entries, before parts that are not full are taken and the file is flushed */
 
 double drain_seconds(void)
 {
@@ -27,9 +27,9 @@ double drain_seconds(void)
   return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- the end of it ---- */
+/* ---- the end ---- */
 
-/* Nobody waits for us any more. */
+/* From now on, no thread waits for the drain. */
 static void logs_release(struct process_drain *drain)
 {
   __atomic_store_n(&drain_control(drain)->is_closed, 1, __ATOMIC_SEQ_CST);
@@ -76,7 +76,7 @@ int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step)
   return r;
 }
 
-/* How far they are. Nothing that is logged from here on is taken in this round. */
+/* Notes how far all logs are. Entries that are logged later are not taken in this round. */
 static void slots_look(struct process_drain *drain, bool is_whole)
 {
   uint32_t high = __atomic_load_n(&drain_control(drain)->thread_high, __ATOMIC_ACQUIRE);
@@ -91,8 +91,8 @@ static void slots_look(struct process_drain *drain, bool is_whole)
   }
 }
 
-/* The entries that slots_look saw. Returns 1; 0: it took too long, and the next round begins where this one ends; or
- * negative. */
+/* Takes the entries that slots_look saw. Returns 1; 0 if the time ran out, in which case the next round goes on from
+ * there; or negative. */
 static int slots_take(struct process_drain *drain)
 {
   double end = drain_seconds() + ROUND_SECONDS;
@@ -117,8 +117,8 @@ static int slots_take(struct process_drain *drain)
   return r;
 }
 
-/* With `is_whole` the parts that are being filled, too. Returns 1; 0: notes are missing, or not all was taken; or
- * negative. */
+/* One round. With `is_whole`, also takes the parts that are still being filled. Returns 1; 0 if a note is incomplete or
+ * not everything was taken; or negative. */
 static int drain_round(struct process_drain *drain, bool is_whole)
 {
   int r;
@@ -131,7 +131,7 @@ static int drain_round(struct process_drain *drain, bool is_whole)
   return slots_take(drain);
 }
 
-/* Nothing is taken any more; but pages are still needed by new threads. */
+/* Recording has ended, but the pages of ended threads are still freed: new threads need them. */
 static void drain_idle(struct process_drain *drain)
 {
   slots_look(drain, false);
@@ -210,7 +210,7 @@ static void bell_wait(struct process_drain *drain, uint32_t heard, unsigned mill
   __atomic_store_n(&control->is_listening, 0, __ATOMIC_SEQ_CST);
 }
 
-/* A round, and what is to be done when little happens. */
+/* One round, and the work for quiet times. */
 static int drain_work(struct process_drain *drain)
 {
   bool is_idle = drain->now - drain->moved > IDLE_SECONDS;
@@ -248,7 +248,7 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
   return &drain->state;
 }
 
-/* Takes everything; a note that is being written is waited for. */
+/* Takes everything. Waits for a note that is being written. */
 static int drain_all(struct process_drain *drain)
 {
   double end = drain_seconds() + FINISH_SECONDS;
@@ -263,7 +263,7 @@ static int drain_all(struct process_drain *drain)
   return r;
 }
 
-/* What is alive will not be recorded any further. */
+/* Marks the end of recording in every thread that is still alive. */
 static int gaps_put(struct process_drain *drain)
 {
   int r = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code that is in no file, as far as the trace has it. Paths overlap: the same bytes are noted again and again, and go
- * into the trace once. Bytes that have changed, as just-in-time compilers change them, must not be in the trace before
- * what ran while the old ones were there: this finds that out.
+ * The code outside of files that the trace already has. Paths overlap, so the runtime notes the same bytes again and
+ * again; the trace gets them once. Just-in-time compilers change code. Changed bytes must not go into the trace before
+ * the branches that ran in the old ones; this file detects the change.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "process/drain.h"
 
 enum {
-  GRANULE = 64,            /* bytes: as many as a mask has bits */
-  GRANULES_MOST = 1 << 20, /* beyond that, bytes are not remembered: they may be in the trace more than once */
+  GRANULE = 64,            /* bytes: one for each bit of a mask */
+  GRANULES_MOST = 1 << 20, /* with more, further bytes are not remembered, and may be in the trace more than once */
 };
 
 /* `known` has a bit for each byte. */
@@ -60,7 +60,7 @@ static void granules_drop(struct process_drain *drain)
   code->spaces_over = drain->spaces_over;
 }
 
-/* Returns NULL: no room, or no memory. */
+/* Returns NULL if the table is full or there is no memory. */
 static struct drain_granule *granule_add(struct process_drain *drain, uint32_t space, uint64_t place)
 {
   struct drain_code *code = &drain->code;
@@ -79,7 +79,7 @@ static struct drain_granule *granule_add(struct process_drain *drain, uint32_t s
   return granule;
 }
 
-/* Part of a note that lies in one granule. */
+/* Takes the part of a note that lies in one granule. */
 static enum code_news granule_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                    unsigned size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which threads are alive. A thread says itself that it ends, unless it is killed; then the system does not show it
- * any more. Threads that the system does not show us under their numbers from the beginning, as those of another PID
- * namespace, are never taken for dead: their pages would be given to others while they use them.
+ * Which threads are alive. A thread announces its own end, unless it is killed; a killed thread disappears from /proc.
+ * Some threads are never visible in /proc under their numbers, such as those of another PID namespace. They are never
+ * taken for dead, because other threads would then get their pages while they still use them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 #include "process/drain.h"
 
-#define LOOK_SECONDS 1.0 /* between two looks, and how long a thread must have been silent */
-#define EXEC_SECONDS 2.0 /* within which a program shows up that was executed, or a thread that was begun */
+#define LOOK_SECONDS 1.0 /* between two checks; also how long a thread must have been silent */
+#define EXEC_SECONDS 2.0 /* within which a program appears after execve, or a new thread */
 
 /* Is this one of the processes that run our runtime? */
 static bool process_is_ours(uint32_t process)
@@ -27,7 +27,7 @@ static bool process_is_ours(uint32_t process)
   return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
 }
 
-/* The letter that the system has for the state of a thread, 0: there is none; -1: it does not say. */
+/* The state letter of a thread in /proc. Returns 0 if there is no such thread, -1 if the state is unknown. */
 static int thread_state(uint32_t process, uint32_t thread)
 {
   char path[64], text[512];
@@ -86,7 +86,8 @@ static bool exec_is_awaited(const struct process_drain *drain)
 
 /* ---- threads ---- */
 
-/* A thread that nobody made goes on from one program to the next by execve, but for the very first. */
+/* A thread without a creator is a new thread only if it is the very first. Otherwise it came here by execve from the
+ * program before. */
 void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, uint32_t creator)
 {
   bool is_new = creator || !drain->state.threads;
@@ -104,7 +105,7 @@ void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slo
     return;
   for (uint32_t i = 0; i < drain->high; i++)
     if (&drain->slots[i] != slot && drain->slots[i].is_open && drain->slots[i].process == slot->process)
-      return; /* it is here already */
+      return; /* the new program is here already */
   exec_remember(drain, slot->process);
 }
 

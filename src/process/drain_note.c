@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notes become modules and code in the trace. A note is about what is logged after it, so what was logged before is
- * given to the trace first, wherever the note changes what lies at an address. A copy of a space (fork) gets what the
- * space has.
+ * Notes become modules and code in the trace. A note applies to the entries logged after it. If it changes what lies at
+ * an address, the entries logged before it go into the trace first. A copy of a space (fork) gets the modules of the
+ * original.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 #include "process/drain.h"
 
 enum {
-  MODULES_MOST = 1 << 14, /* that a copy of a space gets */
+  MODULES_MOST = 1 << 14, /* of a copied space */
   FILES_MOST = 1 << 16,
   PATH_MOST = 4096,
   GIVE_BACK = 1 << 20, /* bytes at a time */
   SCAN_MOST = 16 << 20,
-  CLOCK_NOTES = 64, /* between two looks at the clock */
+  CLOCK_NOTES = 64, /* between two reads of the clock */
 };
 
-#define TAKE_SECONDS 0.25 /* without looking at anything else */
+#define TAKE_SECONDS 0.25 /* spent on notes before anything else gets its turn */
 
 #define STUCK_SECONDS 0.5
 
@@ -38,7 +38,7 @@ static struct drain_file *file_find(struct process_drain *drain, const char *pat
   return NULL;
 }
 
-/* The file as it is now: of one that was written anew the build-id is read again. Returns its number or negative. */
+/* The file in its present state: if it was rewritten, its build-id is read again. Returns its number or negative. */
 static int file_get(struct process_drain *drain, const char *path)
 {
   struct file_mark mark = {0};
@@ -84,7 +84,7 @@ static int module_write(struct process_drain *drain, uint32_t space, const struc
   return lb_trace_writer_module(drain->writer, &record);
 }
 
-/* Drops what the new one covers whole. Returns whether it lies over anything. */
+/* Drops the modules that the new one covers completely. Returns whether it overlaps any. */
 static bool modules_cover(struct drain_space *space, const struct drain_module *module)
 {
   bool is_over = false;
@@ -122,7 +122,7 @@ static int module_add(struct drain_space *space, const struct drain_module *modu
   return 0;
 }
 
-/* Something lies here from now on, or nothing any more. */
+/* Adds a module at its addresses, or removes what was there. */
 static int module_change(struct process_drain *drain, const struct process_note *note,
                          const struct drain_module *module)
 {
@@ -135,7 +135,7 @@ static int module_change(struct process_drain *drain, const struct process_note 
     r = drain_settle(drain, note->space, note->step);
   if (r < 0)
     return r;
-  space = &drain->spaces[note->space]; /* settling opens threads, of other spaces too */
+  space = &drain->spaces[note->space]; /* drain_settle opens threads, also of other spaces: the array may have moved */
   if (!module->is_gone || modules_overlap(space, module))
     r = module_add(space, module);
   return r < 0 ? r : module_write(drain, note->space, module);
@@ -185,7 +185,7 @@ static int note_code(struct process_drain *drain, const struct process_note *not
   return r;
 }
 
-/* A copy of a space has what that has. */
+/* A copy of a space gets the modules of the original. */
 static int note_space(struct process_drain *drain, const struct process_note *note)
 {
   struct drain_space *space, *original;
@@ -206,7 +206,7 @@ static int note_space(struct process_drain *drain, const struct process_note *no
 
 static int note_take(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
 {
-  if (!drain_space_get(drain, note->space)) /* so many do not fit: it goes without names */
+  if (!drain_space_get(drain, note->space)) /* too many spaces: this one goes without names */
     return 0;
   switch (note->type) {
   case NOTE_MAP:
@@ -234,14 +234,14 @@ static bool is_note(const struct process *process, uint64_t offset, uint64_t use
   struct process_note note;
 
   memcpy(&note, bytes, offsetof(struct process_note, space));
-  if (note.size < sizeof(note) || note.size > PROCESS_NOTE_MOST) /* the rest may lie in a page that nobody wrote */
+  if (note.size < sizeof(note) || note.size > PROCESS_NOTE_MOST) /* the rest may lie in a page that was never written */
     return false;
   memcpy(&note, bytes, sizeof(note));
   return note.type >= NOTE_MAP && note.type < NOTE_TYPES && note.length <= PROCESS_NOTE_MOST &&
          note.size == ((sizeof(note) + (uint64_t)note.length + 7) & ~7ull) && note.size <= used - offset;
 }
 
-/* The next place at or behind this one where something was written, or `used`. */
+/* The offset of the next data at or after `at`, or `used`. */
 static uint64_t notes_data(const struct process *process, uint64_t at, uint64_t used)
 {
   const uint64_t start = process_notes_offset();
@@ -250,9 +250,9 @@ static uint64_t notes_data(const struct process *process, uint64_t at, uint64_t 
   return data < 0 || (uint64_t)data >= start + used ? used : ((uint64_t)data - start + 7) & ~7ull;
 }
 
-/* A thread that is killed while it writes a note leaves a hole of unknown size. Looks for the next one that could be
- * one, through a part of what was written: a program can write anything there. Returns 1; 0: there is none up to now;
- * -1: there is more to look at. */
+/* A thread that is killed while it writes a note leaves a hole of unknown size. Looks for the next plausible note in a
+ * part of what was written; it need not be one, because a program can write anything there. Returns 1; 0 if there is
+ * none so far; -1 if there is more to search. */
 static int notes_skip(struct process_drain *drain, uint64_t used)
 {
   const uint64_t start = process_notes_offset();
@@ -273,7 +273,7 @@ static int notes_skip(struct process_drain *drain, uint64_t used)
   return at + sizeof(struct process_note) <= used ? -1 : 0;
 }
 
-/* Nobody reads again what was taken: its memory is free for others. */
+/* Notes that were taken are not read again. Gives their memory back. */
 static void notes_give_back(struct process_drain *drain)
 {
   uint64_t end = drain->note_offset / GIVE_BACK * GIVE_BACK;
@@ -284,7 +284,7 @@ static void notes_give_back(struct process_drain *drain)
   drain->notes_given = end;
 }
 
-/* Returns 0; 1: there are more, but it took long; or negative. */
+/* Returns 0; 1 if the time ran out before all were taken; or negative. */
 static int notes_take(struct process_drain *drain, uint64_t used)
 {
   double end = drain_seconds() + TAKE_SECONDS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread of a drain: how far its log is, and its entries into the trace. A part is given back to the
- * thread when it was taken whole.
+ * One thread of a drain: how far its log is, and how its entries go into the trace. A part of the log is given back to
+ * the thread once all of it was taken.
  */
 #include <linux/futex.h>
 #include <string.h>
@@ -19,16 +19,16 @@ void drain_wake(const void *word)
   syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-enum { WARM_SLOTS = 32 }; /* logs of these stay in memory when their threads end */
+enum { WARM_SLOTS = 32 }; /* the logs of these stay in memory when their threads end */
 
-/* Where its log begins in the shared memory. */
+/* The offset of a thread's log in the shared memory. */
 static size_t slot_log(const struct process_drain *drain, uint32_t number)
 {
   return process_logs_offset(drain->process->notes_size, drain->process->step_capacity) +
          (size_t)number * PROCESS_PARTS * drain->process->part_size;
 }
 
-/* Seconds that the thread waited for us: what its page says, but not more than it was there. */
+/* Seconds that the thread waited for the drain: the value in its page, but not more than its lifetime. */
 static double slot_waited(const struct process_drain *drain, uint32_t number)
 {
   double waited = 1e-9 * (double)__atomic_load_n(&drain_page(drain, number)->waited, __ATOMIC_RELAXED);
@@ -74,7 +74,7 @@ struct drain_view slot_look(const struct process_drain *drain, uint32_t number, 
   uint64_t again;
 
   if (drain->slots[number].is_open && view.status != THREAD_GONE)
-    view.status = THREAD_LIVE; /* we alone free pages: the program has written something else there */
+    view.status = THREAD_LIVE; /* only the drain frees pages: the program has overwritten the status */
   if (view.status != THREAD_LIVE && view.status != THREAD_GONE)
     return view;
   if (drain->slots[number].is_dead)
@@ -85,12 +85,13 @@ struct drain_view slot_look(const struct process_drain *drain, uint32_t number, 
   view.position = process_position(drain->process, number, view.written, __atomic_load_n(&page->log, __ATOMIC_ACQUIRE),
                                    __atomic_load_n(&page->log_start, __ATOMIC_RELAXED));
   again = __atomic_load_n(&page->written, __ATOMIC_ACQUIRE);
-  if (again != view.written) /* it went on to the next part meanwhile: take the full ones */
+  if (again != view.written) /* it moved to the next part meanwhile: take only the full ones */
     view.position = 0;
   return view;
 }
 
-/* What we are done with is ours to say: a thread would wait for ever for a part that we have returned. */
+/* Restores the count of parts that the drain has returned, if the program has overwritten it. A thread would otherwise
+ * wait forever for a part that is free. */
 void slot_mend(struct process_drain *drain, uint32_t number)
 {
   const struct drain_slot *slot = &drain->slots[number];
@@ -102,7 +103,7 @@ void slot_mend(struct process_drain *drain, uint32_t number)
   drain_wake(&page->read);
 }
 
-/* Its log makes no sense: the program wrote to it. The rest of it is lost. */
+/* The log is inconsistent, so the program must have written to it. The rest of it is lost. */
 static int slot_spoil(struct process_drain *drain, struct drain_slot *slot)
 {
   slot->is_ignored = true;
@@ -130,8 +131,8 @@ static int stream_new(struct process_drain *drain, const struct process_state *p
                               &(struct lb_trace_meta){"remark", "threads are missing: a trace cannot have so many"});
 }
 
-/* What the thread did before execve, in another page, comes before what it does now. All notes of then are taken:
- * those of the new program come behind them. */
+/* Entries that the thread logged before execve, in another page, go into the trace before the new ones. All notes about
+ * them are taken already, because the new program's notes come later. */
 static int past_take(struct process_drain *drain, uint32_t number)
 {
   const struct process_state *page = drain_page(drain, number);
@@ -175,7 +176,7 @@ static int slot_open_one(struct process_drain *drain, uint32_t number)
   return r < 0 ? r : stream_new(drain, page, slot);
 }
 
-/* Can it be opened? A space is in the trace before its threads. */
+/* Whether the thread is new and can be opened. Its space must be in the trace before it. */
 static bool slot_is_new(const struct process_drain *drain, uint32_t number)
 {
   const struct process_state *page = drain_page(drain, number);
@@ -190,8 +191,8 @@ static uint32_t slot_place(const struct process_drain *drain, uint32_t number)
   return __atomic_load_n(&drain_page(drain, number)->place, __ATOMIC_RELAXED);
 }
 
-/* Threads that were made before it, and are new as well, come first: streams are numbered in the order of the threads,
- * whatever pages they got. */
+/* Opens new threads in the order of their creation, up to this one: streams are numbered in that order, whichever pages
+ * the threads got. */
 static int slot_open(struct process_drain *drain, uint32_t number)
 {
   int r = 0;
@@ -206,8 +207,8 @@ static int slot_open(struct process_drain *drain, uint32_t number)
   return r;
 }
 
-/* The round's view of the thread is from before the notes, with which many parts may have been taken: it has nothing
- * new then. */
+/* The view was taken before the notes. While notes were taken, entries beyond the view may have been taken too; then
+ * the view has nothing new. */
 static void view_catch_up(struct drain_slot *slot)
 {
   if ((int64_t)(slot->view.written - slot->read) >= 0)
@@ -216,7 +217,7 @@ static void view_catch_up(struct drain_slot *slot)
   slot->view.position = 0;
 }
 
-/* A part has been given: the thread may fill it again. */
+/* A part is in the trace: lets the thread fill it again. */
 static void part_return(struct process_drain *drain, uint32_t number)
 {
   struct process_state *page = drain_page(drain, number);
@@ -230,7 +231,7 @@ static void part_return(struct process_drain *drain, uint32_t number)
     drain_wake(&page->read);
 }
 
-/* How many of the entries were logged before there were `step` steps. */
+/* The number of entries before the first that names step `step` or a later one. */
 static uint32_t entries_before(const uint32_t *entries, uint32_t count, uint32_t step)
 {
   for (uint32_t i = 0; i < count; i++) {
@@ -242,8 +243,8 @@ static uint32_t entries_before(const uint32_t *entries, uint32_t count, uint32_t
   return count;
 }
 
-/* Gives the entries of one part up to `end`. `step` as in drain_settle, 0: all. The writer reads each entry once, from
- * where it lies. Returns 1; 0: it got to `step`; or negative. */
+/* Writes the entries of one part up to `end`. `step` is as in drain_settle, 0 for all. The writer reads each entry
+ * once, in place. Returns 1; 0 if it reached `step`; or negative. */
 static int part_give(struct process_drain *drain, uint32_t number, uint32_t end, uint32_t step)
 {
   struct drain_slot *slot = &drain->slots[number];
@@ -287,7 +288,7 @@ static int slot_give(struct process_drain *drain, uint32_t number, const struct 
   return r < 0 ? r : 0;
 }
 
-/* Of a thread whose entries nobody wants: it must not wait for us. */
+/* Discards the entries of a thread that is ignored, so that the thread does not wait for us. */
 static void slot_discard(struct process_drain *drain, uint32_t number, const struct drain_view *view)
 {
   struct process_state *page = drain_page(drain, number);
@@ -324,8 +325,8 @@ void slot_close(struct process_drain *drain, uint32_t number)
   uint32_t status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE);
 
   assert(number < PROCESS_THREADS);
-  if (status < THREAD_GONE) /* else it has said so, even if the system was seen to have lost it before; or the program
-                               wrote it */
+  if (status < THREAD_GONE) /* otherwise the thread has announced its end, even if it looked dead before; or the program
+                               overwrote the status */
     status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;
   drain_thread_ends(drain, slot, __atomic_load_n(&page->end, __ATOMIC_RELAXED));
   drain->waited += slot_waited(drain, number);

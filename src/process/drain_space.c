@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Address spaces that come and go: a shell makes thousands. What a space needs (its steps in the shared memory, what
- * the writer knows of them, its modules) is given back when the space is over: no thread has it any more, and no copy
- * of it either, for a copy runs on in paths that were translated before the fork. Numbers are not used again.
+ * Address spaces come and go: a shell makes thousands. A space needs steps in the shared memory, the writer's data
+ * about them, and modules. All this is given back when the space is over: no thread is in it any more, and none in a
+ * copy of it, because a copy continues in paths that were translated before the fork. Numbers are not reused.
  *
- * A thread makes another, or announces a copy, while it runs; and we alone free the pages of threads. So if no page
- * names a space, and all notes are taken that were there by then, nothing of it can come any more.
+ * Only a running thread makes another thread or announces a copy, and only the drain frees the pages of threads. If no
+ * page names a space and all notes written by then are taken, nothing more of that space can appear.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 enum {
   SPACES_MOST = 1 << 20,
-  NUMBERS_MOST = PROCESS_STEPS_MOST / PROCESS_STEPS_UNIT, /* pieces of numbers that there can be */
+  NUMBERS_MOST = PROCESS_STEPS_MOST / PROCESS_STEPS_UNIT, /* most blocks of step numbers */
 };
 
 enum { PAGE_STEPS = PROCESS_PAGE / sizeof(struct lb_step) };
@@ -50,7 +50,7 @@ bool drain_space_is_over(const struct process_drain *drain, uint32_t number)
   return number < drain->space_count && drain->spaces[number].is_over;
 }
 
-/* ---- what is said of it ---- */
+/* ---- what is known of a space ---- */
 
 int drain_space_begins(struct process_drain *drain, uint32_t number, uint64_t parent)
 {
@@ -85,9 +85,9 @@ int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t fir
   return 0;
 }
 
-/* ---- its end ---- */
+/* ---- the end of a space ---- */
 
-/* Without memory it stays as it is: that costs memory, and nothing else. */
+/* Without memory the space is kept for good: that costs memory and nothing else. */
 static int ending_add(struct process_drain *drain, uint32_t number)
 {
   uint32_t *ending;
@@ -133,7 +133,7 @@ int drain_space_fails(struct process_drain *drain, uint32_t number)
   return ending_add(drain, number);
 }
 
-/* The pages of a space's threads, the writer's streams of it and the logs are behind us. */
+/* Frees a space. The pages of its threads, its streams in the writer and its logs are done. */
 static void space_end(struct process_drain *drain, uint32_t number)
 {
   struct drain_space *space = &drain->spaces[number];
@@ -155,7 +155,7 @@ static void space_end(struct process_drain *drain, uint32_t number)
     ending_add(drain, space->parent);
 }
 
-/* Marks the spaces that pages name. The status comes first: behind it the rest of a page is whole. */
+/* Marks the spaces that pages name. Reads the status first: once it is set, the rest of the page is valid. */
 static void pages_look(struct process_drain *drain)
 {
   uint32_t high = __atomic_load_n(&drain_control(drain)->thread_high, __ATOMIC_ACQUIRE), space;
@@ -171,7 +171,8 @@ static void pages_look(struct process_drain *drain)
   }
 }
 
-/* Of a page that is being taken, the space that it names may be that of its last thread: it is looked at again. */
+/* A page that is being claimed may still name the space of its previous thread. Such a space is looked at again in the
+ * next round. */
 void drain_spaces_end(struct process_drain *drain)
 {
   size_t kept = 0;
@@ -179,7 +180,7 @@ void drain_spaces_end(struct process_drain *drain)
   if (!drain->ending_count)
     return;
   pages_look(drain);
-  for (size_t i = 0; i < drain->ending_count; i++) { /* it may grow by parents */
+  for (size_t i = 0; i < drain->ending_count; i++) { /* parents may be appended meanwhile */
     uint32_t number = drain->ending[i];
     struct drain_space *space = &drain->spaces[number];
     bool is_idle = space->is_known && !space->is_over && !space->threads && !space->copies;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What threads and their processes are called: tells processes of one program apart. Both can change while a program
- * runs. A process that ends by itself puts its command line, or the title that it has set, into its page; those of
- * others are read in /proc while they live.
+ * The names of threads and the command lines of their processes, which tell processes of one program apart. Both can
+ * change while a program runs. A process that ends by itself puts its command line, or the title that it has set, into
+ * its page. For other processes, both are read from /proc while the process lives.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "process/command.h"
 #include "process/drain.h"
 
-#define LOOK_SECONDS 1.0 /* between two looks */
+#define LOOK_SECONDS 1.0 /* between two reads */
 
-/* Reads a file of /proc. Returns how many bytes there are, behind which the buffer is 0. */
+/* Reads a file of /proc. Returns the number of bytes; the rest of the buffer is 0. */
 static size_t proc_read(const char *path, char *buffer, size_t size)
 {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -29,10 +29,11 @@ static size_t proc_read(const char *path, char *buffer, size_t size)
 
 /* ---- titles ---- */
 
-/* The runtime's own words stand there until it has set those of the program, or where the kernel does not let it. */
+/* The command line is the runtime's own until the runtime has replaced it by the program's, or for ever where the
+ * kernel does not allow that. It is ignored. */
 static void title_set(struct drain_slot *slot, const char words[PROCESS_COMMAND_MOST])
 {
-  char title[PROCESS_COMMAND_MOST] = ""; /* and all behind is 0: it may be words again */
+  char title[PROCESS_COMMAND_MOST] = ""; /* zeroed to its end, so that it can serve as words again */
 
   process_command_text(title, words);
   if (!*title || !strncmp(title, COMMAND_NAME, strlen(COMMAND_NAME)) || !strcmp(title, slot->title))
@@ -50,8 +51,8 @@ static void title_read(struct drain_slot *slot)
     title_set(slot, words);
 }
 
-/* A thread that has no title of its own has that of its process: what another thread of it is called, or has left in
- * its page, even if it has ended. */
+/* A thread without a title of its own gets that of its process: from another thread of it, or from the page of one that
+ * has ended. */
 static void title_share(const struct process_drain *drain, struct drain_slot *slot)
 {
   char words[PROCESS_COMMAND_MOST];
@@ -90,7 +91,7 @@ static int name_put(struct process_drain *drain, struct drain_slot *slot, const 
   return trace_writer_describe(drain->writer, slot->stream, "name", name);
 }
 
-/* The kernel ends it with a line feed. */
+/* The kernel appends a line feed to the name. */
 static int name_read(struct process_drain *drain, struct drain_slot *slot)
 {
   char path[64], name[sizeof(slot->name)];

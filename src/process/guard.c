@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shared memory is a file that the programs have open. Seals keep them from making it shorter. Where there are
- * none, reading behind its new end would kill us by SIGBUS: the handler puts empty memory there and remembers it, so
- * that whoever reads goes on with zeroes, and what was recorded until then is kept.
+ * The shared memory is a file that the programs have open. Seals keep them from truncating it. Where seals are not
+ * available, a read past the new end would kill lbr with SIGBUS. The handler maps empty memory there and remembers it:
+ * the reader continues with zeroes, and everything recorded until then is kept.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "process/process.h"
 #include "process/shared.h"
 
-/* One at a time: the last that was started. */
+/* One process at a time: the one started last. */
 static uint8_t *volatile guarded;
 static volatile size_t guarded_size;
 static volatile sig_atomic_t is_hit;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts a program under the runtime: two files in memory, the runtime's ELF and what is shared with it; then
- * execveat(2) of the first with the number of the second among the arguments. runtime/main.c is the other side.
+ * Starts a program under the runtime. There are two files in memory: the runtime's ELF file and the shared memory. The
+ * child calls execveat(2) on the first, with the descriptor of the second among the arguments. runtime/main.c is the
+ * other side.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +25,10 @@ enum {
   HIGH_FD = 900,
 };
 
-/* What is read while the programs run is given back at once; what is not stays. */
+/* With a drain (`_all`), notes are freed as soon as they are read. Without one they stay in memory. */
 static const uint64_t notes_size = UINT64_C(1) << 30, notes_size_all = UINT64_C(1) << 34;
 
-/* Where addresses are limited. */
+/* Used where the address space is limited. */
 enum { NOTES_SIZE_LEAST = 256 << 20, STEP_CAPACITY_LEAST = 1 << 26 };
 
 /* ---- files ---- */
@@ -80,8 +81,9 @@ static void control_fill(const struct process *process, const struct process_opt
   memcpy(process->memory, &control, sizeof(control));
 }
 
-/* An open file of our own: what the programs inherit is another. Its lock tells them that we are there. Without it all
- * goes well, too, unless we are killed, or a program writes over what we share. */
+/* Opens the file a second time for lbr alone; the programs inherit the other descriptor. The lock on ours tells them
+ * that lbr is alive. Without the lock everything works too, unless lbr is killed or a program overwrites the shared
+ * memory. */
 static void own_open(struct process *process, int fd)
 {
   char path[64];
@@ -97,7 +99,7 @@ static void own_open(struct process *process, int fd)
     control->options |= PROCESS_LOCKED;
 }
 
-/* Most of it is never touched: it takes addresses, not memory. Returns 0 or -errno. */
+/* Maps the shared memory. Most of it is never touched and takes only address space. Returns 0 or -errno. */
 static int shared_map(struct process *process, int fd)
 {
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
@@ -127,7 +129,7 @@ static int shared_open(struct process *process, const struct process_options *op
     close(fd);
     return result;
   }
-  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* else guard.c finds out */
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* without seals, guard.c detects a truncation */
   control_fill(process, options, program);
   own_open(process, fd);
   return fd;
@@ -135,7 +137,7 @@ static int shared_open(struct process *process, const struct process_options *op
 
 /* ---- the child ---- */
 
-/* The words before the program's own arguments: command.h. */
+/* The arguments before the program's own: command.h. */
 struct command {
   char name[sizeof(COMMAND_NAME) + COMMAND_PAGE];
   char fd[16];
@@ -177,7 +179,7 @@ static void command_set_fd(struct command *command, int fd)
   command->name[name + blanks] = 0;
 }
 
-/* Out of the way of the program's own descriptors: the runtime keeps it. */
+/* Moves a descriptor out of the range that the program uses: the runtime keeps it open. */
 static int fd_raise(int fd)
 {
   struct rlimit limit;
@@ -197,8 +199,8 @@ static int status_of(unsigned error)
   return statuses[error];
 }
 
-/* Reports a failure of its own by the pipe, which execveat closes. A program that cannot be run ends here as it would
- * in the runtime. */
+/* Reports a failure through the pipe, which execveat closes. A program that cannot be executed ends here with the same
+ * status as in the runtime. */
 static _Noreturn void child_run(struct command *command, int runtime_fd, int shared_fd, int report_fd,
                                 char *const environment[])
 {
@@ -215,7 +217,7 @@ static _Noreturn void child_run(struct command *command, int runtime_fd, int sha
   _exit(125);
 }
 
-/* Returns the child's errno as a failure, 0 once it runs. */
+/* Returns 0 once the child runs, or the child's -errno. */
 static int child_await(int pid, int report_fd)
 {
   int error;

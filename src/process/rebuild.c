@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a thread's log to its taken branches: entries from shared_memory.c, walked by trace/path.c, with a mark on each
- * branch that says which path it was in: that tells the address space and the time.
+ * Turns a thread's log into its taken branches. The entries come from shared_memory.c and trace/path.c walks them. Each
+ * branch gets a mark, the number of a step of the path it was in, which tells the address space and the time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 
 enum { ENTRIES_PER_BRANCH = 2, ENTRIES_AT_LEAST = 4096 };
 
-/* A log while it is walked. */
+/* The state of a walk through a log. */
 struct walk {
   const struct process *process;
   struct path_walker walker;
-  struct lb_step step; /* the last that was looked up */
-  uint8_t *pages;      /* of steps, that were found to be there */
+  struct lb_step step; /* the last one looked up */
+  uint8_t *pages;      /* pages of steps that are known to be valid */
   uint32_t mark;       /* number of a step of the path that the branches are in */
   struct process_branches list;
-  size_t most; /* branches that are wanted: the last */
+  size_t most; /* number of branches wanted, the last ones */
 };
 
 static const struct lb_step *walk_lookup(void *context, uint32_t number)
@@ -55,7 +55,7 @@ static int list_reserve(struct process_branches *list, size_t more)
   return 0;
 }
 
-/* Forgets the oldest, but for the last `most`. */
+/* Drops the oldest branches and keeps the last `most`. */
 static void list_cut(struct process_branches *list, size_t most)
 {
   size_t gone;
@@ -78,7 +78,7 @@ void process_branches_done(struct process_branches *branches)
 
 /* ---- walking ---- */
 
-/* Where the branches come from that an entry makes: the path that it names, or the one that was running. An open branch
+/* The mark of the branches that an entry makes: the path that it names, or the running one. A branch that is still open
  * belongs to the entry before. */
 static uint32_t entry_mark(const struct walk *walk, uint32_t entry)
 {
@@ -112,7 +112,7 @@ static int walk_entry(struct walk *walk, uint32_t entry)
   return 0;
 }
 
-/* Goes on behind entries that make no sense if `is_lax`. */
+/* With `is_lax`, skips invalid entries and continues. */
 static int walk_entries(struct walk *walk, const uint32_t *entries, size_t count, bool is_lax)
 {
   for (size_t i = 0; i < count; i++) {
@@ -131,8 +131,8 @@ static int walk_entries(struct walk *walk, const uint32_t *entries, size_t count
 
 /* ---- whole ---- */
 
-/* Where to begin in entries that may begin inside an event: behind what may be the rest of one, unless that has a
- * beginning. */
+/* Where to start if the first entries may be the rest of an event: after as many words as an event has, or at an event
+ * that begins among them. */
 static size_t entries_start(const uint32_t *entries, size_t count)
 {
   for (size_t at = 0; at < LB_ENTRY_EVENT_WORDS && at < count; at++)
@@ -151,14 +151,14 @@ static int walk_last(struct walk *walk, const struct process_thread *thread, siz
 
   if (result < 0)
     return result;
-  if (is_cut && count == wanted) /* else it begins with a part, and no event lies across parts */
+  if (is_cut && count == wanted) /* otherwise the entries begin with a part, and no event spans two parts */
     start = entries_start(entries, count);
   path_walker_init(&walk->walker, walk_lookup, walk);
   walk->mark = 0;
   walk->list.count = 0;
   walk->list.is_damaged = false;
   walk->list.is_cut = is_cut;
-  if (count) /* else there may be no array */
+  if (count) /* the array may be NULL if there are none */
     result = walk_entries(walk, entries + start, count - start, is_lax);
   free(entries);
   if (result >= 0 && walk->list.count < walk->most && count == wanted)
@@ -175,7 +175,7 @@ static int rebuild(const struct process *process, const struct process_thread *t
 
   walk.pages = calloc(process_step_pages(process), 1);
   result = walk.pages ? walk_last(&walk, thread, wanted, is_lax) : -ENOMEM;
-  while (result == 1) { /* they held too few branches */
+  while (result == 1) { /* the entries held too few branches */
     wanted = wanted < SIZE_MAX / 8 ? wanted * 4 : SIZE_MAX;
     result = walk_last(&walk, thread, wanted, is_lax);
   }

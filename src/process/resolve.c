@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scripts and set-user-id programs: what execve(2) does before it comes to an ELF file. The runtime loads ELF only. A
- * script's first line is read as Linux reads it (fs/binfmt_script.c): 256 bytes, a path, one argument that may hold
- * blanks. What would give a program rights that we do not have is refused: natively it would get them.
+ * Scripts and set-user-id programs: the work that execve(2) does before it reaches an ELF file. The runtime loads ELF
+ * only. A script's first line is read as Linux reads it (fs/binfmt_script.c): 256 bytes, a path, one argument that may
+ * hold blanks. A program that execve would give more rights than lbr has is refused, because it would not get them
+ * here.
  */
 #include "process/resolve.h"
 
@@ -22,7 +23,7 @@
 
 /* ---- the first line of a script ---- */
 
-/* Where the line ends, or NULL: the interpreter's path may be longer than what was read. */
+/* The end of the line. NULL if the interpreter's path may be longer than the bytes that were read. */
 static char *find_line_end(char *line)
 {
   char *end = line + RESOLVE_LINE, *newline = memchr(line, '\n', RESOLVE_LINE);
@@ -64,7 +65,7 @@ static void resolution_fail(struct resolution *resolution, unsigned error, int s
   resolution->system_error = system_error;
 }
 
-/* An interpreter that is not there is another mistake than a program that is not there. */
+/* A missing interpreter has another error code than a missing program. */
 static void fail_open(struct resolution *resolution, int error)
 {
   bool is_missing = error == ENOENT || error == ENOTDIR;
@@ -75,7 +76,7 @@ static void fail_open(struct resolution *resolution, int error)
     resolution_fail(resolution, is_missing ? PROCESS_E_NOT_FOUND : PROCESS_E_NO_ACCESS, -error);
 }
 
-/* Would the kernel run it with rights that we do not have? */
+/* Whether the kernel would run the program with rights that we do not have. */
 static bool is_privileged(int fd, const struct stat *status)
 {
   struct statvfs system;
@@ -107,13 +108,13 @@ static ssize_t program_read(const char *path, struct resolution *resolution, cha
     resolution_fail(resolution, PROCESS_E_NO_ACCESS, -EACCES);
   else if ((size = pread(fd, line, RESOLVE_LINE, 0)) < 0)
     resolution_fail(resolution, PROCESS_E_NO_ACCESS, -errno);
-  else if (size >= 2 && memcmp(line, "#!", 2) && is_privileged(fd, &status)) /* of scripts it is ignored */
+  else if (size >= 2 && memcmp(line, "#!", 2) && is_privileged(fd, &status)) /* not of scripts, as in Linux */
     resolution_fail(resolution, PROCESS_E_SET_ID, 0);
   close(fd);
   return resolution->error ? -1 : size;
 }
 
-/* Words are filled from the end, as each level comes before what was there. */
+/* Words are filled from the end, because each level is put before the existing words. */
 static void word_put(struct resolution *resolution, const char *word)
 {
   if (!word)
@@ -122,10 +123,10 @@ static void word_put(struct resolution *resolution, const char *word)
   resolution->count++;
 }
 
-/* One more interpreter: what its script was called takes the place of the first argument. */
+/* Adds one interpreter. The path of its script replaces the first argument. */
 static void level_put(struct resolution *resolution, const char *path, const char *interpreter, const char *argument)
 {
-  if (resolution->count) { /* the first word is the interpreter of the level before: the same string as `path` */
+  if (resolution->count) { /* the first word is the interpreter of the previous level, which is `path` */
     resolution->first++;
     resolution->count--;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in the shared memory: threads, their entries, steps and notes. The programs write to it while we read, and
- * may write anything: every value is read once and checked before it is used, and sizes are those of struct process.
+ * Reads the shared memory: threads, their entries, steps and notes. The programs write to it while we read, and may
+ * write anything: every value is read once and checked before it is used, and all sizes come from struct process.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -140,7 +140,8 @@ bool process_thread_has_exited(const struct process_thread *thread, bool *ret_is
   return thread->end == END_EXIT || thread->end == END_EXIT_GROUP;
 }
 
-/* What executes a program that is recorded is found GONE: by that program. */
+/* If the executed program is recorded too, it sets the status of the old thread to GONE. A thread that is still LIVE
+ * has executed a program that is not recorded. */
 bool process_thread_is_native(const struct process_thread *thread)
 {
   return thread->status == THREAD_LIVE && thread->end == END_EXEC;
@@ -148,7 +149,7 @@ bool process_thread_is_native(const struct process_thread *thread)
 
 /* ---- entries ---- */
 
-/* The entries from `first` to `last`, counted since the beginning, which lie in one part or several. */
+/* Copies the entries from `first` to `last`, counted since the start of the log. They may lie in several parts. */
 static void entries_copy(const struct process *process, uint32_t slot, uint64_t first, uint64_t last, uint32_t *to)
 {
   const uint64_t size = process->part_size / 4;
@@ -162,7 +163,7 @@ static void entries_copy(const struct process *process, uint32_t slot, uint64_t 
   }
 }
 
-/* A program can give back the memory of its log. */
+/* Whether the pages are present: a program can free the memory of its log. */
 static bool entries_are_there(const struct process *process, uint32_t slot, uint64_t first, uint64_t last)
 {
   const uint64_t size = process->part_size / 4;
@@ -178,7 +179,7 @@ static bool entries_are_there(const struct process *process, uint32_t slot, uint
   return is_there;
 }
 
-/* The first entry that was not written over when all were copied. */
+/* The first entry that was not overwritten while they were copied. */
 static uint64_t entries_kept(const struct process *process, uint32_t slot)
 {
   uint64_t written = __atomic_load_n(&state_of(process, slot)->written, __ATOMIC_SEQ_CST);

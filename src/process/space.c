@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lay where in the address spaces of the programs, from the notes in the shared memory. A space that fork made
- * begins as a copy of its parent; each piece of a file is there from one step's number to another's. A space is worked
- * out when it is first asked for: a shell makes thousands of which nobody asks for one. Notes are hostile input.
+ * The mappings of the programs' address spaces, from the notes in the shared memory. A space that fork made begins as a
+ * copy of its parent. Each piece of a mapped file exists from one step number to another. A space is computed when it
+ * is first asked for: a shell makes thousands, and most are never asked for. Notes are hostile input.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "process/process.h"
 #include "process/shared.h"
 
-/* No program comes near these; they bound the time that notes of a hostile one take. What is beyond goes without names.
- */
+/* No real program comes near these limits. They bound the time spent on the notes of a hostile one; addresses beyond
+ * them have no names. */
 enum {
   BIRTHS_MOST = 1 << 18,
   MAPS_MOST = 1 << 17, /* notes of files, of one space */
@@ -27,7 +27,7 @@ enum {
 
 struct piece {
   uint64_t start, end, offset;
-  uint32_t since, until; /* numbers of steps; PROCESS_NOW: it is there still */
+  uint32_t since, until; /* step numbers; PROCESS_NOW: it is still mapped */
   const char *path;
 };
 
@@ -50,7 +50,7 @@ struct space {
 /* A NOTE_SPACE. */
 struct birth {
   uint32_t number, parent;
-  uint64_t offset; /* of the note: it begins here */
+  uint64_t offset; /* of the note; the space begins here */
   const char *path;
 };
 
@@ -59,14 +59,14 @@ struct process_spaces {
   struct birth *births;
   size_t birth_count, birth_capacity;
   struct space spaces[SPACES_MOST];
-  size_t space_count, next; /* the next to be forgotten when there are too many */
-  char **paths;             /* each once */
+  size_t space_count, next; /* `next` is dropped first when there are too many */
+  char **paths;             /* each path once */
   size_t path_count, path_capacity;
 };
 
 /* ---- paths ---- */
 
-/* A copy that stays: programs map the same files again and again. NULL without memory. */
+/* Returns a copy that stays valid, shared by all mappings of the file. NULL without memory. */
 static const char *path_keep(struct process_spaces *spaces, const uint8_t *bytes, uint32_t length)
 {
   char path[PATH_BYTES + 1], **grown;
@@ -103,7 +103,7 @@ static int piece_add(struct space *space, const struct piece *piece)
   return 0;
 }
 
-/* What is left of a piece from `start` to `end` stays. */
+/* Keeps the remainder of a piece from `start` to `end`. */
 static int piece_keep(struct space *space, const struct piece *piece, uint64_t start, uint64_t end)
 {
   struct piece rest = *piece;
@@ -116,7 +116,7 @@ static int piece_keep(struct space *space, const struct piece *piece, uint64_t s
   return piece_add(space, &rest);
 }
 
-/* Nothing lies there any more from this step on. */
+/* Unmaps a range from this step on. */
 static int pieces_clear(struct space *space, uint64_t start, uint64_t end, uint32_t step)
 {
   size_t count = space->piece_count;
@@ -169,7 +169,7 @@ static int note_take(struct process_spaces *spaces, struct space *space, const s
   return piece.path ? piece_add(space, &piece) : -ENOMEM;
 }
 
-/* A space and those that it was copied from, the youngest first: whose notes it has, and up to where. */
+/* A space and its ancestors, youngest first: each one's notes count up to `until`. */
 struct ancestor {
   uint32_t number;
   uint64_t until;
@@ -242,7 +242,7 @@ static void space_done(struct space *space)
   *space = (struct space){0};
 }
 
-/* The space with this number, worked out now if need be. NULL without memory. */
+/* The space with this number, computed now if necessary. NULL without memory. */
 static struct space *space_get(struct process_spaces *spaces, uint32_t number)
 {
   struct space *space;
@@ -260,7 +260,7 @@ static struct space *space_get(struct process_spaces *spaces, uint32_t number)
   if (space_read(spaces, space) >= 0)
     return space;
   space_done(space);
-  space->number = number; /* not again */
+  space->number = number; /* remembers the failure: it is not computed again */
   return NULL;
 }
 
@@ -333,7 +333,7 @@ static const struct piece *piece_find(const struct space *space, uint64_t addres
   return NULL;
 }
 
-/* The space of a step. Returns false if there is no such step. */
+/* Finds the space of a step. Returns false if there is no such step. */
 static bool step_space(const struct process_spaces *spaces, uint32_t number, uint32_t *ret_space)
 {
   struct lb_step step;
@@ -377,8 +377,8 @@ static size_t codes_before(const struct space *space, uint64_t address)
   return low;
 }
 
-/* The newest that is not newer than the step, else the oldest that is. Of those that begin before the address some
- * hundred are looked at: a piece is one path long. */
+/* The newest code that is not newer than the step; if there is none, the oldest that is. Looks at a limited number of
+ * pieces that begin before the address, because a piece is only one path long. */
 static const struct code_note *code_find(const struct space *space, uint64_t address, uint32_t step)
 {
   const struct code_note *best = NULL;
@@ -412,7 +412,7 @@ size_t process_spaces_code(struct process_spaces *spaces, uint32_t space, uint32
   const struct space *found;
   uint32_t own, lost = control_code_lost(spaces->process);
 
-  if (lost && step >= lost) /* what is known may be older */
+  if (lost && step >= lost) /* the known bytes may be out of date */
     return 0;
   if (step_space(spaces, step, &own) && (found = space_get(spaces, own)))
     code = code_find(found, address, step);
