@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache is full: all that was translated is given up, and an age begins in the other of two pools. Each thread says
- * which age it is in, and when it is outside. It comes to the new age the next time it asks the dispatcher, or when a
- * part of its log is full. Most have left the old pool long before it is needed again; who has not is sent a signal.
+ * When the cache is full, all translations are given up and a new age begins in the other of two pools. Each thread
+ * announces the age it is in, or that it is outside of the cache. It moves to the new age the next time it calls the
+ * dispatcher, or when a part of its log is full. Most threads have left the old pool long before it is needed again. A
+ * thread that has not is sent a signal (a nudge).
  *
- * Numbers of steps are never used twice: the logs speak of old ones, and lbr remembers them.
+ * Step numbers are never reused: the logs refer to old ones, and lbr keeps them.
  */
 #include <linux/mman.h>
 
@@ -17,8 +18,9 @@ void age_leave(struct thread *thread)
   __atomic_store_n(&thread->age, 0, __ATOMIC_RELEASE);
 }
 
-/* A system call that waits would be interrupted by a nudge. Who sends one says so first, then looks at the age; here it
- * is the other way round. It comes at once, unless another thread is executing a program just now. */
+/* A nudge would interrupt a system call that waits. The sender sets is_nudged first and then reads the age; this thread
+ * clears its age first and then waits until no nudge is on its way. A nudge arrives at once, unless another thread is
+ * executing a program just now. */
 void age_leave_long(struct thread *thread)
 {
   enum { SPINS = 1 << 20 };
@@ -48,7 +50,7 @@ bool age_has_step(const struct runtime *runtime, uint32_t step)
   return step >= runtime->pool->first;
 }
 
-/* Is it in that age, or in one before? */
+/* Whether the thread is in that age or in an earlier one. */
 static bool is_in(const struct thread *thread, uint32_t age)
 {
   uint32_t at = __atomic_load_n(&thread->age, __ATOMIC_SEQ_CST);
@@ -63,7 +65,7 @@ static bool is_empty(uint32_t age)
   return true;
 }
 
-/* ---- those that stay ---- */
+/* ---- threads that stay in an old age ---- */
 
 static int64_t nudge_send(const struct thread *other)
 {
@@ -72,7 +74,7 @@ static int64_t nudge_send(const struct thread *other)
   return kernel_call(__NR_rt_tgsigqueueinfo, to->process, to->thread, SIGNAL_NUDGE, (uint64_t)&info, 0, 0);
 }
 
-/* A process that shares the memory may have been killed. */
+/* ESRCH: a process that shares the memory (a child of vfork) may have been killed. */
 static void nudge(const struct thread *thread, struct thread *other, uint32_t age)
 {
   int64_t result = 0;
@@ -87,7 +89,8 @@ static void nudge(const struct thread *thread, struct thread *other, uint32_t ag
     __atomic_store_n(&other->age, 0, __ATOMIC_RELEASE);
 }
 
-/* Of another PID namespace we do not know the numbers; under a filter no calls are made. They leave by themselves. */
+/* Sends no nudge to threads of another PID namespace, whose numbers we do not know, and makes no calls under a filter.
+ * Those threads leave by themselves. */
 static void nudge_all(const struct thread *thread, uint32_t age, unsigned tries)
 {
   enum { AGAIN = 1024 };
@@ -112,7 +115,7 @@ static void pause_free(struct runtime *runtime)
 
 /* ---- an age ---- */
 
-/* What is said about steps that nobody can leave by any more. */
+/* Frees the local data of steps that no thread can leave by any more. */
 static void local_give_back(struct runtime *runtime, uint32_t from, uint32_t to)
 {
   uint64_t start = page_up((uint64_t)(runtime->local + from)), end = page_down((uint64_t)(runtime->local + to));
@@ -134,7 +137,7 @@ static void pool_begin(struct runtime *runtime, struct pool *pool)
   __atomic_store_n(&runtime->age, pool->age, __ATOMIC_RELEASE);
 }
 
-/* Whoever waits here has no place in the cache, and takes no part in what the others do with the lock meanwhile. */
+/* A thread that waits here is outside of the cache, and others may take the lock meanwhile. */
 void age_begin(struct thread *thread)
 {
   struct runtime *runtime = thread->runtime;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of a path on its way (translate.c): where the path goes on, which is where the branch mostly goes, or
- * that it ends here.
+ * Translates the branches of a path (translate.c): decides where the path continues, which is where the branch mostly
+ * goes, or that it ends here.
  */
 #include "lastbranch/branch.h"
 #include "process/runtime/translate.h"
 
-enum { TURNS_MOST = 8 }; /* of a loop in a path */
+enum { TURNS_MOST = 8 }; /* turns of a loop that are unrolled into one path */
 
 /* ---- where a path can go on ---- */
 
@@ -18,7 +18,7 @@ static bool is_inside(const struct translation *translation, uint64_t address)
   return false;
 }
 
-/* Another file's code can be in the same unit if what names memory relative to RIP can stay as it is. */
+/* Whether code of another file can be in the same unit: RIP-relative operands must stay in reach. */
 static bool is_like(const struct translation *translation, uint64_t address)
 {
   const struct range *range = range_find(&translation->runtime->executable, address);
@@ -34,7 +34,7 @@ static bool can_follow(const struct translation *translation, uint64_t address)
          !is_inside(translation, address) && (range_has(translation->range, address) || is_like(translation, address));
 }
 
-/* Back to the head: once more, if there is room for it. */
+/* Whether a branch back to the head can be followed once more (loop unrolling). */
 static bool can_turn(const struct translation *translation, uint64_t address)
 {
   unsigned parts = translation->turns + 1;
@@ -44,18 +44,18 @@ static bool can_turn(const struct translation *translation, uint64_t address)
          translation->count + translation->count / parts < translation->instructions_most;
 }
 
-/* ---- conditional branches; these and all that follow return whether the path goes on ---- */
+/* ---- conditional branches; these functions and all that follow return whether the path goes on ---- */
 
 static uint64_t target_of(const struct code *code, const uint8_t *bytes, uint64_t end)
 {
   if (code->imm_size == 1)
-    return end + ((bytes[code->imm_offset] ^ 0x80ull) - 0x80); /* with its sign */
+    return end + ((bytes[code->imm_offset] ^ 0x80ull) - 0x80); /* sign-extended */
   int32_t distance;
   __builtin_memcpy(&distance, bytes + code->imm_offset, 4);
   return end + (uint64_t)distance;
 }
 
-/* Goes through the branch as taken, which it mostly is: the condition is turned round. */
+/* Follows the taken side, which is the usual one: the condition is inverted. */
 static bool write_taken(struct translation *translation, uint64_t target)
 {
   struct emitter *emitter = &translation->emitter;
@@ -88,7 +88,7 @@ static bool write_jcc(struct translation *translation, uint64_t target)
   if (translation->code.flow == CODE_JCC) {
     emit_byte(emitter, 0x0F);
     emit_byte(emitter, 0x80 | (translation->code.opcode & 15));
-  } else { /* has 8 bits only: over a jump, to a jump */
+  } else { /* has an 8-bit displacement only: emit a jump to a jump, and a jump over it */
     if (translation->code.prefixes & CODE_67)
       emit_byte(emitter, 0x67);
     emit_byte(emitter, translation->code.opcode);
@@ -101,14 +101,15 @@ static bool write_jcc(struct translation *translation, uint64_t target)
 
 /* ---- jumps and calls ---- */
 
-/* An instruction that names a number of 8 bytes relative to RIP: its last four bytes so far. */
+/* Ends an instruction that refers to an 8-byte number relative to RIP. Its last four bytes are filled in later. */
 static void add_number(struct translation *translation, uint64_t value)
 {
   emit_u32(&translation->emitter, 0);
   translation->numbers[translation->number_count++] = (struct number){translation->emitter.at - 4, value};
 }
 
-/* PUSH of a number behind the stubs: one store of 8 bytes, so that the return that loads it need not wait for two. */
+/* PUSH of a number that is stored after the stubs. It is one store of 8 bytes, so that the load of the return need not
+ * wait for two. */
 static void write_push(struct translation *translation, uint64_t value)
 {
   struct emitter *emitter = &translation->emitter;
@@ -131,7 +132,7 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
   if (is_call)
     write_push(translation, end);
   else if (is_followed)
-    emit_byte(&translation->emitter, 0x90); /* something to be single-stepped */
+    emit_byte(&translation->emitter, 0x90); /* an instruction to single-step over */
   translation_add_step(translation, kind, is_followed ? LB_STEP_FOLLOW : 0, target);
   translation_end_segment(translation);
   if (!is_followed) {
@@ -146,7 +147,7 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
 
 /* ---- indirect branches and returns ---- */
 
-/* Goes on where an indirect branch mostly goes: RCX holds the target, it and RDX are spilled. */
+/* Continues where an indirect branch mostly goes. RCX holds the target; RCX and RDX are spilled. */
 static void write_expected(struct translation *translation, uint64_t expected)
 {
   struct emitter *emitter = &translation->emitter;
@@ -220,7 +221,7 @@ static void write_pop(struct translation *translation, unsigned taken)
   emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
 }
 
-/* The call is in the path, or it mostly goes there. */
+/* A return whose call is in the path, or that mostly goes to one address. */
 static bool write_known_return(struct translation *translation, uint64_t expected, unsigned taken)
 {
   write_pop(translation, taken);
@@ -246,7 +247,7 @@ static bool write_return(struct translation *translation, const uint8_t *bytes)
   return false;
 }
 
-/* ---- what the dispatcher does, and traps ---- */
+/* ---- branches that the dispatcher executes, and traps ---- */
 
 static bool write_syscall(struct translation *translation)
 {
@@ -260,7 +261,7 @@ static bool write_syscall(struct translation *translation)
   return false;
 }
 
-/* The dispatcher does it; RCX says where its far pointer is, if it has one. */
+/* The dispatcher executes the branch. RCX holds the address of its far pointer, if it has one. */
 static bool write_far(struct translation *translation, const uint8_t *bytes)
 {
   static const uint8_t kinds[] = {LB_BRANCH_FAR_RET, LB_BRANCH_FAR_RET, LB_BRANCH_INT,
@@ -283,7 +284,8 @@ static bool write_far(struct translation *translation, const uint8_t *bytes)
   return false;
 }
 
-/* INT n, INT3, UD2 and their like do what they do; who survives them goes on behind. */
+/* INT n, INT3, UD2 and similar instructions are executed as they are. If the application survives, it continues after
+ * them. */
 bool branch_write_trap(struct translation *translation, const uint8_t *bytes)
 {
   struct emitter *emitter = &translation->emitter;

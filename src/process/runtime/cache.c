@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of the code cache, the index from application addresses to units, and the ways between units.
+ * The memory of the code cache, the index from application addresses to units, and the links between units.
  *
- * An exit that is tied to a unit stays so for ever, because the log says nothing about it. A unit whose code has
- * changed therefore keeps its place: its first two bytes become a jump to the room before it, and from there to a stub
- * that asks the dispatcher; once there is another unit for that address, to one that logs it and goes there.
+ * An exit that is tied to a unit stays tied for ever, because the log does not mention the tie. A unit whose code has
+ * changed therefore keeps its place. Its first two bytes become a jump to the room before it, which holds a jump to a
+ * stub that asks the dispatcher. Once there is a new unit for that address, that jump leads to a stub that logs the new
+ * unit's head and enters it.
  */
 #include <linux/mman.h>
 
@@ -25,7 +26,7 @@ static void *memory_for(uint64_t size)
   return is_failure(memory) ? NULL : (void *)memory;
 }
 
-/* For tests the cache can be so small that it is full all the time: one area, few units. */
+/* For tests, the cache can be so small that it is always full: one area, few units. */
 static void limits_set(struct runtime *runtime, uint64_t size)
 {
   enum { UNIT_SIZE = 512, UNITS_LEAST = 4 };
@@ -69,7 +70,7 @@ static bool is_near(const uint8_t *code, uint64_t address)
   return low < reach && low > -reach && high < reach && high > -reach;
 }
 
-/* Tries around the address, so that what is there stays in reach of each other; then anywhere. */
+/* Tries addresses around this one, so that areas stay in reach of each other; then any address. */
 static int64_t map_near(uint64_t address)
 {
   enum { STEP = 64 << 20, TRIES = 16 };
@@ -97,14 +98,14 @@ static void area_clear(const struct runtime *runtime, struct area *area)
   __atomic_store_n(&area->unit_count, 0, __ATOMIC_RELEASE);
 }
 
-/* In both pools. */
+/* Maps an area in both pools. */
 static bool area_open(struct runtime *runtime, unsigned number, uint64_t address)
 {
   int64_t code = map_near(address);
   uint32_t *units = memory_for(CACHE_POOLS * area_units_size);
   if (is_failure(code) || !units)
     return false;
-  kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer misses; it may say no */
+  kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer TLB misses; may fail */
   kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_DONTDUMP, 0, 0, 0);
   for (unsigned i = 0; i < CACHE_POOLS; i++) {
     struct area *area = &runtime->pools[i].areas[number];
@@ -133,7 +134,7 @@ static bool pool_has_room(const struct runtime *runtime)
   return pool->unit_count < runtime->unit_most && pool->place_count < CACHE_PLACES - CACHE_PLACES_MOST;
 }
 
-/* Addresses below 2 GiB can be named from everywhere. */
+/* Addresses below 2 GiB are in reach of every area. */
 struct area *cache_area(struct runtime *runtime, uint64_t address)
 {
   struct area *some = NULL;
@@ -156,7 +157,8 @@ struct area *cache_area(struct runtime *runtime, uint64_t address)
   return some;
 }
 
-/* A few bytes near some code: of what is run often, or seldom. Returns false: there is no room. */
+/* Reserves a few bytes near some code, for code that runs often or (`is_cold`) seldom. Returns false if there is no
+ * room. */
 static bool stub_begin(struct runtime *runtime, const uint8_t *near, bool is_cold, struct emitter *ret_emitter,
                        struct area **ret_area)
 {
@@ -188,7 +190,7 @@ static uint64_t hash(uint64_t address)
   return address * 0x9E3779B97F4A7C15 >> 41 & (CACHE_INDEX - 1);
 }
 
-/* The place in the index of the newest unit at the address, or the free one where it would be. */
+/* The slot of the newest unit at the address, or the free slot where it would be. */
 static uint32_t *index_slot(struct runtime *runtime, uint64_t address)
 {
   uint64_t at = hash(address);
@@ -220,7 +222,7 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   return kept;
 }
 
-/* Memory that the program has locked is not given back. */
+/* The kernel refuses to discard memory that the program has locked: it is cleared instead. */
 void cache_forget(struct runtime *runtime)
 {
   if (runtime->is_confined ||
@@ -228,9 +230,10 @@ void cache_forget(struct runtime *runtime)
     memset(runtime->index, 0, index_size);
 }
 
-/* ---- ways ---- */
+/* ---- links ---- */
 
-/* From here to code that may be out of reach of a rel32. These that make ways return NULL: there is no room. */
+/* Returns a way from `site` to code that may be out of reach of a rel32: the code itself, or a stub. This and the other
+ * functions that make links return NULL if there is no room. */
 static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, const uint8_t *to)
 {
   int64_t distance = to - site;
@@ -247,7 +250,7 @@ static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, con
   return stub;
 }
 
-/* Code for indirect branches: RCX holds the target, it and RDX are spilled. Another target goes on at `next`. */
+/* Code for indirect branches. RCX holds the target; RCX and RDX are spilled. Any other target continues at `next`. */
 static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, uint64_t next)
 {
   struct area *area;
@@ -276,7 +279,7 @@ static uint64_t *lookup_table(const struct thread *thread)
   return (uint64_t *)((uint8_t *)thread->state + REGION_LOOKUP);
 }
 
-/* What is in the way comes behind it. */
+/* Enters the unit into the thread's lookup table. The slot's previous entry is chained after the new one. */
 void cache_publish(struct thread *thread, struct unit *unit)
 {
   uint64_t *slot = lookup_table(thread) + (unit->address & 0xFFFF);
@@ -298,7 +301,7 @@ void cache_lookup_init(struct thread *thread)
     table[i] = (uint64_t)leave_indirect;
 }
 
-/* Logs an exit; with a head, that its path is entered, too. */
+/* Logs an exit, and with a head also that the head's path is entered. */
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t number, uint32_t head)
 {
   const struct unit *from = &runtime->units[runtime->local[runtime->steps[number].head].unit];
@@ -324,7 +327,8 @@ static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const 
   return edge;
 }
 
-/* Of a step that was there before a fork the parent and the child would each say what follows: it is logged. */
+/* A step made before a fork is shared by parent and child, and each would tie it to a unit of its own. Such a tie is
+ * therefore not stored in the step but logged at run time. */
 void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool is_new)
 {
   struct lb_step *step = &runtime->steps[number];
@@ -342,7 +346,8 @@ void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool
   emit_patch(site, edge);
 }
 
-/* The bytes before a unit and its edge hold a jump, the number in one word of memory. */
+/* Patches the jump in the bytes before a unit and its edge. Its displacement is in one aligned word, so that the change
+ * is atomic. */
 static void stale_lead(struct unit *unit, const uint8_t *to)
 {
   uint8_t *jump = (uint8_t *)unit->edge - 5;
@@ -350,7 +355,7 @@ static void stale_lead(struct unit *unit, const uint8_t *to)
   emit_patch(jump + 1, to);
 }
 
-/* There is room for it in any case: of an old age, too. */
+/* The room for this stub was reserved in advance, also in an old age. */
 static const uint8_t *ask_make(struct runtime *runtime, const struct unit *unit)
 {
   struct area *area = cache_area_of(runtime, (uint64_t)unit->code);
@@ -363,13 +368,14 @@ static const uint8_t *ask_make(struct runtime *runtime, const struct unit *unit)
   return stub;
 }
 
-/* As a list has it: 0 is none. */
+/* The number of a unit in a list: 0 means none. */
 static uint32_t unit_number(const struct runtime *runtime, const struct unit *unit)
 {
   return (uint32_t)(unit - runtime->units) + 1;
 }
 
-/* Those that lead to the unit ask again. Each is in one list at most, and once: so a list ends. */
+/* Makes the stale units that lead to this one ask the dispatcher again. Each is in at most one list, and once, so that
+ * every list ends. */
 static void leads_undo(struct runtime *runtime, struct unit *unit)
 {
   uint32_t number = unit->led;
@@ -391,13 +397,13 @@ void cache_make_stale(struct runtime *runtime, struct unit *unit)
   unit->ask = ask_make(runtime, unit);
   stale_lead(unit, unit->ask);
   int64_t distance = unit->edge - 5 - (unit->code + 2);
-  uint16_t jump = (uint16_t)(0xEB | (uint16_t)(distance & 0xFF) << 8); /* jmp to the one before */
+  uint16_t jump = (uint16_t)(0xEB | (uint16_t)(distance & 0xFF) << 8); /* jmp to the jump before the unit */
   __atomic_store_n((uint16_t *)unit->code, jump, __ATOMIC_RELEASE);
   leads_undo(runtime, unit);
 }
 
-/* Threads that leave the same stale unit one after another all come here: the first of them has done what is to be
- * done. It may have led the unit elsewhere, if the paths were begun anew meanwhile (profile.c). */
+/* Threads that leave the same stale unit one after another all come here; the first of them has done the work. It may
+ * have led the unit elsewhere, if the paths were rebuilt meanwhile (profile.c). */
 void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
 {
   runtime_assert(old->is_stale && !unit->is_stale && old->address == unit->address);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a thread does while it has no stack that it could name: its first and its last steps. thread.c
+ * The first and the last instructions of a thread, while it has no stack of its own. Called from thread.c.
  */
 #include "process/runtime/routine.inc"
 #include "process/state.inc"
 
 .text
 
-/* int64_t clone_call(number, argument, child): the system call gives the child its stack, and a copy of the registers.
- */
+/* int64_t clone_call(number, argument, child): the system call gives the child its stack and a copy of the
+ * registers. */
 routine clone_call
   push %rbx
   mov %rdx, %rbx
@@ -30,8 +30,8 @@ routine clone_call
   call thread_begin
   ud2
 
-/* _Noreturn void thread_vanish(is_used, number, status): another thread may take the region, with this stack in it, as
- * soon as it is free. */
+/* _Noreturn void thread_vanish(is_used, number, status): as soon as the region is marked as free, another thread may
+ * take it, and this stack with it. */
 routine thread_vanish
   mov %rsi, %rax
   movl $0, (%rdi)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copying instructions into the cache. Only those that name memory relative to RIP change: the displacement if the
- * target is in reach of the new place, else the base, which becomes a borrowed register. SDM vol. 2, chapter 2.
+ * Copies instructions into the cache. Only RIP-relative operands change: the displacement if the target is in reach of
+ * the new place; otherwise the base, which becomes a borrowed register. SDM vol. 2, chapter 2.
  */
 #include "process/runtime/runtime.h"
 
@@ -12,7 +12,8 @@ static bool is_modrm_reg(const struct code *code)
   return code->modrm_offset && code->modrm >> 6 == 3;
 }
 
-/* MOV to GS, LFS and LGS, and (F3 0F AE) RDGSBASE and WRGSBASE: they see or change the register that we use. */
+/* MOV to GS, LFS and LGS, and (F3 0F AE) RDGSBASE and WRGSBASE: they read or change the register that the runtime
+ * uses. */
 static bool uses_gs(const struct code *code)
 {
   unsigned reg = code->modrm >> 3 & 7;
@@ -24,7 +25,7 @@ static bool uses_gs(const struct code *code)
   return code->map == 1 && (code->opcode == 0xB5 || code->opcode == 0xA9 || is_base);
 }
 
-/* A near branch with 66 and without REX.W is cut to 16 bits by AMD and not by Intel. */
+/* AMD truncates the target of a near branch with prefix 66 and without REX.W to 16 bits; Intel does not. */
 static bool is_short_branch(const struct code *code)
 {
   return code->flow != CODE_PLAIN && code->flow <= CODE_RET && code->prefixes & CODE_66 && !(code->rex & REX_W);
@@ -43,7 +44,7 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes)
   return COPY_FINE;
 }
 
-/* The register in VEX.vvvv, where it stands for a general register at all. */
+/* The register in VEX.vvvv, if that field names a general register. */
 static unsigned vvvv_of(const struct code *code, const uint8_t *bytes)
 {
   const uint8_t *opcode = bytes + code->modrm_offset - 1;
@@ -52,7 +53,7 @@ static unsigned vvvv_of(const struct code *code, const uint8_t *bytes)
   return code->encoding ? ~opcode[-1] >> 3 & 15 : 16;
 }
 
-/* Vector register 11 counts too where its number stands in the same bits: it does no harm. */
+/* Also true for vector register 11 where its number is in the same bits; this does no harm. */
 bool copy_uses_r11(const struct code *code, const uint8_t *bytes)
 {
   bool has_b = code->rex & REX_B;
@@ -67,8 +68,9 @@ bool copy_uses_r11(const struct code *code, const uint8_t *bytes)
   return (has_b && (sib & 7) == 3) || (code->rex & REX_X && (sib >> 3 & 7) == 3);
 }
 
-/* A register that the instruction does not use. What an instruction with memory uses unsaid is RAX, RCX and RDX, and of
- * these three RBX by CMPXCHG16B alone, which comes last and names no other. */
+/* A register that the instruction does not use. The implicit registers of instructions with a memory operand are RAX,
+ * RCX and RDX. Of the three candidates only RBX is ever implicit, in CMPXCHG16B; RBX comes last, and CMPXCHG16B names
+ * no other register. */
 static unsigned free_register(const struct code *code, const uint8_t *bytes)
 {
   static const uint8_t candidates[] = {GPR_RSI, GPR_RDI, GPR_RBX};
@@ -79,7 +81,7 @@ static unsigned free_register(const struct code *code, const uint8_t *bytes)
   return candidates[i];
 }
 
-/* RIP-relative addressing ignores B; a base register does not. VEX, EVEX and XOP hold it inverted. */
+/* RIP-relative addressing ignores REX.B; a base register does not. VEX, EVEX and XOP store the bit inverted. */
 static void clear_rex_b(uint8_t *bytes, const struct code *code)
 {
   uint8_t *modrm = bytes + code->modrm_offset;
@@ -124,7 +126,7 @@ static bool in_reach(const struct emitter *emitter, const struct code *code, uin
   return *ret_distance == (int32_t)*ret_distance && !(code->prefixes & CODE_67);
 }
 
-/* LEA of 64 bits is a number. */
+/* LEA of 64 bits becomes a load of the address as a constant. */
 static bool copy_lea(struct emitter *emitter, const struct code *code, uint64_t target)
 {
   if (code->encoding || code->map || code->opcode != 0x8D || !(code->rex & REX_W) || code->prefixes & CODE_66)
@@ -135,13 +137,13 @@ static bool copy_lea(struct emitter *emitter, const struct code *code, uint64_t 
   return true;
 }
 
-/* Gathers and loads of tiles: without a SIB they are no instructions, and must stay none. */
+/* Gathers and tile loads are invalid without a SIB byte, and must stay invalid. */
 static bool needs_sib(const struct code *code)
 {
   return code->encoding && code->map == 2 && (code->opcode == 0x4B || (code->opcode & 0xFC) == 0x90);
 }
 
-/* An address that fits 31 bits needs no base: ModRM and SIB say so, in one byte more. */
+/* An address of at most 31 bits needs no base register: ModRM and SIB can express it, in one byte more. */
 static bool copy_absolute(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t target)
 {
   if (target > INT32_MAX || code->length == 15 || code->rex & REX_X || code->prefixes & CODE_67 ||
@@ -166,7 +168,7 @@ static bool is_prefix(uint8_t byte)
          byte == 0xF2 || byte == 0xF3;
 }
 
-/* The application's GS is 0, and ours is not: DS means nothing in its place. */
+/* The application's GS base is 0 and ours is not. The GS prefix becomes a DS prefix, which has no effect. */
 static const uint8_t *without_gs(const struct code *code, const uint8_t *bytes, uint8_t copy[16])
 {
   enum { PREFIX_GS = 0x65, PREFIX_DS = 0x3E };
@@ -206,7 +208,7 @@ unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint
   return spill_of(base);
 }
 
-/* The address of a far pointer, FF /3 and FF /5: LEA. */
+/* LEA of the address of a far pointer (FF /3 and FF /5). */
 void copy_far(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
 {
   if (code->is_rip_relative) {
@@ -221,7 +223,7 @@ void copy_far(struct emitter *emitter, const struct code *code, const uint8_t *b
   emit_bytes(emitter, bytes + code->modrm_offset + 1, code->length - code->modrm_offset - 1u);
 }
 
-/* FF /2 and FF /4 become 8B /r: a MOV of 64 bits into RCX with the same operand. F2 and F3 mean nothing to either. */
+/* FF /2 and FF /4 become 8B /r: a MOV of 64 bits into RCX with the same operand. Both ignore the prefixes F2 and F3. */
 void copy_target(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
 {
   if (code->is_rip_relative) {

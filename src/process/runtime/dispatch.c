@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The application has left the cache: find or translate the unit that comes next, and tie it to the place that it came
- * from, so that it need not leave there again.
+ * The dispatcher. The application has left the cache: find or translate the next unit, and tie the exit to it so that
+ * the application need not leave there again.
  */
 #include "lastbranch/branch.h"
 #include "process/runtime/runtime.h"
@@ -9,7 +9,7 @@
 #define VSYSCALL_PAGE 0xFFFFFFFFFF600000
 enum { FLAG_RESUME = 1 << 16 }; /* RF, which faults set in the flags that they save */
 
-/* The bytes of a checked unit are still the same. */
+/* Whether the bytes of a checked unit are still the same. */
 static bool is_good(struct thread *thread, const struct unit *unit)
 {
   uint8_t now[256];
@@ -26,7 +26,7 @@ static bool is_good(struct thread *thread, const struct unit *unit)
   return true;
 }
 
-/* Takes the lock; an age may have ended. */
+/* Takes the lock. An age may have ended since. */
 static void dispatch_begin(struct thread *thread)
 {
   age_leave(thread);
@@ -35,8 +35,9 @@ static void dispatch_begin(struct thread *thread)
     age_begin(thread);
 }
 
-/* The unit at the address, or NULL: nothing can be executed there. Between dispatch_begin and dispatch_end; again an
- * age may end. If it is made now, it is for that exit, if that is of this age. */
+/* The unit at the address, or NULL if nothing can be executed there. Called between dispatch_begin and dispatch_end; an
+ * age may end meanwhile. If the unit is translated now, it is made for the exit `edge_step`, provided that the exit is
+ * of this age. */
 static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t edge_step)
 {
   struct runtime *runtime = thread->runtime;
@@ -55,8 +56,9 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t ed
   }
 }
 
-/* Where nothing can be executed the application goes by itself, and gets the fault that it would have got. What is ours
- * must not be executed by it: it goes where nothing is, and signal.c says that it was there. */
+/* Where nothing can be executed, the application continues outside of the cache and gets the fault that it would have
+ * got natively. It must not execute the runtime's own memory: it goes to an unmapped address instead, and signal.c
+ * reports the original address. */
 static void dispatch_end(struct thread *thread, const struct unit *unit)
 {
   uint64_t rip = thread->state->rip;
@@ -80,14 +82,14 @@ static uint32_t last_entry(const struct thread *thread)
   return *(const uint32_t *)(thread->state->log - 4);
 }
 
-/* Who leaves where staying would be taking goes on behind the branch. */
+/* If the path follows the taken side, leaving it means falling through. */
 static uint64_t exit_target(const struct lb_step *step)
 {
   bool is_behind = step->flags & LB_STEP_FOLLOW && step->flags & LB_STEP_NONE;
   return is_behind ? step->from + step->length : step->to;
 }
 
-/* state->exit is the step by which it left. */
+/* state->exit is the step by which the application left. */
 void dispatch_direct(void)
 {
   struct thread *thread = thread_self();
@@ -108,7 +110,7 @@ void dispatch_direct(void)
     log_put(thread, LB_ENTRY_ENTER | unit->head);
 }
 
-/* The head of the path that is running, by the last entry. */
+/* The head of the running path, found by the last entry. */
 static uint32_t running_head(const struct thread *thread)
 {
   uint32_t entry = last_entry(thread);
@@ -118,12 +120,12 @@ static uint32_t running_head(const struct thread *thread)
   return step->flags & LB_STEP_HEAD ? entry : step->next;
 }
 
-/* An indirect branch to where nothing can be executed: no head will say where it went. */
+/* Logs an indirect branch to an address where nothing can be executed: there is no head that would tell its target. */
 static void log_lost(struct thread *thread, uint64_t target)
 {
   const struct lb_step *steps = thread->runtime->steps;
   uint32_t entry = last_entry(thread);
-  if (!(entry & LB_ENTRY_ENTER) && steps[entry].flags & LB_STEP_OPEN) { /* of a return that was expected elsewhere */
+  if (!(entry & LB_ENTRY_ENTER) && steps[entry].flags & LB_STEP_OPEN) { /* a return that was expected to go elsewhere */
     log_event(thread, LB_ENTRY_NOWHERE, 0, target, 0);
     return;
   }
@@ -140,7 +142,7 @@ static unsigned taken_by_return(struct thread *thread, const struct lb_step *ste
   return bytes[0] == 0xC2 ? 8u + bytes[1] + 256u * bytes[2] : 8;
 }
 
-/* A target that is no address at all: the branch itself faults, and nothing of it has been done. */
+/* The target is not canonical: the branch itself faults, before any of its effects. */
 static void undo_branch(struct thread *thread)
 {
   struct process_state *state = thread->state;
@@ -169,7 +171,7 @@ static bool is_canonical(uint64_t address)
   return (uint64_t)((int64_t)(address << 16) >> 16) == address;
 }
 
-/* The page of old system calls, which the kernel executes by itself when it is called: gettimeofday, time, getcpu. */
+/* The vsyscall page: the kernel emulates calls to it (gettimeofday, time, getcpu). */
 static bool dispatch_vsyscall(struct thread *thread)
 {
   static const uint16_t numbers[] = {96, 201, 309};
@@ -228,7 +230,7 @@ void dispatch_stale(void)
     log_put(thread, LB_ENTRY_ENTER | unit->head);
 }
 
-/* The call was logged, but a signal came before it was made. */
+/* Removes a logged system call that was not made because a signal came first. */
 static void unlog_call(struct thread *thread, uint32_t number)
 {
   const struct lb_step *step = &thread->runtime->steps[number];
@@ -239,8 +241,8 @@ static void unlog_call(struct thread *thread, uint32_t number)
   log_event(thread, LB_ENTRY_NOWHERE, number - step->head - 1, step->from, 0);
 }
 
-/* SYSCALL leaves the address behind it in RCX and the flags in R11 (SDM vol. 2). A call that a signal stands before is
- * made again behind its handler, from the instruction itself, as the kernel does it. */
+/* SYSCALL leaves the address of the next instruction in RCX and the flags in R11 (SDM vol. 2). If a signal is pending
+ * before the call, the call is made after the handler, by executing the instruction again, as the kernel does it. */
 void dispatch_syscall(void)
 {
   enum { NR_RT_SIGRETURN = 15 };
@@ -255,7 +257,7 @@ void dispatch_syscall(void)
     far_make(thread, number);
     return;
   }
-  if (state->pending) { /* before the call */
+  if (state->pending) { /* deliver it before the call */
     log_event(thread, LB_ENTRY_NOWHERE, number - step->head - 1, step->from, 0);
     state->rip = step->from;
     dispatch_to(thread);

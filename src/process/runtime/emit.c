@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The instructions that the translator adds to those of the application. None touches flags, vector registers or the
- * stack of the application (but for the push of a call); what they borrow they spill to the state that GS points to.
+ * stack of the application (but for the push of a call); registers that they borrow are spilled to the state that GS
+ * points to.
  */
 #include "process/runtime/runtime.h"
 
 void emit_bytes(struct emitter *emitter, const void *bytes, size_t size)
 {
   const uint8_t *from = bytes;
-  for (size_t i = 0; i < size; i++) /* short: a call would cost more */
+  for (size_t i = 0; i < size; i++) /* short copies: a call would cost more */
     emitter->at[i] = from[i];
   emitter->at += size;
 }
@@ -55,8 +56,8 @@ void emit_address(struct emitter *emitter, unsigned reg, uint64_t address)
   emit_u64(emitter, address);
 }
 
-/* Behind the last entry of a part is a page that faults: signal.c then gives R11 another place and lets the store be
- * done again. */
+/* After the last entry of a part there is a page that faults. signal.c then points R11 to the next part, and the store
+ * is executed again. */
 void emit_log(struct emitter *emitter, uint32_t entry)
 {
   emit_bytes(emitter, (const uint8_t[]){0x41, 0xC7, 0x03}, 3); /* movl $entry, (%r11) */
@@ -116,7 +117,7 @@ void emit_lookup(struct emitter *emitter)
   emit_u32(emitter, REGION_LOOKUP);
 }
 
-/* RCX becomes 0 if it is the address. RDX is lost. */
+/* Sets RCX to 0 if it holds the address. Destroys RDX. */
 void emit_compare(struct emitter *emitter, uint64_t address)
 {
   if (address <= INT32_MAX) {

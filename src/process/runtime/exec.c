@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The application executes a program: the kernel executes this runtime instead, by the link /proc/self/exe, with the
- * words of command.h before the application's own arguments, and the runtime loads the program. The application's
- * strings stay where they are: only the array of pointers is ours, and the kernel finds what is wrong with them.
+ * The application executes a program. The kernel executes this runtime instead, by the link /proc/self/exe, with the
+ * words of command.h before the application's own arguments; the runtime then loads the program. The application's
+ * strings stay where they are. Only the array of pointers is ours, and the kernel detects invalid pointers in it.
  *
- * That the old program has ended is said by the new one (exec_arrived): until then execve can fail.
+ * The new program reports that the old one has ended (exec_arrived), because execve can fail until then.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -17,7 +17,7 @@ static const char own_exe[] = "/proc/self/exe";
 
 enum { WORDS_MOST = 1 << 20, NAME_MOST = PROGRAM_PATH + 32 };
 
-/* execve or execveat as it was asked for. */
+/* The arguments of execve or execveat. */
 struct exec {
   uint64_t number;
   const uint64_t *argument;
@@ -27,17 +27,17 @@ struct exec {
   uint64_t count; /* of words */
 };
 
-/* What execve takes more memory for than a stack has. */
+/* Working memory of execve, which would be too large for a stack. */
 struct work {
   char path[PROGRAM_PATH];
-  char name[NAME_MOST]; /* what the kernel calls the file */
+  char name[NAME_MOST]; /* the kernel's name for the file */
   char first[sizeof(COMMAND_NAME) + COMMAND_PAGE];
   char fd[48];
   struct program program;
   const char *words[]; /* for the kernel */
 };
 
-/* ---- what the application asks for ---- */
+/* ---- the application's arguments ---- */
 
 static bool exec_count(struct thread *thread, struct exec *exec)
 {
@@ -51,7 +51,7 @@ static bool exec_count(struct thread *thread, struct exec *exec)
   return exec->count < WORDS_MOST;
 }
 
-/* Page by page, so that nothing behind its end is read that may not be there. */
+/* Reads page by page, so that it does not read an unmapped page after the string's end. */
 static bool read_text(struct thread *thread, char *to, uint64_t from, uint64_t size)
 {
   while (size) {
@@ -89,7 +89,7 @@ static void work_close(struct thread *thread)
 
 /* ---- the command line ---- */
 
-/* What is named relative to a descriptor has a name by that descriptor: fs/exec.c, alloc_bprm. */
+/* A file named relative to a descriptor is known by that descriptor: fs/exec.c, alloc_bprm. */
 static void name_make(struct work *work, const struct exec *exec)
 {
   char *at = work->name;
@@ -119,8 +119,8 @@ static void words_put_own(const struct thread *thread, struct work *work)
   work->words[3] = work->name;
 }
 
-/* A script is called by its interpreter: that one's words, the script's name, and the words but for the first. An empty
- * list gets one empty word, as Linux does it. */
+/* A script is run by its interpreter: the interpreter's words, the script's name, and the words except the first. An
+ * empty list gets one empty word, as in Linux. */
 static bool words_put(struct thread *thread, struct work *work, const struct exec *exec)
 {
   const char **word = work->words + COMMAND_WORDS;
@@ -146,7 +146,8 @@ static bool words_put(struct thread *thread, struct work *work, const struct exe
 
 /* ---- the call ---- */
 
-/* A script by a descriptor that execve closes could not be opened by its interpreter: the kernel says so. */
+/* Whether a script is named by a descriptor that execve closes. Its interpreter could not open it; the kernel reports
+ * that. */
 static bool is_lost(const struct exec *exec, const struct work *work)
 {
   bool is_by_fd = exec->folder != AT_FDCWD && work->path[0] != '/';
@@ -169,7 +170,7 @@ static void fd_keep(const struct thread *thread, bool is_kept)
   kernel_call(__NR_fcntl, (uint64_t)*thread->fd, F_SETFD, is_kept ? 0 : FD_CLOEXEC, 0, 0, 0);
 }
 
-/* Before a signal that waits nothing is executed: the new program would never see it. */
+/* Nothing is executed while a signal is pending: the new program would never see the signal. */
 static int64_t exec_now(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
   signal_exec_begin(thread);
@@ -187,7 +188,7 @@ static int64_t exec_record(struct thread *thread, const struct exec *exec, const
   return result;
 }
 
-/* Without us. The link that names us means the application's own program. */
+/* Executes without recording. /proc/self/exe, which names the runtime, means the application's own program. */
 static int64_t exec_pass(struct thread *thread, const struct exec *exec)
 {
   uint64_t argument[6];
@@ -198,7 +199,8 @@ static int64_t exec_pass(struct thread *thread, const struct exec *exec)
   return exec_now(thread, exec->number, argument);
 }
 
-/* Whatever goes wrong on our way is tried again without us, so that the application sees the kernel's own answer. */
+/* If anything goes wrong, the call is made again without recording, so that the application sees the kernel's own
+ * answer. */
 static int64_t exec_make(struct thread *thread, struct exec *exec)
 {
   const struct runtime *runtime = thread->runtime;
@@ -215,7 +217,7 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
   if (result != -EINTR_AGAIN)
     result = exec_pass(thread, exec);
   thread->state->end = END_NONE;
-  thread->state->command[0] = 0; /* it lives on, and may set another */
+  thread->state->command[0] = 0; /* the process lives on, and may set another title */
   return result;
 }
 
@@ -242,7 +244,7 @@ int64_t exec_call_at(struct thread *thread, const uint64_t argument[6])
   return exec_make(thread, &exec);
 }
 
-/* ---- the other side ---- */
+/* ---- the new program ---- */
 
 void exec_arrived(struct runtime *runtime, const char *word)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Far jumps, calls and returns, and IRET, within the code segment: the dispatcher does what they do (SDM vol. 2). Those
- * to another segment, which would leave 64-bit mode, are refused.
+ * Far jumps, calls and returns, and IRET, within the code segment: the dispatcher executes them (SDM vol. 2). Far
+ * branches to another segment, which would leave 64-bit mode, are refused.
  */
 #include "lastbranch/branch.h"
 #include "process/runtime/runtime.h"
 
 enum { REX_W = 8, OPCODE_IRET = 0xCF, OPCODE_RETF_N = 0xCA, OPCODE_GROUP = 0xFF };
-enum { FLAGS_CHANGED = 0x250DD5, FLAGS_ALWAYS = 0x202 }; /* what IRET may change at CPL 3 */
+enum { FLAGS_CHANGED = 0x250DD5, FLAGS_ALWAYS = 0x202 }; /* flags that IRET may change at CPL 3 */
 
-/* One of them, taken apart, and the stack pointer on its way. */
+/* A decoded far branch, and the stack pointer while it is executed. */
 struct far {
   struct thread *thread;
   struct code code;
   uint64_t from, next;
-  unsigned size; /* of what is on the stack */
+  unsigned size; /* of an operand on the stack */
   uint64_t stack;
   unsigned taken; /* RETF n */
 };
@@ -47,7 +47,7 @@ static uint16_t own_stack_segment(void)
   return segment;
 }
 
-/* Could the processor load it as one for code, or for a stack? Whatever else there is makes it fault. */
+/* Whether the processor could load the selector for code, or for a stack. Any other selector makes it fault. */
 static bool is_loadable(uint16_t segment, bool is_code)
 {
   enum { CODE_OR_DATA = 0x1000, CODE = 0x0800, PRIVILEGE = 3 };
@@ -65,7 +65,7 @@ static bool is_amd(void)
   return b == 0x68747541 && d == 0x69746E65 && c == 0x444D4163;
 }
 
-/* Returns false: the instruction faults. */
+/* Returns false if the instruction faults. */
 static bool check_segment(const struct far *far, uint64_t segment)
 {
   if ((uint16_t)segment == own_segment())
@@ -105,7 +105,7 @@ static bool do_iret(struct far *far, uint64_t *ret_target)
   return true;
 }
 
-/* The far pointer is where RCX says: translate.c. */
+/* RCX holds the address of the far pointer: translate.c. */
 static bool do_pointer(struct far *far, bool is_call, uint64_t *ret_target)
 {
   bool is_wide = far->code.rex & REX_W && !is_amd();
@@ -141,7 +141,7 @@ static bool far_do(struct far *far, uint64_t *ret_target)
   return false;
 }
 
-/* What faults is left to the processor: the instruction itself is executed, and faults again. */
+/* If the branch faults, the instruction itself is executed so that the processor raises the fault. */
 void far_make(struct thread *thread, uint32_t number)
 {
   struct process_state *state = thread->state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The descriptor of the shared memory stays open, because execve and new threads need it. To the application it is not
- * open: who closes every number, as many programs do before they execute another, gets what he would have got.
+ * The descriptor of the shared memory stays open, because execve and new threads need it. It is hidden from the
+ * application: a program that closes every descriptor, as many do before execve, gets the results that it would get
+ * natively.
  */
 #include <asm/unistd.h>
 #include <linux/close_range.h>
@@ -29,8 +30,8 @@ int64_t fd_call_close(struct thread *thread, const uint64_t argument[6])
   return fd_call_first(thread, __NR_close, argument);
 }
 
-/* The two halves around the hidden number, either of which may be empty. CLOSE_RANGE_UNSHARE gives the thread a table
- * of its own, with the first of them. */
+/* Closes the two ranges around the hidden number, either of which may be empty. CLOSE_RANGE_UNSHARE gives the thread a
+ * table of its own, in the first of the two calls. */
 static int64_t close_around(struct thread *thread, uint32_t first, uint32_t last, uint64_t flags)
 {
   uint32_t hidden = (uint32_t)*thread->fd;
@@ -49,7 +50,7 @@ int64_t fd_call_close_range(struct thread *thread, const uint64_t argument[6])
   return close_around(thread, first, last, argument[2]);
 }
 
-/* The application wants the number: ours becomes another. Returns the old one or -errno. */
+/* The application wants the number: our descriptor moves to another. Returns the old number or -errno. */
 static int64_t fd_yield(struct thread *thread)
 {
   runtime_lock(thread->runtime);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread that a signal kills waits, if the parent wants to look at its process first (PROCESS_HOLD), until it may
- * end. Should the parent be gone meanwhile, nobody looks.
+ * A thread that a signal kills waits before it ends, if the parent wants to look at its process first (PROCESS_HOLD).
+ * If the parent dies meanwhile, the thread does not wait any longer.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
 
 #include "process/runtime/runtime.h"
 
-/* Has the parent its lock on the shared memory? */
+/* Whether the parent holds its lock on the shared memory. */
 static bool parent_is_there(const struct thread *thread)
 {
   enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */
@@ -32,7 +32,7 @@ void hold_wait(struct thread *thread)
     return;
   for (;;) {
     uint32_t released = __atomic_load_n(&state->released, __ATOMIC_ACQUIRE);
-    bool is_other = __atomic_load_n(&state->serial, __ATOMIC_RELAXED) != serial; /* the page was needed */
+    bool is_other = __atomic_load_n(&state->serial, __ATOMIC_RELAXED) != serial; /* the page was reused */
     if (released == serial || is_other || !parent_is_there(thread))
       return;
     kernel_call(__NR_futex, (uint64_t)&state->released, FUTEX_WAIT, released, (uint64_t)time, 0, 0);

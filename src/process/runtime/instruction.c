@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A path on its way (translate.c), instruction by instruction: the parts that its branches (branch.c) are made of, the
- * pieces of the application's code that it is made from, and which instructions go in.
+ * Translates a path (translate.c) instruction by instruction: emits the elements that branches (branch.c) are made of,
+ * keeps the segments of the application's code that the path covers, and decides which instructions it contains.
  */
 #include "lastbranch/branch.h"
 #include "process/runtime/translate.h"
 
-enum { R11_EARLY = 16 }; /* a path that uses R11 within so many instructions has it, another ends before */
+/* A path that uses R11 within this many instructions keeps it. Another path ends before the first use. */
+enum { R11_EARLY = 16 };
 
-/* ---- parts ---- */
+/* ---- elements ---- */
 
 void translation_add_step(struct translation *translation, unsigned kind, unsigned flags, uint64_t to)
 {
@@ -73,7 +74,7 @@ void translation_begin_segment(struct translation *translation, uint64_t address
     translation->range = range_find(&translation->runtime->executable, address);
 }
 
-/* Ends the path here, between two instructions; nothing of the next one was written. */
+/* Ends the path between two instructions. Nothing of the next one has been written. */
 static bool write_cut(struct translation *translation)
 {
   translation->code.length = 0;
@@ -94,7 +95,7 @@ bool translation_next(struct translation *translation)
 
 /* ---- instructions ---- */
 
-/* What cannot run in the cache is an error only when it is reached: it gets a path of its own. */
+/* An instruction that cannot run in the cache is an error only when it is reached: it gets a path of its own. */
 static bool write_refusal(struct translation *translation, enum copy_verdict verdict)
 {
   if (translation->count > 1)
@@ -108,7 +109,7 @@ static bool write_refusal(struct translation *translation, enum copy_verdict ver
   return false;
 }
 
-/* Bytes that are no instruction do what UD2 does. */
+/* Invalid bytes fault in the same way as UD2. */
 static bool write_bad_bytes(struct translation *translation)
 {
   if (translation->count > 1)
@@ -117,7 +118,8 @@ static bool write_bad_bytes(struct translation *translation)
   return branch_write_trap(translation, (const uint8_t[]){0x06}); /* PUSH ES, which 64-bit mode does not have */
 }
 
-/* What makes a unit stale is two bytes at its entry, between which nobody may be. */
+/* A unit is made stale by a change of the first two bytes at its entry. They must belong to one instruction, so that no
+ * thread can be between them. */
 static void write_first(struct translation *translation)
 {
   const struct code *code = &translation->code;
@@ -140,13 +142,13 @@ bool translate_instruction(struct translation *translation)
   if (level > translation->level)
     translation->level = level;
   translation->count++;
-  if (address % PROCESS_PAGE < 16 || translation->count == 1) /* a page may have been entered */
+  if (address % PROCESS_PAGE < 16 || translation->count == 1) /* it may be the first instruction in its page */
     page_protect(translation->runtime, translation->range, address);
   if (address % PROCESS_PAGE > PROCESS_PAGE - 16 && address + 16 < end)
     page_protect(translation->runtime, translation->range, address + 16);
   struct code *code = &translation->code;
   bool is_good = code_decode(bytes, end - address < 15 ? end - address : 15, code);
-  if (!is_good || (code->flow != CODE_PLAIN && code->prefixes & CODE_LOCK)) /* no branch can be locked */
+  if (!is_good || (code->flow != CODE_PLAIN && code->prefixes & CODE_LOCK)) /* no branch may have a LOCK prefix */
     return write_bad_bytes(translation);
   if (!translation->uses_r11 && copy_uses_r11(code, bytes)) {
     translation->wants_r11 = translation->count <= R11_EARLY;

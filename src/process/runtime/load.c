@@ -15,12 +15,12 @@ enum { HEADERS_MOST = 64, PATH_MOST = 4096, X_OK = 1 };
 static const uint64_t address_most = 0x7FFFFFFFF000;
 enum { STACK_NEAR = 8 << 20 }; /* bytes: arguments and environment are at the end of the stack */
 
-/* A file while it is being mapped. */
+/* A file that is being mapped. */
 struct file {
   int fd;
   const char *path;
   bool is_program;          /* not its interpreter */
-  enum process_error error; /* and what went wrong */
+  enum process_error error; /* set on failure */
   int system_error;
   Elf64_Ehdr header;
   Elf64_Phdr segments[HEADERS_MOST];
@@ -68,7 +68,7 @@ static bool file_read_header(struct file *file)
   return is_good || file_fail(file, PROCESS_E_BAD_ELF, 0);
 }
 
-/* The addresses of a load segment are in user space and its offset suits its address. */
+/* Whether a load segment's addresses are in user space and its offset matches its address. */
 static bool is_segment_good(const Elf64_Phdr *segment)
 {
   return segment->p_vaddr < address_most && segment->p_memsz <= address_most - segment->p_vaddr &&
@@ -76,7 +76,7 @@ static bool is_segment_good(const Elf64_Phdr *segment)
          (segment->p_vaddr - segment->p_offset) % PROCESS_PAGE == 0;
 }
 
-/* First address, address behind the last, and the strictest alignment of what is loaded. */
+/* Finds the first address, the address after the last, and the strictest alignment of the load segments. */
 static bool file_measure(struct file *file, struct range *ret_span, uint64_t *ret_alignment)
 {
   struct range span = {.start = UINT64_MAX};
@@ -106,33 +106,34 @@ static bool file_measure(struct file *file, struct range *ret_span, uint64_t *re
 
 enum { RESERVE_FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 
-/* The place of the dynamic linker is our own, and free. */
+/* The dynamic linker goes into a range that the runtime keeps free for it. */
 static int64_t reserve_interpreter(uint64_t size)
 {
   uint64_t start = (uint64_t)interpreter_place + INTERPRETER_PLACE - size;
   return kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED, -1, 0);
 }
 
-/* If that is free. */
+/* Reserves this range if it is free. */
 static int64_t reserve_at(uint64_t start, uint64_t size)
 {
   int64_t result = kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
   if (result == (int64_t)start || is_failure(result))
     return result;
-  kernel_call(__NR_munmap, (uint64_t)result, size, 0, 0, 0, 0); /* a kernel that does not know the flag */
+  kernel_call(__NR_munmap, (uint64_t)result, size, 0, 0, 0, 0); /* an old kernel that ignores the flag */
   return -EEXIST;
 }
 
 /* The kernel places a program that has an interpreter at two thirds of the address space (ELF_ET_DYN_BASE) if addresses
  * are not randomised. The kernel's stack then ends where user space ends; the path is a word of the command line, which
- * lies there. Returns 0 if addresses are randomised. */
+ * is at that end. Returns 0 if addresses are randomised. */
 static uint64_t unrandomised_place(const char *path, uint64_t alignment)
 {
   return (uint64_t)path > address_most - STACK_NEAR ? (address_most / 3 * 2) & ~(alignment - 1) & ~(PROCESS_PAGE - 1ull)
                                                     : 0;
 }
 
-/* Our own heap, which is empty, begins there, too: it is moved behind the program, where the program's would be. */
+/* The runtime's own heap, which is empty, begins there too. It is moved to the end of the program, where the program's
+ * heap would be. */
 static int64_t reserve_unrandomised(const char *path, uint64_t size, uint64_t alignment, uint64_t heap)
 {
   uint64_t place = unrandomised_place(path, alignment), end = place + size;
@@ -146,7 +147,7 @@ static int64_t reserve_unrandomised(const char *path, uint64_t size, uint64_t al
   return reserve_at(place, size);
 }
 
-/* A program lies below its heap, as the kernel would place it, if that is free. */
+/* A program is placed below its heap, as the kernel would do it, if that range is free. */
 static int64_t reserve_anywhere(const char *path, uint64_t size, uint64_t alignment, bool is_low)
 {
   enum { FLAGS = RESERVE_FLAGS };
@@ -173,7 +174,7 @@ static int64_t reserve_anywhere(const char *path, uint64_t size, uint64_t alignm
   return (int64_t)start;
 }
 
-/* A program without one is placed by the kernel where interpreters are. */
+/* The kernel places a program without an interpreter where it places interpreters. */
 static bool file_has_interpreter(const struct file *file)
 {
   for (unsigned i = 0; i < file->header.e_phnum; i++)
@@ -182,7 +183,7 @@ static bool file_has_interpreter(const struct file *file)
   return false;
 }
 
-/* Takes the addresses of the whole file. Returns what is added to each of its addresses. */
+/* Reserves the addresses of the whole file. Returns the load bias in `ret_base`. */
 static bool file_reserve(struct file *file, uint64_t *ret_base)
 {
   enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
@@ -209,7 +210,7 @@ static unsigned protection_of(const Elf64_Phdr *segment)
          (segment->p_flags & PF_X ? PROT_EXEC : 0u);
 }
 
-/* Memory behind the file's bytes: the rest of the last page is cleared, further pages are empty. */
+/* Memory after the file's bytes: the rest of the last page is cleared, and further pages are mapped empty. */
 static int64_t map_zeroes(const Elf64_Phdr *segment, uint64_t start)
 {
   uint64_t from = start + segment->p_filesz, end = page_up(start + segment->p_memsz);

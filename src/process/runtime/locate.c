@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From an address in the cache back to the application's: signals come there, and faults. Without the lock: a thread
- * that is in a pool keeps it from being used again.
+ * Maps an address in the cache back to the application's address, for signals and faults. It does not take the lock: a
+ * pool is not reused while a thread is in it.
  */
 #include "process/runtime/runtime.h"
 
@@ -46,7 +46,7 @@ static void walk_to(const struct runtime *runtime, const struct unit *unit, uint
     step += is_branch;
     location->address = is_branch && step->flags & LB_STEP_FOLLOW ? step->to : location->address + place->length;
   }
-  bool is_before = offset < place->code; /* before the first: R11 is given back there */
+  bool is_before = offset < place->code; /* before the first instruction, R11 is restored */
   location->is_boundary = is_before ? !offset : offset == place->code;
   location->spilled = offset >= place->code + 9u ? place->spilled & ~(unsigned)PLACE_BRANCH : 0;
   if (!unit->uses_r11 || is_before)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lock of the runtime, held for short times only: one word, which the kernel is asked about only if somebody has to
- * wait. Children of vfork take it too: they share the memory, and so the key of the futex. They can be killed alone, so
- * who waits for long looks whether the holder is there still.
+ * The lock of the runtime, which is held for short times only: one word; the kernel is called only if a thread has to
+ * wait. Children of vfork take it too: they share the memory, and therefore the key of the futex. Such a child can be
+ * killed alone, so a thread that waits for long checks whether the holder still exists.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
@@ -17,8 +17,8 @@ static bool lock_try(uint32_t *lock)
   return __atomic_compare_exchange_n(lock, &expected, LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps at most a while: who holds the lock may have become confined meanwhile, and then wakes nobody. Returns whether
- * it did not last that long. */
+/* Sleeps for a limited time, because a holder that has become confined meanwhile wakes nobody. Returns false after a
+ * timeout. */
 static bool lock_sleep(uint32_t *lock)
 {
   enum { TIMED_OUT = -110 };
@@ -27,8 +27,8 @@ static bool lock_sleep(uint32_t *lock)
          TIMED_OUT;
 }
 
-/* The holder was killed in the middle of something: nothing is built on what it was making. Returns true to one of
- * those who want to know. */
+/* The holder was killed in the middle of an update: the cache is marked as full, so that nothing is built on an
+ * incomplete state. Returns true to exactly one of the waiting threads. */
 static bool lock_inherit(struct runtime *runtime, uint64_t holder)
 {
   if (!__atomic_compare_exchange_n(&runtime->holder, &holder, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -44,7 +44,7 @@ static bool lock_is_left(struct runtime *runtime)
          lock_inherit(runtime, holder);
 }
 
-/* Numbers of another PID namespace are not ours to ask about. */
+/* Threads of another PID namespace are not named: we could not ask whether they exist. */
 static void lock_name(struct runtime *runtime)
 {
   const struct process_state *state = runtime->has_thread ? thread_self()->state : NULL;
@@ -53,7 +53,7 @@ static void lock_name(struct runtime *runtime)
   __atomic_store_n(&runtime->holder, holder, __ATOMIC_RELEASE);
 }
 
-/* Who has waited leaves the lock marked as waited for: others may sleep still. */
+/* A thread that has waited leaves the lock marked as waited for, because others may still sleep. */
 void runtime_lock(struct runtime *runtime)
 {
   enum { SPINS = 100 };

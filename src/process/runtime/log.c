@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread's log: four parts in a ring, each with a page behind it that faults. The cache's code writes until it
- * faults there (signal.c); the dispatcher's own entries come through here.
+ * A thread's log: four parts in a ring, each with a page behind it that faults. Code in the cache writes entries until
+ * it faults there (signal.c). The dispatcher writes its own entries by the functions here.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
@@ -24,7 +24,7 @@ void runtime_ring(const struct runtime *runtime)
     kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
-/* The parent has not read the part yet that comes next. The time-out is for a parent that was killed. */
+/* Whether the parent has not yet read the next part. The time-out is for a parent that was killed. */
 static bool is_full(const struct thread *thread)
 {
   const struct process_state *state = thread->state;
@@ -32,7 +32,7 @@ static bool is_full(const struct thread *thread)
   return !is_closed && state->written - __atomic_load_n(&state->read, __ATOMIC_ACQUIRE) >= PROCESS_PARTS;
 }
 
-/* The parent was killed: nobody will read any more. */
+/* Checks whether the parent was killed: then nobody will read the log any more. */
 static void look_for_parent(struct thread *thread)
 {
   enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */
@@ -82,8 +82,8 @@ static void log_wait(struct thread *thread)
     __atomic_store_n(&state->waited, state->waited + (nanoseconds_now() - since), __ATOMIC_RELAXED);
 }
 
-/* `written` is moved before `log`: whoever is killed between the two leaves a part that looks whole but for its end,
- * where old entries or zeroes may be. */
+/* `written` is increased before `log` is moved. A thread that is killed between the two leaves a part that looks
+ * complete, but whose end may hold old entries or zeroes. */
 static uint64_t next_part(struct thread *thread)
 {
   struct process_state *state = thread->state;
@@ -93,7 +93,7 @@ static uint64_t next_part(struct thread *thread)
     log_wait(thread);
   }
   uint64_t start = part_start(thread, state->written);
-  memset((void *)start, 0, thread->runtime->part_size); /* so that its end is seen */
+  memset((void *)start, 0, thread->runtime->part_size); /* so that its end can be found */
   __atomic_store_n(&state->log, start, __ATOMIC_RELEASE);
   return start;
 }

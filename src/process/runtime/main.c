@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The start of the runtime. lbr, or a program that runs under it, executed it with argv = {"lbr-runtime", FD, EXE,
- * EXECFN, argv of the program...}: FD is the shared memory (see exec.c for what else it says), EXE the absolute path of
- * the program, EXECFN the path as it was asked for. The kernel's stack is handed on to the program without those four
- * words; four, because the stack pointer must stay aligned to 16.
+ * The start of the runtime. lbr, or a recorded program, executed it with argv = {"lbr-runtime", FD, EXE, EXECFN, argv
+ * of the program...}: FD is the shared memory (exec.c adds more to this word), EXE the absolute path of the program,
+ * EXECFN the path as it was asked for. The program gets the kernel's stack without those four words. There are four
+ * because the stack pointer must stay aligned to 16.
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
@@ -149,7 +149,7 @@ static uint64_t auxv_find(const uint64_t *auxv, uint64_t type)
   return auxv[0] == AT_NULL ? 0 : auxv[1];
 }
 
-/* The code that the kernel gives to every process. */
+/* The vDSO: code that the kernel maps into every process. */
 static void add_vdso(struct runtime *runtime, const uint64_t *auxv)
 {
   while (auxv[0] != AT_NULL && auxv[0] != AT_SYSINFO_EHDR)

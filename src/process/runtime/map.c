@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * System calls that change what is mapped: which addresses may be executed, what has to be translated anew, and what
- * the parent should know of. Our own memory is not to be touched by them.
+ * System calls that change mappings. They change which addresses may be executed, which code must be translated again,
+ * and what the parent must be told. They must not touch the runtime's own memory.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -11,8 +11,8 @@
 
 enum { STACK_MOST = 64 << 20 };
 
-/* Shared mappings, executable or not: mprotect may make them so, and then the same memory may be written elsewhere.
- * When they are too many for the list, all mappings count as shared. Under the lock. */
+/* Shared mappings, executable or not. mprotect may make them executable later, and the same memory may be written
+ * through another mapping. If they are too many for the list, all mappings count as shared. Protected by the lock. */
 static struct range_list shared;
 static bool is_shared_full;
 
@@ -37,7 +37,7 @@ static bool is_shared(uint64_t start, uint64_t end)
   return is_shared_full || has_some(&shared, start, end);
 }
 
-/* What was at these addresses is gone or may have changed. Returns the flags of the range that was at the start. */
+/* The code at these addresses is gone or may have changed. Returns the flags of the range that was at the start. */
 static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t end, bool is_gone)
 {
   const struct range *range = range_find(&runtime->executable, start);
@@ -56,8 +56,8 @@ static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint
     runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
 }
 
-/* A file that is mapped to be executed: its path, for the parent. What has no path that can be opened is not a file to
- * it. */
+/* Tells the parent the path of a file that is mapped as executable. If the file has no path that can be opened, the
+ * mapping does not count as one of a file. */
 static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset)
 {
   static const char gone[] = " (deleted)";
@@ -87,7 +87,7 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
   code_add(runtime, start, end, range);
 }
 
-/* Between the kernel's change and ours nobody may translate: the lock covers both. */
+/* The lock covers both the kernel's change and ours: no thread may translate between the two. */
 static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
 {
   runtime_lock(runtime);
@@ -109,8 +109,8 @@ static bool is_one_range(const struct runtime *runtime, uint64_t start, uint64_t
   return range && range->end >= end;
 }
 
-/* Rights that go downwards from here are those of a stack, to its end. A call that fails for a gap has changed what is
- * before the gap: code there counts as what it may have become. */
+/* PROT_GROWSDOWN applies down to the end of a stack. A call that fails at a gap has already changed the pages before
+ * the gap: code there is treated as possibly changed. */
 static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uint64_t argument[6])
 {
   uint64_t start = argument[0], end = start + page_up(argument[1]), rights = argument[2];
@@ -144,7 +144,7 @@ static int64_t call_munmap(struct runtime *runtime, const uint64_t argument[6])
   return result;
 }
 
-/* Our protection must not move with it. An old size of 0 makes a second mapping of shared memory. */
+/* Our write protection must not move with the mapping. An old size of 0 makes a second mapping of shared memory. */
 static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
 {
   uint64_t from = argument[0];
@@ -167,7 +167,7 @@ static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
   return result;
 }
 
-/* Pages that come back empty, or as they are in their file, with the rights that they have. */
+/* madvise: pages become empty, or return to the contents of their file, with the same rights. */
 static int64_t call_madvise(struct runtime *runtime, const uint64_t argument[6])
 {
   uint64_t start = argument[0], end = start + page_up(argument[1]);
@@ -224,7 +224,7 @@ int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument
   }
 }
 
-/* The program wants a stack that can be executed: PT_GNU_STACK. */
+/* The program needs an executable stack: PT_GNU_STACK. */
 void map_stack_code(struct runtime *runtime, uint64_t stack)
 {
   uint64_t page = page_down(stack), top = page;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What libc would have: memory, bytes and strings.
+ * The functions that libc would provide: memory, bytes and strings.
  */
 #include <linux/mman.h>
 
@@ -13,7 +13,7 @@ uint64_t place_end(void)
   return PLACE_START + used;
 }
 
-/* A mapping that is not where it was wished for is good, too. Core files do without it: it is large, and not the
+/* A mapping at another address than the hint is fine, too. It is excluded from core files: it is large, and not the
  * program's. */
 int64_t place_map(uint64_t size, int fd, uint64_t offset)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notes for the parent: what is mapped where, code that is in no file, new address spaces. All processes write to the
- * same notes, one behind another.
+ * Notes for the parent: mappings, code that is in no file, new address spaces. All processes append to the same notes.
  */
 #include "process/runtime/runtime.h"
 
-/* The last quarter is for what is mapped, and for programs. */
+/* The last quarter is reserved for notes about mappings and programs. */
 static bool is_nearly_full(const struct runtime *runtime)
 {
   return __atomic_load_n(&runtime->control->notes_used, __ATOMIC_RELAXED) > runtime->notes_size / 4 * 3;

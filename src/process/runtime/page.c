@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code that changes. Which units came from which page; pages that the application may write to are protected once
- * something in them is translated, and a write fault makes those units stale. Pages for which that is of no use (other
- * addresses lead to the same memory, or writes come again and again) are compared each time instead.
+ * Code that changes. Records which units came from which page. A page that the application may write to is protected
+ * once code in it is translated, and a write fault makes its units stale. For some pages protection does not help,
+ * because the same memory is mapped at other addresses too, or because writes come again and again. The bytes of their
+ * units are compared before each execution instead.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -10,16 +11,16 @@
 #include "process/runtime/runtime.h"
 
 enum {
-  PAGES = 1 << 20, /* places in the hash table */
+  PAGES = 1 << 20, /* slots of the hash table */
   NODES = 1 << 23, /* units of a pool on pages */
   PROTECTED_MOST = 4096,
-  FAULTS_MOST = 16, /* write faults before a page is compared instead */
+  FAULTS_MOST = 16, /* write faults before the bytes of a page are compared instead */
 };
 
 struct page {
   uint64_t address;           /* 0: free */
   uint32_t node[CACHE_POOLS]; /* first of its units in each pool, 0: none; */
-  uint32_t age[CACHE_POOLS];  /* of which age that is: of another one there is none */
+  uint32_t age[CACHE_POOLS];  /* the age of that list; in another age the list is empty */
   uint8_t level;              /* enum page_level */
   uint8_t faults;
   uint8_t is_protected;
@@ -30,7 +31,7 @@ struct page_node {
   uint32_t unit, next;
 };
 
-/* Of a pool. */
+/* The nodes of a pool. */
 struct page_nodes {
   uint32_t count, free;
   struct page_node nodes[NODES];
@@ -38,9 +39,9 @@ struct page_nodes {
 
 struct page_table {
   struct page pages[PAGES];
-  struct page kept[PAGES]; /* while the table is made anew */
+  struct page kept[PAGES]; /* while the table is rebuilt */
   struct page_nodes nodes[CACHE_POOLS];
-  uint32_t page_count, page_most; /* more of them end an age */
+  uint32_t page_count, page_most; /* more pages than that end the age */
   uint32_t protected_count;
   uint64_t protected_pages[PROTECTED_MOST];
 };
@@ -62,7 +63,7 @@ uint64_t page_memory(void)
   return sizeof(struct page_table);
 }
 
-/* The page's place, or the free one where it would be. */
+/* The slot of the page, or the free slot where it would be. */
 static struct page *page_slot(struct runtime *runtime, uint64_t address)
 {
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 44 & (PAGES - 1);
@@ -84,7 +85,7 @@ static struct page *page_get(struct runtime *runtime, uint64_t address)
   return page;
 }
 
-/* Is there anything about the page that must not be forgotten? */
+/* Whether the page has state that must be kept. */
 static bool is_needed(const struct runtime *runtime, const struct page *page)
 {
   bool is_needed = page->is_protected || page->level != PAGE_STEADY;
@@ -93,7 +94,7 @@ static bool is_needed(const struct runtime *runtime, const struct page *page)
   return is_needed;
 }
 
-/* Forgets pages in which there is nothing any more: a program may make code at ever new addresses. */
+/* Removes pages without state: a program may generate code at ever new addresses. */
 static void pages_sift(struct runtime *runtime)
 {
   struct page_table *table = runtime->pages;
@@ -128,7 +129,7 @@ static uint32_t *page_list(struct runtime *runtime, struct page *page, unsigned 
   return &page->node[pool];
 }
 
-/* A path has so few pages that there is always room for one more. */
+/* A path spans so few pages that there is always room for one more. */
 void page_add_unit(struct runtime *runtime, uint64_t address, uint32_t unit)
 {
   enum { LAST = 256 };
@@ -172,7 +173,7 @@ static void release(struct runtime *runtime, struct page *page)
     }
 }
 
-/* A page that cannot be protected is compared. */
+/* If a page cannot be protected, its bytes are compared instead. */
 void page_protect(struct runtime *runtime, const struct range *range, uint64_t address)
 {
   struct page_table *table = runtime->pages;
@@ -205,7 +206,7 @@ static void page_forget(struct runtime *runtime, struct page *page)
   }
 }
 
-/* The kernel has new rights for these pages: ours are gone. */
+/* The kernel has set new rights for these pages: our protection is gone. */
 static void page_drop_one(struct runtime *runtime, struct page *page)
 {
   page_forget(runtime, page);
@@ -229,7 +230,7 @@ void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
       page_drop_one(runtime, &table->pages[i]);
 }
 
-/* Behind it the page is in the list of protected pages no longer: those who empty that list rely on it. */
+/* Afterwards the page is no longer in the list of protected pages. The loops that empty that list rely on this. */
 static void page_release(struct runtime *runtime, struct page *page)
 {
   runtime_assert(page->address);
@@ -259,7 +260,8 @@ bool page_release_all(struct runtime *runtime)
   return is_any;
 }
 
-/* Another thread may have released it since, or a mprotect that failed halfway: the rights are set in any case. */
+/* Another thread may have released the page since, or an mprotect call that failed halfway: the rights are set in any
+ * case. */
 bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip)
 {
   struct runtime *runtime = thread->runtime;

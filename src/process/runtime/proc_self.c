@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a program can ask about itself where the answer would be about the runtime: /proc/self/exe, limits of address
- * space, and at the start its command line in /proc.
+ * Questions of a program about itself that the kernel would answer for the runtime: /proc/self/exe, limits of address
+ * space, and the command line in /proc, which is set at the start.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -16,8 +16,8 @@ enum { LIMIT_DATA = 2, LIMIT_SPACE = 9 };
 
 static const char own_link[] = "/memfd:lbr-runtime";
 
-/* The kernel says that the program is our runtime; whatever path led to that, the answer shows it. The buffer is good
- * where the kernel has just written to it. */
+/* The kernel answers that the program is our runtime, whichever path led there; the answer is replaced. The buffer is
+ * writable, because the kernel has just written to it. */
 int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
   unsigned first = number == __NR_readlinkat ? 2 : 1;
@@ -74,7 +74,7 @@ bool self_is_exe(struct thread *thread, uint64_t path)
   return text_is(text + end, "/exe") && is_self(text + at, end - at);
 }
 
-/* A call with a path: about the program, not about us. */
+/* Makes a call with a path refer to the program instead of the runtime. */
 int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path)
 {
   uint64_t other[6];
@@ -90,8 +90,8 @@ struct limit {
   uint64_t now, most;
 };
 
-/* What the runtime has mapped, but for what a thread has: the application's limit is on top of it. Data is what is
- * private. */
+/* The memory that the runtime has mapped, without that of the threads. It is added to the application's limit. The data
+ * limit counts private memory only. */
 static uint64_t own_size(const struct runtime *runtime, uint32_t resource)
 {
   uint64_t size = cache_memory(runtime) + page_memory() + share_memory(runtime, true);
@@ -141,7 +141,7 @@ int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t a
 
 /* ---- the command line ---- */
 
-/* The numbers of /proc/self/stat from the 26th on. */
+/* Reads the numbers of /proc/self/stat from the 26th on. */
 static unsigned read_numbers(uint64_t numbers[32])
 {
   static const char path[] = "/proc/self/stat";
@@ -153,7 +153,7 @@ static unsigned read_numbers(uint64_t numbers[32])
   kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
   const char *at = text + (size > 0 ? size : 0);
   text[size > 0 ? size : 0] = 0;
-  while (at > text && *at != ')') /* the name may hold anything */
+  while (at > text && *at != ')') /* the name may contain any character */
     at--;
   unsigned field = 2, count = 0;
   for (; *at && count < 32; at++) {
@@ -169,7 +169,8 @@ static unsigned read_numbers(uint64_t numbers[32])
   return count;
 }
 
-/* The kernel takes this for any process's own memory, if it was built with it; if not, /proc shows our four words. */
+/* Sets the command line in /proc with PR_SET_MM, which needs no rights if the kernel was built with support for it.
+ * Otherwise /proc shows the runtime's four words. */
 void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size)
 {
   enum { CODE = 0, CODE_END = 1, STACK = 2, DATA = 19, DATA_END = 20, WORDS_END = 23, ENV = 24, ENV_END = 25 };
@@ -196,14 +197,14 @@ void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t aux
 
 /* ---- for the trace ---- */
 
-/* Another thread may have set it, by way of /proc. */
+/* Another thread may have set the name through /proc. */
 void self_get_name(struct thread *thread)
 {
   if (!thread->runtime->is_confined && !thread->is_unrecorded)
     kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)thread->state->name, 0, 0, 0, 0);
 }
 
-/* A confined program may not be allowed to open files: lbr reads the title of such a process while it lives. */
+/* A confined program may not be allowed to open files. lbr reads the title of such a process while it lives. */
 void self_get_title(struct thread *thread)
 {
   struct process_state *state = thread->state;

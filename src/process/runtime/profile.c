@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the log says about where branches go. When a part of the log is full, now and then, it is counted: how often
- * each conditional branch was taken, and where each indirect one mostly went. Then the cache is begun anew, and
- * translate.c makes paths along the ways that are taken: what follows them logs nothing.
+ * Learns from the log where branches go. From time to time a full part of the log is counted: how often each
+ * conditional branch was taken, and where each indirect one mostly went. Then the cache is begun anew, and translate.c
+ * makes paths along the directions that are mostly taken: a thread that stays in a path logs nothing.
  *
- * Threads that are still in the old part of the cache go on there, and move when a part of their own log is full.
+ * Threads that are still in the old translations continue there, and move when a part of their own log is full.
  */
 #include "lastbranch/branch.h"
 #include "process/runtime/runtime.h"
 
 enum {
-  HABITS = 1 << 14,     /* places in the hash table */
-  SAMPLE = 4096,        /* entries that are looked at, */
-  PAUSE_MOST = 64,      /* at most so many parts apart */
-  TAKEN_LEAST = 12,     /* less says nothing */
-  COUNT_MOST = 1 << 12, /* what is long past counts less */
-  LOOP_STEPS = 6,       /* a loop in a path with more has been gone round more than once, or cannot be */
-  SPREAD = 8,           /* as many entries for each branch in a sample make a loop worth while */
-  PATIENCE_MOST = 13,   /* each time it is begun anew, twice as many parts must be filled before the next; 2^this */
-  UNITS_A_PART = 16,    /* translated while a part is filled: what beginning anew may cost */
+  HABITS = 1 << 14,     /* slots of the hash table */
+  SAMPLE = 4096,        /* entries that are examined */
+  PAUSE_MOST = 64,      /* samples are at most this many parts apart */
+  TAKEN_LEAST = 12,     /* fewer are not enough evidence */
+  COUNT_MOST = 1 << 12, /* counts are halved beyond this, so that old ones weigh less */
+  LOOP_STEPS = 6,       /* a loop in a path with more steps has been unrolled, or cannot be */
+  SPREAD = 8,           /* entries per different branch that make a sample a hot loop */
+  PATIENCE_MOST = 13, /* after each new generation, twice as many parts must be filled before the next, up to 2^this */
+  UNITS_A_PART = 16,  /* units translated per part filled: what a new generation may cost */
 };
 
-/* What a branch does. */
+/* The behaviour of a branch. */
 struct habit {
   uint64_t address; /* of the branch, 0: free */
   uint32_t taken, passed;
-  uint64_t target; /* of an indirect one, mostly */
+  uint64_t target; /* the usual target of an indirect branch */
   uint32_t votes, all;
-  uint32_t sample; /* the last that it was in */
+  uint32_t sample; /* number of the last sample that it was in */
   uint32_t unused;
 };
 
-/* A look at a part of the log. */
+/* An examination of a part of the log. */
 struct sample {
   struct runtime *runtime;
   uint32_t entries;
   uint32_t branches; /* different ones */
-  uint32_t misfits;  /* entries that there would not be if paths went where branches go */
+  uint32_t misfits;  /* entries that would not exist if paths went where branches go */
 };
 
 static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
@@ -109,7 +109,7 @@ static void count_branch(struct sample *sample, const struct lb_step *step, bool
   sample->misfits += is_left && !is_turned && !is_long_loop && profile_is_taken(sample->runtime, step->from);
 }
 
-/* The one that has the majority, if one has, comes out on top. */
+/* Majority vote: a target that has the majority wins. */
 static void count_target(struct sample *sample, const struct lb_step *step, uint64_t target)
 {
   struct habit *habit = habit_get(sample, step->from);
@@ -127,7 +127,7 @@ static void count_target(struct sample *sample, const struct lb_step *step, uint
   sample->misfits += !(step->flags & LB_STEP_OPEN) && profile_target(sample->runtime, step->from) == target;
 }
 
-/* The steps of a path up to, not including, this one were passed. */
+/* Counts the steps of a path before `end`, which were passed. */
 static void count_path(struct sample *sample, uint32_t head, uint32_t end)
 {
   for (uint32_t number = head + 1; number < end; number++) {
@@ -138,7 +138,7 @@ static void count_path(struct sample *sample, uint32_t head, uint32_t end)
   }
 }
 
-/* As src/trace/path.c walks; our own log is to be trusted as far as our own memory. */
+/* Walks like src/trace/path.c. Our own log is as trustworthy as our own memory. */
 static void count_entries(struct sample *sample, const uint32_t *entries)
 {
   const struct lb_step *steps = sample->runtime->steps;
@@ -169,9 +169,9 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
   }
 }
 
-/* ---- beginning anew ---- */
+/* ---- a new generation ---- */
 
-/* Hot code whose paths go other ways than it does; and it was not begun anew just now. */
+/* True for hot code whose paths do not follow its branches, if the last new generation is long enough ago. */
 static bool is_worth_while(const struct runtime *runtime, const struct sample *sample)
 {
   uint32_t made = runtime->units_made - runtime->generation_units;

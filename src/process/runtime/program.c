@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What execve(2) would find at a path, before it is made: whether it is a program that we can load, and behind how many
- * scripts. Everything else is left to the kernel, with its errors: so a doubt is no harm. The rules of a script's first
- * line are Linux' (fs/binfmt_script.c).
+ * Finds out what execve(2) would execute at a path: whether it is a program that we can load, and through how many
+ * scripts. Everything else is left to the kernel and its errors, so that a refusal here does no harm. The rules for a
+ * script's first line are those of Linux (fs/binfmt_script.c).
  */
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -19,7 +19,7 @@ static const char own_exe[] = "/proc/self/exe";
 
 /* ---- files ---- */
 
-/* The link by which a descriptor can be opened again. */
+/* The link in /proc by which a descriptor can be opened again. */
 static void fd_path(char path[48], int fd)
 {
   text_put_number(text_put(path, "/proc/self/fd/"), (uint32_t)fd);
@@ -51,8 +51,8 @@ static bool stat_fd(int fd, struct stat *ret_stat)
   return !is_failure(kernel_call(__NR_fstat, (uint64_t)fd, (uint64_t)ret_stat, 0, 0, 0, 0));
 }
 
-/* O_PATH: to open a device or a pipe for reading would do something. An application that executes itself by the link
- * that names us means its own program. */
+/* O_PATH, because opening a device or a pipe for reading has effects. An application that executes /proc/self/exe,
+ * which names the runtime, means its own program. */
 static int open_program(const struct runtime *runtime, int folder, const char *path, unsigned flags)
 {
   char link[48];
@@ -71,7 +71,7 @@ static int open_program(const struct runtime *runtime, int folder, const char *p
   return fd;
 }
 
-/* May it be executed by us, and read? Returns a descriptor to read it by, or a negative number. */
+/* Opens a file that we may execute and read. Returns a descriptor for reading, or a negative number. */
 static int open_file(int fd)
 {
   char link[48];
@@ -88,7 +88,7 @@ static bool read_at(int fd, void *to, uint64_t size, uint64_t offset)
   return kernel_call(__NR_pread64, (uint64_t)fd, (uint64_t)to, size, offset, 0, 0) == (int64_t)size;
 }
 
-/* Its rights would change: set-user-id, set-group-id, capabilities. */
+/* Whether execution would change the rights: set-user-id, set-group-id, capabilities. */
 static bool has_rights(int fd)
 {
   char link[48];
@@ -119,7 +119,7 @@ static bool is_elf_file(int fd)
   return fd >= 0 && read_at(fd, &header, sizeof(header), 0) && is_elf(&header);
 }
 
-/* The dynamic linker is there, if it names one. */
+/* Whether the dynamic linker that the file names exists. */
 static bool has_linker(int fd, const Elf64_Phdr *segment)
 {
   char path[PROGRAM_PATH];
@@ -153,7 +153,7 @@ static bool is_loadable(int fd)
 
 /* ---- scripts ---- */
 
-/* Where the line ends, or NULL: the interpreter's path may go on behind what was read. */
+/* The end of the line. NULL if the interpreter's path may be longer than the bytes that were read. */
 static char *line_end(struct script *script)
 {
   char *last = script->line + PROGRAM_LINE - 1;
@@ -191,7 +191,7 @@ static bool script_read(struct script *script, int fd)
 
 /* ---- whole ---- */
 
-/* Its path, by which the runtime will open it: if that still leads to it. */
+/* Finds the path by which the runtime will open the program, if that path still leads to it. */
 static bool program_name(struct program *program, int fd)
 {
   char link[48];
@@ -204,7 +204,7 @@ static bool program_name(struct program *program, int fd)
   return program->exe[0] == '/' && stat_fd(fd, &stat) && stat_path(program->exe, &named) && is_same(&stat, &named);
 }
 
-/* A program is the end. Of a script, `*ret_next` is the interpreter's file. */
+/* Examines one file. A program is the end of the chain. For a script, `*ret_next` is the interpreter's file. */
 static bool program_step(const struct runtime *runtime, struct program *program, int fd, int *ret_next)
 {
   int file = open_file(fd);

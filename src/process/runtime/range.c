@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which addresses of the application may be executed, and what their memory is like: a sorted list of ranges.
+ * The executable addresses of the application and the properties of their memory: a sorted list of ranges.
  */
 #include "process/runtime/runtime.h"
 

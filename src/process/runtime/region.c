@@ -2,7 +2,7 @@
  *
  * The memory of a thread: its page and log in the shared memory, and its region (state.inc), in which both are mapped.
  * All processes take pages from the same shared memory, without a lock. The regions of a process are a list that only
- * grows, under its lock: a region is used again and again, because threads come and go.
+ * grows, protected by its lock. A region is reused, because threads come and go.
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
@@ -17,7 +17,7 @@ enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMO
 enum { LOOKUP_SIZE = 0x80000 };
 
 static struct thread *regions;
-static uint64_t regions_end;     /* where the next one would lie, 0: there is none yet */
+static uint64_t regions_end;     /* the address of the next one; 0 if there is none yet */
 static uint32_t first_numbering; /* of the first thread of a program */
 
 /* ---- pages ---- */
@@ -38,7 +38,7 @@ static bool page_change(struct process_state *page, uint32_t from, uint32_t to)
   return __atomic_compare_exchange_n(&page->status, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* One that was never used. These two return THREAD_NO_SLOT if there is none. */
+/* Takes a page that was never used. This and the next function return THREAD_NO_SLOT if there is none. */
 static uint32_t page_take_new(const struct runtime *runtime)
 {
   uint32_t slot;
@@ -61,7 +61,7 @@ static uint32_t page_take_free(const struct runtime *runtime)
   return THREAD_NO_SLOT;
 }
 
-/* The one that ended first, where nobody reads and frees them. */
+/* The page of the thread that ended first. Used where no drain frees pages. */
 static uint32_t page_find_ended(const struct runtime *runtime)
 {
   uint32_t now = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED), most = 0, oldest = THREAD_NO_SLOT;
@@ -76,7 +76,7 @@ static uint32_t page_find_ended(const struct runtime *runtime)
   return oldest;
 }
 
-/* Others may look for one at the same time. */
+/* Other threads may search at the same time. */
 static uint32_t page_take_ended(const struct runtime *runtime)
 {
   uint32_t slot;
@@ -86,7 +86,8 @@ static uint32_t page_take_ended(const struct runtime *runtime)
   return slot;
 }
 
-/* Threads that were killed did not say so. Those of another PID namespace cannot be asked for. */
+/* Marks the pages of threads that were killed and could not announce their end. Threads of another PID namespace cannot
+ * be asked for. */
 static void pages_bury(struct runtime *runtime, uint32_t numbering)
 {
   for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
@@ -98,8 +99,9 @@ static void pages_bury(struct runtime *runtime, uint32_t numbering)
   }
 }
 
-/* In mode PROCESS_ALL the parent frees pages, once it has read what was logged: low ones are taken first, and if there
- * is none it is waited for, but not for ever. Else the last logs are to stay: what was never used is taken first. */
+/* In mode PROCESS_ALL the parent frees pages once it has read their logs. Low pages are taken first; if there is none,
+ * the thread waits, but not for ever. In the other mode the last logs must stay: pages that were never used are taken
+ * first. */
 static uint32_t page_take(struct runtime *runtime, uint32_t numbering)
 {
   enum { TRIES = 2000, MILLISECOND = 1000000 };
@@ -175,7 +177,8 @@ static uint64_t log_offset(const struct runtime *runtime, uint32_t slot)
          (uint64_t)slot * PROCESS_PARTS * runtime->part_size;
 }
 
-/* Of another thread before: the end of a log is seen by what is behind it. Its memory is given back, too. */
+/* Clears the log of a previous thread, because the end of a log is found by the zeroes after it. This also frees its
+ * memory. */
 static void log_clear(const struct runtime *runtime, uint64_t start, int fd, uint32_t slot)
 {
   enum { MODE = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE };
@@ -185,7 +188,7 @@ static void log_clear(const struct runtime *runtime, uint64_t start, int fd, uin
     memset((void *)(start + REGION_LOG), 0, runtime->part_size);
 }
 
-/* Its page and the parts of its log: of that slot, or memory of its own. Returns 0 or -errno. */
+/* Maps the thread's page and the parts of its log: those of the slot, or private memory. Returns 0 or -errno. */
 static int region_map_slot(const struct runtime *runtime, uint64_t start, int fd, uint32_t slot)
 {
   uint64_t size = runtime->part_size;
@@ -230,7 +233,7 @@ static uint64_t region_start(const struct thread *thread)
   return (uint64_t)thread - REGION_PRIVATE;
 }
 
-/* Of one that was used before: empty, but for its place in the list, and its lookup table. */
+/* Clears a region that was used before, except its place in the list and its lookup table. */
 static void region_clear(struct thread *thread)
 {
   struct thread *next = thread->next;
@@ -263,7 +266,7 @@ uint32_t thread_place(struct runtime *runtime)
   return __atomic_fetch_add(&runtime->control->thread_count, 1, __ATOMIC_RELAXED);
 }
 
-/* What the state holds that is new in each use of a page. */
+/* Sets the fields of the state that are new in each use of a page. */
 static void state_begin(const struct thread *thread, struct process_state *state, uint32_t serial, uint32_t place)
 {
   uint64_t start = region_start(thread);
@@ -348,7 +351,7 @@ void thread_free(struct thread *thread)
   __atomic_store_n(&thread->is_used, 0, __ATOMIC_RELEASE);
 }
 
-/* Who has no parent that it could name was born into another PID namespace. */
+/* A thread whose parent has no number was born into another PID namespace. */
 static void state_number(struct thread *thread)
 {
   struct process_state *state = thread->state;
@@ -369,7 +372,7 @@ uint64_t thread_regions_end(void)
   return regions_end;
 }
 
-/* Without a system call, if the processor and the kernel allow: a program may have forbidden itself this one. */
+/* Avoids the system call if the processor and the kernel allow it: a filter of the program may forbid the call. */
 static void set_gs(const struct runtime *runtime, uint64_t address)
 {
   if (runtime->has_wrgsbase) {
@@ -391,8 +394,8 @@ void thread_enter(struct thread *thread)
   __atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 }
 
-/* The page is the parent's until another is mapped over it: it is only read until then, and that by nobody else, for
- * signals are blocked. */
+/* The page is still the parent's until another is mapped over it. Until then it is only read, and by this thread alone,
+ * because signals are blocked. */
 int thread_move(struct thread *thread, const struct process_state *state, uint32_t place)
 {
   struct runtime *runtime = thread->runtime;
@@ -408,7 +411,7 @@ int thread_move(struct thread *thread, const struct process_state *state, uint32
   state_begin(thread, &moved, serial, place);
   *thread->state = moved;
   thread->slot = slot;
-  thread->is_nudged = 0; /* a signal on its way is the parent's */
+  thread->is_nudged = 0; /* a nudge on its way is for the parent */
   for (struct thread *other = regions; other; other = other->next)
     if (other != thread)
       other->is_used = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Touching memory of the application that may not be there: a fault goes on behind the attempt (signal.c, recover).
+ * Access to memory of the application that may not be mapped. A fault ends the attempt (signal.c, recover).
  */
 #include "process/runtime/runtime.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is mapped of the shared memory. Steps and notes have room for far more than most programs need: they are mapped
- * piece by piece, so that address space is taken only for what is used. Places for all pieces are kept from the start.
+ * The mappings of the shared memory. Steps and notes have room for far more than most programs need. They are mapped
+ * piece by piece, so that only used pieces take address space. The addresses of all pieces are chosen at the start.
  */
 #include <linux/mman.h>
 
@@ -10,12 +10,12 @@
 enum {
   STEPS_PIECE = 1 << 20,      /* steps that are mapped at a time */
   NOTES_WINDOW = 32 << 20,    /* bytes of notes that are mapped; two of these */
-  NOTES_FILTERED = 512 << 20, /* before a filter, after which nothing is mapped any more */
+  NOTES_FILTERED = 512 << 20, /* mapped before a filter is installed; nothing can be mapped after that */
   STEPS_FILTERED = 1 << 24,
-  PIECES_LATER = 16, /* of steps, that a limit of the program's must leave room for */
+  PIECES_LATER = 16, /* pieces of steps that must still fit within the program's limit */
 };
 
-/* A child of vfork may have a table of descriptors of its own. */
+/* A child of vfork may have its own table of descriptors. */
 static int shared_fd(const struct runtime *runtime)
 {
   return runtime->has_thread ? *thread_self()->fd : runtime->fd;
@@ -24,7 +24,7 @@ static int shared_fd(const struct runtime *runtime)
 static bool piece_map(uint64_t address, uint64_t size, unsigned flags, int fd, uint64_t offset)
 {
   int64_t result = kernel_map(address, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, offset);
-  if (!is_failure(result) && result != (int64_t)address) { /* an old kernel takes the address for a wish */
+  if (!is_failure(result) && result != (int64_t)address) { /* an old kernel takes the address as a hint */
     kernel_call(__NR_munmap, (uint64_t)result, size, 0, 0, 0, 0);
     return false;
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A signal comes, on the thread's signal stack with all signals blocked. Where the thread was decides: in the cache at
- * an instruction of the application, in the middle of one, in the runtime, or where the application went without us.
- * Nothing here may fault, wait for the lock, or touch memory of the application.
+ * Arrival of a signal, on the thread's signal stack with all signals blocked. The handling depends on where the thread
+ * was: in the cache at an instruction of the application, in the middle of one, in the runtime, or where the
+ * application runs outside of the cache. Nothing here may fault, wait for the lock, or touch memory of the application.
  */
 #include "process/runtime/signal.h"
 
@@ -33,7 +33,8 @@ void context_get_registers(const struct signal_context *context, uint64_t regist
     registers[register_order[i]] = context->general[i];
 }
 
-/* Bytes of the vector registers in the kernel's frame: FXSAVE's 512, of which the last 48 say how much follows. */
+/* Size of the vector registers in the kernel's frame: the 512 bytes of FXSAVE, of which the last 48 tell how much
+ * follows. */
 static uint32_t vector_size(uint64_t vectors)
 {
   enum { LEGACY = 512, NOTE = 464, MAGIC = 0x46505853 };
@@ -43,7 +44,7 @@ static uint32_t vector_size(uint64_t vectors)
   return note[0] == MAGIC ? note[1] : LEGACY;
 }
 
-/* The frame is about to go: what delivery needs of it stays with the thread. */
+/* Copies from the frame, which will be lost, what delivery needs. */
 static void keep_context(const struct arrival *arrival)
 {
   struct signal_pending *pending = &arrival->thread->pending;
@@ -72,7 +73,7 @@ static _Noreturn void own_fault(const struct arrival *arrival)
   runtime_fail(PROCESS_E_OWN_FAULT, 0, arrival->pc);
 }
 
-/* Registers that the cache has borrowed at this place, back in the context. */
+/* Puts the registers that the cache has borrowed at this place back into the context. */
 static void context_unspill(const struct arrival *arrival, unsigned spilled)
 {
   enum { R11 = 3, RDI = 8, RSI = 9, RBX = 11, RDX = 12, RCX = 14 };
@@ -94,9 +95,8 @@ static void context_unspill(const struct arrival *arrival, unsigned spilled)
     general[RBX] = state->spill;
 }
 
-/* The context, with what the cache has borrowed put back, is the application's, at this address: it moves into the
- * state, and what waits is delivered there. If it turns out that nothing is to be delivered, the thread goes on where
- * it was. */
+/* The context, with borrowed registers put back, is that of the application at this address. It moves into the state,
+ * and pending signals are delivered there. If none is to be delivered, the thread continues where it was. */
 static void take_over(const struct arrival *arrival, const struct location *location)
 {
   struct process_state *state = arrival->state;
@@ -118,8 +118,8 @@ static void take_over(const struct arrival *arrival, const struct location *loca
   context->mask = ~SIGNALS_FAULT;
 }
 
-/* Later: before the application goes on. A system call that was not made yet, or that the kernel wants to do again, is
- * left to the application to do again. */
+/* Delivers later, before the application continues. A system call that was not made yet, or that the kernel wants to
+ * restart, is executed again by the application. */
 static void wait_in_runtime(const struct arrival *arrival)
 {
   struct signal_context *context = arrival->context;
@@ -139,7 +139,7 @@ static void wait_in_runtime(const struct arrival *arrival)
   }
 }
 
-/* In the middle of an instruction: by single steps to its end. */
+/* In the middle of an instruction: single-steps to its end. */
 static void step_begin(const struct arrival *arrival)
 {
   struct signal_context *context = arrival->context;
@@ -156,7 +156,7 @@ static void step_end(const struct arrival *arrival)
     arrival->context->rflags &= ~(uint64_t)FLAG_TF;
 }
 
-/* What waits is to be delivered as soon as it can be. */
+/* Delivers pending signals as soon as possible. */
 static void deliver_soon(const struct arrival *arrival)
 {
   struct location location;
@@ -172,8 +172,8 @@ static void deliver_soon(const struct arrival *arrival)
 
 /* ---- faults ---- */
 
-/* It comes first: another that waits must come again. ILL, FPE and TRAP have the address of the instruction in the
- * siginfo. */
+/* A fault is delivered first: another pending signal is sent again. For ILL, FPE and TRAP the siginfo holds the address
+ * of the instruction. */
 static void keep_fault(const struct arrival *arrival, uint64_t address)
 {
   struct signal_pending *pending = &arrival->thread->pending;
@@ -186,15 +186,16 @@ static void keep_fault(const struct arrival *arrival, uint64_t address)
     pending->info.address = address;
 }
 
-/* Is RIP behind the instruction already? INT3, INT 3 and INT1; behind a hypervisor the last is not always so. */
+/* Whether RIP is past the instruction already: INT3, INT 3 and INT1. Under a hypervisor this is not always true for
+ * INT1. */
 static bool is_behind(const struct arrival *arrival)
 {
   const uint8_t *code = (const uint8_t *)arrival->pc;
   return arrival->number == SIGTRAP && (code[-1] == 0xCC || code[-1] == 0xF1 || (code[-1] == 3 && code[-2] == 0xCD));
 }
 
-/* An instruction of the application: nothing of it was done. If a signal was on its way to the end of it, this place is
- * as good, and the fault will come again. */
+/* A fault of the application's instruction, before any of its effects. If another signal was being single-stepped to
+ * the end of the instruction, it is delivered here, and the fault will come again. */
 static void fault_in_cache(const struct arrival *arrival)
 {
   bool is_trap = is_behind(arrival);
@@ -210,8 +211,9 @@ static void fault_in_cache(const struct arrival *arrival)
   take_over(arrival, &location);
 }
 
-/* In the runtime: where it reckons with that; where the application jumps to an address that is none; where
- * rt_sigreturn has found the application's frame bad, with the new registers in the state. */
+/* A fault in the runtime. It is expected in three places: where `recover` is set; where the application jumps to a
+ * non-canonical address; and where rt_sigreturn rejects the application's frame, with the new registers in the
+ * state. */
 static void fault_in_runtime(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
@@ -227,7 +229,7 @@ static void fault_in_runtime(const struct arrival *arrival)
   }
 }
 
-/* A system call that the application's own filter does not want is as good as a fault, behind the call. */
+/* A system call that the application's filter rejects (SIGSYS) is treated as a fault after the call. */
 static void arrived_fault(const struct arrival *arrival)
 {
   arrival->thread->pending.is_trap = false;
@@ -246,8 +248,9 @@ static void arrived_fault(const struct arrival *arrival)
 
 /* ---- single steps ---- */
 
-/* The application single-steps itself. In the runtime it does not, once its TF has been saved; it traps where one of
- * its instructions ends, which the one where it came in from the runtime is not. */
+/* The application single-steps itself. In the runtime TF is off once the application's TF has been saved. The trap is
+ * delivered where one of the application's instructions ends; the point of entry from the runtime is not such a
+ * place. */
 static void arrived_trap(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
@@ -278,7 +281,8 @@ static void arrived_trap(const struct arrival *arrival)
     step_begin(arrival);
 }
 
-/* The cache was begun anew: the application goes on at this boundary, the entry of a unit, in the new one. */
+/* The cache was begun anew: from this boundary, the entry of a unit, the application continues in the new
+ * generation. */
 static void move_on(const struct arrival *arrival, const struct location *location)
 {
   struct process_state *state = arrival->state;
@@ -295,8 +299,8 @@ static void move_on(const struct arrival *arrival, const struct location *locati
   context->rflags = FLAGS_OURS;
 }
 
-/* Ours: up to the next boundary, or until the application has left the cache. An age that is over is left wherever that
- * is, by way of signal_deliver. */
+/* A trap of our own single-stepping, which continues to the next boundary, or until the application has left the cache.
+ * A thread leaves an age that is over at either point, through signal_deliver. */
 static void arrived_step(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
@@ -317,7 +321,7 @@ static void arrived_step(const struct arrival *arrival)
 
 /* ---- signals that are sent ---- */
 
-/* A kernel that has no room for what was sent with a signal makes it one of nobody. */
+/* If the kernel has no room for the data of a signal, the signal arrives without a sender. */
 static bool is_nudge(const struct arrival *arrival)
 {
   const struct signal_info *info = arrival->info;
@@ -325,7 +329,7 @@ static bool is_nudge(const struct arrival *arrival)
   return arrival->number == SIGNAL_NUDGE && (info->code == CODE_NUDGE || is_nobodys);
 }
 
-/* Another thread wants this one to leave an age that is over: signal_deliver sees to it. */
+/* A nudge: another thread wants this one to leave an age that is over. signal_deliver does that. */
 static void arrived_nudge(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
@@ -334,7 +338,7 @@ static void arrived_nudge(const struct arrival *arrival)
   __atomic_store_n(&thread->is_nudged, 0, __ATOMIC_SEQ_CST);
 }
 
-/* A second one comes only if somebody has changed the mask just now. */
+/* A second signal can come only if the mask has just been changed. */
 static void arrived_sent(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
@@ -360,8 +364,9 @@ static void arrived_sent(const struct arrival *arrival)
 
 /* ---- all ---- */
 
-/* Did an instruction cause it? What the kernel sends of its own accord (a memory error found elsewhere, a counter that
- * overflowed) has such a code too, and a program may send itself any. A system call does not fault. */
+/* Whether an instruction caused the signal. Signals that the kernel sends for other reasons (a memory error found
+ * elsewhere, a counter overflow) have such codes too, and a program may send itself any code. A system call does not
+ * fault. */
 static bool is_fault(const struct arrival *arrival)
 {
   enum { BUS_MEMORY_ELSEWHERE = 5, TRAP_COUNTER = 6 };
@@ -405,7 +410,7 @@ void signal_arrived(uint64_t number, struct signal_info *info, struct signal_con
                             .is_in_runtime = is_between(context->rip, (uint64_t)__executable_start, etext)};
   if (log_is_full(&arrival))
     return;
-  if (arrival.pc == PLACE_NOWHERE) { /* a jump into what is ours: dispatch.c */
+  if (arrival.pc == PLACE_NOWHERE) { /* a jump into the runtime's memory: dispatch.c */
     arrival.pc = context->rip = thread->state->rip;
     info->address = info->address == PLACE_NOWHERE ? arrival.pc : info->address;
   }

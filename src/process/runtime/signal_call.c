@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system calls about signals: what the application asked for is kept here and answered from here; the kernel has
- * what we need. The rules of each call are those of Linux, kernel/signal.c.
+ * The system calls about signals. The application's settings are kept and answered here; the kernel has the settings
+ * that the runtime needs. The rules of each call are those of Linux, kernel/signal.c.
  */
 #include <asm/unistd.h>
 
@@ -57,7 +57,8 @@ bool signal_send_thread(unsigned number, const struct signal_info *info)
   return !is_failure(kernel_call(__NR_rt_tgsigqueueinfo, own_process(), own_thread(), number, (uint64_t)info, 0, 0));
 }
 
-/* Any siginfo may be sent to oneself, which is who calls: the number of the thread stands for its process here. */
+/* A thread may send itself any siginfo. The kernel accepts the caller's thread number in place of its process
+ * number. */
 bool signal_send(unsigned number, const struct signal_info *info)
 {
   if (info->code != CODE_USER && info->code != CODE_KERNEL)
@@ -65,8 +66,8 @@ bool signal_send(unsigned number, const struct signal_info *info)
   return !is_failure(kernel_call(__NR_rt_sigqueueinfo, own_thread(), number, (uint64_t)info, 0, 0, 0));
 }
 
-/* Those that end the process by default are ours, so that the place is known; those that do nothing or stop it are the
- * kernel's. */
+/* Signals that end the process by default have our handler, so that the place is recorded. For signals that are ignored
+ * or that stop the process, the kernel's own action stays. */
 void signal_install(unsigned number, const struct signal_action *action)
 {
   bool is_fault = SIGNAL_BIT(number) & SIGNALS_FAULT;
@@ -83,7 +84,8 @@ void signal_install(unsigned number, const struct signal_action *action)
   kernel_call(__NR_rt_sigaction, number, (uint64_t)&real, 0, SET_SIZE, 0, 0);
 }
 
-/* Kept signals that are not blocked any more go through the kernel, for a frame that has the vector registers. */
+/* Kept signals that are no longer blocked are sent through the kernel again, to get a frame with the vector
+ * registers. */
 static void send_kept(struct thread *thread)
 {
   uint64_t ready = thread->kept_set & ~thread->signal_mask;
@@ -124,7 +126,7 @@ static bool can_change(unsigned number)
   return !(SIGNAL_BIT(number) & SIGNALS_NEVER);
 }
 
-/* What is ignored from the start stays so. */
+/* Signals that are ignored at the start stay ignored. */
 void signal_init(struct runtime *runtime, struct thread *thread)
 {
   thread->actions = &runtime->actions;
@@ -153,7 +155,7 @@ void signal_clear_actions(struct thread *thread)
   }
 }
 
-/* Ignored faults, and the mask with them in it, are what the kernel does not have. */
+/* Gives the kernel the settings that it does not have: ignored faults, and the mask with them in it. */
 void signal_exec_begin(struct thread *thread)
 {
   signal_hold_all();
@@ -170,7 +172,7 @@ void signal_exec_begin(struct thread *thread)
 
 void signal_exec_undo(struct thread *thread)
 {
-  thread->kept_set = 0; /* they come again */
+  thread->kept_set = 0; /* they will arrive again */
   for (unsigned number = 1; number < SIGNALS; number++)
     if (SIGNAL_BIT(number) & SIGNALS_FAULT)
       signal_install(number, &thread->actions->actions[number]);
@@ -179,7 +181,7 @@ void signal_exec_undo(struct thread *thread)
 
 /* ---- rt_sigaction ---- */
 
-/* Like the kernel's: what it does not know is not kept. */
+/* As in the kernel, unknown flags are dropped. */
 static void action_set(struct thread *thread, unsigned number, const struct signal_action *action)
 {
   enum { EXPOSE_TAGBITS = 0x800 };
@@ -245,8 +247,8 @@ int64_t signal_call_pending(struct thread *thread, const uint64_t argument[6])
   return signal_write(thread, argument[0], &set, argument[1]) ? 0 : -EFAULT;
 }
 
-/* The kernel waits with another mask. If a signal ends that, its handler runs with the new mask in force, and goes back
- * to the old one. `copy` names our copy of the mask. */
+/* The kernel waits with another mask. If a signal ends the wait, its handler runs under the new mask and returns to the
+ * old one. `copy` holds the address of our copy of the mask. */
 static int64_t wait_masked(struct thread *thread, uint64_t number, const uint64_t copy[6], uint64_t mask)
 {
   thread->saved_mask = thread->signal_mask;
@@ -254,7 +256,7 @@ static int64_t wait_masked(struct thread *thread, uint64_t number, const uint64_
   thread->signal_mask = mask & ~SIGNALS_NEVER;
   bool has_kept = thread->kept_set & ~mask;
   if (has_kept)
-    signal_set_mask(thread, mask); /* it comes now */
+    signal_set_mask(thread, mask); /* so that the signal is delivered now */
   int64_t result = has_kept ? -EINTR : syscall_pass(number, copy);
   if (result != -EINTR || !thread->state->pending) {
     thread->signal_mask = thread->saved_mask;
@@ -275,7 +277,7 @@ int64_t signal_call_suspend(struct thread *thread, const uint64_t argument[6])
   return wait_masked(thread, __NR_rt_sigsuspend, copy, mask);
 }
 
-/* Whatever is wrong with the arguments the kernel will say. */
+/* Invalid arguments are left to the kernel to report. */
 int64_t signal_call_masked(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
   bool is_pair = number == __NR_pselect6 || number == __NR_io_pgetevents;
@@ -313,7 +315,7 @@ int64_t signal_call_wait(struct thread *thread, const uint64_t argument[6])
 
 /* ---- sigaltstack ---- */
 
-/* `stack` is where RSP is: a stack cannot be changed while it is in use. */
+/* `stack` is RSP: a stack cannot be changed while it is in use. */
 static int64_t stack_set(struct thread *thread, const struct signal_stack *wanted, uint64_t stack)
 {
   enum { LEAST = 2048 };
@@ -361,7 +363,7 @@ static void log_return(struct thread *thread)
   log_event(thread, LB_BRANCH_IRET, number - head - 1, steps[number].from, thread->state->rip);
 }
 
-/* The application's registers, all but the vectors. */
+/* Restores the application's registers except the vector registers. */
 static void registers_restore(struct thread *thread, const struct signal_context *context)
 {
   static const uint64_t changeable = 0x50DD5; /* AC, RF, OF, DF, TF, SF, ZF, AF, PF, CF */
@@ -373,9 +375,10 @@ static void registers_restore(struct thread *thread, const struct signal_context
   stack_set(thread, &context->stack, state->registers[GPR_RSP]);
 }
 
-/* The kernel restores the vector registers from the application's frame, and goes on in the runtime. A signal that came
- * meanwhile must not be delivered with those that were before: it comes again. An address for the vectors that is none
- * makes the kernel find the frame bad, as it is. No other system call: the application may have forbidden them. */
+/* The kernel restores the vector registers from the application's frame and continues in the runtime. A signal that
+ * arrived meanwhile has the old vector registers in its frame: it is sent again. If the frame is bad, an invalid
+ * address for the vectors makes the kernel find it bad, too. No other system call is made, because a filter of the
+ * application may forbid them. */
 _Noreturn void signal_call_return(struct thread *thread)
 {
   struct signal_context frame, context;
@@ -392,7 +395,7 @@ _Noreturn void signal_call_return(struct thread *thread)
     thread->state->pending |= signal_is_ready(thread);
     context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
     context.vectors = is_good ? frame.vectors : 1;
-    if (pending->number) /* it could not be sent */
+    if (pending->number) /* it could not be sent again */
       context_resume(thread, &context);
     context_try_resume(thread, &context);
   }

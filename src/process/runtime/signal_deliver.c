@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals are delivered: on the runtime's stack, the application's registers in the state and its vector registers in
- * the processor, all signals blocked that can be (who set state->pending has seen to that). The application sees the
- * frame that the kernel would have made; the kernel's own, from which most of it comes, was on our signal stack. What
- * the kernel does: Linux, kernel/signal.c, arch/x86/kernel/signal.c and signal_64.c.
+ * Delivery of signals. It runs on the runtime's stack. The application's registers are in the state and its vector
+ * registers in the processor; all signals are blocked that can be (the code that sets state->pending ensures that). The
+ * application sees the frame that the kernel would have made. Most of it comes from the kernel's own frame, which was
+ * on our signal stack. For the kernel's behaviour see Linux, kernel/signal.c, arch/x86/kernel/signal.c and signal_64.c.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -11,18 +11,18 @@
 #include "lastbranch/branch.h"
 #include "process/runtime/signal.h"
 
-/* As the kernel puts it on a stack. */
+/* A frame as the kernel pushes it. */
 struct frame {
   uint64_t restorer;
   struct signal_context context;
   struct signal_info info;
 };
 
-/* One that is being delivered. */
+/* A signal that is being delivered. */
 struct signal {
   unsigned number;
   bool is_fault;
-  uint64_t again; /* address of the instruction that will cause it again, 0: none */
+  uint64_t again; /* address of the instruction that will cause it again; 0 if none */
   struct signal_info info;
 };
 
@@ -69,7 +69,7 @@ bool signal_write(struct thread *thread, uint64_t to, const void *from, size_t s
 
 /* ---- the log ---- */
 
-/* The path that was running ends here. */
+/* Logs that the running path ends here. */
 static void log_signal(struct thread *thread, unsigned kind, uint64_t to)
 {
   struct process_state *state = thread->state;
@@ -78,7 +78,8 @@ static void log_signal(struct thread *thread, unsigned kind, uint64_t to)
   thread->place_resume = 0;
 }
 
-/* INT3 was executed, and is listed as a branch to the next instruction, from where the signal comes; INT1 is not. */
+/* INT3 was executed. It is listed as a branch to the next instruction, from which the signal comes. INT1 is not
+ * listed. */
 static void pass_trap(struct thread *thread)
 {
   struct process_state *state = thread->state;
@@ -113,9 +114,9 @@ static void record_death(struct thread *thread, const struct signal *signal)
   thread_end(thread, END_SIGNAL, signal->number);
 }
 
-/* The kernel is to end the process, as it would have without us: for a core file and whoever waits, the signal comes
- * again, with the application's registers, before another instruction is executed. If the application has forbidden
- * system calls, the instruction is executed by itself instead: a fault that is blocked kills. */
+/* Lets the kernel end the process, as it would natively. For the core file and for a waiting parent, the signal comes
+ * again with the application's registers, before another instruction is executed. If a filter of the application
+ * forbids system calls, the instruction is executed again instead: a blocked fault kills the process. */
 static _Noreturn void die(struct thread *thread, const struct signal *signal)
 {
   const struct process_state *state = thread->state;
@@ -144,7 +145,8 @@ bool stack_is_used(const struct signal_stack *stack, uint64_t address)
   return !(stack->flags & SS_AUTODISARM) && address > stack->start && address - stack->start <= stack->size;
 }
 
-/* Where the frame and, above it, the vector registers go. Returns false if it would overflow the alternate stack. */
+/* Places the frame and, above it, the vector registers. Returns false if the frame would overflow the alternate
+ * stack. */
 static bool frame_place(const struct thread *thread, const struct signal_action *action, uint64_t *ret_frame,
                         uint64_t *ret_vectors)
 {
@@ -177,7 +179,7 @@ static void frame_fill(const struct thread *thread, const struct signal *signal,
   context->rflags = state->flags;
 }
 
-/* Returns false if there is no room for it, or no way back. */
+/* Writes the frame. Returns false if there is no room, or no restorer. */
 static bool frame_push(struct thread *thread, const struct signal *signal, const struct signal_action *action,
                        uint64_t *ret_frame)
 {
@@ -204,7 +206,7 @@ static void mask_for_handler(struct thread *thread, const struct signal *signal,
     thread->signal_stack = (struct signal_stack){.flags = SS_DISABLE};
 }
 
-/* The frame is there: on to the handler, whose vector registers are as at the start of a program. */
+/* Enters the handler, with vector registers as at the start of a program. */
 static _Noreturn void handler_enter(struct thread *thread, const struct signal *signal,
                                     const struct signal_action *action, uint64_t frame)
 {
@@ -227,7 +229,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
 
 /* ---- one signal ---- */
 
-/* The application's action, which is gone then if it was for one time only. */
+/* The application's action, which is reset if it was for one signal only. */
 static struct signal_action action_take(struct thread *thread, unsigned number)
 {
   struct signal_action *action = &thread->actions->actions[number];
@@ -235,14 +237,15 @@ static struct signal_action action_take(struct thread *thread, unsigned number)
   struct signal_action taken = *action;
   if (taken.handler > HANDLER_IGNORE && taken.flags & SA_RESETHAND) {
     action->handler = HANDLER_DEFAULT;
-    if (signal_default(number) != DEFAULT_END) /* else the kernel's side stays the same */
+    if (signal_default(number) != DEFAULT_END) /* otherwise the kernel's setting stays the same */
       signal_install(number, action);
   }
   runtime_unlock(thread->runtime);
   return taken;
 }
 
-/* A write to a page that we protect because code in it is translated: it is done again, in a unit of its own. */
+/* Handles a write to a page that is protected because it holds translated code: the instruction is executed again, in a
+ * unit of its own. */
 static bool is_code_write(struct thread *thread, const struct signal *signal)
 {
   enum { ERROR_WRITE = 2 };
@@ -256,7 +259,7 @@ static bool is_code_write(struct thread *thread, const struct signal *signal)
   return true;
 }
 
-/* Returns whether the kernel has it again: blocked meanwhile, or nothing to do with us. */
+/* Returns true if the signal was given back to the kernel: it is blocked meanwhile, or it only stops the process. */
 static bool give_back(const struct thread *thread, const struct signal *signal, const struct signal_action *action)
 {
   bool is_blocked = thread->signal_mask & SIGNAL_BIT(signal->number);
@@ -270,7 +273,7 @@ static bool is_ignored(const struct signal *signal, const struct signal_action *
          (action->handler == HANDLER_DEFAULT && signal_default(signal->number) != DEFAULT_END);
 }
 
-/* Returns if nothing comes of it. A frame that cannot be written is a fault of its own. */
+/* Returns if the signal has no effect. If its frame cannot be written, that is a fault in turn. */
 static void deliver(struct thread *thread, struct signal *signal)
 {
   for (;;) {
@@ -294,7 +297,8 @@ static void deliver(struct thread *thread, struct signal *signal)
 
 /* ---- all ---- */
 
-/* What waits and is not blocked, in the kernel's order: a fault, those of its kind, the others. */
+/* Takes the next signal that is pending and not blocked, in the kernel's order: a fault, then the other synchronous
+ * signals, then the rest. */
 static bool take(struct thread *thread, struct signal *ret_signal)
 {
   struct signal_pending *pending = &thread->pending;
@@ -312,7 +316,7 @@ static bool take(struct thread *thread, struct signal *ret_signal)
   return true;
 }
 
-/* What is special about some faults. */
+/* Completes the siginfo of special faults. */
 static void signal_complete(struct thread *thread, struct signal *signal, uint64_t rip)
 {
   if (signal->number == SIGSYS && signal->info.code == CODE_SECCOMP)
@@ -321,8 +325,8 @@ static void signal_complete(struct thread *thread, struct signal *signal, uint64
     signal->again = rip;
 }
 
-/* Nothing was delivered: the application goes on, with its mask. That is a part of what rt_sigreturn restores, and a
- * system call less. */
+/* Nothing was delivered: the application continues with its mask. This does part of the work of rt_sigreturn, and saves
+ * a system call. */
 static void go_on(struct thread *thread)
 {
   struct signal_pending *pending = &thread->pending;
@@ -338,7 +342,7 @@ static void go_on(struct thread *thread)
   context_resume(thread, &context);
 }
 
-/* The age of the cache that it would go on in is over: it goes on in the new one. */
+/* If the age in which the thread would continue is over, it continues in the new one. */
 static void change_age(struct thread *thread)
 {
   const struct process_state *state = thread->state;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of what signals do in the runtime: the kernel restores a context.
+ * The end of signal handling in the runtime: the kernel restores a context.
  */
 #include "process/runtime/routine.inc"
 #include "process/state.inc"
 
 .text
 
-/* void context_restore(context, pending): does not return, but if state->pending is not as expected, or if a signal
- * comes before the system call (signal.c). The context is where RET from a handler would have left RSP. */
+/* void context_restore(context, pending): returns only if state->pending is not as expected, or if a signal comes
+ * before the system call (signal.c). The context is where RET from a handler would have left RSP. */
 routine context_restore
   mov %rsp, %rdx
 routine context_restore_start

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the kernel starts the runtime, and the ways between the application in the cache and the dispatcher. Vector
- * registers are left alone on all of them. What a signal does that comes on one of them is in signal.c.
+ * The entry point of the runtime, and the transitions between the application in the cache and the dispatcher. None of
+ * them touches vector registers. signal.c handles signals that arrive during a transition.
  */
 #include "process/runtime/routine.inc"
 #include "process/state.inc"
@@ -19,8 +19,8 @@ _start:
   call runtime_main
   ud2
 
-/* From a path: saves the application's registers (its R11 is where it belongs already: R11 has been the log's pointer),
- * asks the dispatcher, and goes on where it says. */
+/* Leaves a path: saves the application's registers, calls the dispatcher, and continues where it says. The
+ * application's R11 is in the state already, because R11 has been the pointer into the log. */
 .macro leave name, dispatcher
 routine \name
   mov %rax, %gs:STATE_REGISTERS + 0 * 8
@@ -52,11 +52,12 @@ leave_with:
   mov %gs:STATE_STACK, %rsp
   pushfq
   pop %gs:STATE_FLAGS
-  push $FLAGS_OURS /* AC would make us fault, too */
+  push $FLAGS_OURS /* AC would make the runtime fault, too */
   popfq
   call *%rax
 
-/* Into the cache, with the application's registers. A signal in here begins it anew, and is delivered first. */
+/* Enters the cache with the application's registers. A signal in here is delivered first; then the transition begins
+ * anew. */
 routine cache_enter
   mov %gs:STATE_STACK, %rsp
   cmpq $0, %gs:STATE_PENDING
@@ -81,7 +82,8 @@ routine cache_enter
   mov %gs:STATE_REGISTERS + 4 * 8, %rsp
   jmp *%gs:STATE_RESUME
 
-/* Where state->resume leads if the application goes on outside the cache, to fault there, or in a unit that has R11. */
+/* The destination of state->resume if the application continues outside the cache, to fault there, or in a unit that
+ * keeps R11. */
 routine native_enter
   mov %gs:STATE_R11, %r11
   jmp *%gs:STATE_NATIVE
@@ -92,7 +94,7 @@ cache_enter_late:
   call signal_deliver
   jmp cache_enter
 
-/* From anywhere in the runtime: the application goes on at state->rip. */
+/* Callable from anywhere in the runtime: the application continues at state->rip. */
 routine dispatch_enter
   mov %gs:STATE_STACK, %rsp
   cld
@@ -101,7 +103,8 @@ routine dispatch_enter
   call dispatch_to
   jmp cache_enter
 
-/* int64_t syscall_pass(number, argument): between start and call a signal makes it return before the call. */
+/* int64_t syscall_pass(number, argument): a signal that arrives between the start and the call makes it return before
+ * the call. */
 routine syscall_pass
   mov %rdi, %rax
   xor %ecx, %ecx /* SYSCALL leaves syscall_pass_back in it */
@@ -137,8 +140,8 @@ routine signal_restore
   syscall
   ud2
 
-/* int64_t recover_call(function, argument, thread->recover): calls function(argument) and returns what it does; or -1
- * if it faults. */
+/* int64_t recover_call(function, argument, thread->recover): calls function(argument) and returns its result, or -1 if
+ * it faults. */
 routine recover_call
   push %rbx
   push %rbp
@@ -168,15 +171,15 @@ recover_here:
   jmp recover_back
 
 .bss
-/* Where load.c puts the dynamic linker: the kernel maps it before its own vdso, and so above; sorting by address must
- * come out the same. */
+/* The range for the dynamic linker (load.c). The kernel maps the dynamic linker before its own vdso, and therefore
+ * above it; sorting by address must give the same order here. */
 .balign 4096
 .global interpreter_place
 .hidden interpreter_place
 interpreter_place:
 .skip INTERPRETER_PLACE
 
-/* Until the first thread has its own. */
+/* Used until the first thread has its own. */
 .balign 16
 .skip 32768
 start_stack_end:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The application's system calls. Most go to the kernel as they are; those that make or change code, processes, signals
- * or the runtime's own ground are looked at here or in the files of these.
+ * The application's system calls. Most are passed to the kernel unchanged. Calls that make or change code, processes,
+ * signals or the runtime's own resources are handled here or in the files for these.
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
@@ -12,7 +12,7 @@
 
 enum { SHADOW_STACK_FIRST = 0x5001, SHADOW_STACK_LAST = 0x5005 };
 
-/* A call as the registers hold it. */
+/* A system call as in the registers. */
 struct call {
   uint64_t number;
   uint64_t argument[6];
@@ -23,7 +23,7 @@ static int64_t call_pass(const struct call *call)
   return syscall_pass(call->number, call->argument);
 }
 
-/* The kernel does not write to code that we protect: it is released, and the call made again. */
+/* The kernel cannot write to pages with code that we protect. They are released, and the call is made again. */
 static int64_t call_other(struct thread *thread, const struct call *call)
 {
   int64_t result = call_pass(call);
@@ -35,9 +35,9 @@ static int64_t call_other(struct thread *thread, const struct call *call)
   return is_released ? call_pass(call) : result;
 }
 
-/* ---- the rest ---- */
+/* ---- calls that need special care ---- */
 
-/* GS is ours. A shadow stack would not know of returns that are no RET. */
+/* GS belongs to the runtime. A shadow stack would not match returns that are executed without RET. */
 static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
 {
   uint64_t code = call->argument[0];
@@ -50,8 +50,8 @@ static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
   return call_pass(call);
 }
 
-/* Critical sections of rseq would be of no use: the kernel compares RIP with addresses that are never there. So the
- * call succeeds and the processor's number stays "not known", which is what users of rseq look at. */
+/* Critical sections of rseq would not work: the kernel compares RIP with addresses that the thread never executes. The
+ * call therefore succeeds and the CPU number stays "unknown", which users of rseq check. */
 static int64_t call_rseq(struct thread *thread, const struct call *call)
 {
   enum { UNREGISTER = 1, SIZE_LEAST = 32, CPU_UNKNOWN = -1 };
@@ -103,7 +103,8 @@ static int64_t call_seccomp(struct thread *thread, const struct call *call)
   return result;
 }
 
-/* Who is traced from now on executes programs as they are: a debugger's breakpoints would not be in our cache. */
+/* A thread that is traced from now on executes programs without recording: a debugger's breakpoints would not be in the
+ * cache. */
 static int64_t call_ptrace(struct thread *thread, const struct call *call)
 {
   enum { TRACE_ME = 0 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads and processes that the application makes, and their end. What shares the memory (a thread, a child of vfork)
- * gets a region of its own beside the others and runs from the same cache. What gets a copy of the memory (fork) has
- * copies of the region and the cache at the same addresses, and only exchanges what is shared with the parent of all.
+ * Threads and processes that the application makes, and their end. A child that shares the memory (a thread, a child of
+ * vfork) gets a region of its own beside the others and runs from the same cache. A child with a copy of the memory
+ * (fork) has copies of the region and the cache at the same addresses; only its page and log in the shared memory are
+ * exchanged.
  *
- * All signals are blocked from before the system call until the new one is ready for them.
+ * All signals are blocked from before the system call until the child is ready for them.
  */
 #include <asm/unistd.h>
 #include <linux/sched.h>
@@ -18,14 +19,14 @@ int64_t clone_call(uint64_t number, const uint64_t argument[6], struct thread *c
 _Noreturn void thread_vanish(uint32_t *is_used, uint64_t number, uint64_t status);
 _Noreturn void thread_begin(struct thread *thread); /* called from there */
 
-/* What the application asks for. */
+/* The request of the application. */
 struct birth {
   uint64_t number, argument[6]; /* the system call as it is made */
   struct clone_args clone;      /* of clone3 */
   uint64_t flags;
-  uint64_t stack; /* the application's for the child, 0: the same as now */
-  uint32_t space; /* of a copy, */
-  uint32_t place; /* and of its thread */
+  uint64_t stack; /* of the child, as the application gave it; 0: the same as now */
+  uint32_t space; /* of a copied address space */
+  uint32_t place; /* and the order number of its thread */
   bool is_clearing;
 };
 
@@ -36,9 +37,9 @@ static uint64_t mask_set(uint64_t mask)
   return old;
 }
 
-/* ---- what is made, in itself ---- */
+/* ---- in the child ---- */
 
-/* CLONE_CLEAR_SIGHAND is not for the kernel: our handlers must stay. */
+/* CLONE_CLEAR_SIGHAND is not passed to the kernel, because our handlers must stay. */
 _Noreturn void thread_begin(struct thread *thread)
 {
   thread_enter(thread);
@@ -49,7 +50,7 @@ _Noreturn void thread_begin(struct thread *thread)
   dispatch_enter();
 }
 
-/* Where the application goes on: behind SYSCALL, which has left that address in RCX and the flags in R11. */
+/* The child continues after SYSCALL, which leaves that address in RCX and the flags in R11. */
 static void state_continue(struct process_state *state, const struct process_state *from, uint64_t stack)
 {
   memcpy(state->registers, from->registers, sizeof(state->registers));
@@ -62,7 +63,7 @@ static void state_continue(struct process_state *state, const struct process_sta
     state->registers[GPR_RSP] = stack;
 }
 
-/* ---- with the same memory ---- */
+/* ---- children that share the memory ---- */
 
 static void child_fill(struct thread *child, const struct thread *thread, const struct birth *birth)
 {
@@ -103,7 +104,7 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
   mask_set(mask);
   if (is_failure(result)) {
     thread_free(child);
-  } else if (birth->flags & CLONE_VFORK) { /* it has ended, or executed something */
+  } else if (birth->flags & CLONE_VFORK) { /* the child has ended or executed a program */
     child->slot = THREAD_NO_SLOT;
     runtime_unlock_for(thread->runtime, (uint32_t)result);
     thread_free(child);
@@ -112,9 +113,10 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
   return result;
 }
 
-/* ---- with a copy of it ---- */
+/* ---- children with a copy of the memory ---- */
 
-/* The parent may end before the child has run: lbr must know by then that the child needs what the parent has. */
+/* Announces the child's space before the fork. The parent may end before the child has run, and lbr must know by then
+ * that the child needs the parent's space. */
 static uint32_t space_announce(struct runtime *runtime)
 {
   uint32_t space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
@@ -122,7 +124,7 @@ static uint32_t space_announce(struct runtime *runtime)
   return space;
 }
 
-/* The parent goes on, and with it what is in its page: the state is from before. */
+/* The parent continues and changes its page meanwhile: `state` was saved before the fork. */
 static _Noreturn void copy_begin(struct thread *thread, const struct birth *birth, const struct process_state *state)
 {
   struct runtime *runtime = thread->runtime;
@@ -141,7 +143,7 @@ static _Noreturn void copy_begin(struct thread *thread, const struct birth *birt
   thread_begin(thread);
 }
 
-/* The lock makes that the copy is whole. */
+/* The lock ensures that the copy is consistent. */
 static int64_t birth_copy(struct thread *thread, struct birth *birth)
 {
   const uint64_t *argument = birth->argument;
@@ -183,7 +185,7 @@ int64_t thread_call_fork(struct thread *thread, bool is_vfork)
   return thread_call_clone(thread, argument);
 }
 
-/* As the kernel: what is longer than we know must be 0 there. */
+/* As in the kernel, bytes beyond the known size must be 0. */
 static int64_t clone_read(struct thread *thread, uint64_t from, uint64_t size, struct clone_args *ret_clone)
 {
   struct clone_args clone = {0};
@@ -205,7 +207,7 @@ static int64_t clone_read(struct thread *thread, uint64_t from, uint64_t size, s
   return (int64_t)known;
 }
 
-/* A stack without a size, or the other way round, is left for the kernel to refuse. */
+/* A stack without a size, or a size without a stack, is left to the kernel to refuse. */
 int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6])
 {
   struct birth birth = {.number = __NR_clone3};
@@ -224,8 +226,8 @@ int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6])
   return birth_make(thread, &birth);
 }
 
-/* Can no signal come any more? A confined thread may not be allowed to block them; libraries do that themselves before
- * they end a thread, but for two that they use among themselves and then no longer send to it. */
+/* Whether no signal can come any more. A confined thread may not be allowed to block signals. Libraries block them
+ * before they end a thread, except two that they use internally and do not send to it then. */
 static bool is_deaf(const struct thread *thread)
 {
   enum { SIGNAL_KILL = 9, SIGNAL_STOP = 19, SIGNAL_LIBRARY = 32 };
@@ -237,7 +239,7 @@ static bool is_deaf(const struct thread *thread)
 }
 
 /* The region is free for others at once, unless a parent waits that will free it, or a signal may still come that needs
- * its stack. */
+ * the stack in it. */
 _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group)
 {
   uint32_t kept;

@@ -14,7 +14,7 @@
 
 enum {
   INSTRUCTIONS_MOST = 160,
-  INSTRUCTIONS_FIRST = 80, /* while it is not known what is run often */
+  INSTRUCTIONS_FIRST = 80, /* until it is known which code runs often */
   STEPS_FIRST = 20,
 };
 
@@ -57,7 +57,7 @@ static void write_cold(const struct translation *translation, struct area *area)
   area->cold = (uint64_t)(emitter.at - area->code + 7) & ~7ull;
 }
 
-/* The parent sees the steps before their numbers can be in a log. */
+/* The parent sees the steps before a log can contain their numbers. */
 static void publish_steps(struct translation *translation)
 {
   struct runtime *runtime = translation->runtime;
@@ -86,13 +86,13 @@ static void note_code(const struct translation *translation)
   }
 }
 
-/* The next that is free. */
+/* The next free place. */
 static uint32_t first_place(const struct runtime *runtime)
 {
   return (uint32_t)(runtime->pool - runtime->pools) * CACHE_PLACES + runtime->pool->place_count;
 }
 
-/* Bytes to compare with are kept in the places, which are as long-lived. */
+/* The bytes to compare with are stored in the array of places, which has the same lifetime. */
 static void keep_bytes(struct translation *translation, struct unit *unit)
 {
   struct runtime *runtime = translation->runtime;
@@ -107,8 +107,8 @@ static void keep_bytes(struct translation *translation, struct unit *unit)
   unit->byte_count = (uint32_t)size;
 }
 
-/* Numbers are shared by all processes: each takes some at a time, and twice as many the next time. A child of fork
- * takes its own. */
+/* Step numbers are shared by all processes. Each process takes a block at a time, and twice as many the next time. A
+ * child of fork takes its own. */
 static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
 {
   enum { FIRST = PROCESS_STEPS_UNIT, MOST = PROCESS_STEPS_GIVEN };
@@ -137,7 +137,8 @@ static int64_t translate_all(void *argument)
   return 0;
 }
 
-/* Behind room for what makes the unit stale. Its entry is even: the two bytes there are changed at once. */
+/* Begins after the room for the jump that a stale unit needs. The entry is at an even address, because its first two
+ * bytes are changed at once. */
 static void translation_begin(struct translation *translation, struct area *area)
 {
   struct runtime *runtime = translation->runtime;
@@ -155,13 +156,13 @@ static void translation_begin(struct translation *translation, struct area *area
   translation->entry = emitter->at;
   translation->places = runtime->places + first_place(runtime);
   translation->count = translation->step_count = translation->stub_count = 0;
-  for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* an attempt that failed may have left something */
+  for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* a failed attempt may have left values */
     runtime->local[translation->head + i].site = NULL;
   translation->number_count = translation->depth = translation->segment_count = translation->place_count = 0;
   translation->turns = 0;
 }
 
-/* An exit that leads back to the head, or 0. */
+/* Finds an exit that leads back to the head. Returns 0 if there is none. */
 static unsigned find_self(const struct translation *translation)
 {
   for (unsigned i = 1; i <= translation->step_count; i++) {
@@ -233,7 +234,7 @@ struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_st
     result = translate_again(&translation, area);
   }
   if (result < 0 && translation.count > 1) {
-    translation.limit = translation.address; /* up to what could be read */
+    translation.limit = translation.address; /* up to the last readable byte */
     result = translate_again(&translation, area);
   }
   translation.self_step = result == 0 && translation.level == PAGE_STEADY ? find_self(&translation) : 0;
