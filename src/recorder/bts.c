@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Branch trace messages: to the bus, or into the BTS buffer of the DS area, circular or with an interrupt.
- * Intel SDM vol. 3 (June 2016) 17.4.4 to 17.4.6, 17.4.9; Deng Zhi, chapter 14; Zhang Yinkui 5.3. What the CPU does with
- * the management area is done on guest memory every time: software moves the index while recording goes on.
+ * Branch trace messages: to the bus, or into the BTS buffer of the DS area, circular or with an interrupt. Intel SDM
+ * vol. 3 (June 2016) 17.4.4 to 17.4.6, 17.4.9; Deng Zhi, chapter 14; Zhang Yinkui 5.3. The management area is read and
+ * written in guest memory for each record, as the CPU does it: software moves the index during recording.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct bts_header {
   uint64_t base, index, maximum, threshold;
 };
 
-/* A pointer to the header if the host can give one: remembered until lb_recorder_flush. */
+/* A pointer to the header, if the host can give one. It is kept until lb_recorder_flush. */
 static unsigned char *header_pointer(struct lb_recorder *r)
 {
   if (!r->ds.header && r->host.map && r->ds.area % DS_PAGE + 32 <= DS_PAGE) {
@@ -55,7 +55,7 @@ static int index_write(struct lb_recorder *r, bool is_64, uint64_t index)
   return ds_access(r, r->ds.area + ds_layout(is_64)->word, bytes, ds_layout(is_64)->word, true);
 }
 
-/* Host memory for a record at `linear`, or NULL: it crosses a page, or the host gives no pointers. */
+/* Host memory for a record at `linear`, or NULL if it crosses a page or the host gives no pointers. */
 static unsigned char *record_pointer(struct lb_recorder *r, uint64_t linear, unsigned size)
 {
   uint64_t page = linear & ~(uint64_t)(DS_PAGE - 1);
@@ -94,13 +94,13 @@ static int entry_write(struct lb_recorder *r, uint64_t linear, const struct bts_
   return at ? 0 : ds_access(r, linear, bytes, ds_layout(is_64)->bts, true);
 }
 
-/* Does a whole record fit at `index`? True for a maximum of n * size (Linux) and of n * size + 1 (SDM). */
+/* Whether a whole record fits at `index`. True for a maximum of n * size (Linux) and of n * size + 1 (SDM). */
 static bool record_fits(const struct bts_header *header, uint64_t index, unsigned size)
 {
   return index >= header->base && index <= header->maximum && header->maximum - index >= size;
 }
 
-/* The threshold was reached. Clearing BTINT alone does not prevent the interrupt: SDM 17.4.9.3, note. */
+/* Whether the threshold was reached. Clearing BTINT alone does not prevent the interrupt: SDM 17.4.9.3, note. */
 static bool threshold_interrupts(const struct lb_recorder *r, const struct bts_header *header, uint64_t index)
 {
   if (index < header->threshold)
@@ -156,7 +156,7 @@ static bool bts_is_on(const struct lb_recorder *r)
   return exists && unit_debugctl(r, LB_DEBUGCTL_BTS);
 }
 
-/* The quick way: 64-bit layout, no filter, a host of the guest's byte order. */
+/* Whether the fast path works: 64-bit layout, no filter, a host of the guest's byte order. */
 static bool is_quick(const struct lb_recorder *r)
 {
   bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -183,8 +183,8 @@ static uint64_t linear_address(const struct lb_recorder *r, uint64_t offset, uin
   return lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE) ? offset : offset & UINT32_MAX;
 }
 
-/* One branch trace message. BTS=1: to the buffer, else to the bus; never both. BTS_OFF_OS and _USR keep a message out
- * of the buffer, but it is generated all the same. SDM table 17-6. */
+/* One branch trace message. With BTS=1 it goes to the buffer, otherwise to the bus; never to both. BTS_OFF_OS and _USR
+ * keep a message out of the buffer, but the message is still generated. SDM table 17-6. */
 void bts_message(struct lb_recorder *r, const struct lb_branch *b)
 {
   if (lb_recorder_bts_quick(r, b))

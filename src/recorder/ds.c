@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The debug-store area in guest memory: reaching it, and how its management area and records are laid out.
- * Intel SDM vol. 3 (June 2016) 17.4.9, figures 17-5 to 17-10; Zhang Yinkui 5.3.1.
+ * The debug-store area in guest memory: access to it, and the layouts of its management area and records. Intel SDM
+ * vol. 3 (June 2016) 17.4.9, figures 17-5 to 17-10; Zhang Yinkui 5.3.1.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ const struct ds_layout *ds_layout(bool is_64)
   return &layouts[is_64];
 }
 
-/* SDM 17.4.9.1: DTES64 means the 64-bit layout always, else the mode decides. */
+/* SDM 17.4.9.1: with DTES64 the layout is always the 64-bit one; otherwise the mode decides. */
 bool lb_recorder_ds_is_64(const struct lb_recorder *r)
 {
   return r->cpu->ds->is_64 || r->is_long_mode;

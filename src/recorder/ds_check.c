@@ -8,12 +8,12 @@
 
 #define RULE(name) (UINT32_C(1) << LB_DS_##name)
 #define PAGE 4096u
-#define PAGES_MAX 4096 /* of one range that are asked about: 16 MiB */
+#define PAGES_MAX 4096 /* pages of one range that are checked: 16 MiB */
 
-/* One of the two buffers, with the rules that it can break. */
+/* One of the two buffers, with the rules that it can violate. */
 struct buffer {
   uint64_t base, index, maximum, threshold;
-  uint64_t record; /* bytes of a record, 0 if they vary */
+  uint64_t record; /* bytes of a record, 0 if the size varies */
   uint64_t least;  /* bytes that one record needs */
   uint32_t alignment, size, too_small, index_rule, threshold_rule;
 };
@@ -28,7 +28,7 @@ static bool buffer_is_canonical(const struct buffer *b)
   return is_canonical(b->base) && is_canonical(b->index) && is_canonical(b->maximum) && is_canonical(b->threshold);
 }
 
-/* Is `place` on a record boundary of the buffer? An absolute maximum may be one byte further. */
+/* Whether `place` is on a record boundary of the buffer. An absolute maximum may be one byte further. */
 static bool is_boundary(const struct buffer *buffer, uint64_t place)
 {
   return buffer->record == 0 || (place - buffer->base) % buffer->record == 0;
@@ -92,7 +92,7 @@ static bool ranges_overlap(const struct range *one, const struct range *other)
   return one->size && other->size && one->first < other->first + other->size && other->first < one->first + one->size;
 }
 
-/* ---- what the host alone knows ---- */
+/* ---- facts that only the host knows ---- */
 
 static uint32_t interrupt_check(const struct lb_ds_facts *facts)
 {
@@ -130,8 +130,8 @@ static bool bts_is_used(const struct lb_recorder *r, const struct lb_ds_area *ar
   return unit_debugctl(r, LB_DEBUGCTL_BTS) || area->bts_base || area->bts_maximum || !pebs_is_used(r);
 }
 
-/* Records of several sizes may share a buffer with adaptive PEBS: then boundaries are not checked, only room for one.
- */
+/* With adaptive PEBS, records of several sizes may share a buffer: boundaries are not checked then, only that one
+ * record fits. */
 static uint64_t pebs_record(const struct lb_recorder *r)
 {
   return unit_has_adaptive_pebs(r) ? 0 : pebs_record_size(r, r->ds.pebs_enable);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Record formats: taking FROM, TO and INFO apart, and which values WRMSR lets into them. lbr.c puts them together.
- * Intel SDM vol. 3 (June 2016) 17.4.8.1, tables 17-7 to 17-9, 17-14; Linux events/intel/lbr.c, events/amd/lbr.c. Which
- * bits fault was measured on Ivy Bridge, Broadwell and Skylake (VirtualBox CPU profiles).
+ * Record formats: decodes FROM, TO and INFO, and says which values WRMSR accepts for them. lbr.c encodes them. Intel
+ * SDM vol. 3 (June 2016) 17.4.8.1, tables 17-7 to 17-9, 17-14; Linux events/intel/lbr.c, events/amd/lbr.c. Which bits
+ * fault was measured on Ivy Bridge, Broadwell and Skylake (VirtualBox CPU profiles).
  */
 #include "recorder/unit.h"
 
@@ -16,7 +16,7 @@ static bool is_bit(uint64_t value, unsigned bit)
   return value >> bit & 1;
 }
 
-/* Are bits high:47 all the same? */
+/* Whether bits high:47 are all the same. */
 static bool is_sign_extended(uint64_t value, unsigned high)
 {
   uint64_t mask = unit_mask(high + 1) & ~unit_mask(47);
@@ -62,7 +62,7 @@ bool format_info_is_legal(const struct lb_recorder *r, uint64_t value)
   return r->cpu->lbr->write_rule != LB_WRITE_CANONICAL || !(value & reserved);
 }
 
-/* ---- taking apart ---- */
+/* ---- decoding ---- */
 
 static void decode_from_flags(struct lb_record *record, unsigned flags)
 {

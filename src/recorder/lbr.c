@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The LBR stack: which branches it takes, how a record is pushed and popped, LER, AMD's pair and branch sampling.
- * The entries are one ring for every CPU. Where software sees a TOS register, lbr_tos is it; where entry 0 is always
- * the newest (architectural LBR, AMD version 2), the registers are numbered backwards from it.
- * Intel SDM vol. 3 (June 2016) 17.4 to 17.14; 319433-040 chapter 7 for architectural LBR; Linux events/amd.
+ * The LBR stack: which branches it takes, how a record is pushed and popped, LER, AMD's pair and branch sampling. The
+ * entries are one ring for every CPU. On CPUs with a TOS register, lbr_tos is that register. On CPUs where entry 0 is
+ * always the newest (architectural LBR, AMD version 2), the registers are numbered backwards from it. Intel SDM vol. 3
+ * (June 2016) 17.4 to 17.14; 319433-040 chapter 7 for architectural LBR; Linux events/amd.
  */
 #include <assert.h>
 #include <string.h>
@@ -23,8 +23,8 @@ static const uint8_t branch_type[] = {
   [LB_CLASS_NEAR_REL_CALL] = 4, [LB_CLASS_NEAR_RET] = 5,     [LB_CLASS_FAR] = 8,
 };
 
-/* On some CPUs the contents are undefined while TR=1: on P6 always (SDM 17.14), on others with LBR=1 (17.4.4). We leave
- * them as they are. */
+/* On some CPUs the contents are undefined while TR=1: on P6 always (SDM 17.14), on others with LBR=1 (17.4.4). The
+ * model leaves them unchanged. */
 bool lb_recorder_is_undefined(const struct lb_recorder *r)
 {
   if (!unit_debugctl(r, LB_DEBUGCTL_TR) || lb_cpu_has(r->cpu, LB_FEATURE_LBR_WITH_TR))
@@ -39,7 +39,7 @@ static bool lbr_is_enabled(const struct lb_recorder *r)
   if (lb_cpu_has(r->cpu, LB_FEATURE_LBR_V2))
     return r->lbr.extn & EXTN_LBRV2EN;
   if (lb_cpu_has(r->cpu, LB_FEATURE_BRS))
-    return false; /* the buffer fills on its own terms: lbr_brs_take */
+    return false; /* branch sampling has its own conditions: lbr_brs_take */
   if (unit_debugctl(r, LB_DEBUGCTL_LBR))
     return !lb_recorder_is_undefined(r);
   return unit_option(r, LB_OPTION_TR_UPDATES_LBR) && unit_debugctl(r, LB_DEBUGCTL_TR) &&
@@ -55,7 +55,8 @@ bool lbr_is_on(const struct lb_recorder *r)
   return lbr_is_enabled(r);
 }
 
-/* MSR_LBR_SELECT with what a set bit suppresses besides its own class. SDM tables 17-11, 17-12; experiment 14-4. */
+/* MSR_LBR_SELECT with the classes that a set bit suppresses besides its own. SDM tables 17-11, 17-12; experiment
+ * 14-4. */
 static uint64_t select_effective(const struct lb_recorder *r)
 {
   uint64_t select = r->lbr.select;
@@ -113,7 +114,7 @@ static bool logs_events(const struct lb_recorder *r)
   return false;
 }
 
-/* Must every record be looked at twice? */
+/* Whether lb_recorder_branch must not push any record by itself. */
 static bool is_special(const struct lb_recorder *r)
 {
   bool is_odd = r->depth & (r->depth - 1); /* lb_recorder_branch wraps by a mask */
@@ -122,7 +123,7 @@ static bool is_special(const struct lb_recorder *r)
          (unit_has_cycles(r) && !r->lbr.cycles_valid) || unit_option(r, LB_OPTION_LER_OF_EXECUTED);
 }
 
-/* What lb_recorder_branch may push by itself. */
+/* Sets the kinds that lb_recorder_branch may push by itself. */
 static void filter_fast(struct lb_recorder *r)
 {
   uint32_t never = is_special(r) ? UINT32_MAX : UINT32_C(1) << LB_BRANCH_TSX_ABORT;
@@ -160,7 +161,7 @@ static uint64_t tsx_flags(const struct lb_recorder *r, const struct lb_branch *b
   return (uint64_t)((b->flags & LB_BRANCH_IN_TSX) != 0) << 62 | (uint64_t)(b->kind == LB_BRANCH_TSX_ABORT) << 61;
 }
 
-/* INFO of an architectural record, but for MISPRED, TSX and cycles. CPUID.1CH:ECX says which parts it has. */
+/* INFO of an architectural record without MISPRED, TSX and cycles. CPUID.1CH:ECX says which parts it has. */
 static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
 {
   uint64_t info = (uint64_t)r->info_top[b->kind] << 56;
@@ -174,7 +175,7 @@ static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
   return info;
 }
 
-/* The first record after a deep C-state, or of architectural LBR, has no count. */
+/* The first record after a deep C-state, and the first of architectural LBR, has no cycle count. */
 static void put_cycles(struct lb_recorder *r, struct lb_slot *slot)
 {
   uint64_t cycles = r->lbr.cycles_valid ? r->cycles : 0;
@@ -291,13 +292,14 @@ static struct lb_slot *lbr_push(struct lb_recorder *r, const struct lb_branch *b
   return &r->entries[top];
 }
 
-/* Of architectural LBR the SDM says that LER is filtered as the stack is (vol. 3, 20.1): no other reading there. */
+/* For architectural LBR the SDM says that LER is filtered in the same way as the stack (vol. 3, 20.1); the option does
+ * not apply there. */
 static bool ler_is_of_executed(const struct lb_recorder *r)
 {
   return unit_option(r, LB_OPTION_LER_OF_EXECUTED) && !unit_is_arch(r);
 }
 
-/* What is left out of the stack may still pop it, or be remembered for LER. */
+/* A branch that is filtered out may still pop the stack, or be kept for LER. */
 static void lbr_leave_out(struct lb_recorder *r, const struct lb_branch *b, bool is_user)
 {
   if (r->pop_kinds[is_user] >> b->kind & 1)
@@ -308,7 +310,7 @@ static void lbr_leave_out(struct lb_recorder *r, const struct lb_branch *b, bool
     uint8_t events[sizeof(r->lbr.events)];
     memcpy(events, r->lbr.events, sizeof(events));
     lbr_encode(r, b, &r->lbr.executed);
-    r->cycles = cycles; /* no LBR update: the clock and the event counts run on */
+    r->cycles = cycles; /* this is no LBR update: the clock and the event counts continue */
     r->lbr.cycles_valid = valid;
     memcpy(r->lbr.events, events, sizeof(events));
   }
@@ -330,14 +332,14 @@ void lbr_take(struct lb_recorder *r, const struct lb_branch *b)
   if (b->flags & LB_BRANCH_TO_NEXT && is_no_branch(r, b))
     return;
   struct lb_slot *entry = lbr_push(r, b);
-  /* Where the origin's level is filtered out, an architectural record does not tell where it came from. */
+  /* If the privilege level of the origin is filtered out, an architectural record does not show the origin. */
   if (r->cpu->format == LB_FORMAT_ARCH && !ring_is_taken(r, b->from_cpl != 0))
     entry->from = UINT64_MAX;
   if (ler_is_of_executed(r))
     r->lbr.executed = *entry;
 }
 
-/* AMD Zen 3+: LastBranchFromIP and ToIP go on beside the newer stacks. */
+/* AMD Zen 3+: LastBranchFromIP and ToIP are updated in addition to the newer stacks. */
 void lbr_pair_take(struct lb_recorder *r, const struct lb_branch *b)
 {
   r->lbr.last.from = lbr_address(r, b->from, b->from_base, b->flags & LB_BRANCH_FROM_32);
@@ -375,7 +377,7 @@ void lbr_brs_take(struct lb_recorder *r, const struct lb_branch *b)
     brs_stop(r);
 }
 
-/* ---- looking at it ---- */
+/* ---- the newest record ---- */
 
 const struct lb_slot *lbr_newest(const struct lb_recorder *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reset, INIT, SMM, virtual-machine transitions, deep sleep and Intel PT: what they stop, keep and bring back.
+ * Reset, INIT, SMM, virtual-machine transitions, deep sleep and Intel PT: which state they stop, keep and restore.
  * Intel SDM vol. 3 (June 2016) tables 9-1, 9-2, 17.4.1, 17.4.9, 17.10.3, 18.18.1, 26.5, 27.5, 36.3.1.2; Deng Zhi,
  * chapter 14.
  */
@@ -16,7 +16,7 @@ static uint64_t debugctl_bits(const struct lb_recorder *r, const enum lb_debugct
   return mask;
 }
 
-/* Everything but the records: what both resets clear. */
+/* Clears everything that both resets clear: all state except the records. */
 static void reset_control(struct lb_recorder *r)
 {
   r->debugctl = 0;
@@ -90,8 +90,8 @@ void lb_recorder_init_signal(struct lb_recorder *r, const struct lb_branch *tran
 
 /* ---- SMM ---- */
 
-/* AMD: SMI and RSM are among the control transfers that are recorded, the SMI as the interrupt it is. APM vol. 2,
- * 13.1.6. BTF does not step on either: SMM begins without TF. */
+/* AMD: SMI and RSM are among the control transfers that are recorded, the SMI as an interrupt. APM vol. 2, 13.1.6. BTF
+ * does not step on either: SMM begins without TF. */
 static void amd_record(struct lb_recorder *r, const struct lb_branch *transfer, unsigned kind)
 {
   struct lb_branch branch = *transfer;
@@ -102,8 +102,8 @@ static void amd_record(struct lb_recorder *r, const struct lb_branch *transfer, 
   lb_recorder_record(r, &branch);
 }
 
-/* FREEZE_WHILE_SMM_EN: everything stops, and RSM brings it back. DS recording stops in SMM in any case, and so does
- * architectural LBR. Intel does not record the SMI itself. */
+/* FREEZE_WHILE_SMM_EN: everything stops, and RSM restores it. DS recording and architectural LBR stop in SMM in any
+ * case. Intel does not record the SMI itself. */
 void lb_recorder_smi(struct lb_recorder *r, const struct lb_branch *entry)
 {
   static const enum lb_debugctl_bit stopped[] = {LB_DEBUGCTL_LBR, LB_DEBUGCTL_BTF, LB_DEBUGCTL_TR, LB_DEBUGCTL_BTS};
@@ -123,7 +123,7 @@ void lb_recorder_smi(struct lb_recorder *r, const struct lb_branch *entry)
   unit_update(r);
 }
 
-/* The record of architectural LBR leads from where the program goes on to there. */
+/* In architectural LBR, both addresses of the record are the address where the program continues. */
 static void rsm_record(struct lb_recorder *r, const struct lb_branch *resumed)
 {
   struct lb_branch branch = *resumed;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RDMSR and WRMSR: what software sees of the unit. Which register an address is comes from the catalogue; here is what
- * each one gives, keeps, ignores and faults on; msr_pmu.c has the DS area and the counters. A faulting write changes
- * nothing.
- * Intel SDM vol. 3 (June 2016) chapter 35; masks measured on silicon (VirtualBox CPU profiles); Linux msr-index.h for
- * AMD.
+ * RDMSR and WRMSR, the software's view of the unit. The catalogue maps an address to a register. This file has the
+ * rules of each register: the value it reads, the bits it keeps and ignores, and the writes that fault. msr_pmu.c has
+ * the DS area and the counters. A faulting write changes nothing. Intel SDM vol. 3 (June 2016) chapter 35; masks
+ * measured on silicon (VirtualBox CPU profiles); Linux msr-index.h for AMD.
  */
 #include "recorder/unit.h"
 
-/* Where the pieces of a register stand in the ring: entry 0 is the newest on CPUs without a TOS. */
+/* The index in the ring of an entry's register: entry 0 is the newest on CPUs without a TOS. */
 static unsigned entry_at(const struct lb_recorder *r, unsigned number)
 {
   bool by_age = r->cpu->lbr->is_newest_first;
@@ -42,7 +41,7 @@ static bool is_beyond_depth(const struct lb_recorder *r, unsigned id, unsigned n
   return (id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO || id == LB_REG_LBR_INFO) && number >= r->depth;
 }
 
-/* Fixed counters need not be numbered without a gap. */
+/* The numbers of the fixed counters may have gaps. */
 static bool is_no_counter(const struct lb_recorder *r, unsigned id, unsigned number)
 {
   return (id == LB_REG_FIXED_CTR || id == LB_REG_FX_CTR) && !(pmu_fixed_mask(r) >> number & 1);
@@ -158,7 +157,7 @@ static bool write_debugctl(struct lb_recorder *r, uint64_t value)
   if (value & faults)
     return false;
   r->debugctl = value & layout->kept;
-  r->ds.is_stopped = false; /* after a machine check recording starts again when software says so */
+  r->ds.is_stopped = false; /* after a machine check, recording starts again when software enables it */
   return true;
 }
 
@@ -238,7 +237,7 @@ static bool write_entry(struct lb_recorder *r, unsigned id, unsigned number, uin
   struct lb_slot *entry = &r->entries[entry_at(r, number)];
   if (r->cpu->lbr->write_rule == LB_WRITE_NEVER || !write_slot(r, id, entry, value))
     return false;
-  entry->info &= ~SLOT_KIND; /* software made it: no branch of ours */
+  entry->info &= ~SLOT_KIND; /* written by software: not a branch that we recorded */
   return true;
 }
 
@@ -274,8 +273,8 @@ static bool write_depth(struct lb_recorder *r, uint64_t value)
   return true;
 }
 
-/* Zen 3: the enable, the write position and the number of the sampling counter. Switching it off lets a held interrupt
- * go. */
+/* Zen 3: the enable, the write position and the number of the sampling counter. Switching it off releases a held
+ * interrupt. */
 static bool write_brs(struct lb_recorder *r, uint64_t value)
 {
   bool holds = r->lbr.is_holding && !(value & EXTN_BRSMEN);

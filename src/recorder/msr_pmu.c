@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RDMSR and WRMSR of the DS area, PEBS and the counters: the part of msr.c that has its rules from the chapters on
- * performance monitoring. Intel SDM vol. 3 (June 2016) chapters 18 and 35; Linux msr-index.h for AMD.
+ * RDMSR and WRMSR of the DS area, PEBS and the counters: the registers whose rules are in the chapters on performance
+ * monitoring; msr.c has the others. Intel SDM vol. 3 (June 2016) chapters 18 and 35; Linux msr-index.h for AMD.
  */
 #include "recorder/unit.h"
 
@@ -68,7 +68,7 @@ static bool write_ds_area(struct lb_recorder *r, uint64_t value)
   return true;
 }
 
-/* Bits 7, 11 and 12 are read-only; what else the register holds is kept for the host. */
+/* Bits 7, 11 and 12 are read-only; all other bits are kept for the host. */
 static bool write_misc_enable(struct lb_recorder *r, uint64_t value)
 {
   uint64_t ours = MISC_ENABLE_PERFMON | MISC_ENABLE_BTS_UNAVAILABLE | MISC_ENABLE_PEBS_UNAVAILABLE;
@@ -76,7 +76,7 @@ static bool write_misc_enable(struct lb_recorder *r, uint64_t value)
   return true;
 }
 
-/* Format 6 has a group of counters: 4 and 5, and which of them in 47:32 and 55:48. */
+/* Format 6 has a group of counters: bits 4 and 5 enable it, and 47:32 and 55:48 choose the counters. */
 static bool write_data_cfg(struct lb_recorder *r, uint64_t value)
 {
   bool has_counters = r->cpu->ds->pebs == LB_PEBS_6;
@@ -84,7 +84,7 @@ static bool write_data_cfg(struct lb_recorder *r, uint64_t value)
                           has_counters ? UINT64_C(0xFFFFFFFF00003F) | UINT64_C(0xFF000000) : UINT64_C(0xFF00000F));
 }
 
-/* A reload value is as wide as its counter; what a write does with more bits was not measured. */
+/* A reload value is as wide as its counter; the effect of a write with more bits was not measured. */
 static bool write_reload(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   if (id == LB_REG_RELOAD_PMC)
@@ -101,7 +101,7 @@ static bool write_pebs_enable(struct lb_recorder *r, uint64_t value)
     value &= allowed;
   if (!msr_write_masked(&r->ds.pebs_enable, value, allowed))
     return false;
-  if (r->cpu->pmu->kind != LB_PMU_P4) /* there the bits are no counters */
+  if (r->cpu->pmu->kind != LB_PMU_P4) /* on the P4 these bits are not counters */
     r->ds.due &= value;
   r->ds.is_stopped = false;
   return true;
@@ -156,7 +156,7 @@ static bool write_evtsel(struct lb_recorder *r, unsigned number, uint64_t value)
     return false;
   pmu_select(r, number, value & bits);
   if (number < 4 && !(value & EVTSEL_EN_LBR_LOG))
-    r->lbr.events[number] = 0; /* what it had logged goes with it */
+    r->lbr.events[number] = 0; /* the events that it had logged are cleared */
   return true;
 }
 
@@ -173,7 +173,8 @@ static bool write_fixed_ctrl(struct lb_recorder *r, uint64_t value)
   return msr_write_masked(&r->pmu.fixed_ctrl, value, allowed);
 }
 
-/* AMD's global registers ignore what is reserved or read-only: APM vol. 2, 13.2.1; so does KVM, after hardware. */
+/* AMD's global registers ignore bits that are reserved or read-only: APM vol. 2, 13.2.1. So does KVM, which follows the
+ * hardware. */
 static uint64_t amd_ignored(const struct lb_recorder *r, uint64_t value, uint64_t exists)
 {
   return r->cpu->pmu->kind == LB_PMU_AMD_V2 ? value & exists : value;

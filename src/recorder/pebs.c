@@ -10,10 +10,11 @@
 #include "recorder/unit.h"
 
 #define REGISTER(field) offsetof(struct lb_registers, field)
-#define STATUS_WORD 0xFFFF /* in an order: the word that names the counters */
+#define STATUS_WORD 0xFFFF /* in `order`: the word that names the counters */
 #define RECORD_MAX (32 + 32 + 144 + 256 + 24 * 256 + 16 + 8 * (16 + 8 + 2)) /* an adaptive record with every group */
 
-/* Order of the fields in a record. The 32-bit record is the first ten, 4 bytes each; formats 0 to 3 are beginnings. */
+/* Order of the fields in a record. The 32-bit record is the first ten, 4 bytes each; the records of formats 0 to 3 are
+ * prefixes of this list. */
 static const uint16_t order[] = {
   REGISTER(rflags),      REGISTER(rip),     REGISTER(rax),         REGISTER(rbx),       REGISTER(rcx),
   REGISTER(rdx),         REGISTER(rsi),     REGISTER(rdi),         REGISTER(rbp),       REGISTER(rsp),
@@ -81,7 +82,8 @@ static bool is_adaptive(unsigned format)
   return format >= LB_PEBS_4 && format <= LB_PEBS_6;
 }
 
-/* Without __builtin_popcountll, which calls into libgcc: the unit needs nothing but memcpy and its like. */
+/* Does not use __builtin_popcountll, which calls into libgcc: the unit needs nothing but memcpy and similar
+ * functions. */
 static unsigned ones(uint64_t bits)
 {
   unsigned count = 0;
@@ -90,7 +92,7 @@ static unsigned ones(uint64_t bits)
   return count;
 }
 
-/* Without the group of counters, which is the last one. */
+/* The size without the group of counters, which is the last one. */
 static size_t adaptive_head_size(uint64_t config)
 {
   size_t size = 32;
@@ -112,7 +114,7 @@ static size_t adaptive_size(uint64_t config)
   return size;
 }
 
-/* MSR_PEBS_DATA_CFG asks for more branches than there are: the rest of the group is zero. */
+/* If MSR_PEBS_DATA_CFG asks for more branches than there are, the rest of the group is zero. */
 static void put_lbrs(struct lb_recorder *r, struct cursor *cursor, unsigned count)
 {
   for (unsigned age = 0; age < count; age++) {
@@ -150,7 +152,7 @@ static uint64_t data_config(const struct lb_recorder *r)
   return r->ds.data_cfg & (UINT32_MAX | unit_mask(r->cpu->pmu->counters) << 32 | (pmu_fixed_mask(r) & 0xFF) << 48);
 }
 
-/* Which groups a record for these counters has: MSR_PEBS_DATA_CFG counts only if one of them asks for it. */
+/* The groups of a record for these counters. MSR_PEBS_DATA_CFG applies only if one of them asks for it. */
 static uint64_t record_config(const struct lb_recorder *r, uint64_t counters)
 {
   for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
@@ -213,7 +215,8 @@ static size_t record_pack(struct lb_recorder *r, unsigned char *bytes, const str
 
 /* ---- the buffer ---- */
 
-/* Bits 35:32 of PEBS_ENABLE are fixed counters, but load latency on the big cores before Ice Lake. */
+/* Bits 35:32 of PEBS_ENABLE are fixed counters, except on the big cores before Ice Lake, where they are load
+ * latency. */
 uint64_t pebs_samplers(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
@@ -222,13 +225,13 @@ uint64_t pebs_samplers(const struct lb_recorder *r)
   return unit_mask(pmu->pebs_counters) | fixed;
 }
 
-/* Where a fixed counter's reset lies. Linux intel_ds.h: eight general counters before them, 32 from format 5 on. */
+/* Offset of a fixed counter's reset. Linux intel_ds.h: eight general counters come before them, 32 from format 5 on. */
 static unsigned fixed_resets(const struct lb_recorder *r)
 {
   return r->cpu->ds->pebs >= LB_PEBS_5 ? 0x140 : 0x80;
 }
 
-/* With the counters' resets: figures 17-5, 17-8, 18-22. */
+/* Including the counters' resets: figures 17-5, 17-8, 18-22. */
 size_t pebs_area_size(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
@@ -264,8 +267,8 @@ static int counters_reload(struct lb_recorder *r)
   return result;
 }
 
-/* PEBS_ENABLE.OUTPUT: the record is part of the Intel PT trace, which has no place here, and the counters are reloaded
- * from registers. Linux events/intel/ds.c, intel_pmu_pebs_via_pt_enable. */
+/* PEBS_ENABLE.OUTPUT: the record becomes part of the Intel PT trace, which is not modelled, and the counters are
+ * reloaded from registers. Linux events/intel/ds.c, intel_pmu_pebs_via_pt_enable. */
 static bool output_is_pt(const struct lb_recorder *r)
 {
   return r->cpu->perf_capabilities >> 16 & 1 && r->ds.pebs_enable & PEBS_OUTPUT_PT;
@@ -344,7 +347,7 @@ out:
   return written;
 }
 
-/* ---- taking apart ---- */
+/* ---- decoding ---- */
 
 static int decode_fixed(unsigned pebs, const unsigned char *bytes, size_t size, struct lb_registers *registers,
                         uint64_t *status)
@@ -368,7 +371,8 @@ static const unsigned char *get_fields(const unsigned char *at, struct lb_regist
   return at;
 }
 
-/* Size of the group of counters at `at`, of which `left` bytes are there. 0: the bytes end before its header does. */
+/* Size of the group of counters at `at`, of which `left` bytes are available. Returns 0 if the bytes end before its
+ * header does. */
 static size_t counters_size(const unsigned char *at, size_t left)
 {
   if (left < HEADER_SIZE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The performance counters that drive sampling: general and fixed, fed by the host with what the processor did.
- * Intel SDM vol. 3 (June 2016) 18.2, 18.15.8 (P6); AMD APM vol. 2 chapter 13. EDGE is kept but not acted out: the host
- * reports sums, not single cycles.
+ * The performance counters that drive sampling: general and fixed, updated with the progress that the host reports.
+ * Intel SDM vol. 3 (June 2016) 18.2, 18.15.8 (P6); AMD APM vol. 2 chapter 13. EDGE is stored but has no effect: the
+ * host reports sums, not single cycles.
  */
 #include "recorder/unit.h"
 
@@ -163,8 +163,8 @@ static uint64_t event_count(const struct lb_pmu_event *event, const struct lb_pr
   return event->outcomes ? count + pmu_outcomes(progress, event->outcomes) : count;
 }
 
-/* CMASK counts cycles with at least so many events, INV with it those with fewer (SDM 18.2.1.1), EQ with it those with
- * exactly so many. Events are taken to be spread evenly over the cycles of a report; without cycles to spread them
+/* CMASK counts cycles with at least that many events; with INV, cycles with fewer (SDM 18.2.1.1); with EQ, cycles with
+ * exactly that many. Events are taken to be spread evenly over the cycles of a report; without cycles to spread them
  * over, their sum counts. */
 static uint64_t threshold_count(uint64_t select, uint64_t count, uint64_t cycles)
 {
@@ -268,7 +268,7 @@ static bool overflow_interrupts(const struct lb_recorder *r, uint64_t overflowed
   return (overflowed & STATUS_METRICS) != 0;
 }
 
-/* Zen 3: the overflow of the sampling counter starts the capture, and its interrupt waits for the end of it. */
+/* Zen 3: the overflow of the sampling counter starts the capture, and its interrupt is held until the capture ends. */
 static uint64_t brs_overflow(struct lb_recorder *r, uint64_t overflowed)
 {
   unsigned sampler = (r->lbr.extn & EXTN_PMC) >> EXTN_PMC_SHIFT;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a host asks about the counters, to report progress no more often than they need it: whether one is enabled, and
- * how far they are from an overflow. Intel SDM vol. 3, 18.2; 18.15.8 (P6).
+ * Questions of a host about the counters: whether one is enabled, and how far they are from an overflow. With the
+ * answers the host reports progress no more often than necessary. Intel SDM vol. 3, 18.2; 18.15.8 (P6).
  */
 #include "recorder/unit.h"
 
-/* CMASK and INV look at each cycle, EN_LBR_LOG at each branch. */
+/* CMASK and INV depend on each cycle, EN_LBR_LOG on each branch. */
 #define EVTSEL_SINGLE (UINT64_C(0xFF000000) | EVTSEL_INV | EVTSEL_EN_LBR_LOG)
 
-/* Bits of PERF_GLOBAL_CTRL; all ones where counters have no such common switch. */
+/* The enable bits of PERF_GLOBAL_CTRL; all ones if the CPU has no such register. */
 static uint64_t global_enables(const struct lb_recorder *r)
 {
   return pmu_has_status(r) ? r->pmu.ctrl : UINT64_MAX;
@@ -52,7 +52,7 @@ static uint64_t general_room(const struct lb_recorder *r)
 uint64_t lb_recorder_progress_room(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
-  if (pmu->kind == LB_PMU_P4 || pmu->kind == LB_PMU_P6 || r->ds.due) /* P6 has pins that tell of each increment */
+  if (pmu->kind == LB_PMU_P4 || pmu->kind == LB_PMU_P6 || r->ds.due) /* P6 has pins that report each increment */
     return 0;
   uint64_t room = general_room(r);
   for (unsigned i = 0; i < pmu->fixed; i++)

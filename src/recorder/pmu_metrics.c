@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PERF_METRICS: the shares that the categories of top-down analysis have in the slots of fixed counter 3, in bytes that
- * are parts of 255. Behind each byte stands a counter of slots, of the width of the fixed counters. Intel SDM vol. 3,
- * 19.3.9.3 (Performance Metrics); Linux events/intel/core.c, icl_update_topdown_event.
+ * PERF_METRICS: the shares that the categories of top-down analysis have in the slots of fixed counter 3, each as a
+ * byte in units of 1/255. Each byte is computed from a counter of slots, which is as wide as the fixed counters. Intel
+ * SDM vol. 3, 19.3.9.3 (Performance Metrics); Linux events/intel/core.c, icl_update_topdown_event.
  */
 #include "recorder/unit.h"
 
@@ -28,7 +28,7 @@ bool lb_recorder_counts_metric(const struct lb_recorder *r, enum lb_metric metri
   return (unsigned)metric < metric_count(r) && metrics_are_on(r, 3);
 }
 
-/* Rounds so that the level 1 bytes add up to 255: those that lose most by rounding down get what is left. */
+/* Rounds so that the level 1 bytes add up to 255: the bytes that lose most by rounding down get the remainder. */
 static void level_1_round(const uint64_t *shares, uint64_t total, uint64_t *ret_bytes)
 {
   uint64_t rest[LB_METRICS_LEVEL_1], left = WHOLE;
@@ -63,7 +63,8 @@ uint64_t metrics_get(const struct lb_recorder *r)
   return value;
 }
 
-/* Software that restores the register has restored fixed counter 3 before: the bytes are shares of its slots. */
+/* Software that restores the register has restored fixed counter 3 before it, so the bytes are shares of that counter's
+ * slots. */
 bool metrics_set(struct lb_recorder *r, uint64_t value)
 {
   if (value & ~unit_mask(8 * metric_count(r)))

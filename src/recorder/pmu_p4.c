@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Pentium 4's performance counters: 18 of them, each with a CCCR that names an ESCR, which names an event.
- * Intel SDM vol. 3 (June 2016) 18.15 and tables 18-53 (ESCR select values), 19-27, 19-28 (events). Four events are
- * acted out: instructions and mispredicted branches retired, branches retired, and clock cycles.
+ * The Pentium 4's performance counters: 18 of them, each with a CCCR that names an ESCR, which names an event. Intel
+ * SDM vol. 3 (June 2016) 18.15 and tables 18-53 (ESCR select values), 19-27, 19-28 (events). Four events are modelled:
+ * instructions and mispredicted branches retired, branches retired, and clock cycles.
  */
 #include "recorder/unit.h"
 
@@ -19,14 +19,14 @@ enum { SELECT_CRU_01 = 4, SELECT_CRU_23 = 5, SELECT_FSB = 6 };
 
 struct p4_event {
   uint8_t select, event;
-  uint8_t field;     /* offset in struct lb_progress of what counts whatever the event mask says, */
-  uint8_t mask;      /* or only with all these bits of it; */
-  uint32_t outcomes; /* branches that count likewise, as in struct lb_pmu_event */
+  uint8_t field;     /* offset in struct lb_progress of the sum to count: always if `mask` is 0, */
+  uint8_t mask;      /* otherwise only with all these bits of the event mask */
+  uint32_t outcomes; /* branches that count with any event mask, as in struct lb_pmu_event */
   bool by_outcome;   /* bits 3:0 of the event mask are MMNP, MMNM, MMTP, MMTM: not taken and predicted, ... */
 };
 
 #define NOT_TAKEN (UINT32_C(1) << LB_OUTCOME_NOT_TAKEN)
-#define BRANCHES ((UINT32_C(1) << LB_OUTCOME_EVENT) - 1) /* every outcome but the last */
+#define BRANCHES ((UINT32_C(1) << LB_OUTCOME_EVENT) - 1) /* every outcome except the last */
 
 static const struct p4_event p4_events[] = {
   {SELECT_FSB, 0x13, offsetof(struct lb_progress, cycles), 0, 0, false},          /* global_power_events */
@@ -67,7 +67,7 @@ static uint64_t p4_event_count(const struct p4_event *event, uint64_t escr, cons
   return outcomes ? count + pmu_outcomes(progress, outcomes) : count;
 }
 
-/* Counters that are enabled with an event that is not acted out are noted. The ESCR is written first. */
+/* Reports a counter that is enabled with an event that is not modelled. The ESCR is written before the CCCR. */
 bool pmu_p4_cccr(struct lb_recorder *r, unsigned counter, uint64_t value)
 {
   unsigned select = value >> 13 & 7;
@@ -89,7 +89,7 @@ static uint64_t p4_count(const struct lb_recorder *r, unsigned counter, const st
   return event ? p4_event_count(event, r->pmu.escr[index], progress) : 0;
 }
 
-/* True when a PMI is due. FORCE_OVF makes every increment an overflow. */
+/* Returns nonzero if a PMI is due. FORCE_OVF makes every increment an overflow. */
 uint64_t pmu_p4_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
   uint64_t interrupts = 0;

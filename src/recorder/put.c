@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Registers as they were found elsewhere, in silicon mostly: put into the unit as they are, without what WRMSR checks,
- * refuses and does besides. They are hostile: what the unit could not work with is refused or cut here.
+ * Registers that were read elsewhere, mostly on silicon, are put into the unit as they are, without the checks and side
+ * effects of WRMSR. The values are hostile input: a value that the unit could not handle is refused or truncated here.
  */
 #include "recorder/unit.h"
 
-/* An entry as the register of this number shows it. */
+/* Sets an entry through the register with this number. */
 static void put_entry(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   unsigned index = r->cpu->lbr->is_newest_first ? lbr_index(r, number) : number;
@@ -22,13 +22,13 @@ static void put_entry(struct lb_recorder *r, unsigned id, unsigned number, uint6
     slot->to = value;
     break;
   default:
-    slot->info = value; /* with no kind: nobody saw the branch */
+    slot->info = value; /* without a kind: the branch itself was not seen */
     break;
   }
   slot->info &= ~SLOT_KIND;
 }
 
-/* Zen 3: the number of the next entry stands where others have a TOS. */
+/* Zen 3: the number of the next entry takes the place of a TOS. */
 static void put_extn(struct lb_recorder *r, uint64_t value)
 {
   r->lbr.extn = value;
@@ -65,7 +65,7 @@ static bool put_register(struct lb_recorder *r, unsigned id, unsigned number, ui
   case LB_REG_LBR_INFO:
     put_entry(r, id, number, value);
     break;
-  case LB_REG_LAST_FROM: /* else a mirror of the newest entry */
+  case LB_REG_LAST_FROM: /* on other CPUs a mirror of the newest entry */
     r->lbr.last.from = value;
     break;
   case LB_REG_LAST_TO:
@@ -92,7 +92,7 @@ static bool put_register(struct lb_recorder *r, unsigned id, unsigned number, ui
   case LB_REG_AMD_GLOBAL_STATUS:
     r->pmu.status = value;
     break;
-  default: /* PERF_CAPABILITIES is the CPU's own; DS area and counters are WRMSR's */
+  default: /* PERF_CAPABILITIES is fixed by the CPU; DS area and counters are set by WRMSR */
     return false;
   }
   return true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a taken branch, an interrupt or an exception goes: LBR stack, bus or BTS buffer, BTF trap.
- * Deng Zhi, chapter 14 (table of LBR, TR, BTS, BTINT); Intel SDM vol. 3 (June 2016) 17.4.2 to 17.4.5, 17.11.2.
+ * Distributes a taken branch, an interrupt or an exception: to the LBR stack, the bus or the BTS buffer, and the BTF
+ * trap. Deng Zhi, chapter 14 (table of LBR, TR, BTS, BTINT); Intel SDM vol. 3 (June 2016) 17.4.2 to 17.4.5, 17.11.2.
  */
 #include <assert.h>
 
 #include "recorder/unit.h"
 
 /* Transfers that BTF never traps on: task switches have the TSS's T bit; ERESUME and AEX are exempt (SDM 17.4.3
- * footnote, 43.5.1); a transaction's abort, INIT and RSM are no instructions that branch. */
+ * footnote, 43.5.1); a transaction's abort, INIT and RSM are not branch instructions. */
 static const uint32_t never_steps = UINT32_C(1) << LB_BRANCH_TASK_SWITCH | UINT32_C(1) << LB_BRANCH_ERESUME |
                                     UINT32_C(1) << LB_BRANCH_AEX | UINT32_C(1) << LB_BRANCH_TSX_ABORT |
                                     UINT32_C(1) << LB_BRANCH_INIT | UINT32_C(1) << LB_BRANCH_RSM;
@@ -45,8 +45,8 @@ static bool event_is_software(unsigned kind)
   return kind == LB_BRANCH_INT || kind == LB_BRANCH_INT3 || kind == LB_BRANCH_INTO;
 }
 
-/* FROM of an event. Faults and INT n: the instruction itself; interrupts: the one that would have run next.
- * SDM 17.11.2, table 36-23. A machine check comes as the host says: `current` and `next` are then the same. */
+/* FROM of an event. For faults and INT n it is the instruction itself, for interrupts the one that would have run next.
+ * SDM 17.11.2, table 36-23. For a machine check the host decides: `current` and `next` are then the same. */
 static uint64_t event_from(const struct lb_recorder *r, const struct lb_event *event)
 {
   if (event_is_software(event->kind) || event->kind == LB_BRANCH_FAULT)
@@ -66,7 +66,8 @@ static bool event_updates_ler(const struct lb_recorder *r, const struct lb_event
   return !(event_is_software(event->kind) && unit_option(r, LB_OPTION_INT_N_KEEPS_LER) && !unit_is_arch(r));
 }
 
-/* BTF: Intel's manuals say branch instructions (until 2009: events too), AMD's say events too. APM vol. 2, 13.1.6.2. */
+/* BTF: according to Intel's manuals only branch instructions step (until 2009: events too), according to AMD's events
+ * do too. APM vol. 2, 13.1.6.2. */
 static bool event_steps(const struct lb_recorder *r)
 {
   return unit_is_amd(r) || unit_option(r, LB_OPTION_BTF_ON_EVENTS);
@@ -105,7 +106,7 @@ void lb_recorder_event(struct lb_recorder *r, const struct lb_event *event)
 }
 
 /* SDM 17.4.2, 17.4.3: any #DB clears LBR and BTF before its handler runs, and is itself not recorded. TR stays. AMD's
- * version 2 stops as well: APM vol. 2, 13.1.1.8. */
+ * LBR version 2 stops as well: APM vol. 2, 13.1.1.8. */
 void lb_recorder_debug_exception(struct lb_recorder *r)
 {
   r->debugctl &= ~(lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_LBR) | lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_BTF));
@@ -114,7 +115,7 @@ void lb_recorder_debug_exception(struct lb_recorder *r)
   unit_update(r);
 }
 
-/* PBi=1: pin BPi# reports matches of DRi. SDM 17.14.1; Zhang Yinkui 5.2.1. */
+/* PBi=1: pin BPi# signals matches of DRi. SDM 17.14.1; Zhang Yinkui 5.2.1. */
 void lb_recorder_breakpoint_match(struct lb_recorder *r, unsigned number)
 {
   if (number > 3 || !unit_debugctl(r, (enum lb_debugctl_bit)(LB_DEBUGCTL_PB0 + number)))

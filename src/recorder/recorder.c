@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making a recording unit, and working out what a branch has to do: unit_update turns control registers into `armed`
- * and the filter masks, so that the way of a branch is a few tests. Every function that changes control state ends
- * there.
+ * Creation of a recording unit, and the precomputation for branches: unit_update turns control registers into `armed`
+ * and the filter masks, so that a branch needs only a few tests. Every function that changes control state ends with a
+ * call of it.
  */
 #include <assert.h>
 #include <string.h>
@@ -46,7 +46,7 @@ int lb_recorder_init(struct lb_recorder *r, const struct lb_cpu *cpu, const stru
   r->linear = lb_cpu_is_linear(cpu) ? UINT64_MAX : 0;
   r->ds.flags[0] = cpu->ds->has_predicted ? BTS_PREDICTED : 0;
   lbr_format(r);
-  memset(r->fast, 0xFF, sizeof(r->fast)); /* LB_LONG_WAY, also for numbers that are no kind */
+  memset(r->fast, 0xFF, sizeof(r->fast)); /* LB_LONG_WAY, also for invalid kinds */
   assert(lb_cpu_depth(cpu) <= LB_DEPTH_MAX);
   assert(cpu->pmu->counters <= LB_COUNTERS_MAX && cpu->pmu->fixed <= LB_FIXED_MAX);
   lb_recorder_reset_cold(r);
