@@ -39,8 +39,14 @@ bench-deps:
 bench: bench-deps build ## run the bench programs, with the emulators they compare with if these can be had
 	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ] && [ -x $$program ]; then $$program || exit 1; fi; done
 
+# OLD is another lbr, to compare this one with.
+BENCH_LBR = $(if $(OLD),--lbr old=$(OLD) --lbr new=$(BUILD)/lbr,--lbr $(BUILD)/lbr)
+
 bench-process: bench-deps build ## what lbr run and lbr record cost, beside valgrind and QEMU; ten minutes
-	@bench/process --lbr $(BUILD)/lbr
+	@bench/process $(BENCH_LBR)
+
+bench-micro: bench-deps build ## what lbr run and lbr record cost by construct (calls, jumps, conditionals); five minutes
+	@bench/process --set micro --best -n 5 --peers run,record $(BENCH_LBR)
 
 bench-read: bench-deps build ## how fast the commands that read a trace are; ten minutes
 	@bench/read --lbr $(BUILD)/lbr
@@ -65,4 +71,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test check-quick test-long demo bench-deps bench bench-process bench-read bench-bolt tidy fuzz install format clean
+.PHONY: help deps build test check-quick test-long demo bench-deps bench bench-process bench-micro bench-read bench-bolt tidy fuzz install format clean

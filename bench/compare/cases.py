@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that are run, and making what they work on. Each takes one to two seconds natively."""
+"""The programs that are run, in sets, and making what they work on. A program takes one to two seconds natively, one of
+the micro set half a second."""
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from . import inputs
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TEXT_BLOCK = 4000000
+MICRO_OPTIONS = ["-O2", "-fno-inline", "-fno-optimize-sibling-calls"]
 
 
 class Case:
@@ -76,7 +78,21 @@ def make_c(program, path, amount):
     return [program, "-quiet", "-fpreprocessed", "-O2", path + ".i", "-o", "-"], None
 
 
-CASES = [
+def make_micro(name):
+    """A construct of micro.c."""
+    def make(program, path, amount):
+        binary = os.path.join(os.path.dirname(path), "micro")
+        if not os.path.exists(binary):
+            subprocess.run([program, *MICRO_OPTIONS, "-o", binary, os.path.join(FOLDER, "micro.c")], check=True)
+        return [binary, name, str(amount)], None
+    return make
+
+
+def micro(name, amount):
+    return Case(name, "gcc", lambda: shutil.which("gcc"), make_micro(name), amount)
+
+
+PROGRAMS = [
     Case("gzip", "gzip", lambda: find_elf("gzip"), make_text(["-6", "-c"]), 21000000),
     Case("bzip2", "bzip2", lambda: find_elf("bzip2"), make_text(["-9", "-c"]), 20000000),
     Case("xz", "xz-utils", lambda: find_elf("xz"), make_text(["-6", "-T1", "-c"]), 3000000),
@@ -86,3 +102,20 @@ CASES = [
     Case("python3", "python3", lambda: find_elf("python3"), make_work("py", ["-B"]), 1400),
     Case("cc1", "gcc", find_cc1, make_c, 28),
 ]
+
+MICRO = [
+    micro("fib", 2000),
+    micro("tree", 24),
+    micro("leaves", 130000000),
+    micro("chain", 14000000),
+    micro("table", 240000000),
+    micro("virtual", 44000000),
+    micro("goto", 1400000),
+    micro("switch", 1200000),
+    micro("steady", 300000000),
+    micro("random", 45000000),
+    micro("qsort", 4000000),
+    micro("memcpy", 45000000),
+]
+
+SETS = {"programs": PROGRAMS, "micro": MICRO}

@@ -33,14 +33,14 @@ def adopt_orphans():
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def spawn(command, stdin, output, errors):
+def spawn(command, stdin, output, errors, environment):
     """In a group of its own, so that it can be ended whole. Output goes to memory: no disk in the times."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, stdin or "/dev/null", os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, output, 1),
         (os.POSIX_SPAWN_DUP2, errors, 2),
     ]
-    return os.posix_spawn(command[0], command, ENVIRONMENT, file_actions=actions, setpgroup=0)
+    return os.posix_spawn(command[0], command, {**ENVIRONMENT, **environment}, file_actions=actions, setpgroup=0)
 
 
 def wait_orphans(group, deadline):
@@ -102,12 +102,12 @@ def status_error(status, is_late, limit, errors):
     return ("status %d" % code if code > 0 else "signal %d" % -code) + ": " + last_line(errors)
 
 
-def run(command, stdin=None, limit=300, keeps_output=False):
+def run(command, stdin=None, limit=300, keeps_output=False, environment=()):
     """Runs the command; a Run whose output is a checksum, or the bytes themselves if they are to be kept."""
     output, errors = os.memfd_create("output"), os.memfd_create("errors")
     before = time.monotonic()
     try:
-        pid = spawn(command, stdin, output, errors)
+        pid = spawn(command, stdin, output, errors, dict(environment))
     except OSError as error:
         os.close(output)
         os.close(errors)

@@ -8,21 +8,37 @@ import subprocess
 from . import measure
 
 
-class Peer:
-    """`words` go before the command; `package` is where Debian has it; a slow one gets smaller inputs."""
+TITLES = {"run": "lbr run", "record": "lbr record", "valgrind": "valgrind none", "qemu": "qemu-x86_64",
+          "callgrind": "callgrind (small)"}
 
-    def __init__(self, name, words, package=None, is_slow=False, version=("--version",), trace=None):
-        self.name, self.words, self.package, self.is_slow, self.trace = name, words, package, is_slow, trace
-        self.version_words = version
+
+class Peer:
+    """`words` go before the command; `package` is where Debian has it; a slow one gets smaller inputs. `cache` is the
+    folder for what a run keeps for the next one: empty at the start of a first run, not of a second one."""
+
+    def __init__(self, kind, words, package=None, is_slow=False, version=("--version",), trace=None, cache=None,
+                 label="", is_second=False):
+        self.kind, self.words, self.package, self.is_slow, self.trace = kind, words, package, is_slow, trace
+        self.version_words, self.cache, self.label, self.is_second = version, cache, label, is_second
+        self.name = kind + ("-2" if is_second else "") + ("@" + label if label else "")
+        self.title = TITLES.get(kind, kind) + (", 2nd" if is_second else "") + (" " + label if label else "")
 
     def command(self, command):
         return [*self.words, *command]
+
+    def run(self, command, stdin=None, limit=300):
+        if not self.cache:
+            return measure.run(self.command(command), stdin, limit)
+        if not self.is_second:
+            shutil.rmtree(self.cache, ignore_errors=True)
+        os.makedirs(self.cache, exist_ok=True)
+        return measure.run(self.command(command), stdin, limit, environment={"XDG_CACHE_HOME": self.cache})
 
     def missing(self):
         """None if it works here, else why it does not."""
         if not self.words[0] or not os.access(self.words[0], os.X_OK):
             return "not installed" + (" (Debian: %s)" % self.package if self.package else "")
-        probe = measure.run(self.command([shutil.which("true") or "/bin/true"]), limit=60)
+        probe = self.run([shutil.which("true") or "/bin/true"], limit=60)
         return "does not work here: " + probe.error if probe.error else None
 
     def version(self):
@@ -35,12 +51,30 @@ def find(name):
     return shutil.which(name) or ""
 
 
-def peers(lbr, folder):
-    """All that are known, in the order of the table's columns; traces are written to the folder."""
-    trace = os.path.join(folder, "trace.lbr")
+def labels(paths):
+    """A name for each of several files: the first part of their paths that differs, or their numbers."""
+    parts = [path.split(os.sep) for path in paths]
+    while all(len(part) > 1 and part[0] == parts[0][0] for part in parts):
+        parts = [part[1:] for part in parts]
+    names = [part[0] for part in parts]
+    return names if len(set(names)) == len(names) else [str(i + 1) for i in range(len(names))]
+
+
+def peers_lbr(lbr, label, folder, runs):
+    """The commands of one lbr, each run once or twice. Traces and caches are in the folder."""
+    for kind in ("run", "record"):
+        trace = os.path.join(folder, "trace.lbr") if kind == "record" else None
+        words = [lbr, kind, *(["-o", trace] if trace else []), "--"]
+        cache = os.path.join(folder, "cache-%s-%s" % (kind, label.replace(os.sep, "-")))
+        for i in range(runs):
+            yield Peer(kind, words, trace=trace, cache=cache, label=label, is_second=i > 0)
+
+
+def peers(lbrs, folder, runs):
+    """All that are known, in the order of the table's columns. `lbrs` is {label: path}; the label of a single one is
+    empty."""
     return [
-        Peer("run", [lbr, "run", "--"]),
-        Peer("record", [lbr, "record", "-o", trace, "--"], trace=trace),
+        *(peer for label, lbr in lbrs.items() for peer in peers_lbr(lbr, label, folder, runs)),
         Peer("valgrind", [find("valgrind"), "--tool=none", "-q"], "valgrind"),
         Peer("qemu", [find("qemu-x86_64")], "qemu-user"),
         Peer("drrun", [find("drrun"), "--"], version=("-version",)),

@@ -4,8 +4,6 @@ machines are noisy."""
 import math
 import statistics
 
-TITLES = {"run": "lbr run", "record": "lbr record", "valgrind": "valgrind none", "qemu": "qemu-x86_64",
-          "callgrind": "callgrind (small)"}
 GOAL_RUN, GOAL_RUN_WORST, GOAL_RECORD = 1.8, 4, 3
 GOAL_BITS, GOAL_START_MS, GOAL_READ = 1.2, 30, 100
 
@@ -14,26 +12,40 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
-def ratios(result, peer, clock):
-    """Of a program under a peer: one for each repetition; none if an output was wrong."""
-    entry = result["peers"].get(peer)
-    if not entry or entry["error"]:
+def ratios(result, peer, clock, base=None):
+    """Of a program under a peer, over native or over another peer: one for each repetition; none if an output was
+    wrong."""
+    entry, other = result["peers"].get(peer), result["peers"].get(base or peer)
+    if not entry or entry["error"] or not other or other["error"]:
         return []
-    return [under / native for under, native in zip(entry[clock], entry["native_" + clock]) if native > 0]
+    return [over / under for over, under in zip(entry[clock], other[clock if base else "native_" + clock]) if under > 0]
 
 
-def medians(results, peer, clock):
-    return [statistics.median(values) for values in (ratios(result, peer, clock) for result in results) if values]
+def shown(data, result, peer, clock, base=None):
+    """The ratio that stands for all repetitions, or None."""
+    values = ratios(result, peer, clock, base)
+    if not values:
+        return None
+    if not data["is_best"]:
+        return statistics.median(values)
+    entry, other = result["peers"][peer], result["peers"][base or peer]
+    return min(entry[clock]) / min(other[clock if base else "native_" + clock])
 
 
-def cell(result, peer, clock):
+def all_shown(data, peer, clock, base=None):
+    values = (shown(data, result, peer, clock, base) for result in data["results"])
+    return [value for value in values if value is not None]
+
+
+def cell(data, result, peer, clock, base=None):
     if peer not in result["peers"]:
         return "-"
-    values = ratios(result, peer, clock)
-    if not values:
+    value = shown(data, result, peer, clock, base)
+    if value is None:
         return "error"
-    text = "%.2f" % statistics.median(values)
-    return text if len(values) == 1 else "%s %.2f..%.2f" % (text, min(values), max(values))
+    values = ratios(result, peer, clock, base)
+    is_range = len(values) > 1 and not data["is_best"]
+    return "%.2f" % value + (" %.2f..%.2f" % (min(values), max(values)) if is_range else "")
 
 
 def table(rows):
@@ -44,14 +56,52 @@ def table(rows):
         print("  ".join(cells).rstrip())
 
 
+def ratios_all(data):
+    """For JSON: {clock: {peer: {program: the ratio over native that the table shows}}}."""
+    return {clock: {peer: {result["name"]: shown(data, result, peer, clock) for result in data["results"]}
+                    for peer in data["peers"]} for clock in ("cpu", "wall")}
+
+
+def statistic(data):
+    return "best of %d" % data["repetitions"] if data["is_best"] else "median of %d (min..max)" % data["repetitions"]
+
+
+def seconds(data, values):
+    return "%.2f" % (min if data["is_best"] else statistics.median)(values) if values else "-"
+
+
 def table_ratios(data, clock, title):
     results, peers = data["results"], data["peers"]
-    print("\n%s over native, median of %d (min..max)" % (title, data["repetitions"]))
-    rows = [["", "native s"] + [TITLES.get(peer, peer) for peer in peers]]
+    print("\n%s over native, %s" % (title, statistic(data)))
+    rows = [["", "native s"] + [data["titles"][peer] for peer in peers]]
     for result in results:
-        native = statistics.median(result["native_" + clock]) if result["native_" + clock] else 0
-        rows.append([result["name"], "%.2f" % native] + [cell(result, peer, clock) for peer in peers])
-    rows.append(["geometric mean", ""] + [mean_cell(medians(results, peer, clock), len(results)) for peer in peers])
+        rows.append([result["name"], seconds(data, result["native_" + clock])] +
+                    [cell(data, result, peer, clock) for peer in peers])
+    rows.append(["geometric mean", ""] +
+                [mean_cell(all_shown(data, peer, clock), len(results)) for peer in peers])
+    table(rows)
+
+
+def pairs(data):
+    """Each command of a build of lbr that is not the first, and the same command of the first."""
+    first = next(iter(data["lbr"]))
+    for peer in data["peers"]:
+        kind, _, label = peer.partition("@")
+        base = "%s@%s" % (kind, first)
+        if label and label != first and base in data["peers"]:
+            yield peer, base
+
+
+def table_builds(data, clock, title):
+    found = list(pairs(data))
+    if not found:
+        return
+    print("\n%s over that of the build %s, %s" % (title, next(iter(data["lbr"])), statistic(data)))
+    rows = [[""] + [data["titles"][peer] for peer, _ in found]]
+    for result in data["results"]:
+        rows.append([result["name"]] + [cell(data, result, peer, clock, base) for peer, base in found])
+    rows.append(["geometric mean"] +
+                [mean_cell(all_shown(data, peer, clock, base), len(data["results"])) for peer, base in found])
     table(rows)
 
 
@@ -65,16 +115,26 @@ def read_speed(trace):
     return trace["branches"] / max(trace["read_cpu"], 1e-6) / 1e6
 
 
+def trace_of(result, peer):
+    """The trace that was read in the median time, or None: there is none, or one had an error."""
+    entry = result["peers"].get(peer)
+    if not entry or entry["error"] or not entry.get("traces"):
+        return None
+    return sorted(entry["traces"], key=lambda trace: trace["read_cpu"])[len(entry["traces"]) // 2]
+
+
 def print_traces(data):
+    """Of first runs: a second one writes the same branches."""
     rows = [["", "branches", "taken/s native", "bits/branch", "file MB", "read back /s"]]
     for result in data["results"]:
-        trace = result.get("trace")
-        if not trace:
-            continue
-        native = statistics.median(result["native_cpu"])
-        rows.append([result["name"], "%.1f M" % (trace["branches"] / 1e6),
-                     "%.0f M" % (trace["branches"] / native / 1e6), "%.2f" % trace["bits_per_branch"],
-                     "%.1f" % (trace["bytes"] / 1e6), "%.0f M" % read_speed(trace)])
+        for peer in data["peers"]:
+            trace = trace_of(result, peer)
+            if not trace or "-2" in peer.partition("@")[0]:
+                continue
+            native, label = statistics.median(result["native_cpu"]), peer.partition("@")[2]
+            rows.append([(result["name"] + " " + label).strip(), "%.1f M" % (trace["branches"] / 1e6),
+                         "%.0f M" % (trace["branches"] / native / 1e6), "%.2f" % trace["bits_per_branch"],
+                         "%.1f" % (trace["bytes"] / 1e6), "%.0f M" % read_speed(trace)])
     if len(rows) == 1:
         return
     print("\ntraces of lbr record: taken branches, and reading them back (lbr stat --no-symbols, CPU time)")
@@ -82,13 +142,15 @@ def print_traces(data):
 
 
 def print_start(data):
-    start = data["start"]
+    start = data.get("start")
+    if not start:
+        return
     print("\nstart-up of `true`: ms over native, median of %d (min..max)" % start["repetitions"])
     rows = [["", "clock", "CPU"]]
     native = {clock: statistics.median(start["native"][clock]) for clock in ("wall", "cpu")}
     rows.append(["native itself"] + ["%.1f" % (1e3 * native[clock]) for clock in ("wall", "cpu")])
     for peer, times in start["peers"].items():
-        row = [TITLES.get(peer, peer).replace(" (small)", "")]
+        row = [data["titles"][peer]]
         for clock in ("wall", "cpu"):
             over = [1e3 * (value - native[clock]) for value in times[clock]]
             row.append("%.1f %.1f..%.1f" % (statistics.median(over), min(over), max(over)))
@@ -99,8 +161,8 @@ def print_start(data):
 def goals(data):
     """(goal, what was measured, whether it is met, of how many programs) of all that was measured."""
     results = data["results"]
-    run, record = medians(results, "run", "cpu"), medians(results, "record", "cpu")
-    traces = [result["trace"] for result in results if "trace" in result]
+    run, record = all_shown(data, "run", "cpu"), all_shown(data, "record", "cpu")
+    traces = [trace for trace in (trace_of(result, "record") for result in results) if trace]
     if run:
         yield "lbr run <= %gx" % GOAL_RUN, "%.2fx" % geomean(run), geomean(run) <= GOAL_RUN, len(run)
         yield "lbr run none above %gx" % GOAL_RUN_WORST, "worst %.2fx" % max(run), max(run) <= GOAL_RUN_WORST, len(run)
@@ -116,7 +178,7 @@ def goals(data):
 
 
 def goal_start(data):
-    start = data["start"]["peers"].get("run")
+    start = data["start"]["peers"].get("run") if "start" in data else None
     if start and not data["start"]["error"]:
         over = 1e3 * (statistics.median(start["wall"]) - statistics.median(data["start"]["native"]["wall"]))
         yield "lbr run true < %d ms over native" % GOAL_START_MS, "%.1f ms" % over, over < GOAL_START_MS
@@ -130,6 +192,8 @@ def verdict(data, is_met, count):
 
 
 def print_goals(data):
+    if data["set"] != "programs":
+        return
     rows = [[goal, measured, verdict(data, is_met, count)] for goal, measured, is_met, count in goals(data)]
     rows += [[goal, measured, "met" if is_met else "MISSED"] for goal, measured, is_met in goal_start(data)]
     if rows:
@@ -145,20 +209,22 @@ def errors(data):
             yield "%s: %s" % (result["name"], result["error"])
         for peer, entry in result["peers"].items():
             if entry["error"]:
-                yield "%s under %s: %s" % (result["name"], TITLES.get(peer, peer), entry["error"])
-    if data["start"]["error"]:
+                yield "%s under %s: %s" % (result["name"], data["titles"][peer], entry["error"])
+    if "start" in data and data["start"]["error"]:
         yield "start-up: " + data["start"]["error"]
 
 
 def print_all(data):
     print("%(cpu)s, %(processors)d processors, load %(load).1f" % data["machine"])
     for peer, version in data["versions"].items():
-        print("%s: %s" % (TITLES.get(peer, peer), version))
+        path = data["lbr"].get(peer.partition("@")[2]) if "@" in peer else None
+        print("%s: %s%s" % (data["titles"][peer], version, ", " + path if path else ""))
     for line in data["left_out"]:
         print("left out: " + line)
     if data["results"]:
         table_ratios(data, "cpu", "CPU time")
         table_ratios(data, "wall", "time by the clock")
+        table_builds(data, "cpu", "CPU time")
     print_traces(data)
     print_start(data)
     print_goals(data)
