@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chunk on its way to the file: compressed if that makes it smaller, framed, written in one piece.
+ * Writes a chunk to the file: compressed if that makes it smaller, framed, and in one piece.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "trace/writer.h"
 #include <assert.h>
 
-#define COMPRESS_MIN 64u /* bytes; below that a frame of zstd only adds */
+#define COMPRESS_MIN 64u /* bytes; for fewer, a zstd frame only adds to the size */
 
 /* Measured with entries of gcc, gzip and bzip2: level 3 takes three times as long and makes them 2 % smaller to 8 %
  * larger. Steps at level 6 would make the trace of gcc, which has a million of them, 2 % smaller. */
@@ -18,9 +18,9 @@
 #define LEVEL_ENTRIES 1
 #define LEVEL_STEPS 1
 
-/* Entries have few repetitions left that zstd could find; with a smaller table it looks for them less. Measured with
- * five programs of bench/process: takes some 3 % from the time of the writer and adds up to 1 % to the size. With 10
- * bits, long loops are twice as large. */
+/* Entries have few repetitions left that zstd could find, and with a smaller table it searches less. Measured with five
+ * programs of bench/process: the writer takes some 3 % less time, and the size grows by up to 1 %. With 10 bits, long
+ * loops are twice as large. */
 #define HASH_BITS_ENTRIES 12
 
 int raw_varint(struct lb_trace_writer *writer, uint64_t value)
@@ -50,7 +50,7 @@ static int chunk_level(unsigned type)
   return type == CHUNK_ENTRIES ? LEVEL_ENTRIES : type == CHUNK_STEPS ? LEVEL_STEPS : LEVEL;
 }
 
-/* Puts the contents behind the head, compressed or not. Returns 0 or -ENOMEM. */
+/* Appends the contents to the head, compressed or not. Returns 0 or -ENOMEM. */
 static int chunk_pack(struct lb_trace_writer *writer, struct chunk_head *head, size_t least)
 {
   struct buffer *packed = &writer->packed;
@@ -98,7 +98,7 @@ static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, 
   return 0;
 }
 
-/* The index names every chunk that is no stream's. */
+/* The index lists every chunk that belongs to no stream. */
 static int chunk_note(struct lb_trace_writer *writer, struct writer_places *list)
 {
   uint64_t *places = array_grow(list->places, sizeof(*places), list->count, &list->capacity);
@@ -130,7 +130,8 @@ int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, cons
 
 /* ---- the end of the file ---- */
 
-/* With so many chunks that describe (a program that makes code all the time) a reader must walk through the file. */
+/* With too many describing chunks (a program that generates code all the time) there is no index, and a reader must
+ * walk through the file. */
 static bool index_fits(const struct lb_trace_writer *writer)
 {
   return (writer->described.count + writer->paths_at.count + 2 * writer->count + 3) * VARINT_MAX <= CHUNK_RAW_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting instead of giving branches: an entry is one more for the step where its path was left. What that means for
- * each branch of the path is worked out when the counts are asked for. Indirect branches are counted with the head they
- * went to. What is seldom (events, what makes no sense) goes the long way, by the walker.
+ * Counts branches instead of giving them: an entry adds one to the step where its path was left. The counts of each
+ * branch of the path are computed when they are asked for. Indirect branches are counted together with the head they
+ * went to. Rare entries (events, invalid ones) take the slow path, through the walker.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool pairs_grow(struct reader_counts *counts)
   return true;
 }
 
-/* Returns false: there is no room for another pair, or no memory; then the branch is given instead. */
+/* Returns false if there is no room for another pair or no memory; the branch is given instead. */
 static inline bool pair_count(struct reader_counts *counts, uint32_t step, uint32_t head)
 {
   uint64_t key = (uint64_t)step << 32 | head;
@@ -94,7 +94,7 @@ static inline bool pair_count(struct reader_counts *counts, uint32_t step, uint3
 
 /* ---- entries ---- */
 
-/* Where words lead, and what they count. */
+/* The position in the entries, and the counts. */
 struct pass {
   struct lb_trace_reader *reader;
   const struct reader_step *steps;
@@ -103,7 +103,7 @@ struct pass {
   uint64_t branches, not_taken;
 };
 
-/* An open branch went to this head. */
+/* Counts an open branch as having gone to this head. */
 static inline bool pass_close(struct pass *pass, uint32_t head)
 {
   if (!pass->open)
@@ -115,7 +115,7 @@ static inline bool pass_close(struct pass *pass, uint32_t head)
   return true;
 }
 
-/* The running path was run to its end, and went to this head. */
+/* The running path was run to its end and went to this head. */
 static inline bool pass_head(struct pass *pass, uint32_t number)
 {
   uint32_t last = pass->running + pass->steps[pass->running].count;
@@ -167,7 +167,7 @@ static inline bool pass_word(struct pass *pass, uint32_t word)
   return true;
 }
 
-/* Where execution is behind a word that was the last. */
+/* The address of execution after the last word. */
 static uint64_t pass_at(const struct pass *pass, uint32_t word)
 {
   const struct reader_step *step = &pass->steps[word & ~LB_ENTRY_ENTER];
@@ -179,7 +179,7 @@ static uint64_t pass_at(const struct pass *pass, uint32_t word)
   return step->flags & LB_STEP_FOLLOW && step->flags & LB_STEP_NONE ? step->from + step->length : step->to;
 }
 
-/* The walker goes on where we stopped. */
+/* Sets the walker to the position where counting stopped. */
 static void walker_set(struct reader_entries *entries, const struct pass *pass)
 {
   struct path_walker *walker = &entries->walker;
@@ -221,9 +221,9 @@ size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint6
   return taken;
 }
 
-/* ---- what was counted ---- */
+/* ---- results ---- */
 
-/* What the branch of a step did, `executed` times in all, of which the path was left `left` times. */
+/* Computes the counts of a step's branch, which was executed `executed` times; the path was left there `left` times. */
 static void count_branch(struct lb_trace_count *count, const struct reader_step *step, uint64_t left)
 {
   uint64_t stayed = count->executed - left;
@@ -242,7 +242,7 @@ static void count_branch(struct lb_trace_count *count, const struct reader_step 
     count->passed = count->executed - count->taken;
 }
 
-/* The counts of a path, which are zero then. Steps that nobody came to are left out. */
+/* Gives the counts of a path and sets them to zero. Steps that were never reached are left out. */
 static int path_give(struct lb_trace_reader *reader, uint32_t number, lb_trace_count_function *function, void *context)
 {
   const struct reader_step *head = &reader->steps[number];
@@ -297,7 +297,7 @@ static int pairs_give(struct lb_trace_reader *reader, lb_trace_count_function *f
 
 int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context)
 {
-  /* Steps may have come that no entry needed: a path may lie across the end of what was reserved. */
+  /* The file may have steps that no entry has used yet, and a path may extend beyond the reserved part. */
   uint32_t count = reader->counts.capacity ? reader->step_count : 0;
 
   if (count && counts_reserve(reader) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes to branches: encode.c the other way. The bytes come from a stranger: every number is checked, and a chunk that
- * contradicts itself ends with LB_E_DAMAGED.
+ * Bytes to branches: the reverse of encode.c. The bytes are untrusted: every number is checked, and an inconsistent
+ * chunk ends with LB_E_DAMAGED.
  */
 #include <errno.h>
 
@@ -40,7 +40,7 @@ void decoder_done(struct decoder *decoder)
   model_done(&decoder->model);
 }
 
-/* The next definition, as a new edge. */
+/* Reads the next definition as a new edge. */
 static int edge_read(struct decoder *decoder)
 {
   struct cursor *cursor = &decoder->strings[STRING_DEFINITIONS];
@@ -69,7 +69,7 @@ static int edge_read(struct decoder *decoder)
   return model_add(&decoder->model, &edge);
 }
 
-/* What came in place of the first guess. */
+/* Reads the symbol that replaces the first guess. */
 static int symbol_read(struct decoder *decoder)
 {
   uint64_t symbol = cursor_varint(&decoder->strings[STRING_SYMBOLS]);
@@ -121,7 +121,7 @@ static int decoder_next_one(struct decoder *decoder, struct lb_branch *branch)
   return 0;
 }
 
-/* At the end nothing may be left over: what does not fit together was not written by us. */
+/* At the end nothing may be left over: inconsistent strings were not written by us. */
 static int decoder_check_end(const struct decoder *decoder)
 {
   for (unsigned i = 0; i < BRANCHES_STRINGS; i++)

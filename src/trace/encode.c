@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Branches to bytes. A branch that the model foresees costs one comparison and an addition; what it does not foresee
- * goes the long way. See branches.h.
+ * Branches to bytes. A branch that the model predicts costs one comparison and an addition. Any other branch takes the
+ * slow path. See branches.h.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "trace/branches.h"
 
-#define MISS_BYTES 64u /* more than one branch adds to any string */
+#define MISS_BYTES 64u /* more than one branch can add to any string */
 
 int buffer_reserve(struct buffer *buffer, size_t more)
 {
@@ -67,7 +67,7 @@ void encoder_done(struct encoder *encoder)
 
 /* ---- edges ---- */
 
-/* The four small members of a branch in one word, but for what the model does not look at. */
+/* The four small members of a branch in one word, without the bits that the model ignores. */
 static inline uint32_t edge_word(const struct lb_branch *branch)
 {
   uint32_t word;
@@ -108,7 +108,8 @@ static uint32_t edge_hash(const struct lb_branch *edge)
   return (uint32_t)(hash >> (64 - BRANCHES_HASH_BITS));
 }
 
-/* The place of an edge in the hash: that of an equal one, or an empty one. Never full: it has twice as many. */
+/* The slot of an edge in the hash table: that of an equal edge, or an empty one. The table is never full, because it
+ * has twice as many slots as edges. */
 static uint16_t *edge_place(struct encoder *encoder, const struct lb_branch *edge)
 {
   uint32_t mask = (1u << BRANCHES_HASH_BITS) - 1, i = edge_hash(edge);
@@ -118,7 +119,7 @@ static uint16_t *edge_place(struct encoder *encoder, const struct lb_branch *edg
   return &encoder->hash[i];
 }
 
-/* The definition of a new edge: its kind, what differs from the one before, and addresses as differences. */
+/* Defines a new edge: its kind, the differences from the previous edge, and addresses as differences. */
 static int edge_define(struct encoder *encoder, const struct lb_branch *edge)
 {
   struct buffer *buffer = &encoder->strings[STRING_DEFINITIONS];
@@ -153,7 +154,8 @@ static int edge_define(struct encoder *encoder, const struct lb_branch *edge)
 
 /* ---- branches ---- */
 
-/* The first guess was wrong: the run ends and a symbol says what came. Returns the edge, or -ENOMEM. */
+/* The first guess was wrong: ends the run and writes a symbol for the branch that came. Returns the edge, or
+ * -ENOMEM. */
 static int encoder_miss(struct encoder *encoder, const struct lb_branch *branch)
 {
   uint16_t number = model_second_guess(&encoder->model);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes to entries: entry_encode.c the other way. The bytes come from a stranger: every number is checked. What comes
- * out is a list of any words but 0, with whole events in it; whether it makes sense is for the walker to say (path.c).
+ * Bytes to entries: the reverse of entry_encode.c. The bytes are untrusted: every number is checked. The result is a
+ * list of words other than 0, in which events are complete. The walker (path.c) checks whether the list makes sense.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/base.h"
 #include "trace/entries.h"
 
-#define COPY_BLOCK 8u                    /* words that are copied at once, also behind the last */
-#define MISSES_BLOCK (ENTRIES_BLOCK / 4) /* bytes of the misses of so many entries */
+#define COPY_BLOCK 8u                    /* words that are copied at once, also past the last */
+#define MISSES_BLOCK (ENTRIES_BLOCK / 4) /* bytes of the misses of that many entries */
 #define HALVES UINT64_C(0x0F0F0F0F0F0F0F0F)
 
 /* ---- begin ---- */
@@ -63,7 +63,7 @@ void entry_decoder_done(struct entry_decoder *decoder)
   decoder->words = NULL;
 }
 
-/* The next piece, checked: there are bits for what is plain, and what is repeated is there. */
+/* Reads the next piece and checks it: there must be bits for its plain entries, and the repeated ones must exist. */
 static bool piece_read(struct entry_decoder *decoder)
 {
   uint64_t plain = cursor_varint(&decoder->pieces), repeated = 0, distance = 0;
@@ -81,9 +81,10 @@ static bool piece_read(struct entry_decoder *decoder)
   return !decoder->pieces.is_short;
 }
 
-/* ---- repeated ones ---- */
+/* ---- repeated entries ---- */
 
-/* Copies entries forward; what is copied may be what was copied just now. Returns false if there is an event. */
+/* Copies entries forward. Source and destination may overlap, so that copied entries are copied again. Returns false if
+ * there is an event among them. */
 static bool words_copy(uint32_t *to, uint32_t distance, size_t count)
 {
   const uint32_t *from = to - distance;
@@ -101,7 +102,7 @@ static bool words_copy(uint32_t *to, uint32_t distance, size_t count)
   return !has_event;
 }
 
-/* Returns how many, 0 if that cannot be. */
+/* Returns the number of entries, or 0 if the piece is invalid. */
 static size_t repeated_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
 {
   struct entry_piece *piece = &decoder->piece;
@@ -119,10 +120,10 @@ static size_t repeated_take(struct entry_decoder *decoder, uint32_t *words, size
   return count;
 }
 
-/* ---- plain ones ---- */
+/* ---- plain entries ---- */
 
-/* The misses of the entries up to the end of a block of them, the next one first, and those whose second guess was
- * right. There is such a block: piece_read. */
+/* Reads the miss bits of the entries up to the end of their block, the next entry first, and the bits of those whose
+ * second guess was right. piece_read has checked that the block exists. */
 static uint64_t misses_read(const struct entry_decoder *decoder, uint64_t *ret_seconds)
 {
   const uint8_t *at = decoder->misses.at + decoder->bit / ENTRIES_BLOCK * MISSES_BLOCK;
@@ -132,7 +133,7 @@ static uint64_t misses_read(const struct entry_decoder *decoder, uint64_t *ret_s
   return ((low & HALVES) | (high & HALVES) << 4) >> decoder->bit % ENTRIES_BLOCK;
 }
 
-/* What the next symbol says, 0 if nothing. */
+/* The value of the next symbol, 0 if it is invalid. */
 static inline uint32_t symbol_read(struct entry_decoder *decoder, uint32_t last)
 {
   struct cursor *symbols = &decoder->symbols;
@@ -147,7 +148,7 @@ static inline uint32_t symbol_read(struct entry_decoder *decoder, uint32_t last)
   return last + (uint32_t)zagzig(symbol);
 }
 
-/* The words of an event. */
+/* Reads the words of an event. */
 static bool event_read(struct entry_decoder *decoder, uint32_t words[LB_ENTRY_EVENT_WORDS])
 {
   struct cursor *events = &decoder->events;
@@ -165,20 +166,20 @@ static bool event_read(struct entry_decoder *decoder, uint32_t words[LB_ENTRY_EV
   return !events->is_short && passed < 1u << 24;
 }
 
-/* Is this nothing, or an event? Such are not guessed. */
+/* True for an empty guess and for an event: neither is ever guessed. */
 static inline uint32_t guess_is_wrong(uint32_t guess)
 {
   return guess + 1 < 2;
 }
 
-/* The entry that came, which is not the first guess, unless it is an event. */
+/* Updates the guesses with the entry that came, which differs from the first guess unless it is an event. */
 static inline void guesses_change(struct entry_guesses *guesses, uint32_t entry)
 {
   guesses->second = guesses->first != entry ? guesses->first : guesses->second;
   guesses->first = entry;
 }
 
-/* Entries up to and with an event, if one comes. Returns how many, 0 if one cannot be. */
+/* Reads entries, at most up to and including an event. Returns their number, 0 if one is invalid. */
 static inline unsigned words_read(struct entry_decoder *decoder, unsigned count)
 {
   uint32_t *words = decoder->words + decoder->count, context = decoder->context, wrong = 0;
@@ -214,7 +215,7 @@ static inline unsigned words_read(struct entry_decoder *decoder, unsigned count)
   return wrong ? 0 : done;
 }
 
-/* Returns how many words, 0 if they cannot be. */
+/* Returns the number of words, 0 if they are invalid. */
 static size_t plain_take(struct entry_decoder *decoder, uint32_t *words, size_t room)
 {
   size_t block = ENTRIES_BLOCK - decoder->bit % ENTRIES_BLOCK;

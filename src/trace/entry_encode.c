@@ -9,7 +9,7 @@
 #include "trace/entries.h"
 #include "trace/vector.h"
 
-#define SYMBOL_BYTES 6u /* more than a symbol has: 32 bits */
+#define SYMBOL_BYTES 6u /* more than a symbol of 32 bits needs */
 #define EVENT_BYTES (1u + 5u + 2u * VARINT_MAX)
 #define PIECE_BYTES 9u /* three numbers below 2^21; a piece but the first has at least one entry */
 
@@ -50,7 +50,7 @@ static void number_put(struct buffer *buffer, uint64_t number)
 
 #define HALVES UINT64_C(0x0F0F0F0F0F0F0F0F)
 
-/* A block of the misses: a byte has both bits of four entries, so that zstd sees what goes together. */
+/* Writes a block of miss bits. A byte has both bits of four entries, so that zstd sees related bits together. */
 static void misses_write(struct entry_encoder *encoder, uint64_t missed, uint64_t seconds)
 {
   uint8_t *at = encoder->misses.bytes + encoder->misses.size;
@@ -82,7 +82,8 @@ static uint64_t entry_difference(uint32_t entry, uint32_t guess)
   return zigzag((uint64_t)(int64_t)(int32_t)(entry - guess));
 }
 
-/* A number that mostly has up to three bytes: how many of them makes no branch. Writes four. Returns behind it. */
+/* Writes a number that mostly needs up to three bytes, without branches on its length. Stores four bytes in any case.
+ * Returns the end of the number. */
 static inline uint8_t *small_put(uint8_t *at, uint64_t number)
 {
   uint32_t has_two = number > 0x7F, has_three = number > 0x3FFF, low = (uint32_t)number;
@@ -94,7 +95,7 @@ static inline uint8_t *small_put(uint8_t *at, uint64_t number)
   return at + 1 + has_two + has_three;
 }
 
-/* Those of the entries that were not guessed. */
+/* Writes the symbols of the entries that were not guessed. */
 static void symbols_put(struct entry_encoder *encoder, uint64_t others)
 {
   const uint32_t *words = encoder->words + ENTRIES_ORDER;
@@ -108,7 +109,7 @@ static void symbols_put(struct entry_encoder *encoder, uint64_t others)
   encoder->symbols.size = (size_t)(at - encoder->symbols.bytes);
 }
 
-/* The first guesses, and learns what came. */
+/* Makes the first guesses and learns the entries that came. */
 static inline void words_guess(struct entry_encoder *encoder, unsigned count)
 {
   const uint32_t *words = encoder->words + ENTRIES_ORDER;
@@ -124,7 +125,7 @@ static inline void words_guess(struct entry_encoder *encoder, unsigned count)
   }
 }
 
-/* Which guesses were wrong. */
+/* Returns a mask of the wrong guesses. */
 static inline uint64_t words_compare(const uint32_t *words, const uint32_t *guesses, unsigned count)
 {
   uint64_t missed = 0;
@@ -134,7 +135,7 @@ static inline uint64_t words_compare(const uint32_t *words, const uint32_t *gues
   return missed;
 }
 
-/* What was the first guess becomes the second where it was wrong. Returns where the second was right. */
+/* Where the first guess was wrong, it becomes the second. Returns a mask of the second guesses that were right. */
 static uint64_t seconds_guess(struct entry_encoder *encoder, uint64_t missed)
 {
   const uint32_t *words = encoder->words + ENTRIES_ORDER;
@@ -150,7 +151,7 @@ static uint64_t seconds_guess(struct entry_encoder *encoder, uint64_t missed)
   return seconds;
 }
 
-/* So many of the words are in. */
+/* Removes the first `count` words, which are encoded. */
 static void words_move(struct entry_encoder *encoder, unsigned count)
 {
   uint32_t last[ENTRIES_ORDER];
@@ -162,7 +163,7 @@ static void words_move(struct entry_encoder *encoder, unsigned count)
   encoder->contexts[0] = encoder->contexts[count];
 }
 
-/* The piece has an end: no more can be repeated with it. */
+/* Writes the piece, which is complete: no more entries can be added to it. */
 static void piece_put(struct entry_encoder *encoder)
 {
   const struct entry_piece *piece = &encoder->piece;

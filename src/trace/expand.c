@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a chunk of entries to branches: the entries (entry_decode.c), and what they stand for with the steps that the
- * file has. What is common is done here, from steps that were made ready for it (steps.c); the rest, and whatever makes
- * no sense, by the walker (path.c). The chunk says what stands before it, so that it can be read without the one
- * before.
+ * Turns a chunk of entries into branches: decodes the entries (entry_decode.c) and expands them with the steps that the
+ * file has. Common cases are handled here, with steps prepared for that (steps.c). The walker (path.c) handles the
+ * rest, including invalid entries. The chunk stores the state before it, so that it can be read without the previous
+ * chunk.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static const struct lb_step *step_lookup(void *context, uint32_t number)
   return &reader->entries->step;
 }
 
-/* Puts it where the last entry before the chunk left it. */
+/* Sets the walker to the state after the last entry before the chunk. */
 static void walker_place(struct lb_trace_reader *reader, uint64_t before)
 {
   struct path_walker *walker = &reader->entries->walker;
@@ -45,7 +45,7 @@ static void walker_place(struct lb_trace_reader *reader, uint64_t before)
   reader->entries->open = 0;
   walker->is_begun = before == BEFORE_EVENT;
   if (before <= BEFORE_EVENT || number >= reader->step_count || !reader->steps[number].head)
-    return; /* with the step it is lost what runs: whatever comes is the first */
+    return; /* without the step the running path is unknown: the next entry counts as the first */
   step = &reader->steps[number];
   walker->is_begun = true;
   walker->running = step->flags & LB_STEP_HEAD ? (uint32_t)number : step->next;
@@ -76,7 +76,7 @@ int entries_open(struct lb_trace_reader *reader)
   return 0;
 }
 
-/* ---- the common way ---- */
+/* ---- the fast path ---- */
 
 static inline void branch_put(struct lb_branch *branch, const struct reader_step *step, uint64_t to)
 {
@@ -84,7 +84,7 @@ static inline void branch_put(struct lb_branch *branch, const struct reader_step
     .from = step->from, .to = to, .kind = step->small[0], .to_cpl = 3, .flags = step->small[2], .from_cpl = 3};
 }
 
-/* Branches of who stays in the path up to a step. Returns behind them. */
+/* Puts the branches of an execution that stays in the path up to a step. Returns the end of them. */
 static inline struct lb_branch *follows_put(struct lb_branch *at, const struct reader_step *step)
 {
   struct lb_branch *end = at + step->count, *branch = end;
@@ -96,7 +96,8 @@ static inline struct lb_branch *follows_put(struct lb_branch *at, const struct r
   return end;
 }
 
-/* A path was run through to its end, which is indirect. Returns behind its branches, NULL if it does not end so. */
+/* Puts the branches of a path that was run to its end, which is an indirect branch. Returns the end of them, or NULL if
+ * the path does not end so. */
 static inline struct lb_branch *silent_put(const struct lb_trace_reader *reader, struct lb_branch *at, uint32_t running,
                                            uint64_t to)
 {
@@ -110,8 +111,8 @@ static inline struct lb_branch *silent_put(const struct lb_trace_reader *reader,
   return at + 1;
 }
 
-/* Takes entries that are steps, or heads behind paths that are known, as long as they come and there is room for what
- * one can make. Returns how many; the branches are put at `*at`, which is moved. */
+/* Expands entries that are steps, or heads after known paths, while there is room for the branches of one entry.
+ * Returns the number of entries. Puts the branches at `*at` and moves it. */
 static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words, size_t count, struct lb_branch **at,
                            const struct lb_branch *end)
 {
@@ -126,7 +127,7 @@ static size_t steps_expand(struct lb_trace_reader *reader, const uint32_t *words
   for (; i < count && end - branch >= PATH_BRANCHES_MAX; i++) {
     const struct reader_step *step;
 
-    /* A program has more steps than a cache: whatever the address is, this does no harm. */
+    /* A program's steps do not fit into the cache. A prefetch of an invalid address does no harm. */
     __builtin_prefetch((const void *)((uintptr_t)reader->steps + (uintptr_t)words[i + READER_AHEAD] * sizeof(*step)));
 
     if (words[i] >= reader->step_count)
@@ -186,7 +187,7 @@ int entries_read(struct lb_trace_reader *reader)
   return r;
 }
 
-/* Conditional branches that one entry passed, other than the words of an event. */
+/* The conditional branches that one entry passed without taking them; none for the words of an event. */
 static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word)
 {
   const struct path_walker *walker = &reader->entries->walker;
@@ -199,7 +200,7 @@ static unsigned not_taken_by(const struct lb_trace_reader *reader, uint32_t word
   return step && step->head && !(step->flags & LB_STEP_HEAD) ? step->small[1] : 0;
 }
 
-/* Conditional branches that a path had passed when an event, whose last word comes next, interrupted it. */
+/* The conditional branches that a path had passed when an event, whose last word comes next, interrupted it. */
 static unsigned not_taken_before(const struct lb_trace_reader *reader)
 {
   const struct path_walker *walker = &reader->entries->walker;
@@ -247,7 +248,7 @@ int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, siz
   return r;
 }
 
-/* Branches of the next words, or of some of them. Returns how many, or -EBADMSG: of none, the first makes no sense. */
+/* Expands the next words, or some of them. Returns the number of branches, or -EBADMSG if the first word is invalid. */
 static int words_expand(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room)
 {
   struct reader_entries *entries = reader->entries;
@@ -276,7 +277,7 @@ int entries_next(struct lb_trace_reader *reader)
     if (r >= 0)
       done += (size_t)r;
     else if (done)
-      break; /* first what came before it */
+      break; /* give the branches before it first */
     else if (entries_lose(reader))
       return r;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of a trace that is being written: see file.h. It is created anew, for its owner only, and never through a
- * symbolic link that somebody else may have planted.
+ * The file of a trace that is being written: see file.h. It is newly created, readable by its owner only, and never
+ * through a symbolic link, which an attacker may have planted.
  */
 #include "trace/file.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Is `path` something to write to directly? Returns 1, 0 for a regular file or nothing, or -errno. */
+/* Whether `path` is written to directly. Returns 1; 0 for a regular file or if nothing is there; or -errno. */
 static int path_is_special(const char *path)
 {
   struct stat status;
@@ -22,7 +22,7 @@ static int path_is_special(const char *path)
   if (lstat(path, &status) < 0)
     return errno == ENOENT ? 0 : -errno;
   if (S_ISLNK(status.st_mode)) {
-    /* The link would be replaced by the trace. That is right for a link to a file, and a surprise for /dev/stdout. */
+    /* The trace would replace the link. This is right for a link to a file, but not for /dev/stdout. */
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
       return S_ISDIR(status.st_mode) ? -EISDIR : -ELOOP;
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chunks out of a file that may be cut, damaged or made by somebody who means harm: sizes are checked before anything
- * is read or allocated, checksums before anything is unpacked.
+ * Loads chunks of a file that may be truncated, damaged or malicious: sizes are checked before anything is read or
+ * allocated, checksums before anything is unpacked.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int reader_read(struct lb_trace_reader *reader, uint64_t offset, void *bytes, si
     if (done < 0)
       return -errno;
     if (done == 0)
-      return LB_E_TRUNCATED; /* it became shorter while we read */
+      return LB_E_TRUNCATED; /* the file was truncated while we read */
     at += done;
     size -= (size_t)done;
     offset += (uint64_t)done;
@@ -106,14 +106,14 @@ int chunk_search(struct lb_trace_reader *reader, uint64_t offset, uint64_t *ret_
       if (r != LB_E_DAMAGED && r != LB_E_TRUNCATED)
         return r;
     }
-    offset += size - 3; /* a magic number may lie across the edge */
+    offset += size - 3; /* a magic number may span two blocks */
   }
   return LB_E_TRUNCATED;
 }
 
 /* ---- contents ---- */
 
-/* Unpacks what follows the position. */
+/* Unpacks the contents after the position. */
 static int contents_unpack(struct lb_trace_reader *reader, const uint8_t *bytes, size_t size)
 {
   struct buffer *raw = &reader->raw;

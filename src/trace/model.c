@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The past of a chunk of branches: see model.h.
+ * The history of a chunk of branches: see model.h.
  */
 #include "trace/model.h"
 

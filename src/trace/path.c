@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From entries to branches: see path.h. Entries and steps come from a stranger. Every number is looked up before it is
- * used, no loop is longer than a path can be, and an entry either makes sense as a whole or changes nothing.
+ * From entries to branches: see path.h. Entries and steps are untrusted. Every number is looked up before it is used,
+ * no loop is longer than a path can be, and an invalid entry changes nothing.
  */
 #include "trace/path.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Where branches go. There is room for all that one entry can make. */
+/* The destination of branches. It has room for all branches of one entry. */
 struct sink {
   struct lb_branch *at;
 };
@@ -65,14 +65,14 @@ static inline void step_take(struct sink *sink, const struct lb_step *step, uint
   branch_put(sink, step->from, to, step->kind, is_to_next ? LB_BRANCH_TO_NEXT : 0);
 }
 
-/* The open branch, if there is one, went here. It stays open until the entry turns out to make sense. */
+/* Puts the open branch, if there is one, with this target. It stays open until the whole entry is known to be valid. */
 static inline void open_take(const struct path_walker *walker, struct sink *sink, uint64_t to)
 {
   if (walker->is_open)
     branch_put(sink, walker->branch.from, to, walker->branch.kind, 0);
 }
 
-/* Stays in the path through its steps before `end`. Returns false when they are no steps of it. */
+/* Follows the path through its steps before `end`. Returns false if one of them is not a step of the path. */
 static inline bool steps_pass(const struct path_walker *walker, struct sink *sink, uint32_t head, uint32_t end)
 {
   for (uint32_t number = head + 1; number < end; number++) {
@@ -113,7 +113,7 @@ static inline bool walk_step(struct path_walker *walker, struct sink *sink, uint
   return true;
 }
 
-/* The path that is running was run through to its end, and went to an address. */
+/* The running path was run to its end and went to an address. */
 static bool walk_silent(struct path_walker *walker, struct sink *sink, uint64_t to)
 {
   const struct lb_step *head = head_get(walker, walker->running), *last;
@@ -159,7 +159,7 @@ static bool walk_enter(struct path_walker *walker, struct sink *sink, uint32_t n
   return true;
 }
 
-/* The steps that the running path had passed when it was interrupted at an address. */
+/* Passes the steps that the running path had passed when it was interrupted at an address. */
 static bool event_pass(struct path_walker *walker, struct sink *sink, uint32_t passed, uint64_t address)
 {
   const struct lb_step *head;
@@ -175,7 +175,7 @@ static bool event_pass(struct path_walker *walker, struct sink *sink, uint32_t p
   return steps_pass(walker, sink, walker->running, walker->running + passed + 1);
 }
 
-/* All its words are there. */
+/* Takes an event whose words are complete. */
 static bool walk_event(struct path_walker *walker, struct sink *sink)
 {
   const uint32_t *words = walker->event;
@@ -195,7 +195,7 @@ static bool walk_event(struct path_walker *walker, struct sink *sink)
   return true;
 }
 
-/* A word of an event. If the event makes no sense it is the last word that is not taken. */
+/* Takes a word of an event. If the event is invalid, its last word is the one that is not taken. */
 static bool walk_event_word(struct path_walker *walker, struct sink *sink, uint32_t word)
 {
   walker->event[walker->event_size - 1] = word;
@@ -210,7 +210,7 @@ static bool walk_event_word(struct path_walker *walker, struct sink *sink, uint3
   return true;
 }
 
-/* What is neither a word of an event nor, most likely, a step. */
+/* Takes an entry that is not a word of an event and most likely not a step. */
 static bool walk_other(struct path_walker *walker, struct sink *sink, uint32_t entry, const struct lb_step *step)
 {
   if (entry == 0)
@@ -260,6 +260,6 @@ int path_walker_next(struct path_walker *walker, const uint32_t *entries, size_t
   }
   *ret_taken = taken;
   if (taken < count && !taken)
-    return -EBADMSG; /* there was room: only an entry without sense stops at once */
+    return -EBADMSG; /* there was room: only an invalid entry stops at once */
   return (int)(sink.at - branches);
 }

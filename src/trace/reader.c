@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reader of traces: chunk after chunk, from front to end or by a plan (tail.c), and out of each the records.
- * Whatever is missing comes out as a gap.
+ * The reader of traces: it reads chunk after chunk, from start to end or by a plan (tail.c), and gives their records.
+ * Missing branches are given as a gap.
  */
 #include "trace/reader.h"
 
@@ -50,7 +50,7 @@ void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branc
 
 /* ---- chunks ---- */
 
-/* The chunk that was loaded. Returns 1 with a record, 0 when it gives none (yet), LB_E_DAMAGED, or -ENOMEM. */
+/* Opens the loaded chunk. Returns 1 with a record, 0 if it gives none (yet), LB_E_DAMAGED, or -ENOMEM. */
 static int chunk_open(struct lb_trace_reader *reader, struct lb_trace_record *record, bool *ret_again)
 {
   struct reader_stream *stream;
@@ -73,7 +73,7 @@ static int chunk_open(struct lb_trace_reader *reader, struct lb_trace_record *re
   return r < 0 ? r : 1;
 }
 
-/* The file is over: it must have said so. */
+/* The file has ended: the end marker must have been seen. */
 static int reader_end(struct lb_trace_reader *reader, struct lb_trace_record *record, bool is_whole)
 {
   reader->is_over = true;
@@ -82,7 +82,7 @@ static int reader_end(struct lb_trace_reader *reader, struct lb_trace_record *re
   return give_gap(record, (struct lb_trace_gap){.stream = LB_TRACE_ALL, .reason = LB_TRACE_CUT});
 }
 
-/* There is no chunk where one should be: goes on at the next that can be found. */
+/* There is no chunk where one should be: continues at the next one that can be found. */
 static int reader_search(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   uint64_t before = reader->offset;
@@ -95,7 +95,7 @@ static int reader_search(struct lb_trace_reader *reader, struct lb_trace_record 
   return give_damage(reader, record, before, reader->offset - before);
 }
 
-/* Returns 1 with a record, 0 without, LB_E_DAMAGED for a chunk whose contents are, or another error. */
+/* Returns 1 with a record, 0 without, LB_E_DAMAGED if the chunk's contents are damaged, or another error. */
 static int chunk_next(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head,
                       struct lb_trace_record *record, bool *ret_again)
 {
@@ -104,20 +104,20 @@ static int chunk_next(struct lb_trace_reader *reader, uint64_t offset, const str
   return r < 0 ? r : chunk_open(reader, record, ret_again);
 }
 
-/* Is it a chunk that a sequential reader has to unpack? */
+/* Whether a sequential reader has to unpack the chunk. */
 static bool chunk_is_ours(unsigned type)
 {
   return chunk_describes(type) || chunk_has_position(type) || chunk_has_paths(type);
 }
 
-/* Of a file that is damaged the index tells how far each stream went. Without it, that is not known. */
+/* In a damaged file, the index tells how far each stream went. Without it, that is unknown. */
 static void index_look(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head)
 {
   if (reader->is_damaged && chunk_load(reader, offset, head) >= 0)
     (void)index_ends(reader);
 }
 
-/* The file is over: branches that should have come are missing. Returns true with the gap of one stream. */
+/* At the end of a damaged file, finds streams with missing branches. Returns true with the gap of one stream. */
 static bool streams_end(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   while (reader->is_damaged && reader->ended < reader->count) {
@@ -170,7 +170,7 @@ static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record 
   return 0;
 }
 
-/* The stream's first chunk of a plan is where its numbers begin. */
+/* The stream's first chunk in the plan sets its first branch number. */
 static int plan_begin_stream(struct lb_trace_reader *reader, const struct chunk_position *position)
 {
   struct reader_stream *stream;
@@ -198,7 +198,7 @@ static int plan_chunk(struct lb_trace_reader *reader, uint64_t place, struct lb_
   return r < 0 ? r : chunk_next(reader, place, &head, record, ret_again);
 }
 
-/* What is known to be missing before the stream's first chunk and behind its last one. */
+/* Gives the known gaps before the stream's first chunk and after its last one. */
 static int plan_gap(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   struct reader_plan *plan = &reader->plan;
@@ -300,7 +300,7 @@ static int head_check(struct lb_trace_reader *reader)
   if (memcmp(bytes, TRACE_MAGIC, TRACE_MAGIC_SIZE) != 0 || bytes_get_u32(bytes + 12) != checksum_add(0, bytes, 12))
     return LB_E_NOT_TRACE;
   version = bytes_get_u32(bytes + TRACE_MAGIC_SIZE);
-  if (version >> 16 > TRACE_VERSION || (version & 0xFFFF) == TRACE_EARLY) /* above: what a reader must know at least */
+  if (version >> 16 > TRACE_VERSION || (version & 0xFFFF) == TRACE_EARLY) /* upper half: the version to support */
     return LB_E_TRACE_VERSION;
   return 0;
 }
@@ -329,7 +329,7 @@ int lb_trace_reader_open(const char *path, struct lb_trace_reader **ret_reader)
 
   if (!reader)
     return -ENOMEM;
-  reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait for its writer */
+  reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not wait for the writer of a pipe */
   if (reader->fd < 0 || fstat(reader->fd, &status) < 0)
     r = -errno;
   else if (!S_ISREG(status.st_mode))

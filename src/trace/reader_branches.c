@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of the chunk that the reader has open: given in batches, or counted (count.c), and the gaps between
- * chunks of a stream.
+ * The branches of the open chunk, given in batches or counted (count.c), and the gaps between chunks of a stream.
  */
 #include "trace/reader.h"
 
@@ -41,7 +40,7 @@ int give_loss(struct lb_trace_reader *reader, struct lb_trace_record *record, st
 
 /* ---- branches ---- */
 
-/* What is left of a chunk that contradicts itself is missing; the chunk that follows does not find it so. */
+/* The rest of an inconsistent chunk is reported as missing, so that the next chunk does not report it again. */
 static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   struct lb_trace_gap gap = {
@@ -56,8 +55,8 @@ static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_reco
   return give_loss(reader, record, gap);
 }
 
-/* Entries whose branches nobody can tell. There may be more behind them; before those that were asked for nobody wants
- * to know. */
+/* Reports entries whose branches cannot be determined. Valid entries may follow. Nothing is reported before the
+ * branches that were asked for. */
 static int entries_bad(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   if (reader->skip)
@@ -66,7 +65,7 @@ static int entries_bad(struct lb_trace_reader *reader, struct lb_trace_record *r
                             .stream = reader->position.stream, .reason = LB_TRACE_DAMAGED, .first = reader->number});
 }
 
-/* Nothing more comes out of the entries: is it as many as there should be? */
+/* The entries have ended: checks that they made the expected number of branches. */
 static int entries_finish(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   bool is_right = reader->number == reader->position.first + reader->position.count && !reader->entries->is_excess;
@@ -75,7 +74,7 @@ static int entries_finish(struct lb_trace_reader *reader, struct lb_trace_record
   return is_right ? 0 : branches_damaged(reader, record);
 }
 
-/* Branches into the batch, as decoder_next; -EBADMSG: see entries_next. */
+/* Fills the batch with branches, like decoder_next. -EBADMSG: see entries_next. */
 static int batch_fill(struct lb_trace_reader *reader, uint64_t *ret_start)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
@@ -96,7 +95,7 @@ static int batch_fill(struct lb_trace_reader *reader, uint64_t *ret_start)
   return count;
 }
 
-/* The stream stopped where the entries have come to. Returns true with a record. */
+/* Gives the stop of the stream, if the entries have reached one. Returns true with a record. */
 static bool stop_give(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   bool is_stop = reader->has_entries && reader->entries->has_stop;
@@ -110,7 +109,7 @@ static bool stop_give(struct lb_trace_reader *reader, struct lb_trace_record *re
   return true;
 }
 
-/* The next batch of the chunk that is open. Returns 1, 0 when it was not asked for, or negative. */
+/* Gives the next batch of the open chunk. Returns 1, 0 if it was not asked for, or negative. */
 static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   uint64_t skip, start;
@@ -160,7 +159,7 @@ static int counted_give(struct lb_trace_reader *reader, struct lb_trace_record *
   return 1;
 }
 
-/* Branches that the walker made: as many as the chunk may still have. Returns 0 if it may have none. */
+/* Gives branches that the walker made, at most as many as the chunk may still have. Returns 0 if it may have none. */
 static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *record, uint64_t count, uint64_t start)
 {
   uint64_t left = reader->position.first + reader->position.count - reader->number;
@@ -181,7 +180,7 @@ static int walked_give(struct lb_trace_reader *reader, struct lb_trace_record *r
   return count > 0;
 }
 
-/* The same as batch_next for entries that are counted. */
+/* Like batch_next, for entries that are counted. */
 static int count_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
 {
   uint64_t branches, at, start;
@@ -231,7 +230,7 @@ int position_check(struct lb_trace_reader *reader, struct lb_trace_record *recor
   return give_loss(reader, record, gap);
 }
 
-/* Who counts one stream wants nothing of the others. */
+/* If one stream is counted, the others are skipped. */
 static bool position_is_wanted(const struct lb_trace_reader *reader)
 {
   const struct reader_counts *counts = &reader->counts;

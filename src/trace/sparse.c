@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays by numbers that come from a file. Pages of the system, so that growing moves the array without touching it,
- * and numbers that nobody uses cost address space only.
+ * Arrays indexed by numbers that come from a file. They are mapped pages, so that growing moves an array without
+ * touching it, and unused numbers cost address space only.
  */
 #include "trace/sparse.h"
 

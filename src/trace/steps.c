@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps of paths and what they are tied to, out of chunks that may come from a stranger. A file has fewer steps than
- * bytes, so memory is bounded by its size.
+ * Reads steps of paths and their links, from chunks that are untrusted. A file has fewer steps than bytes, so its size
+ * bounds the memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ bool chunk_has_paths(unsigned type)
   return type == CHUNK_STEPS || type == CHUNK_LINKS;
 }
 
-/* Makes room for numbers from `first` to below `end`. Numbers that nobody fills, since their chunks were lost or never
- * were, take no memory. */
+/* Makes room for numbers from `first` to below `end`. Numbers that are never used, because their chunks were lost or
+ * never existed, take no memory. */
 static int steps_reserve(struct lb_trace_reader *reader, uint64_t first, uint64_t end)
 {
   size_t capacity = reader->step_capacity ? reader->step_capacity : 1024, size = sizeof(*reader->steps);
@@ -61,8 +61,8 @@ static bool step_unpack(struct cursor *cursor, uint64_t *address, struct reader_
   return !cursor->is_short && !(step->flags & LB_STEP_HEAD) && kind < LB_BRANCH_KINDS;
 }
 
-/* Who goes through a path takes the steps with LB_STEP_FOLLOW: how many there are before each, and where the last is.
- */
+/* Execution that stays in a path takes the branches of the steps with LB_STEP_FOLLOW. Stores for each step how many
+ * there are before it, and which one is the last. */
 static void path_chain(struct reader_step *path, unsigned count)
 {
   unsigned follows = 0, last = 0, passed = 0;
@@ -80,8 +80,8 @@ static void path_chain(struct reader_step *path, unsigned count)
   }
 }
 
-/* Keeps a path. One that is there already stays: its chunk was read before, and links may have come since. Returns
- * false when another one has some of its numbers. */
+/* Stores a path. A path that is already there stays: its chunk was read before, and links may have been added since.
+ * Returns false if another path has some of its numbers. */
 static bool path_keep(struct lb_trace_reader *reader, uint32_t number, const struct reader_step *path, unsigned count)
 {
   struct reader_step *place = &reader->steps[number];
@@ -95,7 +95,7 @@ static bool path_keep(struct lb_trace_reader *reader, uint32_t number, const str
   return true;
 }
 
-/* A path whose head gets this number. Returns how many numbers it takes, or 0. */
+/* Unpacks a path whose head gets this number. Returns the count of its numbers, or 0. */
 static unsigned path_unpack(struct lb_trace_reader *reader, struct cursor *cursor, uint32_t number, uint64_t *address,
                             uint64_t *space)
 {
@@ -123,7 +123,7 @@ static int steps_unpack(struct lb_trace_reader *reader, struct cursor *cursor)
 {
   uint64_t first = cursor_varint(cursor), count = cursor_varint(cursor), address = 0, space = 0;
 
-  /* Steps lie in no fewer stored bytes than they are; those of chunks that were lost are still part of the size. */
+  /* A step takes at least one stored byte. Steps of lost chunks are still part of the file's size. */
   if (cursor->is_short || !first || !count || count > reader->head.stored || first > reader->size ||
       count > reader->size - first || first + count > LB_STEP_MAX)
     return LB_E_DAMAGED;
@@ -139,7 +139,7 @@ static int steps_unpack(struct lb_trace_reader *reader, struct cursor *cursor)
   return 0;
 }
 
-/* Numbers whose steps were lost are passed over: the entries that need them show it. */
+/* Numbers whose steps were lost are skipped: the entries that need them will show it. */
 static void link_keep(struct lb_trace_reader *reader, uint64_t number, uint64_t next)
 {
   struct reader_step *step = number < reader->step_count ? &reader->steps[number] : NULL;

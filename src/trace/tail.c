@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a stream without reading what comes before: the index at the end of the file says where each stream's last
- * chunk is, and every chunk where the one before it is. A file without its index is walked through once, from head to
- * head.
+ * Finds the end of a stream without reading the chunks before it: the index at the end of the file says where each
+ * stream's last chunk is, and every chunk where the one before it is. A file without its index is walked through once,
+ * from head to head.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int places_add(struct reader_places *list, uint64_t place)
   return 0;
 }
 
-/* ---- where things are ---- */
+/* ---- the index ---- */
 
 static void places_forget(struct lb_trace_reader *reader)
 {
@@ -35,7 +35,8 @@ static void places_forget(struct lb_trace_reader *reader)
     reader->streams[i].last = 0;
 }
 
-/* Places in the index grow; a stranger's that do not would have us read the same chunk for ever. */
+/* Offsets in the index must increase: an untrusted index could otherwise make the reader load the same chunk for
+ * ever. */
 static int index_places(struct lb_trace_reader *reader, struct cursor *cursor, struct reader_places *list)
 {
   uint64_t count = cursor_varint(cursor), place = 0;
@@ -80,7 +81,7 @@ int index_ends(struct lb_trace_reader *reader)
   return cursor.is_short ? LB_E_DAMAGED : index_streams(reader, &cursor);
 }
 
-/* Returns 0; -ENOMEM, -errno; or LB_E_DAMAGED, LB_E_TRUNCATED when there is no index that could be used. */
+/* Returns 0; -ENOMEM, -errno; or LB_E_DAMAGED, LB_E_TRUNCATED if there is no usable index. */
 static int index_read(struct lb_trace_reader *reader)
 {
   struct cursor cursor;
@@ -110,7 +111,7 @@ static int index_read(struct lb_trace_reader *reader)
   return r < 0 || !cursor_left(&cursor) ? r : index_places(reader, &cursor, &reader->paths_at);
 }
 
-/* A stream exists although it may have no branches. What is wrong with the chunk shows when it is read. */
+/* A stream exists even if it has no branches. Errors in the chunk show when it is read. */
 static void walk_note_stream(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head)
 {
   struct lb_trace_record record;
@@ -183,7 +184,7 @@ static int places_search(struct lb_trace_reader *reader)
   return file_walk(reader);
 }
 
-/* Once: a file may have as many streams as an index has room for, and each is asked for its end. */
+/* Done once: a file may have as many streams as fit in an index, and the end of each is asked for. */
 static int places_find(struct lb_trace_reader *reader)
 {
   struct reader_plan *plan = &reader->plan;
@@ -201,7 +202,7 @@ static int places_find(struct lb_trace_reader *reader)
   return 0;
 }
 
-/* The steps and links of the whole file, once. What is wrong with them shows when entries need them. */
+/* Loads the steps and links of the whole file, once. Errors in them show when entries need them. */
 static int paths_load(struct lb_trace_reader *reader)
 {
   int r = 0;
@@ -221,7 +222,7 @@ static int paths_load(struct lb_trace_reader *reader)
   return 0;
 }
 
-/* ---- the way back ---- */
+/* ---- the plan ---- */
 
 static void places_reverse(uint64_t *places, size_t count)
 {
@@ -233,7 +234,7 @@ static void places_reverse(uint64_t *places, size_t count)
   }
 }
 
-/* Adds the stream's chunks from the last one back until they hold `count` branches. */
+/* Adds the stream's chunks, from the last one backwards, until they hold `count` branches. */
 static int plan_stream(struct lb_trace_reader *reader, uint32_t stream, uint64_t count)
 {
   struct reader_plan *plan = &reader->plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a loaded chunk says, as a record. Behind the fields that are known here there may be more: they were added
- * later.
+ * Unpacks a loaded chunk into a record. Unknown bytes after the known fields are ignored: later versions may add
+ * fields.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static struct cursor contents(const struct lb_trace_reader *reader)
   return (struct cursor){reader->raw.bytes, reader->raw.bytes + reader->raw.size, false};
 }
 
-/* A text, copied so that it ends with a zero byte. A text that has one inside, or is too long, is none. */
+/* Copies a text and terminates it with a zero byte. A text that contains one, or is too long, is invalid. */
 static const char *text_unpack(struct cursor *cursor, char copy[LB_TRACE_TEXT_MAX + 1])
 {
   uint64_t size = cursor_varint(cursor);

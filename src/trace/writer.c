@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writer of traces: streams, each with a chunk of branches that is being filled, and everything that describes
- * them. At most WRITER_ENCODERS chunks are open at the same time, so that memory stays bounded whatever the number of
- * threads.
+ * The writer of traces: streams, each with a chunk of branches that is being filled, and the chunks that describe them.
+ * At most WRITER_ENCODERS chunks are open at the same time, which bounds the memory for any number of threads.
  */
 #include "lastbranch/trace.h"
 
@@ -70,7 +69,7 @@ int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot)
   return slot->has_entries ? entries_end(writer, slot) : branches_end(writer, slot);
 }
 
-/* A free encoder, or the one that has not been used for longest. */
+/* A free encoder, or the least recently used one. */
 static struct writer_encoder *encoder_choose(struct lb_trace_writer *writer)
 {
   struct writer_encoder *best = &writer->encoders[0];
@@ -159,7 +158,7 @@ static void streams_close(struct lb_trace_writer *writer, uint32_t space, bool i
   }
 }
 
-/* Chunks that are being filled hold the producer's numbers. */
+/* Open chunks hold the producer's numbers, so they are closed first. */
 void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end)
 {
   streams_close(writer, space, false);
@@ -205,9 +204,9 @@ int lb_trace_writer_gap(struct lb_trace_writer *writer, const struct lb_trace_ga
   return writer->error;
 }
 
-/* ---- what describes ---- */
+/* ---- chunks that describe ---- */
 
-/* A chunk whose contents could not be put together for lack of memory is missing in the trace: that is a failure. */
+/* A chunk that could not be put together for lack of memory would be missing in the trace: this is a failure. */
 static int described_write(struct lb_trace_writer *writer, enum chunk_type type, int filled)
 {
   return filled < 0 ? writer_fail(writer, filled) : chunk_write(writer, type, NULL);
@@ -296,7 +295,7 @@ static int stream_fill(struct lb_trace_writer *writer, const struct lb_trace_str
   return r < 0 ? r : raw_text(writer, stream->name);
 }
 
-/* A thread that executes another program goes on as another stream: what it did before comes first in the file. */
+/* A thread that executes another program continues as another stream. Its earlier branches come first in the file. */
 static int thread_close(struct lb_trace_writer *writer, uint32_t thread)
 {
   for (unsigned i = 0; thread && i < WRITER_ENCODERS; i++) {
@@ -366,7 +365,7 @@ static void writer_free(struct lb_trace_writer *writer)
   free(writer);
 }
 
-/* Without a file. NULL without memory. */
+/* Creates a writer without a file. Returns NULL without memory. */
 static struct lb_trace_writer *writer_new(void)
 {
   struct lb_trace_writer *writer = calloc(1, sizeof(*writer));
@@ -390,7 +389,7 @@ int lb_trace_writer_open(const char *path, struct lb_trace_writer **ret_writer)
       writer_free(writer);
     return r;
   }
-  head_write(writer); /* a failure stays in the writer, and close gives it */
+  head_write(writer); /* a failure is kept in the writer, and close returns it */
   *ret_writer = writer;
   return 0;
 }

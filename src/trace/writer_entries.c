@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entries on their way into chunks. Those that come again as they came before (writer_history.c) are compared, many at
- * a time, and nothing else is done with them. The others are turned from the producer's numbers into those of the file,
- * which are given out in the order of first use, and their branches counted, a block at a time. Whether they make sense
- * together is not looked at: the reader finds out.
+ * Puts entries into chunks. Entries that repeat earlier ones (writer_history.c) are only compared, many at a time. The
+ * others are translated from the producer's numbers into those of the file, which are assigned in the order of first
+ * use, and their branches are counted, a block at a time. The writer does not check whether they make sense together;
+ * the reader does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,20 +15,20 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
 #define EVENT_SIZE (1 + LB_ENTRY_EVENT_WORDS)
-#define ENTRY_MOST 2u                  /* entries that one can become */
+#define ENTRY_MOST 2u                  /* entries that one entry can become */
 #define STRINGS_FULL (3u << 18)        /* bytes of symbols and events */
-#define BLOCK_SHORT 8u                 /* entries of the first block behind repeated ones */
-#define FILL_MOST 16384u               /* entries that room is made for at a time */
-#define RAW_EVENT (LB_ENTRY_EVENT - 1) /* an event among those of the chunk: like none that comes */
+#define BLOCK_SHORT 8u                 /* entries of the first block after repeated ones */
+#define FILL_MOST 16384u               /* entries for which room is made at a time */
+#define RAW_EVENT (LB_ENTRY_EVENT - 1) /* stands for an event in the chunk; no real entry has this value */
 
-/* ---- one entry that is not as it was before ---- */
+/* ---- one entry that is no repetition ---- */
 
 static inline bool last_is_path(const struct writer_stream *stream)
 {
   return stream->last - 1 < LB_STEP_MAX;
 }
 
-/* Head of the path that runs behind the last entry, 0: none that is known. */
+/* Head of the path that runs after the last entry, 0 if unknown. */
 static uint32_t running_get(struct lb_trace_writer *writer, const struct writer_stream *stream)
 {
   const struct writer_paths *paths = &writer->paths;
@@ -40,7 +40,7 @@ static uint32_t running_get(struct lb_trace_writer *writer, const struct writer_
   return likely(paths->nexts[stream->last]) ? paths->nexts[stream->last] : path_next(writer, stream->last);
 }
 
-/* What makes no sense is one entry, however often it comes. */
+/* Invalid entries in a row become one entry. */
 static size_t bad_take(struct writer_stream *stream, uint32_t *entries)
 {
   bool is_again = stream->last == LAST_BAD;
@@ -50,14 +50,14 @@ static size_t bad_take(struct writer_stream *stream, uint32_t *entries)
   return is_again ? 0 : 1;
 }
 
-/* Was a branch taken whose target is not known yet? */
+/* Whether a branch was taken whose target is not known yet. */
 static bool stream_is_open(const struct lb_trace_writer *writer, const struct writer_stream *stream)
 {
   return last_is_path(stream) && (writer->paths.infos[stream->last].flags & (LB_STEP_OPEN | LB_STEP_SILENT));
 }
 
-/* A branch is open, but its step is tied to a path: says so, since the file has no links for such steps. With a link
- * that was lost, a reader would take the target for the address of the entry behind. */
+/* A branch is open, but its step is tied to a path. Writes an entry for that path, because the file has no links for
+ * such steps. A reader would otherwise take the address of the next entry as the target. */
 static size_t open_take(const struct lb_trace_writer *writer, const struct writer_stream *stream, uint32_t running,
                         uint32_t *entries)
 {
@@ -67,7 +67,7 @@ static size_t open_take(const struct lb_trace_writer *writer, const struct write
   return 1;
 }
 
-/* Branches of an event: those of the steps that the running path has passed, and its own. */
+/* The number of branches of an event: those of the steps that the running path has passed, and its own. */
 static unsigned event_count(struct lb_trace_writer *writer, const struct writer_stream *stream, uint32_t running)
 {
   const struct writer_paths *paths = &writer->paths;
@@ -79,7 +79,7 @@ static unsigned event_count(struct lb_trace_writer *writer, const struct writer_
   return count;
 }
 
-/* Its words stay in the stream. */
+/* Takes a word of an event. The words stay in the stream. */
 static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t word, uint32_t *entries,
                          uint64_t *branches)
 {
@@ -98,7 +98,7 @@ static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *s
   return more + 1;
 }
 
-/* A head: the path before ran through. */
+/* Takes a head: the path before it ran to its end. */
 static size_t head_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t entry, uint32_t *entries,
                         uint64_t *branches)
 {
@@ -110,7 +110,7 @@ static size_t head_take(struct lb_trace_writer *writer, struct writer_stream *st
   return more + 1;
 }
 
-/* Returns how many entries it became, in the producer's numbers. */
+/* Returns the number of entries that the entry became, in the producer's numbers. */
 static size_t entry_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t entry,
                          uint32_t entries[ENTRY_MOST], uint64_t *branches)
 {
@@ -136,7 +136,7 @@ static size_t entry_take(struct lb_trace_writer *writer, struct writer_stream *s
 
 /* ---- the chunk ---- */
 
-/* An entry of the chunk as it is in the file. */
+/* An entry of the chunk in the file's numbers. */
 static uint32_t word_of(const struct lb_trace_writer *writer, uint32_t entry)
 {
   uint32_t number = entry & ~LB_ENTRY_ENTER;
@@ -146,7 +146,7 @@ static uint32_t word_of(const struct lb_trace_writer *writer, uint32_t entry)
   return number ? writer->paths.infos[number].number | (entry & LB_ENTRY_ENTER) : entry;
 }
 
-/* Encodes the entries that were put into the encoder's room, and are the last of the history. */
+/* Encodes the entries in the encoder's input, which are the last of the history. */
 static void chunk_look(struct writer_entries *chunk, unsigned count)
 {
   uint64_t missed = entry_encoder_plain(&chunk->encoder, count);
@@ -154,7 +154,7 @@ static void chunk_look(struct writer_entries *chunk, unsigned count)
   history_look(&chunk->history, count, missed, entry_encoder_contexts(&chunk->encoder));
 }
 
-/* One entry, in the history and encoded. */
+/* Adds one entry to the history and encodes it. */
 static void chunk_put(const struct lb_trace_writer *writer, struct writer_entries *chunk,
                       const struct writer_stream *stream, uint32_t entry, uint64_t branches)
 {
@@ -174,7 +174,7 @@ static void chunk_put(const struct lb_trace_writer *writer, struct writer_entrie
 
 /* ---- many ---- */
 
-/* Entries that come again. Returns how many. */
+/* Takes entries that repeat earlier ones. Returns their number. */
 static size_t repeat_take(const struct lb_trace_writer *writer, struct writer_entries *chunk, const uint32_t *entries,
                           size_t most)
 {
@@ -192,10 +192,10 @@ static size_t repeat_take(const struct lb_trace_writer *writer, struct writer_en
   return count;
 }
 
-/* Entries may lie in memory that someone writes to: they are read once, and what was read is what counts. */
+/* The entries may be in memory that another process writes to: each is read once, and only the copy is used. */
 static inline void words_copy(uint32_t *to, const uint32_t *from, unsigned count)
 {
-  if (likely(count == ENTRIES_BLOCK)) /* as a size that is known, without a call */
+  if (likely(count == ENTRIES_BLOCK)) /* a constant size needs no call */
     memcpy(to, from, ENTRIES_BLOCK * sizeof(*to));
   else
     for (unsigned i = 0; i < count; i++)
@@ -203,21 +203,21 @@ static inline void words_copy(uint32_t *to, const uint32_t *from, unsigned count
   __asm__ volatile("" ::: "memory");
 }
 
-/* What is known of a number, as one word, the first field lowest. */
+/* The info of a number as one word, the first field lowest. */
 static inline uint64_t info_word(const struct path_info *info)
 {
   return bytes_get_u64((const uint8_t *)info);
 }
 
-/* What a head behind this step makes is asked for: who runs it, if the step is tied, made so many. Returns false if
- * that takes more than a number. */
+/* A head follows this step. If the step is tied, the linked path ran in between: finds out how many branches it made.
+ * Returns false if the general code must handle this. */
 static bool link_find(struct lb_trace_writer *writer, uint32_t step, uint64_t *info)
 {
   uint32_t next = path_next(writer, step);
   struct path_info found = writer->paths.infos[step];
 
   if (!(found.flags & PATH_LINKED)) {
-    found.flags |= PATH_LINKED; /* as it is now: it may be tied later */
+    found.flags |= PATH_LINKED; /* not linked for now: it may be tied later */
     found.after = 0;
     if (next)
       return false;
@@ -226,9 +226,9 @@ static bool link_find(struct lb_trace_writer *writer, uint32_t step, uint64_t *i
   return true;
 }
 
-/* Steps and heads that are known, at most a block, to the file's numbers and what they make. Asks nothing that depends
- * on what comes, but for what is rare: a wrong guess of the processor would cost more than all of it. Returns how many,
- * behind `last`. */
+/* Translates known steps and heads, at most a block, to the file's numbers and counts their branches. It branches on
+ * the data only in rare cases, because a misprediction would cost more than the whole work. Returns the number of
+ * entries, which follow `last`. */
 static inline unsigned known_read(struct lb_trace_writer *writer, uint32_t last, const uint32_t *restrict entries,
                                   unsigned most, uint32_t *restrict words, uint8_t *restrict counts)
 {
@@ -254,8 +254,8 @@ static inline unsigned known_read(struct lb_trace_writer *writer, uint32_t last,
   return i;
 }
 
-/* Entries of the next block: behind some that were repeated a few, for what comes then may soon be as before again;
- * then as many as there were since. */
+/* The size of the next block. It is small after repeated entries, because the next ones may soon repeat again; then it
+ * is as large as the number of entries since. */
 static unsigned block_size(const struct entry_piece *piece)
 {
   if (piece->repeated || piece->plain < BLOCK_SHORT)
@@ -263,7 +263,7 @@ static unsigned block_size(const struct entry_piece *piece)
   return piece->plain < ENTRIES_BLOCK ? piece->plain : ENTRIES_BLOCK;
 }
 
-/* A block of plain entries. Returns how many. */
+/* Takes a block of plain entries. Returns their number. */
 static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
                          const uint32_t *entries, size_t most)
 {
@@ -283,7 +283,7 @@ static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *
   return count;
 }
 
-/* Of an entry that was taken. */
+/* The value of `last` after this entry was taken. */
 static uint32_t last_of(uint32_t entry)
 {
   uint32_t number = entry & ~LB_ENTRY_ENTER;
@@ -291,7 +291,7 @@ static uint32_t last_of(uint32_t entry)
   return number ? number : LAST_BAD;
 }
 
-/* What comes next, of at most `most` entries. Returns how many were taken. */
+/* Takes the next entries, at most `most`. Returns their number. */
 static size_t entries_take(struct lb_trace_writer *writer, struct writer_encoder *slot, const uint32_t *entries,
                            size_t most)
 {
@@ -318,7 +318,7 @@ static size_t entries_take(struct lb_trace_writer *writer, struct writer_encoder
   return 1;
 }
 
-/* Fills a chunk. Returns how many entries were taken. */
+/* Fills a chunk. Returns the number of entries taken. */
 static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder *slot, const uint32_t *entries,
                            size_t count)
 {
@@ -341,7 +341,7 @@ static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder
   return done;
 }
 
-/* What it holds is bounded: 4 MiB of entries, one of counts, and strings. */
+/* The contents of a chunk are bounded: 4 MiB of entries, one of counts, and strings. */
 static bool chunk_is_full(const struct writer_entries *chunk)
 {
   return chunk->history.count >= chunk->full ||

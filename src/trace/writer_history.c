@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the entries of a chunk repeat: all of them so far, in the producer's numbers, and a table of places where the
- * guesses failed, for there the program did something that it does now and then: if it does so again, what follows may
- * be the same for long. Only this side looks for that; the file says what was found.
+ * Finds repetitions among the entries of a chunk. It keeps all entries so far, in the producer's numbers, and a table
+ * of positions where the guesses failed. At such a position the program did something that it does only now and then;
+ * if it does so again, a long run of the following entries may be the same. Only the writer searches; the file stores
+ * the result.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "trace/vector.h"
 #include "trace/writer.h"
 
-#define REPEAT_LEAST 20u /* fewer cost more to tell than to guess */
+#define REPEAT_LEAST 20u /* a shorter repetition costs more to store than to guess */
 
 void history_begin(struct writer_history *history)
 {
@@ -38,7 +39,7 @@ uint64_t history_add(struct writer_history *history, unsigned count)
 
 /* ---- places ---- */
 
-/* Puts this place into the table. Returns the one that was there before, 0: none. */
+/* Enters this position into the table. Returns the previous one, or 0 if there was none. */
 static inline uint32_t place_put(struct writer_history *history, uint32_t context, uint32_t place)
 {
   uint32_t *slot = &history->places[context % (1u << HISTORY_PLACES_BITS)], before = *slot;
@@ -47,7 +48,8 @@ static inline uint32_t place_put(struct writer_history *history, uint32_t contex
   return before;
 }
 
-/* Words that overlap cannot be compared many at a time: goes as many times further back as is needed for that. */
+/* Overlapping words cannot be compared many at a time. Goes back by a multiple of the distance that avoids an
+ * overlap. */
 static uint32_t place_apart(const struct writer_history *history, uint32_t place)
 {
   uint32_t distance = history->count - place;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The paths that entries name, on their way into the file. The writer asks the producer for a path when it meets it for
- * the first time, gives its head and steps the next numbers of the file, and remembers how many branches they stand
- * for. What the producer says comes from the memory of a program that may be out of its mind: a path that is not whole
- * is none.
+ * Writes the paths that entries name. When the writer meets a path for the first time, it asks the producer for it,
+ * gives its head and steps the next numbers of the file, and stores how many branches they stand for. The producer's
+ * answer comes from the memory of a program that may have corrupted it: an incomplete path is ignored.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "base/base.h"
 #include "trace/writer.h"
 
-#define STEP_BYTES 32u         /* more than a step takes */
+#define STEP_BYTES 32u         /* more than a step needs */
 #define STEPS_PIECE (1u << 20) /* bytes of steps or links in one chunk; of the first ones, fewer: */
 #define STEPS_FIRST (1u << 12)
 #define PATH_FLAGS (LB_STEP_FOLLOW | LB_STEP_SILENT | LB_STEP_OPEN | LB_STEP_NONE)
@@ -38,8 +37,8 @@ void paths_done(struct writer_paths *paths)
 
 /* ---- what is known ---- */
 
-/* A table that takes memory only where it was written to, with zeroes behind what it had. Returns NULL if there is no
- * memory; the old one stays. */
+/* Grows a table that takes memory only where it was written to; the new part is zero. Returns NULL without memory; the
+ * old table stays valid. */
 static void *sparse_grow(void *table, size_t old, size_t size)
 {
   void *grown = old ? mremap(table, old, size, MREMAP_MAYMOVE)
@@ -47,7 +46,7 @@ static void *sparse_grow(void *table, size_t old, size_t size)
 
   if (grown == MAP_FAILED)
     return NULL;
-  madvise(grown, size, MADV_HUGEPAGE); /* read for each entry, in no order */
+  madvise(grown, size, MADV_HUGEPAGE); /* entries are read in random order */
   return grown;
 }
 
@@ -76,7 +75,7 @@ static int infos_reserve(struct writer_paths *paths, uint32_t number)
   return 0;
 }
 
-/* A page of a table that holds nothing any more takes no memory any more. */
+/* Gives the memory of a page back if it is all zero. */
 static void page_give_back(uint8_t *page)
 {
   for (size_t i = 0; i < TABLE_PAGE; i += sizeof(uint64_t))
@@ -104,7 +103,8 @@ void paths_forget(struct writer_paths *paths, uint32_t first, uint32_t end)
   table_clear((uint8_t *)paths->nexts, first * sizeof(*paths->nexts), end * sizeof(*paths->nexts));
 }
 
-/* A path, head first, and its numbers in the file. A head has at most 255 steps, so nothing here is more. */
+/* Stores a path, head first, and its numbers in the file. A head has at most 255 steps, so every count fits in a
+ * byte. */
 static void infos_fill(struct writer_paths *paths, const struct lb_step *path, unsigned count)
 {
   struct path_info *infos = &paths->infos[path->head];
@@ -126,7 +126,7 @@ static void infos_fill(struct writer_paths *paths, const struct lb_step *path, u
 
 /* ---- the file ---- */
 
-/* Writes what is in a buffer, behind some numbers, as a chunk, and empties it. */
+/* Writes some numbers and the contents of a buffer as a chunk, and empties the buffer. */
 static int piece_write(struct lb_trace_writer *writer, enum chunk_type type, struct buffer *piece, uint32_t first,
                        uint32_t count)
 {
@@ -144,7 +144,7 @@ static int piece_write(struct lb_trace_writer *writer, enum chunk_type type, str
   return chunk_write_least(writer, type, NULL, type == CHUNK_STEPS ? count : 0);
 }
 
-/* A piece that is damaged costs all entries that need its steps. In a small file each is a small part. */
+/* If a chunk of steps is damaged, all entries that need its steps are lost. In a small file the chunks are small. */
 static bool piece_is_full(const struct lb_trace_writer *writer, const struct buffer *piece)
 {
   uint64_t most = writer->file.size / 8 > STEPS_FIRST ? writer->file.size / 8 : STEPS_FIRST;
@@ -233,7 +233,7 @@ static bool path_ask(const struct writer_paths *paths, uint32_t number, struct l
   return true;
 }
 
-/* Paths do not overlap: a number that is known belongs to another one. */
+/* Paths do not overlap: a number that is already known belongs to another path. */
 static bool path_is_new(const struct writer_paths *paths, const struct lb_step *path)
 {
   for (unsigned i = 0; i <= path->count && path->head + i < paths->capacity; i++)
@@ -285,7 +285,7 @@ uint32_t path_next(struct lb_trace_writer *writer, uint32_t number)
 
   if (paths->nexts[number])
     return paths->nexts[number];
-  if (!paths->infos[number].number) /* it was, and is forgotten: somebody writes into logs */
+  if (!paths->infos[number].number) /* it was known, and was forgotten: the program has overwritten its log */
     return 0;
   if (!paths->lookup(paths->context, number, &step) || !step.next)
     return 0;
