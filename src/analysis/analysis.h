@@ -8,6 +8,7 @@
 #define ANALYSIS_ANALYSIS_H
 
 #include "analysis/annotate.h"       /* IWYU pragma: export */
+#include "analysis/backtrace.h"      /* IWYU pragma: export */
 #include "analysis/callers.h"        /* IWYU pragma: export */
 #include "analysis/calls.h"          /* IWYU pragma: export */
 #include "analysis/calls_filter.h"   /* IWYU pragma: export */
@@ -17,9 +18,11 @@
 #include "analysis/calls_walk.h"     /* IWYU pragma: export */
 #include "analysis/code.h"           /* IWYU pragma: export */
 #include "analysis/counts.h"         /* IWYU pragma: export */
+#include "analysis/death.h"          /* IWYU pragma: export */
 #include "analysis/diff.h"           /* IWYU pragma: export */
 #include "analysis/diff_side.h"      /* IWYU pragma: export */
 #include "analysis/extent.h"         /* IWYU pragma: export */
+#include "analysis/fault.h"          /* IWYU pragma: export */
 #include "analysis/filter.h"         /* IWYU pragma: export */
 #include "analysis/hot.h"            /* IWYU pragma: export */
 #include "analysis/location.h"       /* IWYU pragma: export */

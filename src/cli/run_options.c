@@ -158,10 +158,10 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     line->shared.tail = option_number("--last", argument, 1, UINT32_MAX, state);
     return 0;
   case KEY_OWN:
-    arguments->show = REPORT_SHOW_OWN;
+    arguments->show = ANALYSIS_SHOW_OWN;
     return 0;
   case KEY_ALL:
-    arguments->show = REPORT_SHOW_ALL;
+    arguments->show = ANALYSIS_SHOW_ALL;
     return 0;
   case KEY_ALL_THREADS:
     arguments->wants_all_threads = true;

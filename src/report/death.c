@@ -57,12 +57,28 @@ const char *death_base(const char *path)
   return slash && slash[1] ? slash + 1 : path;
 }
 
-bool death_place(const struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+bool death_place(const struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                  uint64_t address, struct symbol_place *ret_place)
 {
-  const struct report_places *places = printer->options->places;
+  const struct analysis_places *places = printer->options->places;
 
   return places && places->find(places->data, thread->space, mark, address, ret_place);
+}
+
+int death_rows_make(const struct death_printer *printer, const struct analysis_thread *thread,
+                    struct analysis_death_rows *ret_rows)
+{
+  const struct report_death_options *options = printer->options;
+
+  return analysis_death_rows_make(printer->death, options->places, thread, options->show, options->last, ret_rows);
+}
+
+int death_stack_make(const struct death_printer *printer, const struct analysis_thread *thread,
+                     struct analysis_backtrace *ret_backtrace)
+{
+  const struct report_death_options *options = printer->options;
+
+  return analysis_backtrace_make(printer->death, options->places, thread, options->files, ret_backtrace);
 }
 
 /* "0x0000000000401000" becomes "0x401000". */
@@ -76,10 +92,10 @@ static void squeeze_zeros(char *text)
         from++;
 }
 
-void death_instruction(const struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+void death_instruction(const struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                        uint64_t address, char *text, size_t size)
 {
-  const struct report_places *places = printer->options->places;
+  const struct analysis_places *places = printer->options->places;
   struct isa_instruction instruction;
   uint8_t bytes[ISA_LENGTH_MAX];
   size_t count = places ? places->code(places->data, thread->space, mark, address, bytes, sizeof(bytes)) : 0;
@@ -114,7 +130,8 @@ static void put_lines(struct death_printer *printer, const struct symbol_place *
   }
 }
 
-void death_put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark, uint64_t address)
+void death_put_place(struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
+                     uint64_t address)
 {
   struct symbol_place place;
 
@@ -136,45 +153,47 @@ void death_put_place(struct death_printer *printer, const struct report_thread *
 /* Whoever sets a limit knows that a signal comes then; which one it was matters if the usual one did not do. */
 static void put_timeout(struct death_printer *printer)
 {
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
 
   death_put(printer, "timed out after %g s", death->timeout);
-  if (death->ending == REPORT_KILLED && death->signal == SIGKILL)
+  if (death->ending == ANALYSIS_KILLED && death->signal == SIGKILL)
     death_put(printer, ", and had to be killed: SIGTERM did not end it");
 }
 
 static void put_what(struct death_printer *printer)
 {
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
   const char *name = death_signal_name(death->signal);
+  struct analysis_fault fault;
 
   if (death->timeout > 0) {
     put_timeout(printer);
     return;
   }
   switch (death->ending) {
-  case REPORT_DIED:
-    death_put_signal(printer);
+  case ANALYSIS_DIED:
+    fault = analysis_fault_find(death, printer->options->places);
+    death_put_signal(printer, &fault);
     break;
-  case REPORT_EXITED:
+  case ANALYSIS_EXITED:
     death_put(printer, "exited with status %d", death->status);
     if (death->panic)
       death_put(printer, ": a panic of %s; this is where it began", death->panic);
     break;
-  case REPORT_KILLED:
+  case ANALYSIS_KILLED:
     if (name)
       death_put(printer, "killed by SIG%s", name);
     else
       death_put(printer, "ended without a record of why, as SIGKILL does it");
     break;
-  case REPORT_ALIVE:
+  case ANALYSIS_ALIVE:
     death_put(printer, "running");
     break;
-  case REPORT_UNKNOWN:
+  case ANALYSIS_UNKNOWN:
     death_put(printer, "executed a program that cannot be recorded; how that ended is not known");
     break;
   }
-  if (death->is_native && death->ending != REPORT_UNKNOWN)
+  if (death->is_native && death->ending != ANALYSIS_UNKNOWN)
     death_put(printer, ", in a program that it had executed and that cannot be recorded");
 }
 
@@ -198,13 +217,13 @@ static void put_command(struct death_printer *printer)
 /* "process 12 (name), thread 13 (name)"; a single thread has the process's number. */
 static void put_who(struct death_printer *printer)
 {
-  const struct report_death *death = printer->death;
-  const struct report_thread *thread = death->thread_count ? &death->threads[0] : NULL;
+  const struct analysis_death *death = printer->death;
+  const struct analysis_thread *thread = death->thread_count ? &death->threads[0] : NULL;
 
   death_put(printer, "  in process %u", death->process);
   if (*death->program)
     put_safe(printer, death_base(death->program));
-  if (thread && death->ending != REPORT_ALIVE && thread->thread != death->process) {
+  if (thread && death->ending != ANALYSIS_ALIVE && thread->thread != death->process) {
     death_put(printer, ", thread %u", thread->thread);
     if (*thread->name)
       put_safe(printer, thread->name);
@@ -215,19 +234,19 @@ static void put_who(struct death_printer *printer)
 
 static void put_where(struct death_printer *printer)
 {
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
   char instruction[128];
 
-  if (death->ending != REPORT_DIED || !death->thread_count)
+  if (death->ending != ANALYSIS_DIED || !death->thread_count)
     return;
   death_put(printer, "  at 0x%llx ", (unsigned long long)death->rip);
   size_t before = printer->text->length;
-  death_put_place(printer, &death->threads[0], REPORT_NOW, death->rip);
+  death_put_place(printer, &death->threads[0], ANALYSIS_NOW, death->rip);
   if (printer->error >= 0 && !strncmp(printer->text->data + before, "0x", 2)) { /* nothing is known but the address */
     printer->text->length = before - 1;
     printer->text->data[before - 1] = 0;
   }
-  death_instruction(printer, &death->threads[0], REPORT_NOW, death->rip, instruction, sizeof(instruction));
+  death_instruction(printer, &death->threads[0], ANALYSIS_NOW, death->rip, instruction, sizeof(instruction));
   death_put(printer, "%s%s\n", *instruction ? ": " : "", instruction);
 }
 
@@ -242,7 +261,7 @@ static void put_count(struct death_printer *printer, size_t count)
     death_put(printer, "last %zu branches", count);
 }
 
-static void put_gaps(struct death_printer *printer, const struct report_thread *thread)
+static void put_gaps(struct death_printer *printer, const struct analysis_thread *thread)
 {
   death_put(printer, "%s",
             thread->is_damaged ? ", with gaps: parts of the log make no sense"
@@ -250,8 +269,8 @@ static void put_gaps(struct death_printer *printer, const struct report_thread *
                                : "");
 }
 
-static void put_thread_title(struct death_printer *printer, const struct report_thread *thread,
-                             const struct death_rows *rows)
+static void put_thread_title(struct death_printer *printer, const struct analysis_thread *thread,
+                             const struct analysis_death_rows *rows)
 {
   death_put_color(printer, DEATH_BOLD);
   if (thread->recorder)
@@ -261,7 +280,7 @@ static void put_thread_title(struct death_printer *printer, const struct report_
   death_put(printer, " of thread %u", thread->thread);
   if (*thread->name)
     put_safe(printer, thread->name);
-  if (!thread->recorder && rows->is_own && !death_rows_are_last(rows, thread))
+  if (!thread->recorder && rows->is_own && !analysis_death_rows_are_last(rows, thread))
     death_put(printer, " in the program's own code");
   death_put(printer, "%s", thread->recorder || rows->count ? ", newest first" : "");
   put_gaps(printer, thread);
@@ -273,7 +292,7 @@ static void put_thread_title(struct death_printer *printer, const struct report_
 /* Whose addresses a recorder holds. */
 struct recorder_names {
   const struct death_printer *printer;
-  const struct report_thread *thread;
+  const struct analysis_thread *thread;
 };
 
 static bool recorder_name(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset)
@@ -281,14 +300,14 @@ static bool recorder_name(void *data, uint64_t address, const char **ret_name, u
   const struct recorder_names *names = data;
   struct symbol_place place;
 
-  if (!death_place(names->printer, names->thread, REPORT_NOW, address, &place) || (!place.symbol && !place.module))
+  if (!death_place(names->printer, names->thread, ANALYSIS_NOW, address, &place) || (!place.symbol && !place.module))
     return false;
   *ret_name = place.symbol ? place.symbol : death_base(place.module);
   *ret_offset = place.offset;
   return true;
 }
 
-void death_recorder(struct death_printer *printer, const struct report_thread *thread, enum report_format format)
+void death_recorder(struct death_printer *printer, const struct analysis_thread *thread, enum report_format format)
 {
   struct recorder_names names = {printer, thread};
   const struct report_symbols symbols = {&names, recorder_name};
@@ -299,7 +318,8 @@ void death_recorder(struct death_printer *printer, const struct report_thread *t
 }
 
 /* What libraries did behind the program's own code. */
-static void put_tail(struct death_printer *printer, const struct report_thread *thread, const struct death_rows *rows)
+static void put_tail(struct death_printer *printer, const struct analysis_thread *thread,
+                     const struct analysis_death_rows *rows)
 {
   death_put(printer, "\n");
   death_put_color(printer, DEATH_BOLD);
@@ -315,7 +335,8 @@ static void put_tail(struct death_printer *printer, const struct report_thread *
   death_put_table(printer, thread, rows->numbers + rows->count, rows->tail_count);
 }
 
-static void put_rows(struct death_printer *printer, const struct report_thread *thread, const struct death_rows *rows)
+static void put_rows(struct death_printer *printer, const struct analysis_thread *thread,
+                     const struct analysis_death_rows *rows)
 {
   put_thread_title(printer, thread, rows);
   if (!rows->count) {
@@ -327,13 +348,13 @@ static void put_rows(struct death_printer *printer, const struct report_thread *
     death_put(printer, "  none of the %zu branches that are known is in the program's own code\n", thread->count);
   if (rows->tail_count)
     put_tail(printer, thread, rows);
-  if (death_rows_are_all(rows, thread))
+  if (analysis_death_rows_are_all(rows, thread))
     death_put(printer, "  that is all: the thread began there\n");
 }
 
-static void put_thread(struct death_printer *printer, const struct report_thread *thread)
+static void put_thread(struct death_printer *printer, const struct analysis_thread *thread)
 {
-  struct death_rows rows = {0};
+  struct analysis_death_rows rows = {0};
 
   if (printer->options->format == REPORT_TABLE)
     death_put_stack(printer, thread);
@@ -346,16 +367,16 @@ static void put_thread(struct death_printer *printer, const struct report_thread
     printer->error = death_rows_make(printer, thread, &rows);
   if (printer->error >= 0) {
     put_rows(printer, thread, &rows);
-    death_rows_done(&rows);
+    analysis_death_rows_done(&rows);
   }
 }
 
 static void print_text(struct death_printer *printer)
 {
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
 
   death_put(printer, "lbr: ");
-  death_put_color(printer, death->ending == REPORT_DIED || death->ending == REPORT_KILLED ? DEATH_RED : DEATH_BOLD);
+  death_put_color(printer, death->ending == ANALYSIS_DIED || death->ending == ANALYSIS_KILLED ? DEATH_RED : DEATH_BOLD);
   put_what(printer);
   death_put_color(printer, DEATH_PLAIN);
   death_put(printer, "\n");
@@ -367,7 +388,8 @@ static void print_text(struct death_printer *printer)
   }
 }
 
-int report_death_print(struct text *text, const struct report_death *death, const struct report_death_options *options)
+int report_death_print(struct text *text, const struct analysis_death *death,
+                       const struct report_death_options *options)
 {
   struct death_printer printer = {.text = text, .before = text->length, .death = death, .options = options};
 

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "report/backtrace.h"
 #include "report/death.h"
 
 /* What most strings are made of: copied as it is, many at once. */
@@ -53,7 +52,7 @@ static void put_line(struct death_printer *printer, const struct symbol_frame *f
 
 /* `file` and `line` are those of the code itself; `inlines` the functions that were inlined there, innermost first,
  * each with where it was called. */
-static void put_place(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+static void put_place(struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                       uint64_t address)
 {
   struct symbol_place place = {0};
@@ -79,7 +78,7 @@ static void put_place(struct death_printer *printer, const struct report_thread 
   death_put(printer, "]}");
 }
 
-static void put_instruction(struct death_printer *printer, const struct report_thread *thread, uint32_t mark,
+static void put_instruction(struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                             uint64_t address)
 {
   char text[128];
@@ -88,16 +87,34 @@ static void put_instruction(struct death_printer *printer, const struct report_t
   put_key_string(printer, "instruction", *text ? text : NULL);
 }
 
+static void put_fault(struct death_printer *printer)
+{
+  static const char *const accesses[] = {[ANALYSIS_ACCESS_UNKNOWN] = NULL,
+                                         [ANALYSIS_ACCESS_READ] = "read",
+                                         [ANALYSIS_ACCESS_WRITE] = "write",
+                                         [ANALYSIS_ACCESS_EXECUTE] = "execute"};
+  const struct analysis_death *death = printer->death;
+  struct analysis_fault fault = analysis_fault_find(death, printer->options->places);
+
+  death_put(printer, ", \"text\": \"");
+  death_put_signal(printer, &fault);
+  death_put(printer, "\"");
+  put_key_string(printer, "code", death_code_name(death->signal, death->code));
+  death_put(printer, ", \"address\": \"0x%llx\"", (unsigned long long)death->address);
+  put_key_string(printer, "access", accesses[fault.access]);
+  if (fault.has_target)
+    death_put(printer, ", \"target\": \"0x%llx\"", (unsigned long long)fault.target);
+  else
+    death_put(printer, ", \"target\": null");
+}
+
 static void put_signal(struct death_printer *printer)
 {
-  static const char *const accesses[] = {
-    [ACCESS_UNKNOWN] = NULL, [ACCESS_READ] = "read", [ACCESS_WRITE] = "write", [ACCESS_EXECUTE] = "execute"};
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
   const char *name = death_signal_name(death->signal);
-  uint64_t target;
 
   death_put(printer, ",\n  \"signal\": ");
-  if (death->ending != REPORT_DIED && death->ending != REPORT_KILLED) {
+  if (death->ending != ANALYSIS_DIED && death->ending != ANALYSIS_KILLED) {
     death_put(printer, "null");
     return;
   }
@@ -106,20 +123,10 @@ static void put_signal(struct death_printer *printer)
     death_put(printer, "\"SIG%s\"", name);
   else
     death_put(printer, "null");
-  if (death->ending == REPORT_KILLED) {
-    death_put(printer, ", \"text\": null, \"code\": null, \"address\": null, \"access\": null, \"target\": null}");
-    return;
-  }
-  death_put(printer, ", \"text\": \"");
-  death_put_signal(printer);
-  death_put(printer, "\"");
-  put_key_string(printer, "code", death_code_name(death->signal, death->code));
-  death_put(printer, ", \"address\": \"0x%llx\"", (unsigned long long)death->address);
-  put_key_string(printer, "access", accesses[death_access(printer)]);
-  if (death_bad_target(printer, &target))
-    death_put(printer, ", \"target\": \"0x%llx\"", (unsigned long long)target);
+  if (death->ending == ANALYSIS_DIED)
+    put_fault(printer);
   else
-    death_put(printer, ", \"target\": null");
+    death_put(printer, ", \"text\": null, \"code\": null, \"address\": null, \"access\": null, \"target\": null");
   death_put(printer, "}");
 }
 
@@ -127,10 +134,10 @@ static void put_registers(struct death_printer *printer)
 {
   static const char *const names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                       "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
 
   death_put(printer, ",\n  \"registers\": ");
-  if (death->ending != REPORT_DIED) {
+  if (death->ending != ANALYSIS_DIED) {
     death_put(printer, "null");
     return;
   }
@@ -143,34 +150,35 @@ static void put_registers(struct death_printer *printer)
 
 static void put_where(struct death_printer *printer)
 {
-  const struct report_death *death = printer->death;
+  const struct analysis_death *death = printer->death;
 
   death_put(printer, ",\n  \"place\": ");
-  if (death->ending != REPORT_DIED || !death->thread_count) {
+  if (death->ending != ANALYSIS_DIED || !death->thread_count) {
     death_put(printer, "null, \"instruction\": null");
     return;
   }
-  put_place(printer, &death->threads[0], REPORT_NOW, death->rip);
-  put_instruction(printer, &death->threads[0], REPORT_NOW, death->rip);
+  put_place(printer, &death->threads[0], ANALYSIS_NOW, death->rip);
+  put_instruction(printer, &death->threads[0], ANALYSIS_NOW, death->rip);
 }
 
-static void put_branch(struct death_printer *printer, const struct report_thread *thread, size_t number)
+static void put_branch(struct death_printer *printer, const struct analysis_thread *thread, size_t number)
 {
   const struct lb_branch *branch = &thread->branches[number];
 
   death_put(printer, "\n      {\"number\": %zu, \"from\": ", thread->count - 1 - number);
   put_place(printer, thread, thread->marks[number], branch->from);
   death_put(printer, ", \"to\": ");
-  put_place(printer, thread, death_to_mark(thread, number), branch->to);
+  put_place(printer, thread, analysis_thread_to_mark(thread, number), branch->to);
   death_put(printer, ", \"kind\": \"%s\"", lb_branch_kind_name(branch->kind));
   put_instruction(printer, thread, thread->marks[number], branch->from);
-  death_put(printer, ", \"own\": %s}", death_branch_is_own(printer, thread, number) ? "true" : "false");
+  death_put(printer, ", \"own\": %s}",
+            analysis_death_branch_is_own(printer->death, printer->options->places, thread, number) ? "true" : "false");
   death_flush(printer);
 }
 
 /* The newest first: what libraries did behind the program's own code comes before it. */
-static void put_branches(struct death_printer *printer, const struct report_thread *thread,
-                         const struct death_rows *rows)
+static void put_branches(struct death_printer *printer, const struct analysis_thread *thread,
+                         const struct analysis_death_rows *rows)
 {
   const char *comma = "";
 
@@ -180,21 +188,21 @@ static void put_branches(struct death_printer *printer, const struct report_thre
   }
 }
 
-static void put_frame(struct death_printer *printer, const struct report_thread *thread,
-                      const struct report_frame *frame, size_t number)
+static void put_frame(struct death_printer *printer, const struct analysis_thread *thread,
+                      const struct analysis_frame *frame, size_t number)
 {
   death_put(printer, "\n      {\"number\": %zu, \"place\": ", number);
   put_place(printer, thread, frame->mark, frame->address);
-  if (frame->kind == REPORT_FRAME_HERE)
+  if (frame->kind == ANALYSIS_FRAME_HERE)
     death_put(printer, ", \"left\": null}");
   else
     death_put(printer, ", \"left\": \"%s\"}", lb_branch_kind_name((unsigned)frame->kind));
 }
 
 /* A deep stack without its middle: the numbers tell. */
-static void put_stack(struct death_printer *printer, const struct report_thread *thread)
+static void put_stack(struct death_printer *printer, const struct analysis_thread *thread)
 {
-  struct report_backtrace backtrace;
+  struct analysis_backtrace backtrace;
   const char *comma = "";
 
   if (printer->error >= 0)
@@ -210,22 +218,22 @@ static void put_stack(struct death_printer *printer, const struct report_thread 
     comma = ",";
   }
   death_put(printer, "]");
-  report_backtrace_done(&backtrace);
+  analysis_backtrace_done(&backtrace);
 }
 
-static void put_thread(struct death_printer *printer, const struct report_thread *thread)
+static void put_thread(struct death_printer *printer, const struct analysis_thread *thread)
 {
-  struct death_rows rows = {0};
+  struct analysis_death_rows rows = {0};
 
   if (printer->error >= 0 && !thread->recorder)
     printer->error = death_rows_make(printer, thread, &rows);
   death_put(printer, "\n    {\"thread\": %u", thread->thread);
   put_key_string(printer, "name", thread->name);
   death_put(printer, ", \"complete\": %s, \"damaged\": %s, \"branches\": [",
-            death_rows_are_all(&rows, thread) ? "true" : "false",
+            analysis_death_rows_are_all(&rows, thread) ? "true" : "false",
             thread->is_damaged || thread->has_gaps ? "true" : "false");
   put_branches(printer, thread, &rows);
-  death_rows_done(&rows);
+  analysis_death_rows_done(&rows);
   death_put(printer, "], \"lbr\": ");
   if (thread->recorder)
     death_recorder(printer, thread, REPORT_JSON);
@@ -237,12 +245,12 @@ static void put_thread(struct death_printer *printer, const struct report_thread
 
 void death_print_json(struct death_printer *printer)
 {
-  static const char *const endings[] = {[REPORT_DIED] = "died",
-                                        [REPORT_EXITED] = "exited",
-                                        [REPORT_KILLED] = "killed",
-                                        [REPORT_ALIVE] = "alive",
-                                        [REPORT_UNKNOWN] = "unknown"};
-  const struct report_death *death = printer->death;
+  static const char *const endings[] = {[ANALYSIS_DIED] = "died",
+                                        [ANALYSIS_EXITED] = "exited",
+                                        [ANALYSIS_KILLED] = "killed",
+                                        [ANALYSIS_ALIVE] = "alive",
+                                        [ANALYSIS_UNKNOWN] = "unknown"};
+  const struct analysis_death *death = printer->death;
 
   death_put(printer, "{\n  \"ending\": \"%s\",\n  \"process\": %u", endings[death->ending], death->process);
   put_key_string(printer, "program", *death->program ? death->program : NULL);
@@ -252,11 +260,11 @@ void death_print_json(struct death_printer *printer)
   else
     death_put(printer, ", \"timeout\": null");
   put_signal(printer);
-  if (death->ending == REPORT_EXITED)
+  if (death->ending == ANALYSIS_EXITED)
     death_put(printer, ",\n  \"status\": %d", death->status);
   else
     death_put(printer, ",\n  \"status\": null");
-  put_key_string(printer, "panic", death->ending == REPORT_EXITED ? death->panic : NULL);
+  put_key_string(printer, "panic", death->ending == ANALYSIS_EXITED ? death->panic : NULL);
   death_put(printer, ", \"native\": %s", death->is_native ? "true" : "false");
   put_where(printer);
   put_registers(printer);

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The call stack at the end of a thread, from its branches (backtrace.c). Each row is the place that a function was
- * left at, as debuggers show it; functions that were inlined there have rows of their own.
+ * The call stack at the end of a thread, from its branches (analysis/backtrace.c). Each row is the place that a
+ * function was left at, as debuggers show it; functions that were inlined there have rows of their own.
  */
 #include <string.h>
 
-#include "report/backtrace.h"
 #include "report/death.h"
-
-bool death_at(const struct death_printer *printer, const struct report_thread *thread, uint64_t *ret_address)
-{
-  const struct report_death *death = printer->death;
-
-  if (death->ending == REPORT_DIED && thread == death->threads)
-    *ret_address = death->rip;
-  else if (thread->count)
-    *ret_address = thread->branches[thread->count - 1].to;
-  else
-    return false;
-  return true;
-}
-
-int death_stack_make(const struct death_printer *printer, const struct report_thread *thread,
-                     struct report_backtrace *ret_backtrace)
-{
-  const struct report_places *places = printer->options->places;
-  uint64_t at;
-
-  *ret_backtrace = (struct report_backtrace){0};
-  if (!places || !places->piece || !thread->count || !death_at(printer, thread, &at))
-    return 0;
-  return report_backtrace_make(thread, at, places, printer->options->files, ret_backtrace);
-}
-
-/* ---- rows ---- */
 
 static void put_line(struct death_printer *printer, const struct symbol_frame *frame)
 {
@@ -47,7 +19,7 @@ static void put_line(struct death_printer *printer, const struct symbol_frame *f
 static const char *kind_note(int kind)
 {
   switch (kind) {
-  case REPORT_FRAME_HERE:
+  case ANALYSIS_FRAME_HERE:
   case LB_BRANCH_NEAR_REL_CALL:
   case LB_BRANCH_NEAR_IND_CALL:
     return "";
@@ -62,8 +34,8 @@ static const char *kind_note(int kind)
   }
 }
 
-static void put_frame(struct death_printer *printer, const struct report_thread *thread,
-                      const struct report_frame *frame, size_t *row)
+static void put_frame(struct death_printer *printer, const struct analysis_thread *thread,
+                      const struct analysis_frame *frame, size_t *row)
 {
   struct symbol_place place;
   bool is_known = death_place(printer, thread, frame->mark, frame->address, &place);
@@ -87,9 +59,9 @@ static void put_frame(struct death_printer *printer, const struct report_thread 
 }
 
 /* How many frames from number `at` on are those of the one before it. */
-static size_t frames_repeat(const struct report_backtrace *backtrace, size_t at)
+static size_t frames_repeat(const struct analysis_backtrace *backtrace, size_t at)
 {
-  const struct report_frame *frames = backtrace->frames;
+  const struct analysis_frame *frames = backtrace->frames;
   size_t end = at;
 
   while (at && end < backtrace->count && frames[end].address == frames[at - 1].address &&
@@ -100,7 +72,7 @@ static size_t frames_repeat(const struct report_backtrace *backtrace, size_t at)
 
 /* The next frame that is shown, from number `at` on: of a recursion the first and the last, of a deep stack its ends.
  */
-static size_t frames_skip(const struct report_backtrace *backtrace, size_t at)
+static size_t frames_skip(const struct analysis_backtrace *backtrace, size_t at)
 {
   size_t repeated = frames_repeat(backtrace, at);
 
@@ -111,8 +83,8 @@ static size_t frames_skip(const struct report_backtrace *backtrace, size_t at)
   return at;
 }
 
-static void put_frames(struct death_printer *printer, const struct report_thread *thread,
-                       const struct report_backtrace *backtrace)
+static void put_frames(struct death_printer *printer, const struct analysis_thread *thread,
+                       const struct analysis_backtrace *backtrace)
 {
   size_t row = 0, next;
 
@@ -130,9 +102,9 @@ static void put_frames(struct death_printer *printer, const struct report_thread
     death_put(printer, "  ... older frames are not in the record\n");
 }
 
-void death_put_stack(struct death_printer *printer, const struct report_thread *thread)
+void death_put_stack(struct death_printer *printer, const struct analysis_thread *thread)
 {
-  struct report_backtrace backtrace;
+  struct analysis_backtrace backtrace;
 
   if (printer->error < 0)
     return;
@@ -147,5 +119,5 @@ void death_put_stack(struct death_printer *printer, const struct report_thread *
     death_put(printer, "\n");
   }
   if (printer->error >= 0)
-    report_backtrace_done(&backtrace);
+    analysis_backtrace_done(&backtrace);
 }

@@ -13,34 +13,34 @@
 #define TAIL_MOST 40u   /* that are kept free for the instruction */
 
 struct rows {
-  const struct report_thread *thread;
+  const struct analysis_thread *thread;
   const size_t *numbers;
   size_t count;
 };
 
 /* ---- cells ---- */
 
-static void put_number(struct death_printer *printer, const struct report_thread *thread, size_t number)
+static void put_number(struct death_printer *printer, const struct analysis_thread *thread, size_t number)
 {
   death_put(printer, "%zu", thread->count - 1 - number);
 }
 
-static void put_from(struct death_printer *printer, const struct report_thread *thread, size_t number)
+static void put_from(struct death_printer *printer, const struct analysis_thread *thread, size_t number)
 {
   death_put_place(printer, thread, thread->marks[number], thread->branches[number].from);
 }
 
-static void put_to(struct death_printer *printer, const struct report_thread *thread, size_t number)
+static void put_to(struct death_printer *printer, const struct analysis_thread *thread, size_t number)
 {
-  death_put_place(printer, thread, death_to_mark(thread, number), thread->branches[number].to);
+  death_put_place(printer, thread, analysis_thread_to_mark(thread, number), thread->branches[number].to);
 }
 
-static void put_kind(struct death_printer *printer, const struct report_thread *thread, size_t number)
+static void put_kind(struct death_printer *printer, const struct analysis_thread *thread, size_t number)
 {
   death_put(printer, "%s", lb_branch_kind_name(thread->branches[number].kind));
 }
 
-static void put_instruction(struct death_printer *printer, const struct report_thread *thread, size_t number)
+static void put_instruction(struct death_printer *printer, const struct analysis_thread *thread, size_t number)
 {
   char text[128];
 
@@ -50,7 +50,7 @@ static void put_instruction(struct death_printer *printer, const struct report_t
 
 static const struct {
   const char *title;
-  void (*put)(struct death_printer *printer, const struct report_thread *thread, size_t number);
+  void (*put)(struct death_printer *printer, const struct analysis_thread *thread, size_t number);
 } columns[] = {
   {"#", put_number}, {"from", put_from}, {"to", put_to}, {"kind", put_kind}, {"instruction", put_instruction}};
 
@@ -146,7 +146,7 @@ static void measure(struct death_printer *printer, const struct rows *rows, size
 /* ---- rows ---- */
 
 /* Blanks are written when something follows: no line ends with them. */
-static void put_row(struct death_printer *printer, const struct report_thread *thread, size_t number,
+static void put_row(struct death_printer *printer, const struct analysis_thread *thread, size_t number,
                     const size_t widths[COLUMNS])
 {
   size_t owed = 2;
@@ -177,7 +177,7 @@ static void put_titles(struct death_printer *printer, const size_t widths[COLUMN
   death_put(printer, "\n");
 }
 
-void death_put_table(struct death_printer *printer, const struct report_thread *thread, const size_t *numbers,
+void death_put_table(struct death_printer *printer, const struct analysis_thread *thread, const size_t *numbers,
                      size_t count)
 {
   const struct rows rows = {thread, numbers, count};

@@ -76,87 +76,14 @@ int report_print(struct text *text, const struct lb_recorder *recorder, enum rep
 
 /* ---- the end of a program, and its last branches ---- */
 
-struct symbol_place;
-
-/* Resolves addresses: to files, and to the code that is there. `mark` is the branch's own mark; REPORT_NOW stands for
- * the end of the program. */
-#define REPORT_NOW UINT32_MAX
-
-struct report_piece {
-  uint64_t start, size; /* addresses */
-  uint64_t offset;      /* of `start` in the file */
-  const char *path;
-};
-
-struct report_places {
-  void *data; /* handed to the functions */
-  /* What is at an address of a thread's address space. Returns false, touching nothing, if nothing is known. The
-   * strings are fit to be printed, and good until the report is printed. */
-  bool (*find)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place);
-  /* The bytes of code there. Returns how many there are, at most `size`. */
-  size_t (*code)(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size);
-  /* The piece of a file there; the path is good as long as the places. Returns false, touching nothing, if there is
-   * none. May be NULL: there is then no call stack, and all code is the program's own. */
-  bool (*piece)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct report_piece *ret_piece);
-};
-
-struct report_thread {
-  uint32_t thread; /* the system's number */
-  uint32_t space;  /* for the places */
-  const char *name;
-  const struct lb_branch *branches; /* in the order in which they were taken */
-  const uint32_t *marks;            /* of each branch */
-  size_t count;
-  size_t first;                       /* branches before this one are cut off from those behind by a gap */
-  bool is_cut;                        /* there were older branches, which are gone */
-  bool is_damaged;                    /* some are missing between them: the log is invalid there */
-  bool has_gaps;                      /* some are missing between them: the source did not give them */
-  const struct lb_recorder *recorder; /* not NULL: what this recorder holds is printed instead of the branches */
-};
-
-enum report_ending {
-  REPORT_DIED,    /* a signal killed it, and left a record of it */
-  REPORT_EXITED,  /* it ended by itself */
-  REPORT_KILLED,  /* a signal that cannot be observed killed it: SIGKILL */
-  REPORT_ALIVE,   /* it runs on */
-  REPORT_UNKNOWN, /* it ended in a program that cannot be recorded, and how is not known */
-};
-
-struct report_death {
-  enum report_ending ending;
-  uint32_t process;    /* the system's number */
-  const char *program; /* path; "": not known */
-  const char *command; /* its words, or the title that it has set; "" or NULL: not known */
-  double timeout;      /* seconds after which the program was made to end; 0: it was not */
-  int signal, code;    /* REPORT_DIED: number and si_code, REPORT_KILLED: number */
-  uint64_t address;    /* si_addr */
-  int status;          /* REPORT_EXITED */
-  const char *panic; /* REPORT_EXITED: the language whose runtime ended it, NULL: none. The branches of the first thread
-                        end where that began */
-  bool is_native;    /* it had executed a program that cannot be recorded, and that program ended */
-  uint64_t rip, flags, registers[16]; /* REPORT_DIED: at the end; in the order of the encoding */
-  bool has_top;                       /* `top` is the word that RSP pointed to */
-  uint64_t top;
-  const struct report_thread *threads; /* the thread that ended the process comes first */
-  size_t thread_count;
-};
-
-/* Which branches of a thread are printed. The program's own code is that of its executable, of files outside the
- * system's folders of libraries (/lib*, /usr/lib*, /nix/store, /gnu/store), and code in no file. */
-enum report_show {
-  REPORT_SHOW_OWN_FIRST, /* the last ones in its own code, and then those of libraries behind them */
-  REPORT_SHOW_OWN,       /* the last ones in its own code */
-  REPORT_SHOW_ALL,       /* the last ones */
-};
-
 struct report_death_options {
-  enum report_show show;
+  enum analysis_show show;
   size_t last; /* branches of one thread that are printed, of its own code and of libraries; 0: all */
   const struct analysis_files *files; /* for the call stack, as for analysis_names_new */
   enum report_format format;          /* without a recorder WINDBG is TABLE */
   bool wants_color;
   unsigned width; /* columns of a line: locations that do not fit are cut. 0: not known */
-  const struct report_places *places;
+  const struct analysis_places *places;
   /* Not NULL: called with `data` and the text whenever that has grown long; it must empty the text. */
   void (*flush)(void *data, struct text *text);
   void *data;
@@ -164,6 +91,7 @@ struct report_death_options {
 
 /* Appends it to `text`, each line ended; as JSON, one object. Returns 0, or -ENOMEM: the text is then as it was before,
  * or as `flush` left it. */
-int report_death_print(struct text *text, const struct report_death *death, const struct report_death_options *options);
+int report_death_print(struct text *text, const struct analysis_death *death,
+                       const struct report_death_options *options);
 
 #endif

@@ -21,7 +21,7 @@ enum { RUN_SLOTS = 4096 };
 struct run_arguments {
   uint64_t last; /* number of branches of a thread that are shown, */
   uint64_t kept; /* and the least number that is kept */
-  enum report_show show;
+  enum analysis_show show;
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
   bool wants_all_threads, is_always, is_alone, is_mangled;
@@ -88,7 +88,8 @@ void run_report_end(struct run_session *session, int status);
 /* ---- printing them (run_print.c) ---- */
 
 /* The first prints a report; the second says that no address had a name. */
-void run_report_print(struct run_session *session, const struct report_death *seen, const struct report_places *places);
+void run_report_print(struct run_session *session, const struct analysis_death *seen,
+                      const struct analysis_places *places);
 void run_report_no_names(struct run_session *session);
 
 /* ---- other sources (run_source.c) ---- */
@@ -111,8 +112,8 @@ bool run_panic_is_likely(int status);
 
 /* The language whose panic ended the thread's program with this status, and the number of the thread's branches before
  * the panic began. NULL: none. */
-const char *run_panic_find(const struct report_thread *thread, const struct report_places *places, const char *program,
-                           int status, size_t *ret_count);
+const char *run_panic_find(const struct analysis_thread *thread, const struct analysis_places *places,
+                           const char *program, int status, size_t *ret_count);
 
 /* ---- names (run_names.c) ---- */
 
@@ -123,7 +124,7 @@ struct run_names;
 int run_names_new(const struct process *process, bool is_mangled, struct run_names **ret_names);
 void run_names_free(struct run_names *names); /* takes NULL */
 
-const struct report_places *run_names_places(const struct run_names *names);
+const struct analysis_places *run_names_places(const struct run_names *names);
 
 /* Path of the program of an address space, "" if it is not known. */
 const char *run_names_program(struct run_names *names, uint32_t space);

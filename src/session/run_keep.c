@@ -37,7 +37,7 @@ struct run_keep {
   size_t space_count;
   struct symbol_cache *cache;
   struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
-  struct report_places places;
+  struct analysis_places places;
   bool has_asked, has_symbol;
 };
 
@@ -233,7 +233,7 @@ static size_t place_code(void *data, uint32_t number, uint32_t mark, uint64_t ad
   return count;
 }
 
-static bool place_piece(void *data, uint32_t number, uint32_t mark, uint64_t address, struct report_piece *ret_piece)
+static bool place_piece(void *data, uint32_t number, uint32_t mark, uint64_t address, struct analysis_piece *ret_piece)
 {
   const struct keep_space *space = space_look(data, number);
   struct symbol_mapping mapping;
@@ -241,7 +241,7 @@ static bool place_piece(void *data, uint32_t number, uint32_t mark, uint64_t add
   (void)mark;
   if (!space || !symbol_space_mapping(space->symbols, address, &mapping))
     return false;
-  *ret_piece = (struct report_piece){mapping.start, mapping.end - mapping.start, mapping.offset, mapping.path};
+  *ret_piece = (struct analysis_piece){mapping.start, mapping.end - mapping.start, mapping.offset, mapping.path};
   return true;
 }
 
@@ -255,7 +255,7 @@ int run_keep_new(size_t most, bool is_mangled, struct run_keep **ret_keep)
   if (!keep)
     return r;
   keep->most = most;
-  keep->places = (struct report_places){keep, place_find, place_code, place_piece};
+  keep->places = (struct analysis_places){keep, place_find, place_code, place_piece};
   r = symbol_cache_new(NULL, &keep->cache);
   if (r >= 0)
     r = symbol_cache_add_vdso(keep->cache);
@@ -294,7 +294,7 @@ struct source_sink run_keep_sink(struct run_keep *keep)
   return (struct source_sink){keep, keep_module, keep_code, keep_stream, keep_branches, keep_gap, keep_describe};
 }
 
-const struct report_places *run_keep_places(const struct run_keep *keep)
+const struct analysis_places *run_keep_places(const struct run_keep *keep)
 {
   return &keep->places;
 }

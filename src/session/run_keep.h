@@ -36,7 +36,7 @@ const struct run_keep_thread *run_keep_thread(const struct run_keep *keep, size_
 int run_keep_branches(const struct run_keep *keep, const struct run_keep_thread *thread,
                       struct lb_branch **ret_branches, bool *ret_has_gaps);
 
-const struct report_places *run_keep_places(const struct run_keep *keep);
+const struct analysis_places *run_keep_places(const struct run_keep *keep);
 
 /* Path of the program of an address space, "" if it is not known. */
 const char *run_keep_program(const struct run_keep *keep, uint32_t space);

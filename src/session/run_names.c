@@ -36,7 +36,7 @@ struct run_names {
   struct names_file *files;
   size_t count, capacity;
   struct names_place *places;
-  struct report_places functions;
+  struct analysis_places functions;
   bool has_asked, has_symbol;
 };
 
@@ -147,14 +147,14 @@ static size_t place_code(void *data, uint32_t space, uint32_t mark, uint64_t add
   return size;
 }
 
-static bool place_piece(void *data, uint32_t space, uint32_t mark, uint64_t address, struct report_piece *ret_piece)
+static bool place_piece(void *data, uint32_t space, uint32_t mark, uint64_t address, struct analysis_piece *ret_piece)
 {
   const struct run_names *names = data;
   struct process_module module;
 
   if (!process_spaces_find(names->spaces, space, mark, address, &module) || !*module.path)
     return false;
-  *ret_piece = (struct report_piece){module.start, module.end - module.start, module.offset, module.path};
+  *ret_piece = (struct analysis_piece){module.start, module.end - module.start, module.offset, module.path};
   return true;
 }
 
@@ -167,7 +167,7 @@ int run_names_new(const struct process *process, bool is_mangled, struct run_nam
 
   if (!names)
     return r;
-  names->functions = (struct report_places){names, place_find, place_code, place_piece};
+  names->functions = (struct analysis_places){names, place_find, place_code, place_piece};
   names->places = calloc(PLACES, sizeof(*names->places));
   if (names->places)
     r = process_spaces_new(process, &names->spaces);
@@ -199,7 +199,7 @@ void run_names_free(struct run_names *names)
   free(names);
 }
 
-const struct report_places *run_names_places(const struct run_names *names)
+const struct analysis_places *run_names_places(const struct run_names *names)
 {
   return &names->functions;
 }

@@ -92,10 +92,10 @@ static int functions_find(const char *program, struct panic_search *search)
 /* ---- the branch that entered one ---- */
 
 /* Returns the number of the newest branch before `end` that leads to an offset in the program's file, or SIZE_MAX. */
-static size_t branch_find(const struct report_thread *thread, const struct report_places *places, const char *program,
-                          uint64_t offset, size_t end)
+static size_t branch_find(const struct analysis_thread *thread, const struct analysis_places *places,
+                          const char *program, uint64_t offset, size_t end)
 {
-  struct report_piece piece = {0};
+  struct analysis_piece piece = {0};
   bool is_program = false;
 
   for (size_t i = end; i-- > thread->first;) {
@@ -103,7 +103,7 @@ static size_t branch_find(const struct report_thread *thread, const struct repor
 
     if (to - piece.start >= piece.size) {
       if (!places->piece(places->data, thread->space, thread->marks[i], to, &piece)) {
-        piece = (struct report_piece){0};
+        piece = (struct analysis_piece){0};
         continue;
       }
       is_program = !strcmp(piece.path, program);
@@ -114,8 +114,8 @@ static size_t branch_find(const struct report_thread *thread, const struct repor
   return SIZE_MAX;
 }
 
-const char *run_panic_find(const struct report_thread *thread, const struct report_places *places, const char *program,
-                           int status, size_t *ret_count)
+const char *run_panic_find(const struct analysis_thread *thread, const struct analysis_places *places,
+                           const char *program, int status, size_t *ret_count)
 {
   struct panic_search search = {0};
 

@@ -52,17 +52,18 @@ static void file_ignore(void *data, const char *name, const char *why)
 }
 
 /* Did the limit of --timeout end the program? */
-static bool death_is_timeout(const struct run_session *session, const struct report_death *death)
+static bool death_is_timeout(const struct run_session *session, const struct analysis_death *death)
 {
   return session->is_timed_out && (int)death->process == session->process.pid &&
-         ((death->ending == REPORT_DIED && death->signal == SIGTERM && death->code == SI_USER) ||
-          (death->ending == REPORT_KILLED && (death->signal == SIGKILL || death->signal == SIGTERM)));
+         ((death->ending == ANALYSIS_DIED && death->signal == SIGTERM && death->code == SI_USER) ||
+          (death->ending == ANALYSIS_KILLED && (death->signal == SIGKILL || death->signal == SIGTERM)));
 }
 
-void run_report_print(struct run_session *session, const struct report_death *seen, const struct report_places *places)
+void run_report_print(struct run_session *session, const struct analysis_death *seen,
+                      const struct analysis_places *places)
 {
-  struct report_death timed = *seen;
-  const struct report_death *death = &timed;
+  struct analysis_death timed = *seen;
+  const struct analysis_death *death = &timed;
   struct trace_input input = {0};
   struct report_death_options options = {.show = session->arguments->show,
                                          .last = (size_t)session->arguments->last,

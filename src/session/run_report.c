@@ -19,9 +19,9 @@
 /* A report while it is made. */
 struct maker {
   struct run_session *session;
-  struct report_death death;
+  struct analysis_death death;
   uint32_t space; /* of the process */
-  struct report_thread *threads;
+  struct analysis_thread *threads;
   struct process_branches *branches; /* of each thread */
   struct process_thread *sources;
   size_t count, capacity;
@@ -101,7 +101,7 @@ static int thread_read(struct maker *maker, size_t number)
     return r;
   if (recorder)
     run_lbr_feed(recorder, list->branches, list->count);
-  maker->threads[number] = (struct report_thread){
+  maker->threads[number] = (struct analysis_thread){
     .thread = source->thread,
     .space = source->space,
     .name = source->name,
@@ -146,12 +146,12 @@ static void maker_done(struct maker *maker)
 /* ---- printing ---- */
 
 /* What a panicking thread did afterwards tells nothing. */
-static void maker_find_panic(struct maker *maker, const struct report_places *places)
+static void maker_find_panic(struct maker *maker, const struct analysis_places *places)
 {
-  struct report_thread *thread = maker->threads;
+  struct analysis_thread *thread = maker->threads;
   size_t count;
 
-  if (maker->death.ending != REPORT_EXITED || !maker->count || !run_panic_is_likely(maker->death.status))
+  if (maker->death.ending != ANALYSIS_EXITED || !maker->count || !run_panic_is_likely(maker->death.status))
     return;
   maker->death.panic = run_panic_find(thread, places, maker->death.program, maker->death.status, &count);
   if (maker->death.panic)
@@ -189,8 +189,8 @@ static void report_death(struct run_session *session, const struct process_threa
 {
   struct maker maker = {.session = session, .space = thread->space};
 
-  maker.death = (struct report_death){
-    .ending = REPORT_DIED,
+  maker.death = (struct analysis_death){
+    .ending = ANALYSIS_DIED,
     .process = thread->process,
     .signal = (int)thread->end_status,
     .code = thread->signal_code,
@@ -265,14 +265,14 @@ static bool process_is_native(const struct run_session *session, const struct pr
   return false;
 }
 
-static void report_living(struct run_session *session, const struct process_thread *member, enum report_ending ending,
+static void report_living(struct run_session *session, const struct process_thread *member, enum analysis_ending ending,
                           int signal)
 {
   struct maker maker = {.session = session, .space = member->space};
 
-  maker.death = (struct report_death){
+  maker.death = (struct analysis_death){
     .ending = ending, .process = member->process, .signal = signal, .is_native = process_is_native(session, member)};
-  if (ending != REPORT_UNKNOWN && maker_add_process(&maker, member) < 0)
+  if (ending != ANALYSIS_UNKNOWN && maker_add_process(&maker, member) < 0)
     message("no memory for the report");
   else
     maker_print(&maker);
@@ -286,7 +286,7 @@ void run_report_alive(struct run_session *session)
   if (session->source)
     run_source_alive(session);
   else if (newest_of(session, (uint32_t)session->process.pid, &thread))
-    report_living(session, &thread, REPORT_ALIVE, 0);
+    report_living(session, &thread, ANALYSIS_ALIVE, 0);
   else
     message("the program has not started yet");
 }
@@ -309,11 +309,11 @@ static void report_exit(struct run_session *session, int status, bool is_panic_o
       is_found = true;
       was_group = is_group;
     }
-  maker.death = (struct report_death){.ending = REPORT_EXITED,
-                                      .process = newest.process,
-                                      .command = *last.command ? last.command : newest.command,
-                                      .status = status,
-                                      .is_native = process_is_native(session, &newest)};
+  maker.death = (struct analysis_death){.ending = ANALYSIS_EXITED,
+                                        .process = newest.process,
+                                        .command = *last.command ? last.command : newest.command,
+                                        .status = status,
+                                        .is_native = process_is_native(session, &newest)};
   maker.space = newest.space;
   if ((is_found && maker_add(&maker, &last) < 0) ||
       ((session->arguments->wants_all_threads || !is_found) && maker_add_process(&maker, &newest) < 0))
@@ -360,13 +360,13 @@ static void report_killed(struct run_session *session, int status)
       continue;
     bool is_program = thread.process == (uint32_t)session->process.pid;
     if (is_program && WIFSIGNALED(status))
-      report_living(session, &thread, REPORT_KILLED, WTERMSIG(status));
+      report_living(session, &thread, ANALYSIS_KILLED, WTERMSIG(status));
     else if (is_program || !thread.process || kill((pid_t)thread.process, 0) == 0 || errno != ESRCH)
       continue;
     else if (!process_is_native(session, &thread))
-      report_living(session, &thread, REPORT_KILLED, 0);
+      report_living(session, &thread, ANALYSIS_KILLED, 0);
     else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) /* it may be to blame */
-      report_living(session, &thread, REPORT_UNKNOWN, 0);
+      report_living(session, &thread, ANALYSIS_UNKNOWN, 0);
   }
 }
 

@@ -36,8 +36,8 @@ struct run_source {
 
 struct maker {
   struct run_session *session;
-  struct report_death death;
-  struct report_thread *threads;
+  struct analysis_death death;
+  struct analysis_thread *threads;
   size_t count, capacity;
 };
 
@@ -52,7 +52,7 @@ static size_t first_behind(const struct run_keep_thread *kept, size_t count)
 /* The last branches of a thread, or what a processor would keep of them. */
 static int maker_add(struct maker *maker, const struct run_keep_thread *kept)
 {
-  struct report_thread *threads = array_grow(maker->threads, sizeof(*threads), maker->count, &maker->capacity);
+  struct analysis_thread *threads = array_grow(maker->threads, sizeof(*threads), maker->count, &maker->capacity);
   const struct run_arguments *arguments = maker->session->arguments;
   struct lb_recorder *recorder = NULL;
   struct lb_branch *branches = NULL;
@@ -71,16 +71,16 @@ static int maker_add(struct maker *maker, const struct run_keep_thread *kept)
   }
   if (recorder)
     run_lbr_feed(recorder, branches, (size_t)count);
-  threads[maker->count++] = (struct report_thread){.thread = kept->thread,
-                                                   .space = kept->space,
-                                                   .name = kept->name,
-                                                   .branches = branches,
-                                                   .marks = calloc((size_t)count + 1, sizeof(uint32_t)),
-                                                   .count = (size_t)count,
-                                                   .first = has_gaps ? first_behind(kept, (size_t)count) : 0,
-                                                   .is_cut = kept->total > (uint64_t)count,
-                                                   .has_gaps = has_gaps,
-                                                   .recorder = recorder};
+  threads[maker->count++] = (struct analysis_thread){.thread = kept->thread,
+                                                     .space = kept->space,
+                                                     .name = kept->name,
+                                                     .branches = branches,
+                                                     .marks = calloc((size_t)count + 1, sizeof(uint32_t)),
+                                                     .count = (size_t)count,
+                                                     .first = has_gaps ? first_behind(kept, (size_t)count) : 0,
+                                                     .is_cut = kept->total > (uint64_t)count,
+                                                     .has_gaps = has_gaps,
+                                                     .recorder = recorder};
   return threads[maker->count - 1].marks ? 0 : -ENOMEM;
 }
 
@@ -118,7 +118,8 @@ static void maker_done(struct maker *maker)
   free(maker->threads);
 }
 
-static void report_make(struct run_session *session, const struct report_death *death, uint32_t thread, bool wants_all)
+static void report_make(struct run_session *session, const struct analysis_death *death, uint32_t thread,
+                        bool wants_all)
 {
   struct maker maker = {.session = session, .death = *death};
   const struct run_keep *keep = session->source->keep;
@@ -145,14 +146,14 @@ static void report_make(struct run_session *session, const struct report_death *
 
 static void death_report(struct run_session *session, const struct source_death *seen)
 {
-  struct report_death death = {.ending = REPORT_DIED,
-                               .process = seen->process,
-                               .command = seen->command,
-                               .signal = seen->signal,
-                               .code = seen->code,
-                               .address = seen->address,
-                               .rip = seen->rip,
-                               .flags = seen->flags};
+  struct analysis_death death = {.ending = ANALYSIS_DIED,
+                                 .process = seen->process,
+                                 .command = seen->command,
+                                 .signal = seen->signal,
+                                 .code = seen->code,
+                                 .address = seen->address,
+                                 .rip = seen->rip,
+                                 .flags = seen->flags};
 
   if (run_report_is_typed(session, seen->process, seen->signal, seen->code))
     return;
@@ -225,7 +226,7 @@ int run_source_wait(struct run_session *session, int *ret_status)
 
 void run_source_alive(struct run_session *session)
 {
-  const struct report_death death = {.ending = REPORT_ALIVE, .process = (uint32_t)session->process.pid};
+  const struct analysis_death death = {.ending = ANALYSIS_ALIVE, .process = (uint32_t)session->process.pid};
 
   report_make(session, &death, 0, true);
 }
@@ -233,16 +234,16 @@ void run_source_alive(struct run_session *session)
 void run_source_end(struct run_session *session, int status)
 {
   const struct run_arguments *arguments = session->arguments;
-  struct report_death death = {.process = (uint32_t)session->process.pid};
+  struct analysis_death death = {.process = (uint32_t)session->process.pid};
 
   source_finish(session->source->source);
   deaths_report(session, true);
   if (WIFSIGNALED(status) && !session->source->has_died) {
-    death.ending = REPORT_KILLED;
+    death.ending = ANALYSIS_KILLED;
     death.signal = WTERMSIG(status);
     report_make(session, &death, 0, true);
   } else if (WIFEXITED(status) && (arguments->is_always || arguments->exit_code == WEXITSTATUS(status))) {
-    death.ending = REPORT_EXITED;
+    death.ending = ANALYSIS_EXITED;
     death.status = WEXITSTATUS(status);
     report_make(session, &death, (uint32_t)session->process.pid, arguments->wants_all_threads);
   }

@@ -45,7 +45,7 @@ static bool find(void *data, uint32_t space, uint32_t mark, uint64_t address, st
 {
   (void)data;
   assert_int_equal(space, 7);
-  assert_true(mark == REPORT_NOW || mark < 100);
+  assert_true(mark == ANALYSIS_NOW || mark < 100);
   struct symbol_place place = {.module = "/bin/program"};
   if (address - F < 0x100) {
     place.symbol = "f";
@@ -88,7 +88,7 @@ static size_t find_code(void *data, uint32_t space, uint32_t mark, uint64_t addr
   return size;
 }
 
-static const struct report_places places = {.find = find, .code = find_code};
+static const struct analysis_places places = {.find = find, .code = find_code};
 
 static const struct lb_branch branches[] = {
   {.from = F, .to = G, .kind = LB_BRANCH_NEAR_REL_CALL},
@@ -98,12 +98,12 @@ static const struct lb_branch branches[] = {
 
 static const uint32_t marks[] = {1, 2, 3};
 
-static struct report_thread thread = {
+static struct analysis_thread thread = {
   .thread = 42, .space = 7, .name = "na\033me", .branches = branches, .marks = marks, .count = 3, .is_cut = true};
 
 static unsigned width; /* of a line */
 
-static char *print(struct report_death *death, enum report_format format, bool wants_color)
+static char *print(struct analysis_death *death, enum report_format format, bool wants_color)
 {
   static struct text text;
   const struct report_death_options options = {
@@ -124,11 +124,11 @@ static char *print(struct report_death *death, enum report_format format, bool w
 /* ---- words ---- */
 
 /* The first line, without "lbr: ". */
-static void expect_words(struct report_death death, const char *instruction, size_t size, const char *words)
+static void expect_words(struct analysis_death death, const char *instruction, size_t size, const char *words)
 {
   code = (const uint8_t *)instruction;
   code_size = size;
-  death.ending = REPORT_DIED;
+  death.ending = ANALYSIS_DIED;
   death.rip = F;
   char *text = print(&death, REPORT_TABLE, false);
   *strchr(text, '\n') = 0;
@@ -136,7 +136,7 @@ static void expect_words(struct report_death death, const char *instruction, siz
 }
 
 #define WORDS(bytes, words, ...)                                                                                       \
-  expect_words((struct report_death){__VA_ARGS__}, bytes, sizeof(bytes) - 1, "lbr: Segmentation fault: " words)
+  expect_words((struct analysis_death){__VA_ARGS__}, bytes, sizeof(bytes) - 1, "lbr: Segmentation fault: " words)
 
 static void test_memory(void **state)
 {
@@ -175,7 +175,7 @@ static void test_memory(void **state)
   WORDS("\xf4", "a general protection fault", .signal = SIGSEGV, .code = SI_KERNEL); /* hlt */
 }
 
-static void expect_first_line(const char *line, struct report_death death)
+static void expect_first_line(const char *line, struct analysis_death death)
 {
   code_size = 0;
   char *text = print(&death, REPORT_TABLE, false);
@@ -186,7 +186,7 @@ static void expect_first_line(const char *line, struct report_death death)
 static void test_signals(void **state)
 {
   (void)state;
-#define DIED(number, why) (struct report_death){.ending = REPORT_DIED, .signal = number, .code = why, .rip = F}
+#define DIED(number, why) (struct analysis_death){.ending = ANALYSIS_DIED, .signal = number, .code = why, .rip = F}
   expect_first_line("lbr: Aborted", DIED(SIGABRT, SI_TKILL));
   expect_first_line("lbr: Floating point exception: an integer was divided by zero, or the quotient was too big",
                     DIED(SIGFPE, FPE_INTDIV));
@@ -197,19 +197,19 @@ static void test_signals(void **state)
   expect_first_line("lbr: Bad system call: a seccomp filter forbids the system call", DIED(SIGSYS, 1));
   expect_first_line("lbr: Broken pipe", DIED(SIGPIPE, 12345));
   expect_first_line("lbr: Signal 60: sent by kill(2)", DIED(60, SI_USER));
-  expect_first_line("lbr: exited with status 3", (struct report_death){.ending = REPORT_EXITED, .status = 3});
+  expect_first_line("lbr: exited with status 3", (struct analysis_death){.ending = ANALYSIS_EXITED, .status = 3});
   expect_first_line("lbr: exited with status 101: a panic of Rust; this is where it began",
-                    (struct report_death){.ending = REPORT_EXITED, .status = 101, .panic = "Rust"});
+                    (struct analysis_death){.ending = ANALYSIS_EXITED, .status = 101, .panic = "Rust"});
   expect_first_line("lbr: timed out after 2.5 s",
-                    (struct report_death){.ending = REPORT_DIED, .signal = SIGTERM, .timeout = 2.5});
+                    (struct analysis_death){.ending = ANALYSIS_DIED, .signal = SIGTERM, .timeout = 2.5});
   expect_first_line("lbr: timed out after 3 s, and had to be killed: SIGTERM did not end it",
-                    (struct report_death){.ending = REPORT_KILLED, .signal = SIGKILL, .timeout = 3});
-  expect_first_line("lbr: killed by SIGKILL", (struct report_death){.ending = REPORT_KILLED, .signal = SIGKILL});
-  expect_first_line("lbr: running", (struct report_death){.ending = REPORT_ALIVE});
+                    (struct analysis_death){.ending = ANALYSIS_KILLED, .signal = SIGKILL, .timeout = 3});
+  expect_first_line("lbr: killed by SIGKILL", (struct analysis_death){.ending = ANALYSIS_KILLED, .signal = SIGKILL});
+  expect_first_line("lbr: running", (struct analysis_death){.ending = ANALYSIS_ALIVE});
   expect_first_line("lbr: killed by SIGSEGV, in a program that it had executed and that cannot be recorded",
-                    (struct report_death){.ending = REPORT_KILLED, .signal = SIGSEGV, .is_native = true});
+                    (struct analysis_death){.ending = ANALYSIS_KILLED, .signal = SIGSEGV, .is_native = true});
   expect_first_line("lbr: executed a program that cannot be recorded; how that ended is not known",
-                    (struct report_death){.ending = REPORT_UNKNOWN, .is_native = true});
+                    (struct analysis_death){.ending = ANALYSIS_UNKNOWN, .is_native = true});
 }
 
 /* ---- the page ---- */
@@ -217,7 +217,7 @@ static void test_signals(void **state)
 static void test_table(void **state)
 {
   (void)state;
-  struct report_death death = {.ending = REPORT_DIED, .signal = SIGSEGV, .code = SEGV_MAPERR};
+  struct analysis_death death = {.ending = ANALYSIS_DIED, .signal = SIGSEGV, .code = SEGV_MAPERR};
 
   code = (const uint8_t *)"\xe8\xfb\x0f\x00\x00"; /* call 0x1000 behind itself */
   code_size = 5;
@@ -246,8 +246,8 @@ static void test_table(void **state)
 static void test_threads(void **state)
 {
   (void)state;
-  struct report_thread threads[] = {thread, thread};
-  struct report_death death = {.ending = REPORT_KILLED, .signal = SIGKILL, .threads = threads, .thread_count = 2};
+  struct analysis_thread threads[] = {thread, thread};
+  struct analysis_death death = {.ending = ANALYSIS_KILLED, .signal = SIGKILL, .threads = threads, .thread_count = 2};
 
   threads[1].thread = 43;
   threads[1].count = 0;
@@ -277,8 +277,8 @@ static void expect_columns(unsigned line_width, size_t most)
   enum { ROWS = 700 };
   static struct lb_branch rows[ROWS];
   static uint32_t row_marks[ROWS];
-  struct report_thread with = thread;
-  struct report_death death = {.ending = REPORT_EXITED, .threads = &with, .thread_count = 1};
+  struct analysis_thread with = thread;
+  struct analysis_death death = {.ending = ANALYSIS_EXITED, .threads = &with, .thread_count = 1};
   size_t column = 0, count = 0;
 
   for (unsigned i = 0; i < ROWS; i++)
@@ -325,8 +325,8 @@ static void test_cut(void **state)
 {
   (void)state;
   const struct lb_branch branch = {.from = W + 200, .to = F, .kind = LB_BRANCH_NEAR_RET};
-  struct report_thread with = thread;
-  struct report_death death = {.ending = REPORT_EXITED, .threads = &with, .thread_count = 1};
+  struct analysis_thread with = thread;
+  struct analysis_death death = {.ending = ANALYSIS_EXITED, .threads = &with, .thread_count = 1};
 
   with.branches = &branch;
   with.count = 1;
@@ -351,8 +351,8 @@ static void test_recorder(void **state)
   (void)state;
   static struct lb_recorder recorder;
   const struct lb_cpu *cpu;
-  struct report_thread with = thread;
-  struct report_death death = {.ending = REPORT_EXITED, .threads = &with, .thread_count = 1};
+  struct analysis_thread with = thread;
+  struct analysis_death death = {.ending = ANALYSIS_EXITED, .threads = &with, .thread_count = 1};
 
   assert_int_equal(lb_cpu_find("skylake", &cpu), 0);
   assert_int_equal(lb_recorder_init(&recorder, cpu, NULL, 0), 0);
@@ -375,8 +375,8 @@ static void test_recorder(void **state)
 static void test_json(void **state)
 {
   (void)state;
-  struct report_death death = {
-    .ending = REPORT_DIED, .signal = SIGSEGV, .code = SEGV_MAPERR, .rip = F, .program = "a\"b\xff"};
+  struct analysis_death death = {
+    .ending = ANALYSIS_DIED, .signal = SIGSEGV, .code = SEGV_MAPERR, .rip = F, .program = "a\"b\xff"};
 
   code = (const uint8_t *)"\xc7\x00\x01\x00\x00\x00";
   code_size = 6;

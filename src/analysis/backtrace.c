@@ -3,12 +3,14 @@
  * The branches of a thread are given to calls.c as a trace with one stream, behind the files that lie where they lead.
  * A file that was unmapped counts only where no newer one was mapped: the end of the stack is what is wanted.
  */
-#include "report/backtrace.h"
+#include "analysis/backtrace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/analysis.h"
+#include "analysis/calls.h"
+#include "analysis/code.h"
+#include "base/base.h"
 
 #define PIECES_MAX 4096u
 
@@ -16,7 +18,7 @@
 
 /* What was asked for and found, the last one found again first. */
 struct piece_list {
-  struct report_piece *pieces;
+  struct analysis_piece *pieces;
   size_t count, capacity, last;
 };
 
@@ -34,11 +36,11 @@ static bool piece_list_has(struct piece_list *list, uint64_t address)
 }
 
 /* The files at an address that a branch had to do with. Returns 0 or -ENOMEM. */
-static int address_add(struct piece_list *list, struct analysis_calls *calls, const struct report_thread *thread,
-                       const struct report_places *places, uint32_t mark, uint64_t address)
+static int address_add(struct piece_list *list, struct analysis_calls *calls, const struct analysis_thread *thread,
+                       const struct analysis_places *places, uint32_t mark, uint64_t address)
 {
   struct lb_trace_record record = {.type = LB_TRACE_MODULE};
-  struct report_piece *grown, piece;
+  struct analysis_piece *grown, piece;
 
   if (list->count >= PIECES_MAX || piece_list_has(list, address) ||
       !places->piece(places->data, thread->space, mark, address, &piece))
@@ -53,8 +55,8 @@ static int address_add(struct piece_list *list, struct analysis_calls *calls, co
   return analysis_calls_record(calls, &record);
 }
 
-static int files_add(struct analysis_calls *calls, const struct report_thread *thread,
-                     const struct report_places *places, size_t first, size_t end)
+static int files_add(struct analysis_calls *calls, const struct analysis_thread *thread,
+                     const struct analysis_places *places, size_t first, size_t end)
 {
   struct piece_list list = {0};
   int r = 0;
@@ -70,18 +72,18 @@ static int files_add(struct analysis_calls *calls, const struct report_thread *t
 
 /* ---- frames ---- */
 
-static int frame_add(struct report_backtrace *backtrace, uint64_t address, uint32_t mark, int kind)
+static int frame_add(struct analysis_backtrace *backtrace, uint64_t address, uint32_t mark, int kind)
 {
-  struct report_frame *grown = array_grow(backtrace->frames, sizeof(*grown), backtrace->count, &backtrace->capacity);
+  struct analysis_frame *grown = array_grow(backtrace->frames, sizeof(*grown), backtrace->count, &backtrace->capacity);
 
   if (!grown)
     return -ENOMEM;
   backtrace->frames = grown;
-  grown[backtrace->count++] = (struct report_frame){address, mark, kind};
+  grown[backtrace->count++] = (struct analysis_frame){address, mark, kind};
   return 0;
 }
 
-static int frame_add_branch(struct report_backtrace *backtrace, const struct report_thread *thread, uint64_t number)
+static int frame_add_branch(struct analysis_backtrace *backtrace, const struct analysis_thread *thread, uint64_t number)
 {
   const struct lb_branch *branch = &thread->branches[number];
 
@@ -94,13 +96,13 @@ static bool is_call(int kind)
 }
 
 /* Who jumped to the oldest function of all will not be returned to: the dynamic linker, that started the program. */
-static void bottom_cut(struct report_backtrace *backtrace)
+static void bottom_cut(struct analysis_backtrace *backtrace)
 {
   while (backtrace->count > 1 && !is_call(backtrace->frames[backtrace->count - 1].kind))
     backtrace->count--;
 }
 
-static int frames_take(struct report_backtrace *backtrace, const struct report_thread *thread,
+static int frames_take(struct analysis_backtrace *backtrace, const struct analysis_thread *thread,
                        const struct analysis_calls *calls)
 {
   struct analysis_open_call call = {0};
@@ -121,16 +123,16 @@ static int frames_take(struct report_backtrace *backtrace, const struct report_t
 /* ---- the whole ---- */
 
 /* Did the last branch lead to where there is no code? Then nothing ran there: it is the branch that counts. */
-static bool ends_nowhere(const struct report_thread *thread, uint64_t at, const struct report_places *places)
+static bool ends_nowhere(const struct analysis_thread *thread, uint64_t at, const struct analysis_places *places)
 {
   uint8_t byte;
 
   return thread->count > thread->first && thread->branches[thread->count - 1].to == at &&
-         !places->code(places->data, thread->space, REPORT_NOW, at, &byte, 1);
+         !places->code(places->data, thread->space, ANALYSIS_NOW, at, &byte, 1);
 }
 
-static int branches_feed(struct analysis_calls *calls, const struct report_thread *thread,
-                         const struct report_places *places, size_t end)
+static int branches_feed(struct analysis_calls *calls, const struct analysis_thread *thread,
+                         const struct analysis_places *places, size_t end)
 {
   const struct lb_trace_record stream = {.type = LB_TRACE_STREAM, .stream = {.name = ""}};
   const struct lb_trace_record branches = {
@@ -149,10 +151,9 @@ static int no_call(void *data, const struct analysis_call *call)
   return 0;
 }
 
-int report_backtrace_make(const struct report_thread *thread, uint64_t at, const struct report_places *places,
-                          const struct analysis_files *files, struct report_backtrace *ret_backtrace)
+static int stack_make(const struct analysis_thread *thread, uint64_t at, const struct analysis_places *places,
+                      const struct analysis_files *files, struct analysis_backtrace *backtrace)
 {
-  struct report_backtrace backtrace = {0};
   bool is_nowhere = ends_nowhere(thread, at, places);
   struct analysis_names *names = NULL;
   struct analysis_code *code = NULL;
@@ -166,23 +167,36 @@ int report_backtrace_make(const struct report_thread *thread, uint64_t at, const
   if (r >= 0)
     r = branches_feed(calls, thread, places, thread->count - is_nowhere);
   if (r >= 0)
-    r = frame_add(&backtrace, at, REPORT_NOW, REPORT_FRAME_HERE);
+    r = frame_add(backtrace, at, ANALYSIS_NOW, ANALYSIS_FRAME_HERE);
   if (r >= 0 && is_nowhere)
-    r = frame_add_branch(&backtrace, thread, thread->count - 1);
+    r = frame_add_branch(backtrace, thread, thread->count - 1);
   if (r >= 0)
-    r = frames_take(&backtrace, thread, calls);
+    r = frames_take(backtrace, thread, calls);
   analysis_calls_free(calls);
   analysis_code_free(code);
   analysis_names_free(names);
+  return r;
+}
+
+int analysis_backtrace_make(const struct analysis_death *death, const struct analysis_places *places,
+                            const struct analysis_thread *thread, const struct analysis_files *files,
+                            struct analysis_backtrace *ret_backtrace)
+{
+  struct analysis_backtrace backtrace = {0};
+  uint64_t at;
+  int r = 0;
+
+  if (places && places->piece && thread->count && analysis_death_at(death, thread, &at))
+    r = stack_make(thread, at, places, files, &backtrace);
   if (r < 0)
-    report_backtrace_done(&backtrace);
+    analysis_backtrace_done(&backtrace);
   else
     *ret_backtrace = backtrace;
   return r;
 }
 
-void report_backtrace_done(struct report_backtrace *backtrace)
+void analysis_backtrace_done(struct analysis_backtrace *backtrace)
 {
   free(backtrace->frames);
-  *backtrace = (struct report_backtrace){0};
+  *backtrace = (struct analysis_backtrace){0};
 }

@@ -3,13 +3,27 @@
  * Which branches of a thread its report shows. A program that aborts, or throws what nobody catches, ends with hundreds
  * of branches in libraries: the last ones in its own code come first.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/death.h"
+#include "analysis/death.h"
+#include "base/base.h"
+#include "symbol/symbol.h"
 
 #define PLT_ENTRY 16u /* bytes */
+
+bool analysis_death_at(const struct analysis_death *death, const struct analysis_thread *thread, uint64_t *ret_address)
+{
+  if (death->ending == ANALYSIS_DIED && thread == death->threads)
+    *ret_address = death->rip;
+  else if (thread->count)
+    *ret_address = thread->branches[thread->count - 1].to;
+  else
+    return false;
+  return true;
+}
 
 /* ---- whose code ---- */
 
@@ -29,23 +43,24 @@ static bool path_is_library(const char *path)
 
 /* The last piece that was asked for: most branches are where the one before was. */
 struct own_state {
-  const struct death_printer *printer;
-  const struct report_thread *thread;
-  struct report_piece piece;
+  const struct analysis_death *death;
+  const struct analysis_places *places;
+  const struct analysis_thread *thread;
+  struct analysis_piece piece;
   bool is_own;
 };
 
 static bool address_is_own(struct own_state *state, uint32_t mark, uint64_t address)
 {
-  const struct report_places *places = state->printer->options->places;
-  struct report_piece piece;
+  const struct analysis_places *places = state->places;
+  struct analysis_piece piece;
 
   if (address - state->piece.start < state->piece.size)
     return state->is_own;
   if (!places->piece(places->data, state->thread->space, mark, address, &piece))
     return true;
   state->piece = piece;
-  state->is_own = !strcmp(piece.path, state->printer->death->program) || !path_is_library(piece.path);
+  state->is_own = !strcmp(piece.path, state->death->program) || !path_is_library(piece.path);
   return state->is_own;
 }
 
@@ -54,19 +69,21 @@ static bool branch_is_own(struct own_state *state, size_t number)
   const struct lb_branch *branch = &state->thread->branches[number];
 
   return address_is_own(state, state->thread->marks[number], branch->from) ||
-         address_is_own(state, death_to_mark(state->thread, number), branch->to);
+         address_is_own(state, analysis_thread_to_mark(state->thread, number), branch->to);
 }
 
-bool death_branch_is_own(const struct death_printer *printer, const struct report_thread *thread, size_t number)
+bool analysis_death_branch_is_own(const struct analysis_death *death, const struct analysis_places *places,
+                                  const struct analysis_thread *thread, size_t number)
 {
-  struct own_state state = {.printer = printer, .thread = thread};
+  struct own_state state = {.death = death, .places = places, .thread = thread};
 
-  return !printer->options->places || !printer->options->places->piece || branch_is_own(&state, number);
+  assert(number < thread->count);
+  return !places || !places->piece || branch_is_own(&state, number);
 }
 
 /* ---- which ---- */
 
-static int row_add(struct death_rows *rows, size_t number)
+static int row_add(struct analysis_death_rows *rows, size_t number)
 {
   size_t *grown = array_grow(rows->numbers, sizeof(*grown), rows->count, &rows->capacity);
 
@@ -78,7 +95,7 @@ static int row_add(struct death_rows *rows, size_t number)
 }
 
 /* The last so many, of any code, that end before `end`. */
-static int rows_last(struct death_rows *rows, size_t end, size_t most)
+static int rows_last(struct analysis_death_rows *rows, size_t end, size_t most)
 {
   int r = 0;
 
@@ -91,20 +108,21 @@ static int rows_last(struct death_rows *rows, size_t end, size_t most)
  * it has the function's name, so that these jumps tell nothing. */
 static bool branch_is_plt(const struct own_state *state, size_t number)
 {
-  const struct report_thread *thread = state->thread;
+  const struct analysis_places *places = state->places;
+  const struct analysis_thread *thread = state->thread;
   const struct lb_branch *branch = &thread->branches[number];
   struct symbol_place place;
   const char *at;
 
   if (branch->kind != LB_BRANCH_NEAR_REL_JMP && branch->kind != LB_BRANCH_NEAR_IND_JMP)
     return false;
-  if (death_place(state->printer, thread, thread->marks[number], branch->from, &place) && place.symbol)
+  if (places->find(places->data, thread->space, thread->marks[number], branch->from, &place) && place.symbol)
     return (at = strrchr(place.symbol, '@')) && !strcmp(at, "@plt");
   return number && branch->kind == LB_BRANCH_NEAR_IND_JMP &&
          branch->from - thread->branches[number - 1].to < PLT_ENTRY && branch_is_plt(state, number - 1);
 }
 
-static int rows_own(struct death_rows *rows, struct own_state *state, size_t most)
+static int rows_own(struct analysis_death_rows *rows, struct own_state *state, size_t most)
 {
   int r = 0;
 
@@ -115,7 +133,7 @@ static int rows_own(struct death_rows *rows, struct own_state *state, size_t mos
 }
 
 /* What libraries did behind the last own one. */
-static int rows_tail(struct death_rows *rows, const struct report_thread *thread, size_t most)
+static int rows_tail(struct analysis_death_rows *rows, const struct analysis_thread *thread, size_t most)
 {
   size_t own = rows->count;
   int r;
@@ -127,21 +145,22 @@ static int rows_tail(struct death_rows *rows, const struct report_thread *thread
   return r;
 }
 
-int death_rows_make(const struct death_printer *printer, const struct report_thread *thread,
-                    struct death_rows *ret_rows)
+int analysis_death_rows_make(const struct analysis_death *death, const struct analysis_places *places,
+                             const struct analysis_thread *thread, enum analysis_show show, size_t most,
+                             struct analysis_death_rows *ret_rows)
 {
-  const struct report_death_options *options = printer->options;
-  struct own_state state = {.printer = printer, .thread = thread};
-  size_t most = options->last ? options->last : SIZE_MAX;
-  struct death_rows rows = {0};
+  struct own_state state = {.death = death, .places = places, .thread = thread};
+  struct analysis_death_rows rows = {0};
   int r = 0;
 
-  rows.is_own = options->show != REPORT_SHOW_ALL && options->places && options->places->piece;
+  if (!most)
+    most = SIZE_MAX;
+  rows.is_own = show != ANALYSIS_SHOW_ALL && places && places->piece;
   if (rows.is_own)
     r = rows_own(&rows, &state, most);
-  if (r >= 0 && rows.is_own && rows.count && options->show == REPORT_SHOW_OWN_FIRST)
+  if (r >= 0 && rows.is_own && rows.count && show == ANALYSIS_SHOW_OWN_FIRST)
     r = rows_tail(&rows, thread, most);
-  if (r >= 0 && !rows.count && options->show != REPORT_SHOW_OWN) {
+  if (r >= 0 && !rows.count && show != ANALYSIS_SHOW_OWN) {
     rows.has_no_own = rows.is_own && thread->count;
     rows.is_own = false;
     r = rows_last(&rows, thread->count, most);
@@ -153,18 +172,17 @@ int death_rows_make(const struct death_printer *printer, const struct report_thr
   return r;
 }
 
-void death_rows_done(struct death_rows *rows)
+void analysis_death_rows_done(struct analysis_death_rows *rows)
 {
   free(rows->numbers);
 }
 
-bool death_rows_are_all(const struct death_rows *rows, const struct report_thread *thread)
+bool analysis_death_rows_are_all(const struct analysis_death_rows *rows, const struct analysis_thread *thread)
 {
   return (thread->recorder || rows->count + rows->tail_count == thread->count) && !thread->is_cut;
 }
 
-/* Are these the last ones, one behind the other? Then it need not be said whose they are. */
-bool death_rows_are_last(const struct death_rows *rows, const struct report_thread *thread)
+bool analysis_death_rows_are_last(const struct analysis_death_rows *rows, const struct analysis_thread *thread)
 {
   return !rows->count || thread->count - rows->numbers[rows->count - 1] == rows->count;
 }
