@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The long ways of guest memory: segment checks, translation, page crossings, devices, breakpoints, alignment, and
- * writes to code. See access.h.
+ * The slow path of guest memory accesses: segment checks, translation, page crossings, devices, breakpoints, alignment,
+ * and writes to code. See access.h.
  */
 #include "cpu/access.h"
 
@@ -172,7 +172,7 @@ static uint64_t load_pieces(struct cpu *cpu, const struct pieces *pieces, unsign
   return value;
 }
 
-/* Counters of cache events hear of an access. Devices are not cached. */
+/* Reports an access to counters of cache events. Devices are not cached. */
 static void pieces_count(struct cpu *cpu, const struct pieces *pieces, unsigned size)
 {
   if (memory_at(cpu->memory, pieces->physical[0] & cpu->memory->a20_mask))
@@ -181,7 +181,7 @@ static void pieces_count(struct cpu *cpu, const struct pieces *pieces, unsigned 
     cache_access(&cpu->cache, pieces->physical[1], size - pieces->first, &cpu->progress);
 }
 
-/* What is written to a device may interrupt or change the next deadline: the run loop must look before the next
+/* A store to a device may raise an interrupt or change the next deadline: the run loop must check before the next
  * instruction. */
 static void guard_devices(struct cpu *cpu, const struct pieces *pieces, unsigned size)
 {
@@ -319,7 +319,7 @@ uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned
   return (uint8_t *)(uintptr_t)(linear + entry->host);
 }
 
-/* ---- forgetting ---- */
+/* ---- flushing ---- */
 
 void access_flush_data(struct cpu *cpu)
 {
@@ -333,13 +333,13 @@ void access_flush_data(struct cpu *cpu)
 
 void access_flush(struct cpu *cpu, bool with_global)
 {
-  (void)with_global; /* a processor may forget global pages too */
+  (void)with_global; /* a processor may flush global pages too */
   access_flush_data(cpu);
   block_flush_fetches(cpu);
 }
 
-/* A large page has many entries, and all must go (SDM vol. 3, 4.10.4.1). The tables may say something else by now than
- * when they were made, so it is taken for as large as the largest page that has entries. */
+/* A large page has many entries, and all of them must be flushed (SDM vol. 3, 4.10.4.1). The tables may have changed
+ * since the entries were made, so the page is assumed to be as large as the largest page that has entries. */
 void access_flush_page(struct cpu *cpu, uint64_t linear)
 {
   unsigned shift = cpu->tlb_shift;

@@ -69,7 +69,7 @@ FORMS_ANY(alu_test, alu_run(cpu, insn, form, size, way, ALU_TEST));
 
 /* ---- one operand ---- */
 
-/* INC and DEC leave CF alone. They overflow to and from the smallest number. */
+/* INC and DEC do not change CF. INC overflows to the smallest number, DEC from it. */
 ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                           struct way way, bool is_up)
 {

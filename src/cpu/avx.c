@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What AVX and AVX2 added beyond wider registers: broadcasts, permutations across halves, inserted and extracted
- * halves, shifts by element, masked moves, gathers. Plain C: none of these needs the host's arithmetic. SDM vol. 1,
- * chapter 14.
+ * Instructions that AVX and AVX2 added beyond wider registers: broadcasts, permutations across halves, inserted and
+ * extracted halves, shifts by element, masked moves, gathers. Plain C: none of these needs the host's arithmetic. SDM
+ * vol. 1, chapter 14.
  */
 #include "cpu/vector.h"
 
@@ -224,7 +224,7 @@ static const struct insn *masked_store(struct cpu *cpu, const struct insn *insn,
   vector_begin_vex(cpu);
   const union vector *mask = &cpu->fpu.v[insn->op[1]], *source = &cpu->fpu.v[insn->op[2]];
   unsigned elements = (insn->op_class[1] == CLASS_YMM ? 32 : 16) / size;
-  for (unsigned i = 0; i < elements; i++) /* nothing is written when one would fault */
+  for (unsigned i = 0; i < elements; i++) /* nothing is written if any element would fault */
     if (is_chosen(mask, i, size))
       access_check_write(cpu, insn->segment, element_address(cpu, insn, i * size), size);
   for (unsigned i = 0; i < elements; i++)
@@ -243,8 +243,9 @@ HANDLER(vector_vmaskmovpd, masked_run(cpu, insn, 8))
 
 /* ---- gathers ---- */
 
-/* Elements at base + index * scale. What was loaded stays when a later one faults, and its mask element is cleared, so
- * that the instruction goes on where it was. The index register stands where a general one would, as 8 * number. */
+/* Elements at base + index * scale. If an element faults, the elements loaded before it stay and their mask elements
+ * are cleared, so that the instruction can be restarted there. The index register is stored in the place of a general
+ * one, as 8 * number. */
 static const struct insn *gather_run(struct cpu *cpu, const struct insn *insn, unsigned index_size, unsigned size)
 {
   vector_begin_vex(cpu);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single bits and counting bits: BT and its kin, scans, BMI1 and BMI2, byte order, CRC32. SDM vol. 1, 5.1.6 and 5.1.16.
+ * Single bits and counting bits: BT and related instructions, scans, BMI1 and BMI2, byte order, CRC32. SDM vol. 1,
+ * 5.1.6 and 5.1.16.
  */
 #include "cpu/operand.h"
 #include "cpu/variant.h"
@@ -21,8 +22,8 @@ ALWAYS_INLINE uint64_t bit_change(enum bit_operation operation, uint64_t value, 
   }
 }
 
-/* A bit string in memory: a register's offset is signed and counts from bit 0 of the operand, so it reaches whole
- * operands before and behind. An immediate stays inside. */
+/* A bit string in memory: a register's offset is signed and counts from bit 0 of the operand, so it can reach other
+ * operands before and after it. An immediate stays within the operand. */
 ALWAYS_INLINE uint64_t bit_address(const struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                    uint64_t offset)
 {
@@ -33,7 +34,7 @@ ALWAYS_INLINE uint64_t bit_address(const struct cpu *cpu, const struct insn *ins
   return (address + elements) & insn->address_mask;
 }
 
-/* CF gets the bit; the other flags stay. */
+/* Sets CF to the bit. The other flags stay. */
 ALWAYS_INLINE const struct insn *bit_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                          enum bit_operation operation)
 {
@@ -74,7 +75,7 @@ ALWAYS_INLINE unsigned bit_highest(uint64_t value)
   return 63 - (unsigned)__builtin_clzll(value);
 }
 
-/* A source of 0 leaves the destination, as all hardware does and AMD's manual promises. */
+/* If the source is 0, the destination is unchanged: all hardware does this, and AMD's manual guarantees it. */
 ALWAYS_INLINE const struct insn *bit_scan(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                           bool is_forward)
 {
@@ -159,7 +160,7 @@ ALWAYS_INLINE const struct insn *bit_zero_high(struct cpu *cpu, const struct ins
   return insn_next(cpu, insn);
 }
 
-/* Between the low bits and the places that the mask names. */
+/* Moves bits between the low bits and the positions that the mask selects. */
 ALWAYS_INLINE const struct insn *bit_spread(struct cpu *cpu, const struct insn *insn, unsigned size, bool is_deposit)
 {
   uint64_t value = reg_get(cpu, insn->op[1], size), mask = operand_third(cpu, insn, size), result = 0;
@@ -183,7 +184,7 @@ SIZES(bit_pext, bit_spread(cpu, insn, size, false));
 
 /* ---- byte order and checksum ---- */
 
-/* With 16 bits the manual defines nothing; hardware gives 0. */
+/* For 16-bit operands the manual defines no result; hardware gives 0. */
 ALWAYS_INLINE const struct insn *bit_swap(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint64_t value = reg_get(cpu, insn->op[0], size);
@@ -194,7 +195,7 @@ ALWAYS_INLINE const struct insn *bit_swap(struct cpu *cpu, const struct insn *in
 
 SIZES(bit_bswap, bit_swap(cpu, insn, size));
 
-/* CRC-32C, whose polynomial 11EDC6F41h stands here with its bits reversed; four bits at a time. */
+/* CRC-32C, with the polynomial 11EDC6F41h, its bits reversed; four bits at a time. */
 static uint32_t crc_add(uint32_t crc, uint64_t value, unsigned size)
 {
   static const uint32_t table[16] = {
@@ -206,7 +207,8 @@ static uint32_t crc_add(uint32_t crc, uint64_t value, unsigned size)
   return crc;
 }
 
-/* The source's size is its own: 8 to 64 bits into a 32-bit sum; a 64-bit destination is cleared above it. */
+/* The source has its own size: 8 to 64 bits are added to a 32-bit sum. The upper half of a 64-bit destination is
+ * cleared. */
 const struct insn *bit_crc32(struct cpu *cpu, const struct insn *insn)
 {
   unsigned size = insn->size2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache of blocks. Blocks lie in one arena that is emptied when it is full, which happens only between blocks, so
- * that the one that runs stays. See block.h.
+ * The cache of blocks. Blocks are allocated in one arena, which is emptied when it is full. This happens only between
+ * blocks, so that the running block stays valid. See block.h.
  */
 #include "cpu/block.h"
 
@@ -80,7 +80,7 @@ static uint64_t fetch_tag(const struct cpu *cpu, uint64_t page)
   return page | (cpu->mode & MODE_USER ? 1 : 0);
 }
 
-/* Physical address of a page of code; raises #PF, and #GP for one that is not canonical. */
+/* Physical address of a page of code. Raises #PF, or #GP for an address that is not canonical. */
 static uint64_t fetch_page(struct cpu *cpu, uint64_t linear)
 {
   uint64_t page = linear & ~PAGE_MASK;
@@ -95,8 +95,8 @@ static uint64_t fetch_page(struct cpu *cpu, uint64_t linear)
   return entry->physical;
 }
 
-/* Links and jumps found so far are no good any more. Generation 0 is that of links never made: when the count comes
- * round to it, old links are taken back, so that none seems new again. */
+/* Invalidates all links and all jump targets found so far. Generation 0 marks links that were never made: when the
+ * counter wraps around to it, old links are removed, so that none appears valid again. */
 static void forget_links(struct cpu *cpu)
 {
   struct block_cache *cache = cpu->blocks;
@@ -128,8 +128,8 @@ static unsigned hash_of(uint64_t linear, uint32_t mode)
   return (unsigned)((linear ^ linear >> 15 ^ linear >> 31 ^ (uint64_t)mode << 9) % HASH_SIZE);
 }
 
-/* True when the page that the block's one instruction reaches into is still where it was. When it is not at hand the
- * answer is no, unless faults `may` be raised: then it is fetched, as the instruction would. */
+/* Whether the page that the block's single instruction extends into is still the same. If its translation is not
+ * cached, the answer is no, unless `may` allows faults: then the page is fetched, as the instruction would do. */
 static bool second_page_matches(struct cpu *cpu, const struct block *block, bool may)
 {
   if (block->physical[1] == NO_PAGE)
@@ -161,7 +161,7 @@ struct block *block_peek(struct cpu *cpu)
   return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK), false);
 }
 
-/* ---- forgetting ---- */
+/* ---- invalidation ---- */
 
 static uint64_t page_number(const struct memory *memory, uint64_t physical)
 {
@@ -169,7 +169,7 @@ static uint64_t page_number(const struct memory *memory, uint64_t physical)
   return at ? (uint64_t)(at - memory->ram) / PAGE_SIZE : NO_PAGE;
 }
 
-/* In a block that was forgotten while it ran: whatever is left of it is found anew. */
+/* Handler of a block that was invalidated while it ran: the rest of it is looked up again. */
 static const struct insn *run_forgotten(struct cpu *cpu, const struct insn *insn)
 {
   return insn_before(cpu, insn);
@@ -224,8 +224,8 @@ struct range {
   unsigned first, last;
 };
 
-/* The lines that a block has in a page of RAM (both of its pages may be the same one), and whether its bytes meet those
- * that are written. */
+/* The lines that a block has in a page of RAM (both of its pages may be the same one), and whether its bytes overlap
+ * the written ones. */
 static uint64_t block_lines_in(const struct cpu *cpu, const struct block *block, uint64_t number,
                                const struct range *written, bool *ret_meets)
 {
@@ -242,8 +242,8 @@ static uint64_t block_lines_in(const struct cpu *cpu, const struct block *block,
   return lines;
 }
 
-/* Takes the blocks out of a page's list whose bytes are written. Data may share a line with code: what is not met
- * stays, links and all. Returns the lines of what is left. */
+/* Removes the blocks whose bytes are written from a page's list. Data may share a line with code: blocks that do not
+ * overlap stay, with their links. Returns the lines of the remaining blocks. */
 static uint64_t page_forget(struct cpu *cpu, uint64_t number, const struct range *written)
 {
   uint64_t kept = 0;
@@ -298,8 +298,8 @@ static void forget_blocks(struct cpu *cpu)
   forget_links(cpu);
 }
 
-/* Which lines hold code is known for all processors together: so all of them forget theirs. The others are between
- * blocks too, since they run in turn. */
+/* The lines with code are tracked for all processors together, so all of them drop their blocks. The others are between
+ * blocks too, since processors run in turns. */
 void block_flush(struct cpu *cpu)
 {
   struct memory *memory = cpu->memory;
@@ -311,14 +311,14 @@ void block_flush(struct cpu *cpu)
 
 /* ---- building ---- */
 
-/* The end of a block that did not jump: on to the next one. */
+/* The end of a block that did not jump: continues with the next block. */
 static const struct insn *run_end(struct cpu *cpu, const struct insn *insn)
 {
   return transfer_sequential(cpu, insn);
 }
 
-/* Up to 15 bytes, across the page's end if need be. Returns how many; those of the first page only unless `wants_more`,
- * which raises the faults of fetching. */
+/* Fetches up to 15 bytes, across the end of the page if necessary. Returns their number; without `wants_more` only
+ * those of the first page. With it, raises the faults of fetching. */
 static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical, uint8_t *bytes, bool wants_more,
                             uint64_t *ret_second)
 {
@@ -336,14 +336,15 @@ static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical,
   return ISA_LENGTH_MAX;
 }
 
-/* How many of these bytes lie inside the limit of CS; the first one does. */
+/* How many of these bytes are within the limit of CS. The first one is. */
 static unsigned inside_limit(const struct cpu *cpu, uint64_t rip, unsigned size)
 {
   uint64_t behind = cpu->code_limit - rip;
   return behind < size ? (unsigned)behind + 1 : size;
 }
 
-/* At a code point the block ends; or is what ends the run. */
+/* Builds the block's part at a code point: the block ends before it, or consists of the instruction that ends the
+ * run. */
 static unsigned build_point(struct block *block, bool *ret_ends)
 {
   *ret_ends = true;
@@ -353,8 +354,8 @@ static unsigned build_point(struct block *block, bool *ret_ends)
   return 1;
 }
 
-/* Decodes one instruction at `offset` bytes behind the block's start. Returns its length; 0 when the block must end
- * before it: what it needs may fault, which is the business of a block that begins there. */
+/* Decodes the instruction at `offset` bytes from the block's start. Returns its length, or 0 if the block must end
+ * before it because fetching it may fault: a block that begins there raises the fault. */
 static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset, bool *ret_ends)
 {
   uint64_t rip = block->rip + offset;
@@ -378,7 +379,7 @@ static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset,
     *ret_ends = true;
     block->physical[1] = second;
   }
-  if (length < 0) /* it goes on beyond the limit */
+  if (length < 0) /* it extends beyond the limit */
     fault_gp(cpu, 0);
   return (unsigned)length;
 }

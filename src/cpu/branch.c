@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Near jumps, calls and returns; conditional jumps and loops. SDM vol. 1, 6.4 and 7.3.8. All pass transfer.h, after the
- * last check. Far ones are far.c's.
+ * Near jumps, calls and returns; conditional jumps and loops. SDM vol. 1, 6.4 and 7.3.8. All of them end in transfer.h,
+ * after the last check. far.c has the far ones.
  */
 #include "cpu/far.h"
 #include "cpu/stack.h"
@@ -33,7 +33,7 @@ const struct insn *branch_jrcxz(struct cpu *cpu, const struct insn *insn)
   return transfer_conditional(cpu, insn, !cpu->r[RCX]);
 }
 
-/* The count is that of the address size. It changes after the target was found good. */
+/* The count has the address size. It is changed only after the target was found valid. */
 ALWAYS_INLINE const struct insn *branch_count(struct cpu *cpu, const struct insn *insn, bool may_jump)
 {
   uint64_t count = (cpu->r[RCX] - 1) & insn->address_mask;
@@ -61,7 +61,8 @@ const struct insn *branch_loopne(struct cpu *cpu, const struct insn *insn)
 
 /* ---- JMP, CALL, RET ---- */
 
-/* Where a jump or call by register or memory goes. On the short way the block must be known, which was checked then. */
+/* Finds the target block of a jump or call through a register or memory. On the fast path the block must be known,
+ * which was checked before. */
 ALWAYS_INLINE bool branch_find(struct cpu *cpu, uint64_t target, unsigned size, struct way way,
                                const struct block **ret_block)
 {
@@ -123,7 +124,7 @@ ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn 
   return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_IND_CALL);
 }
 
-/* The immediate, if there is one, is what the caller pushed. */
+/* The immediate, if there is one, is the size of the arguments that the caller pushed. */
 ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, unsigned size, struct way way)
 {
   struct place place;

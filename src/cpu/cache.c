@@ -11,7 +11,7 @@ static uint32_t line_tag(unsigned count, uint64_t line)
   return (uint32_t)(line / count) + 1;
 }
 
-/* Puts a line into its place. Returns whether it was there. */
+/* Puts a line into its slot. Returns whether it was there already. */
 static bool line_take(uint32_t *lines, unsigned count, uint64_t line)
 {
   uint32_t *place = &lines[line % count];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Control registers: MOV to and from CR0, CR2, CR3, CR4, CR8, and LMSW, SMSW, CLTS. Whatever depends on them (cached
- * translations, modes, the recorder's view of memory) is brought up to date here. SDM vol. 2 "MOV - Move to/from
- * Control Registers", vol. 3 2.5, 4.10.4.1 and 9.8.5.
+ * Control registers: MOV to and from CR0, CR2, CR3, CR4, CR8, and LMSW, SMSW, CLTS. All state that depends on them
+ * (cached translations, modes, the recorder's view of memory) is updated here. SDM vol. 2 "MOV - Move to/from Control
+ * Registers", vol. 3 2.5, 4.10.4.1 and 9.8.5.
  */
 #include "cpu/control.h"
 #include "cpu/fault.h"
@@ -74,7 +74,7 @@ void system_set_cr0(struct cpu *cpu, uint64_t wanted)
 
 /* ---- CR3 ---- */
 
-/* Bit 63 with PCIDs: translations of the new context may be kept. Ours never are, which is allowed: SDM vol.
+/* Bit 63 with PCIDs: translations of the new context may be kept. Ours are always flushed, which is allowed: SDM vol.
  * 3, 4.10.4.1. */
 #define CR3_KEEP (UINT64_C(1) << 63)
 
@@ -128,7 +128,7 @@ void system_set_cr4(struct cpu *cpu, uint64_t wanted)
   cpu->cr4 = value;
   if (changed & (CR4_PAE | CR4_PGE | CR4_PSE | CR4_PCIDE | CR4_SMEP | CR4_SMAP | CR4_PKE | CR4_PKS))
     forget_translations(cpu, true);
-  if (changed & CR4_DE) /* it decides what R/W = 10B means */
+  if (changed & CR4_DE) /* it decides the meaning of R/W = 10B */
     system_update_debug(cpu);
 }
 

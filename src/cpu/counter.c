@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slots of top-down analysis: how many of them each category has in what the processor did. doc/machine.md has the
- * model.
+ * The slots of top-down analysis: computes each category's share of the executed slots. doc/machine.md has the model.
  */
 #include "cpu/counter.h"
 
@@ -20,7 +19,8 @@ static uint64_t rest(uint64_t whole, uint64_t part)
   return whole > part ? whole - part : 0;
 }
 
-/* Every category is a sum over instructions, so that it does not matter how many instructions a report is about. */
+/* Every category is a sum over instructions, so that the result does not depend on the number of instructions in a
+ * report. */
 void counter_metrics(struct lb_progress *progress)
 {
   const uint64_t others = COUNTER_SLOTS - 1; /* slots of a cycle that its instruction does not use */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A processor as a whole: made, reset, looked at from outside, and joined to its recorder. See cpu.h.
+ * The processor as a whole: creation, reset, access from outside, and the connection to its recorder. See cpu.h.
  */
 #include "cpu/cpu.h"
 
@@ -19,9 +19,9 @@
 #include "isa/isa.h"
 #include "lastbranch/error.h"
 
-/* ---- what the recorder asks of its host ---- */
+/* ---- callbacks of the recorder ---- */
 
-/* The DS area is accessed with supervisor rights, and never faults: what cannot be reached is lost. */
+/* The DS area is accessed with supervisor rights and without faults: data for an unreachable page is lost. */
 static uint8_t *ds_page(struct cpu *cpu, uint64_t linear, bool is_write)
 {
   uint64_t physical;
@@ -90,7 +90,7 @@ static void on_trap(void *data)
   cpu_trap(data, DR6_BS);
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static int allocate(struct cpu *cpu, struct memory *memory)
 {
@@ -108,7 +108,7 @@ static int allocate(struct cpu *cpu, struct memory *memory)
   return r;
 }
 
-/* Its number is its place. */
+/* Its number is its index in the list. */
 static void join_memory(struct cpu *cpu, struct memory *memory)
 {
   cpu->number = memory->cpu_count;
@@ -243,7 +243,7 @@ uint64_t cpu_translate(struct cpu *cpu, uint64_t linear, unsigned *ret_bits)
   return physical;
 }
 
-/* Host address of a linear one, for a debugger. */
+/* Host address of a linear address, for a debugger. */
 static uint8_t *peek_at(struct cpu *cpu, uint64_t linear)
 {
   uint64_t physical;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CPUID as the part that stands for a CPU of the catalogue (generation.def) answers, limited to what is here: features
- * of feature.def, cores of one thread in one package, caches and frequencies of a model, and what the catalogue says of
- * the recording unit. SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
+ * CPUID as the real part behind a CPU of the catalogue (generation.def) answers it, limited to what is implemented:
+ * features of feature.def, cores of one thread in one package, caches and frequencies of a model, and the catalogue's
+ * data on the recording unit. SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
  */
 #include "cpu/control.h"
 #include "cpu/generation.h"
@@ -25,7 +25,7 @@ static bool is_since(const struct cpu *cpu, enum generation_row first)
   return generation_is_since(generation_find(cpu->model), first);
 }
 
-/* Which leaves there are. MISC_ENABLE can hide those above 2 from old systems. */
+/* The number of leaves. MISC_ENABLE can hide those above 2 from old systems. */
 static uint32_t leaf_count(const struct cpu *cpu)
 {
   uint32_t leaves = generation_at(generation_find(cpu->model))->leaves;
@@ -75,7 +75,7 @@ static unsigned processors(const struct cpu *cpu)
   return cpu->memory->cpu_count;
 }
 
-/* Bits of an APIC ID that tell them apart. */
+/* Number of bits of an APIC ID that distinguish the processors. */
 static unsigned id_bits(const struct cpu *cpu)
 {
   unsigned bits = 0;
@@ -84,7 +84,7 @@ static unsigned id_bits(const struct cpu *cpu)
   return bits;
 }
 
-/* IDs that the package has room for. */
+/* Number of IDs that the package has room for. */
 static unsigned ids(const struct cpu *cpu)
 {
   return 1u << id_bits(cpu);
@@ -92,7 +92,7 @@ static unsigned ids(const struct cpu *cpu)
 
 /* ---- features ---- */
 
-/* Only leaves with subleaves look at ECX: SDM vol. 2, CPUID. */
+/* Only leaves with subleaves depend on ECX: SDM vol. 2, CPUID. */
 static bool has_subleaves(uint32_t leaf)
 {
   return leaf == 0x7 || leaf == 0xD || leaf == 0x23;
@@ -131,7 +131,7 @@ static void leaf_1(const struct cpu *cpu, uint32_t r[4])
   clear_bit(&r[ECX], 3, is_intel && !(msr_misc_enable(cpu) & MISC_ENABLE_MONITOR));
 }
 
-/* The catalogue tells of TSX and of #DB on bus locks, since they belong to formats of its registers: this processor has
+/* The catalogue lists TSX and #DB on bus locks, because they belong to formats of its registers. This processor has
  * neither. */
 static void leaf_7(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 {
@@ -142,7 +142,7 @@ static void leaf_7(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
   r[ECX] |= cpu->cr4 & CR4_PKE ? UINT32_C(1) << 4 : 0; /* OSPKE */
 }
 
-/* AMD repeats most of leaf 1 and has six counters to tell of. Intel shows SYSCALL in 64-bit mode only. */
+/* AMD repeats most of leaf 1 and reports six counters. Intel shows SYSCALL in 64-bit mode only. */
 static void leaf_80000001(const struct cpu *cpu, uint32_t r[4])
 {
   bool is_intel = cpu->model->vendor == LB_VENDOR_INTEL;
@@ -160,8 +160,8 @@ static void leaf_80000001(const struct cpu *cpu, uint32_t r[4])
 
 /* ---- caches ---- */
 
-/* Old parts list caches and TLBs by descriptor bytes; later ones refer to leaf 4 for caches (FFH), and those that have
- * leaf 18H to it for TLBs (FEH). From the dumps; of parts without one, what leaf 4 has. */
+/* Old parts list caches and TLBs by descriptor bytes; later ones refer to leaf 4 for caches (FFH), and parts with leaf
+ * 18H refer to that for TLBs (FEH). The values are from the dumps; for parts without a dump they follow leaf 4. */
 static void leaf_2(const struct cpu *cpu, uint32_t r[4])
 {
   static const struct {
@@ -212,7 +212,7 @@ static void leaf_4(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
   r[ECX] = caches[subleaf].sets - 1;
 }
 
-/* AMD: L1 data and code, then L2. Intel tells of L2 alone. */
+/* AMD: L1 data and code, then L2. Intel reports L2 only. */
 static void leaf_80000005(const struct cpu *cpu, uint32_t r[4])
 {
   if (is_amd(cpu))
@@ -226,7 +226,7 @@ static void leaf_80000006(uint32_t r[4])
 
 /* ---- topology, time, power ---- */
 
-/* MONITOR's lines; interrupts can end MWAIT although they are masked; sub-states of C1, and of deeper states. */
+/* The line size of MONITOR; masked interrupts can end MWAIT; the numbers of sub-states of C1 and of deeper states. */
 static void leaf_5(const struct cpu *cpu, uint32_t r[4])
 {
   bool is_deep = is_since(cpu, GENERATION_NEHALEM) || is_since(cpu, GENERATION_SILVERMONT);
@@ -269,7 +269,7 @@ static void leaf_d(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
   } else if (subleaf > 1 && subleaf < 64) {
     r[EAX] = xsave_component_size(cpu, subleaf);
     r[EBX] = components >> subleaf & 1 ? xsave_place(cpu, subleaf) : 0;
-    r[ECX] = xsave_xss_bits(cpu) >> subleaf & 1; /* the supervisor's */
+    r[ECX] = xsave_xss_bits(cpu) >> subleaf & 1; /* a supervisor component */
   }
 }
 
@@ -288,7 +288,7 @@ static void leaf_16(uint32_t r[4])
   r[ECX] = 100;
 }
 
-/* The time-stamp counter runs at one pace always. */
+/* The time-stamp counter is invariant. */
 static void leaf_80000007(const struct cpu *cpu, uint32_t r[4])
 {
   bool is_invariant =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Debug registers: MOV to and from DR0 to DR7, and the breakpoints that DR7 switches on. SDM vol. 3, 17.2 and 17.3. The
- * run loop asks for code breakpoints, access.c and port.c report data and I/O.
+ * run loop checks code breakpoints; access.c and port.c report data and I/O accesses.
  */
 #include "cpu/control.h"
 #include "cpu/counter.h"
@@ -27,15 +27,16 @@ static bool break_is_on(const struct cpu *cpu, unsigned number)
   return cpu->dr[7] >> (2 * number) & 3;
 }
 
-/* Bytes that it watches; code is one byte whatever LEN says. */
+/* The number of watched bytes. A code breakpoint is one byte, whatever LEN is. */
 static unsigned break_length(const struct cpu *cpu, unsigned number)
 {
   static const uint8_t lengths[4] = {1, 2, 8, 4};
   return lengths[cpu->dr[7] >> (18 + 4 * number) & 3];
 }
 
-/* What was before is none of theirs. The instruction that switches counters on is the first one that they count, since
- * it retires behind its own effect; the one that switches them off is not counted, for the same reason. */
+/* Resets the counts: nothing before this is counted. The instruction that switches counters on is the first one that
+ * they count, since it retires after its own effect. The one that switches them off is not counted, for the same
+ * reason. */
 static void counting_begins(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
@@ -78,7 +79,7 @@ static uint32_t break_hit(struct cpu *cpu, unsigned number)
   return 1u << number;
 }
 
-/* Do [a, a + size) and the aligned field of a debug register overlap? LEN decides which address bits count. */
+/* Whether [a, a + size) and the aligned field of a debug register overlap. LEN decides which address bits count. */
 static bool break_overlaps(const struct cpu *cpu, unsigned number, uint64_t address, unsigned size, uint64_t mask)
 {
   unsigned length = break_length(cpu, number);

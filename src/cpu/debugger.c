@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a debugger changes of a processor that stands still, with the rules of the instructions that would: a fault
- * that such an instruction raised is a refusal here, and then nothing has changed.
+ * Changes that a debugger makes to a stopped processor, with the rules of the corresponding instructions. If such an
+ * instruction would raise a fault, the change is refused and nothing has changed.
  */
 #include <errno.h>
 
 #include "cpu/control.h"
 #include "cpu/segment.h"
 
-/* Whatever it calls may leave through the door. */
+/* The function may leave by a fault (cpu->door). */
 struct change {
   void (*make)(struct cpu *cpu, const struct change *change);
   unsigned number;

@@ -38,7 +38,7 @@ const struct insn *decimal_aas(struct cpu *cpu, const struct insn *insn)
   return decimal_unpacked(cpu, insn, -0x106);
 }
 
-/* DAA, DAS: two digits in AL. Both decisions look at AL as it was. */
+/* DAA, DAS: two digits in AL. Both decisions depend on the original AL. */
 const struct insn *decimal_daa(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t al = decimal_al(cpu);
@@ -55,7 +55,7 @@ const struct insn *decimal_das(struct cpu *cpu, const struct insn *insn)
   return decimal_done(cpu, insn, (uint8_t)(al - low - high), high != 0 || al < low, low != 0);
 }
 
-/* AAM, AAD: the immediate is the base, 10 unless somebody wrote the bytes by hand. */
+/* AAM, AAD: the immediate is the base, 10 unless the bytes were encoded by hand. */
 const struct insn *decimal_aam(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t al = decimal_al(cpu), base = (uint8_t)insn->imm;

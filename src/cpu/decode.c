@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding, once per instruction and block: Zydis says what the bytes mean, this file puts it into the shape that
- * handlers want, and the groups' tables name the handler.
+ * Decoding, done once for each instruction of a block. Zydis decodes the bytes, this file converts the result to the
+ * form that handlers need, and the groups' tables name the handler.
  */
 #include "cpu/decode.h"
 
@@ -44,7 +44,7 @@ static uint8_t segment_number(ZydisRegister reg)
   }
 }
 
-/* A general register as an offset into cpu->r. Zydis numbers AH to BH 4 to 7 behind AL to BL. */
+/* A general register as an offset into cpu->r. Zydis numbers AH to BH after AL to BL, as 4 to 7. */
 static uint8_t general_offset(ZydisRegister reg)
 {
   if (reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH)
@@ -183,7 +183,7 @@ static uint8_t decode_form(const struct insn *insn)
   return first == 4 ? FORM_OTHER : forms[first][second];
 }
 
-/* Instructions whose size is the operand size, not that of what they name first. */
+/* Instructions whose size is the operand size, not the size of their first operand. */
 static bool has_operand_size(const struct isa_instruction *instruction)
 {
   if (!instruction->code.operand_count_visible || instruction->code.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
@@ -278,14 +278,15 @@ static void decode_hidden_memory(struct insn *insn, const struct isa_instruction
     if (is_source)
       insn->segment = segment_number(operand->mem.segment);
   }
-  /* An override of ES is not told apart from the destination by the operands. */
+  /* The operands do not distinguish an override of ES from the destination. */
   if (code->attributes & ZYDIS_ATTRIB_HAS_SEGMENT_ES)
     insn->segment = ES;
 }
 
 /* ---- whole ---- */
 
-/* What must be the last of its block: it may jump, or change what decoding or the run loop depend on. */
+/* Whether the instruction must be the last of its block: it may jump, or change state that decoding or the run loop
+ * depend on. */
 static bool decode_ends(const struct isa_instruction *instruction)
 {
   const ZydisDecodedInstruction *code = &instruction->code;
@@ -353,7 +354,7 @@ static const struct insn *run_unimplemented(struct cpu *cpu, const struct insn *
   fault_unimplemented(cpu, ZydisMnemonicGetString((ZydisMnemonic)insn->mnemonic));
 }
 
-/* SYSENTER exists in virtual-8086 mode, and gives #GP(0) in real mode; Zydis knows it in neither. */
+/* SYSENTER exists in virtual-8086 mode, and gives #GP(0) in real mode; Zydis accepts it in neither. */
 static int decode_sysenter(const uint8_t *bytes, size_t size, struct isa_instruction *ret_instruction)
 {
   struct isa_instruction instruction;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What reads and writes a place in one step: XCHG, XADD, CMPXCHG and its wide forms. SDM vol. 1, 7.3.1.2. One processor
- * needs no lock.
+ * Instructions that read and write an operand in one step: XCHG, XADD, CMPXCHG and its wide forms. SDM vol. 1, 7.3.1.2.
+ * No lock is needed, because processors run in turns.
  */
 #include "cpu/fault.h"
 #include "cpu/operand.h"
@@ -17,7 +17,7 @@ ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn
   return insn_next(cpu, insn);
 }
 
-/* The register first: when both are one register, the sum stays. */
+/* The register is written first: if both operands are the same register, the sum stays. */
 ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
 {
   struct place place = {NULL, 0};
@@ -29,7 +29,7 @@ ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn
   return insn_next(cpu, insn);
 }
 
-/* The destination is written in either case, if only with what it held. The accumulator changes when they differ. */
+/* The destination is written in either case, if only with its old value. The accumulator changes if they differ. */
 ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct insn *insn, unsigned form,
                                                   unsigned size)
 {

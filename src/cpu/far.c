@@ -30,14 +30,14 @@ static enum lb_branch_kind kind_of(bool is_call)
   return is_call ? LB_BRANCH_FAR_CALL : LB_BRANCH_FAR_JMP;
 }
 
-/* CS:RIP behind this instruction, to return to. */
+/* CS:RIP of the next instruction, to return to. */
 static void add_return(const struct cpu *cpu, const struct insn *insn, struct frame *frame)
 {
   frame_add(frame, cpu->segment[CS].selector);
   frame_add(frame, insn_next_rip(insn));
 }
 
-/* The last steps: everything was checked. */
+/* The last steps, after all checks. */
 static const struct insn *enter(struct cpu *cpu, const struct pointer *target, struct descriptor *code, unsigned cpl,
                                 bool is_call)
 {
@@ -102,7 +102,7 @@ static const struct insn *go_code(struct cpu *cpu, const struct insn *insn, cons
 
 /* ---- through a call gate ---- */
 
-/* What an inner level finds on its stack: the outer stack pointer, parameters, the return address. */
+/* The stack contents for an inner level: the outer stack pointer, parameters, the return address. */
 static void add_outer(struct cpu *cpu, const struct gate *gate, struct frame *frame)
 {
   frame_add(frame, cpu->segment[SS].selector);
@@ -162,7 +162,7 @@ static const struct insn *go_task(struct cpu *cpu, const struct insn *insn, uint
   return task_switch(cpu, selector, &tss, cause, insn_next_rip(insn), flags_get(cpu), LB_BRANCH_TASK_SWITCH);
 }
 
-/* ---- which of them ---- */
+/* ---- dispatch ---- */
 
 static const struct insn *go_system(struct cpu *cpu, const struct insn *insn, uint16_t selector, bool is_call)
 {

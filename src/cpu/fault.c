@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The door out of an instruction. See fault.h.
+ * The exit of an instruction that faults. See fault.h.
  */
 #include "cpu/fault.h"
 

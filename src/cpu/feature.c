@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a CPU has, and which instructions it therefore knows. feature.def says which generation had what, isa_set.def
- * which instructions need it. What the interpreter or the host lacks is never claimed.
+ * The features of a CPU, and the instructions that it supports because of them. feature.def says which generation has
+ * which feature, isa_set.def which instructions need it. A feature that the interpreter or the host lacks is never
+ * reported.
  */
 #include "cpu/control.h"
 #include "cpu/generation.h"
 
 _Static_assert(CPU_FEATURES <= 64 * CPU_FEATURE_WORDS, "every feature has a bit of struct cpu_features");
 
-/* ---- what a CPU has ---- */
+/* ---- features of a CPU ---- */
 
 /* The mnemonics for which there is a handler. */
 static const bool is_known[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
@@ -39,7 +40,7 @@ struct cpu_features system_features(const struct lb_cpu *model)
   return features;
 }
 
-/* ---- which instructions that gives ---- */
+/* ---- instructions that they provide ---- */
 
 enum { SET_NEVER, SET_ALWAYS, SET_FEATURE }; /* SET_FEATURE + enum cpu_feature */
 
@@ -58,7 +59,7 @@ ZydisMnemonic system_mnemonic(const struct cpu *cpu, ZydisMnemonic mnemonic)
     return system_has(cpu, FEATURE_BMI1) ? mnemonic : ZYDIS_MNEMONIC_BSF;
   case ZYDIS_MNEMONIC_LZCNT:
     return system_has(cpu, FEATURE_LZCNT) ? mnemonic : ZYDIS_MNEMONIC_BSR;
-  case ZYDIS_MNEMONIC_ENDBR32: /* what lies among the NOPs with operand, 0F 18 to 0F 1F, is one without the feature */
+  case ZYDIS_MNEMONIC_ENDBR32: /* encodings of NOPs with an operand, 0F 18 to 0F 1F, if the feature is missing */
   case ZYDIS_MNEMONIC_ENDBR64:
   case ZYDIS_MNEMONIC_RDSSPD:
   case ZYDIS_MNEMONIC_RDSSPQ:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single flags, flags by way of AH; and what does nothing: NOP and its many relatives, fences, hints. SDM vol.
- * 1, 7.3.13 and 7.3.14.
+ * Single flags, flags through AH, and instructions without an effect: NOP and its variants, fences, hints. SDM vol. 1,
+ * 7.3.13 and 7.3.14.
  */
 #include "cpu/fault.h"
 #include "cpu/operand.h"
@@ -54,23 +54,23 @@ const struct insn *flag_sahf(struct cpu *cpu, const struct insn *insn)
   return insn_next(cpu, insn);
 }
 
-/* SALC, which no manual has and every processor: AL gets CF in all bits. */
+/* SALC, which is undocumented but exists on every processor: sets all bits of AL to CF. */
 const struct insn *flag_salc(struct cpu *cpu, const struct insn *insn)
 {
   reg_set(cpu, 8 * RAX, 1, flags_cf(cpu) ? 0xFF : 0);
   return insn_next(cpu, insn);
 }
 
-/* ---- nothing ---- */
+/* ---- no effect ---- */
 
-/* Memory operands of NOPs and prefetches are never looked at. */
+/* The memory operands of NOPs and prefetches are never accessed. */
 const struct insn *flag_nop(struct cpu *cpu, const struct insn *insn)
 {
   (void)cpu;
   return insn_next(cpu, insn);
 }
 
-/* Whoever waits in a loop lets others run, if there are any. */
+/* A processor that waits in a loop lets others run, if there are any. */
 const struct insn *flag_pause(struct cpu *cpu, const struct insn *insn)
 {
   if (system_is_alone(cpu))
@@ -87,8 +87,8 @@ static void line_flush(struct cpu *cpu, const struct insn *insn)
     cache_flush(&cpu->cache, physical);
 }
 
-/* CLFLUSH and its kin: the address is checked as that of a load, but counts as no access to the caches. CLWB may keep
- * the line; here it does not. */
+/* CLFLUSH and similar instructions: the address is checked as for a load, but the access does not count as a cache
+ * access. CLWB may keep the line; here it does not. */
 const struct insn *flag_clflush(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t references = cpu->progress.cache_references, misses = cpu->progress.cache_misses;
@@ -97,7 +97,7 @@ const struct insn *flag_clflush(struct cpu *cpu, const struct insn *insn)
   cpu->progress.cache_misses = misses;
   if (cpu->counts_cache)
     line_flush(cpu, insn);
-  return insn + 1; /* no jump: some compilers call, where a local has had its address taken */
+  return insn + 1; /* not a sibling call: some compilers cannot make one, as the address of a local was taken */
 }
 
 const struct insn *flag_ud(struct cpu *cpu, const struct insn *insn)
@@ -106,7 +106,7 @@ const struct insn *flag_ud(struct cpu *cpu, const struct insn *insn)
   fault_ud(cpu);
 }
 
-/* BOUND: an index against a pair of signed limits in memory. */
+/* BOUND: checks an index against a pair of signed limits in memory. */
 const struct insn *flag_bound(struct cpu *cpu, const struct insn *insn)
 {
   unsigned size = insn->size;

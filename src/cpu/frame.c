@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacks that a far transfer is about to use: found through the TSS or a popped selector, checked for room, written,
- * taken into use. All checks come first, so that a transfer that faults has changed nothing. SDM vol. 3, 5.8.5, 6.12.1,
+ * The stack of a far transfer: finds it through the TSS or a popped selector, checks it for room, writes to it and
+ * switches to it. All checks come first, so that a transfer that faults has changed nothing. SDM vol. 3, 5.8.5, 6.12.1,
  * 6.14 and 7.7.
  */
 #include "cpu/far.h"
@@ -97,7 +97,7 @@ struct frame_stack frame_stack_outer(struct cpu *cpu, uint16_t selector, uint64_
     stack.mask = pointer_mask(d.access, is_64);
     stack.is_64 = is_64;
   }
-  /* A 16-bit stack takes SP alone; what stood in the upper half stays. */
+  /* A 16-bit stack sets SP alone; the upper half keeps its value. */
   bool is_16 = stack.mask == 0xFFFF;
   stack.pointer = is_16 ? (cpu->r[RSP] & ~stack.mask) | (pointer & stack.mask) : pointer & stack.mask;
   return stack;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gates and the code segments that far transfers enter: what JMP, CALL, RETF, IRET, interrupts and task switches have
- * in common. SDM vol. 3, 5.8 and 6.11.
+ * Gates and the code segments that far transfers enter: the common part of JMP, CALL, RETF, IRET, interrupts and task
+ * switches. SDM vol. 3, 5.8 and 6.11.
  */
 #include "cpu/far.h"
 

@@ -42,7 +42,7 @@ bool generation_is_since(enum generation_row row, enum generation_row first)
   return rows[row].line == rows[first].line && row >= first;
 }
 
-/* SDM vol. 2, CPUID, figure 3-6: family above 15 goes on in 27:20, the upper model bits are in 19:16. */
+/* SDM vol. 2, CPUID, figure 3-6: the part of a family above 15 is in 27:20, the upper model bits are in 19:16. */
 uint32_t generation_signature(const struct generation *g)
 {
   uint32_t family = g->family < 0xF ? g->family : 0xF;

@@ -9,7 +9,7 @@
 
 /* ---- CLI and STI ---- */
 
-/* Which flag CLI and STI mean here: IF, VIF, or 0 where they fault. */
+/* The flag that CLI and STI change here: IF, VIF, or 0 if they fault. */
 static uint32_t interrupt_flag(const struct cpu *cpu)
 {
   unsigned iopl = cpu->eflags >> 12 & 3;
@@ -22,8 +22,8 @@ static uint32_t interrupt_flag(const struct cpu *cpu)
   return cpu->cpl == 3 && (cpu->cr4 & CR4_PVI) ? FLAG_VIF : 0;
 }
 
-/* An interrupt that a store earlier in this block raised comes before CLI, as on a processor that looks after every
- * instruction. In a block of one instruction the run loop has just looked. */
+/* An interrupt that an earlier store of this block raised is delivered before CLI, as on a processor that checks after
+ * every instruction. In a block of one instruction the run loop has just checked. */
 static bool is_interrupted(const struct cpu *cpu)
 {
   return (cpu->lines & 1u << CPU_LINE_INTR) && (cpu->eflags & FLAG_IF) && !(cpu->mode & MODE_ONE);
@@ -66,7 +66,7 @@ const struct insn *control_hlt(struct cpu *cpu, const struct insn *insn)
 #define MONITOR_MASKED UINT64_C(4)  /* an interrupt ends it although it is masked */
 #define MONITOR_BITS UINT64_C(7)
 
-/* What stands in the line, in short: MWAIT compares, and so notices a store that came in between. */
+/* A checksum of the line: MWAIT compares it and so detects a store since MONITOR. */
 static uint64_t line_sum(struct cpu *cpu, uint64_t line)
 {
   static const uint8_t nothing[MONITOR_LINE];
@@ -79,7 +79,7 @@ static uint64_t line_sum(struct cpu *cpu, uint64_t line)
   return sum;
 }
 
-/* Both exist at CPL 0 only, and while MISC_ENABLE has them on. */
+/* Both exist at CPL 0 only, and only while MISC_ENABLE enables them. */
 static void check_monitor(struct cpu *cpu)
 {
   bool is_off = cpu->model->vendor == LB_VENDOR_INTEL && !(msr_misc_enable(cpu) & MISC_ENABLE_MONITOR);
@@ -101,16 +101,16 @@ const struct insn *control_monitor(struct cpu *cpu, const struct insn *insn)
   return insn + 1;
 }
 
-/* Hint 7:4 of EAX: 0 is C1, 15 is C0, the rest is deeper. */
+/* Hint in 7:4 of EAX: 0 is C1, 15 is C0, any other value is a deeper state. */
 static bool is_deep(uint32_t hint)
 {
   unsigned state = hint >> 4 & 0xF;
   return state != 0 && state != 0xF;
 }
 
-/* A wait without a monitor that is armed, or for a line that was written meanwhile, is none. ECX bit 0 lets interrupts
- * end it that are masked: a processor that is alone then goes on at once, as MWAIT may at any time (SDM vol. 3, 8.10.4:
- * software looks again why it waits); where there are others, which it would keep from running, it waits. */
+/* MWAIT does not wait if no monitor is armed, or if the line was written meanwhile. With ECX bit 0, masked interrupts
+ * end the wait too. A processor that is alone then continues at once, as MWAIT may at any time (SDM vol. 3, 8.10.4:
+ * software checks again why it waits). If there are others, which it would keep from running, it waits. */
 const struct insn *control_mwait(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t extensions = (uint32_t)cpu->r[RCX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Delivery of interrupts and exceptions: which vector it becomes, then through the vector table of real mode or the
+ * Delivery of interrupts and exceptions: determines the vector, then goes through the vector table of real mode or the
  * gates of the IDT. See interrupt.h; SDM vol. 2, INT n; vol. 3 chapter 6 and 20.3.
  */
 #include "cpu/interrupt.h"
@@ -26,13 +26,13 @@ struct event {
 #define REDIRECTION_SIZE 32 /* bytes of the interrupt redirection bit map */
 #define TSS_IO_MAP 0x66
 
-/* Bit 1 of an error code says that it names a gate of the IDT. Bit 0, EXT, comes in interrupt_exception. */
+/* Bit 1 of an error code says that it names a gate of the IDT. interrupt_exception adds bit 0, EXT. */
 static uint32_t gate_error(const struct event *event)
 {
   return event->vector * 8u + 2;
 }
 
-/* In the handler now. */
+/* The last step: the handler is entered. */
 static void finish(struct cpu *cpu, const struct event *event, const struct transfer *transfer, uint64_t target)
 {
   if (event->is_debug)
@@ -72,7 +72,7 @@ static void deliver_real(struct cpu *cpu, const struct event *event)
   enter_by_table(cpu, event, entry, FLAG_IF | FLAG_TF | FLAG_AC | FLAG_RF);
 }
 
-/* True when the TSS sends this INT n of virtual-8086 mode back to the program's own table: SDM vol. 3, 20.3.3. */
+/* Whether the TSS redirects this INT n of virtual-8086 mode to the program's own table: SDM vol. 3, 20.3.3. */
 static bool is_redirected(struct cpu *cpu, uint8_t vector)
 {
   const struct cpu_segment *tss = &cpu->segment[TR];
@@ -87,8 +87,8 @@ static bool is_redirected(struct cpu *cpu, uint8_t vector)
   return !(access_load_system(cpu, tss->base + at, 1) >> (vector & 7) & 1);
 }
 
-/* Methods 5 and 6 of SDM vol. 3, table 20-2: the processor stays in virtual-8086 mode. Without the right to change IF
- * the program sees and changes VIF in its place. */
+/* Methods 5 and 6 of SDM vol. 3, table 20-2: the processor stays in virtual-8086 mode. A program without the right to
+ * change IF sees and changes VIF instead. */
 static void deliver_redirected(struct cpu *cpu, struct event *event)
 {
   uint32_t entry = (uint32_t)access_load_linear(cpu, DS, event->vector * 4u, 4);
@@ -234,8 +234,8 @@ static void deliver_protected(struct cpu *cpu, const struct event *event)
     deliver_gate(cpu, event, &gate);
 }
 
-/* A fault on the way leaves through the door with these marks set; interrupt_exception reads them. An external
- * interrupt is benign whatever its vector, as an NMI is. */
+/* Marks that an event is being delivered. If delivery faults, interrupt_exception reads these marks. An external
+ * interrupt is benign whatever its vector, like an NMI. */
 static void begin(struct cpu *cpu, const struct event *event)
 {
   cpu->fault.is_delivering = true;
@@ -267,8 +267,8 @@ static bool is_contributory(unsigned vector)
   return vector == EXCEPTION_DE || (vector >= EXCEPTION_TS && vector <= EXCEPTION_GP);
 }
 
-/* SDM vol. 3, table 6-5. #AC on the way to an exception (a misaligned stack of CPL 3) is benign there, and may repeat
- * for ever on hardware; here it ends as a double fault. */
+/* SDM vol. 3, table 6-5. #AC during the delivery of an exception (a misaligned stack of CPL 3) is benign in that table
+ * and may repeat forever on hardware; here it becomes a double fault. */
 static bool is_double(const struct cpu *cpu, unsigned second)
 {
   unsigned first = cpu->fault.delivering;
@@ -281,7 +281,7 @@ static bool is_double(const struct cpu *cpu, unsigned second)
   return is_contributory(first) && is_contributory(second);
 }
 
-/* A fault came while another event was delivered. Returns false for one on the way to #DF. */
+/* A fault occurred while another event was delivered. Returns false for one during the delivery of #DF. */
 static bool combine(const struct cpu *cpu, struct event *event)
 {
   if (cpu->fault.delivering == EXCEPTION_DF && !cpu->fault.is_delivering_soft)
@@ -297,7 +297,7 @@ static bool combine(const struct cpu *cpu, struct event *event)
   return true;
 }
 
-/* DR6 is changed before the handler is entered, DR7.GD goes off. SDM vol. 3, 17.2. */
+/* DR6 is changed and DR7.GD is cleared before the handler is entered. SDM vol. 3, 17.2. */
 static void note_debug(struct cpu *cpu, uint32_t bits)
 {
   cpu->dr[6] = (cpu->dr[6] & ~(uint64_t)DR6_B) | bits;
@@ -355,7 +355,7 @@ void interrupt_debug(struct cpu *cpu, uint32_t bits)
   deliver(cpu, &event);
 }
 
-/* ---- INT n and its kin ---- */
+/* ---- INT n and similar instructions ---- */
 
 const struct insn *interrupt_software(struct cpu *cpu, const struct insn *insn, uint8_t vector,
                                       enum lb_branch_kind kind)

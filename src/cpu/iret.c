@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IRET, IRETD and IRETQ: back from an interrupt, in every mode, to the same or an outer level, to virtual-8086 mode, to
- * the task that was interrupted. SDM vol. 2, IRET; vol. 3, 6.7.1, 6.14.3 and 20.2.
+ * IRET, IRETD and IRETQ: return from an interrupt, in every mode: to the same or an outer level, to virtual-8086 mode,
+ * or to the interrupted task. SDM vol. 2, IRET; vol. 3, 6.7.1, 6.14.3 and 20.2.
  */
 #include "cpu/far.h"
 #include "cpu/flags.h"
@@ -91,7 +91,7 @@ static const struct insn *return_task(struct cpu *cpu, const struct insn *insn)
   return task_switch(cpu, selector, &tss, TASK_RETURN, insn_next_rip(insn), flags_get(cpu), LB_BRANCH_TASK_SWITCH);
 }
 
-/* Level 0 alone may set VM; six more words lie on its stack. */
+/* Only level 0 may set VM. Six more words are on its stack. */
 static const struct insn *enter_v8086(struct cpu *cpu, const struct insn *insn, const struct image *image)
 {
   static const uint8_t order[] = {SS, ES, DS, FS, GS};

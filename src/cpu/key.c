@@ -22,8 +22,8 @@ static bool keys_are_on(const struct cpu *cpu, bool is_user)
   return (cpu->efer & EFER_LMA) && (cpu->cr4 & (is_user ? CR4_PKE : CR4_PKS));
 }
 
-/* A write by the supervisor heeds WD only with CR0.WP. The user has no access to the supervisor's pages, whatever their
- * key: no error code tells of it. */
+/* For a supervisor write, WD applies only with CR0.WP. The user has no access to the supervisor's pages, whatever their
+ * key: the error code does not report the key then. */
 bool key_denies(const struct cpu *cpu, uint64_t entry, bool is_user, unsigned wants)
 {
   bool has_access = is_user || !(wants & PAGING_USER);
@@ -40,7 +40,7 @@ void key_note(struct cpu *cpu, uint64_t entry, bool is_user)
     cpu->keys_cached[is_user] |= (uint16_t)(1u << entry_key(entry));
 }
 
-/* The keys with a right in which the two differ. */
+/* The keys whose rights differ between the two values. */
 static uint16_t keys_changed(uint32_t before, uint32_t after)
 {
   uint16_t keys = 0;

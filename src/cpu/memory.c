@@ -33,7 +33,7 @@ void memory_done(struct memory *memory)
   *memory = (struct memory){0};
 }
 
-/* RAM is in one piece on the host, so both ends in RAM and on the same side of the hole are enough. */
+/* RAM is contiguous on the host, so it is enough that both ends are in RAM and on the same side of the hole. */
 static uint8_t *memory_range(const struct memory *memory, uint64_t address, size_t size)
 {
   uint8_t *first = memory_at(memory, address);

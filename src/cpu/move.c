@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data from one place to another: MOV in all forms but those of control and debug registers, extensions, conditional
- * moves, LEA. SDM vol. 1, 7.3.1.
+ * Data transfer: MOV in all forms except those of control and debug registers, extensions, conditional moves, LEA. SDM
+ * vol. 1, 7.3.1.
  */
 #include "cpu/fault.h"
 #include "cpu/operand.h"
@@ -24,7 +24,7 @@ ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *in
 static insn_chooser move_general;
 FORMS_ANY(move_general, move_run(cpu, insn, form, size, way));
 
-/* MOV sreg, r/m16. After SS nothing gets in before the next instruction (SDM vol. 3, 6.8.3). */
+/* MOV sreg, r/m16. After a load of SS, no event is delivered before the next instruction (SDM vol. 3, 6.8.3). */
 static const struct insn *move_to_segment(struct cpu *cpu, const struct insn *insn)
 {
   if (insn->op[0] == CS || insn->op[0] > GS)
@@ -96,14 +96,14 @@ insn_handler *move_movsx(const struct insn *insn)
   return insn->size2 == 1 ? move_sign_1(insn) : insn->size2 == 2 ? move_sign_2(insn) : move_sign_4(insn);
 }
 
-/* CBW, CWDE, CDQE: the accumulator from half of it. */
+/* CBW, CWDE, CDQE: sign-extend half of the accumulator. */
 ALWAYS_INLINE const struct insn *move_widen(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   reg_set(cpu, 8 * RAX, size, flags_extend(reg_get(cpu, 8 * RAX, size / 2), size / 2));
   return insn_next(cpu, insn);
 }
 
-/* CWD, CDQ, CQO: its sign all over rDX. */
+/* CWD, CDQ, CQO: fill rDX with the accumulator's sign. */
 ALWAYS_INLINE const struct insn *move_sign(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   reg_set(cpu, 8 * RDX, size, sign_bit(reg_get(cpu, 8 * RAX, size), size) ? UINT64_MAX : 0);
@@ -140,9 +140,9 @@ const struct insn *move_cqo(struct cpu *cpu, const struct insn *insn)
   return move_sign(cpu, insn, 8);
 }
 
-/* ---- by condition ---- */
+/* ---- conditional moves ---- */
 
-/* The source is read whatever the condition, and 32 bits clear the upper half in either case. */
+/* The source is read whatever the condition is, and a 32-bit move clears the upper half in either case. */
 ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
                                          struct way way, unsigned code)
 {
@@ -178,7 +178,7 @@ ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct in
 
 /* ---- the rest ---- */
 
-/* An address, not what is there: no segment, no check. */
+/* LEA: the address itself, not the memory there: no segment, no check. */
 ALWAYS_INLINE const struct insn *move_address(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   reg_set(cpu, insn->op[0], size, insn_address(cpu, insn));
@@ -187,7 +187,7 @@ ALWAYS_INLINE const struct insn *move_address(struct cpu *cpu, const struct insn
 
 SIZES(move_lea, move_address(cpu, insn, size));
 
-/* MOVBE: one side is memory, which has the other byte order. */
+/* MOVBE: one operand is memory, which has the other byte order. */
 ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   bool is_load = insn->form == FORM_REG_MEM;
@@ -202,7 +202,7 @@ ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn
 
 SIZES(move_movbe, move_swapped(cpu, insn, size));
 
-/* AL gets the byte that it numbers in a table at rBX. */
+/* Sets AL to the byte with the index AL in a table at rBX. */
 const struct insn *move_xlat(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t offset = (cpu->r[RBX] + reg_get(cpu, 8 * RAX, 1)) & insn->address_mask;

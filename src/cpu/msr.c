@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RDMSR, WRMSR and what reads such registers by other ways: RDTSC, RDTSCP, RDPID, RDPMC. Addresses are offered to the
- * recorder first, then to the local APIC, then looked for here; what nobody knows is #GP(0). SDM vol. 2 under these
+ * RDMSR, WRMSR and other instructions that read such registers: RDTSC, RDTSCP, RDPID, RDPMC. Addresses are offered to
+ * the recorder first, then to the local APIC, then looked up here. An unknown address is #GP(0). SDM vol. 2 under these
  * names, vol. 4.
  */
 #include "cpu/control.h"
@@ -29,7 +29,7 @@ enum {
 
 #define APIC_BASE_EXTD (1u << 10)
 
-/* The words of msr.def. */
+/* Macros for msr.def. */
 #define HAS(name) system_has(cpu, FEATURE_##name)
 #define INTEL (cpu->model->vendor == LB_VENDOR_INTEL)
 #define AMD (cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON)
@@ -73,14 +73,14 @@ static bool fixed_register(const struct cpu *cpu, uint32_t msr, uint64_t *ret_va
   return false;
 }
 
-/* ---- those with consequences ---- */
+/* ---- registers with side effects ---- */
 
 static bool has_efer(const struct cpu *cpu)
 {
   return HAS(LM) || HAS(NX) || HAS(SYSCALL);
 }
 
-/* LMA is read-only and what is written to it does not count. LME may not change while paging is on. */
+/* LMA is read-only, and a value written to it is ignored. LME may not change while paging is on. */
 static bool efer_write(struct cpu *cpu, uint64_t value)
 {
   uint64_t kept = (HAS(SYSCALL) ? EFER_SCE : 0u) | (HAS(LM) ? EFER_LME : 0u) | (HAS(NX) ? EFER_NXE : 0u);
@@ -97,7 +97,7 @@ static bool efer_write(struct cpu *cpu, uint64_t value)
   return true;
 }
 
-/* A write to either moves the other by as much. SDM vol. 3, 17.15.3. */
+/* A write to either register moves the other by the same amount. SDM vol. 3, 17.15.3. */
 static void tsc_move(struct cpu *cpu, uint64_t distance)
 {
   cpu->tsc_offset += distance;
@@ -119,8 +119,8 @@ static bool is_apic(const struct cpu *cpu, uint32_t msr)
   return (msr == MSR_APIC_BASE && HAS(APIC)) || (msr == MSR_TSC_DEADLINE && HAS(TSC_DEADLINE));
 }
 
-/* The board's clock is that of power-on; the guest's deadline is in ticks of a counter that it may have moved. One that
- * has passed stays one: 1. */
+/* The board's clock counts from power-on. The guest's deadline is in ticks of a counter that it may have moved. A
+ * deadline that has passed becomes 1. */
 static uint64_t deadline_to_board(const struct cpu *cpu, uint64_t deadline)
 {
   uint64_t now = control_tsc(cpu);
@@ -298,7 +298,7 @@ const struct insn *control_wrmsr(struct cpu *cpu, const struct insn *insn)
 
 /* ---- counters and time ---- */
 
-/* CR4.TSD and CR4.PCE judge CPL > 0, and so protected mode only. */
+/* CR4.TSD and CR4.PCE apply at CPL > 0, and therefore in protected mode only. */
 static void check_tsd(struct cpu *cpu)
 {
   if (cpu->cpl && (cpu->cr4 & CR4_TSD))
@@ -335,8 +335,8 @@ const struct insn *control_rdpid(struct cpu *cpu, const struct insn *insn)
 
 #define RDPMC_METRICS 0x20000000u /* ECX for PERF_METRICS: Linux events/intel/core.c, INTEL_PMC_FIXED_RDPMC_METRICS */
 
-/* The register behind a counter's number. Bit 30 of ECX means fixed counters; bit 31 of the Pentium 4 asks for the
- * lower 32 bits alone, which are faster. */
+/* The register of a counter's number. Bit 30 of ECX means fixed counters. On the Pentium 4, bit 31 asks for the lower
+ * 32 bits only, which is faster. */
 static bool counter_read(const struct cpu *cpu, uint32_t number, uint64_t *ret_value)
 {
   static const enum lb_register ids[] = {LB_REG_PMC, LB_REG_P4_COUNTER, LB_REG_AMD_PERF_CTR, LB_REG_K7_PERFCTR};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory types: IA32_PAT and the memory-type range registers. Nothing here caches, so they are only kept, with the
- * checks that WRMSR makes. SDM vol. 3, 11.11 and 11.12.
+ * Memory types: IA32_PAT and the memory-type range registers. There are no caches here, so the values are only stored,
+ * with the checks that WRMSR makes. SDM vol. 3, 11.11 and 11.12.
  */
 #include "cpu/control.h"
 
@@ -14,13 +14,13 @@ enum {
   MSR_DEF_TYPE = 0x2FF,
 };
 
-/* Where things stand in cpu->mtrr: base and mask of each range, then the fixed ranges, then the default type. */
+/* Indexes in cpu->mtrr: base and mask of each range, then the fixed ranges, then the default type. */
 enum { PLACE_FIXED = 2 * 16, PLACE_DEF_TYPE = PLACE_FIXED + 11 };
 
 #define MTRRCAP (VARIABLE_RANGES | 1u << 8 | 1u << 10) /* fixed ranges, write-combining */
 #define PHYSICAL_MASK ((UINT64_C(1) << SYSTEM_PHYSICAL_BITS) - 1)
 
-/* UC, WC, WT, WP, WB; PAT alone has UC-. */
+/* UC, WC, WT, WP, WB; and UC-, which only PAT has. */
 static bool type_is_good(unsigned type, bool is_pat)
 {
   return type == 0 || type == 1 || (type >= 4 && type <= 6) || (is_pat && type == 7);
@@ -34,7 +34,7 @@ static bool types_are_good(uint64_t value, bool is_pat)
   return true;
 }
 
-/* Number of a fixed range register: 250H, 258H, 259H, 268H to 26FH. -1: none. */
+/* Number of a fixed range register: 250H, 258H, 259H, 268H to 26FH. Returns -1 for any other. */
 static int fixed_number(uint32_t msr)
 {
   if (msr == 0x250)
@@ -44,7 +44,7 @@ static int fixed_number(uint32_t msr)
   return msr >= 0x268 && msr <= 0x26F ? (int)(msr - 0x268) + 3 : -1;
 }
 
-/* Place in cpu->mtrr, or -1. */
+/* Index in cpu->mtrr, or -1. */
 static int mtrr_place(uint32_t msr)
 {
   if (msr >= MSR_PHYSBASE0 && msr < MSR_PHYSBASE0 + 2 * VARIABLE_RANGES)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Model-specific registers that nothing here acts on, and that kernels look at when they start: msr_model.def says
- * which CPU has which. SDM vol. 4 (June 2016: vol. 3 chapter 35), AMD APM vol. 2 appendix A.
+ * Model-specific registers that have no effect here, but that kernels read when they start: msr_model.def says which
+ * CPU has which. SDM vol. 4 (June 2016: vol. 3 chapter 35), AMD APM vol. 2 appendix A.
  */
 #include "cpu/control.h"
 #include "cpu/generation.h"
 
-/* ---- the words of msr_model.def ---- */
+/* ---- macros for msr_model.def ---- */
 
 #define HAS(name) system_has(cpu, FEATURE_##name)
 #define SINCE(row) generation_is_since(generation_find(cpu->model), GENERATION_##row)
@@ -31,7 +31,7 @@
 _Static_assert(SYSTEM_TSC_PER_SECOND == 1000000000, "PSTATE_0 says 1 GHz");
 #define CORE_COUNT ((uint64_t)cpu->memory->cpu_count << 16 | cpu->memory->cpu_count)
 
-/* Where each register that is kept has its value. */
+/* The index of each stored register's value. */
 enum place {
 #define MODEL_KEPT(address, value, condition, name, source) PLACE_##address,
 #define MODEL_FIXED(first, last, value, condition, name, source)
@@ -43,7 +43,7 @@ enum place {
 
 _Static_assert(PLACES <= CPU_MODEL_MSRS, "struct cpu has too few places");
 
-/* The place of a register that this CPU keeps, or -1. */
+/* The index of a register that this CPU stores, or -1. */
 static int place_of(const struct cpu *cpu, uint32_t msr)
 {
 #define MODEL_KEPT(address, value, condition, name, source)                                                            \

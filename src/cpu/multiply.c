@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Multiplication and division: SDM vol. 1, 7.3.2. Of the flags that the manual leaves undefined SF, ZF and PF follow
- * the low half of a product, AF is 0; a division leaves them all.
+ * Multiplication and division: SDM vol. 1, 7.3.2. Flags that the manual leaves undefined: after a multiplication SF, ZF
+ * and PF follow the low half of the product and AF is 0; a division changes none.
  */
 #include "cpu/fault.h"
 #include "cpu/operand.h"
 #include "cpu/variant.h"
 
-/* Twice the width of an operand; `high` and `low` are cut to its size. */
+/* Twice the width of an operand; `high` and `low` are truncated to the operand's size. */
 struct wide {
   uint64_t high, low;
 };
@@ -18,7 +18,7 @@ __extension__ static inline struct wide multiply_64(uint64_t a, uint64_t b)
   return (struct wide){(uint64_t)(product >> 64), (uint64_t)product};
 }
 
-/* Operands of the smaller sizes come extended, by zeros or by their sign. */
+/* Operands of smaller sizes are already extended, with zeros or with their sign. */
 ALWAYS_INLINE struct wide multiply(uint64_t a, uint64_t b, unsigned size, bool is_signed)
 {
   if (size < 8) {
@@ -26,19 +26,19 @@ ALWAYS_INLINE struct wide multiply(uint64_t a, uint64_t b, unsigned size, bool i
     return (struct wide){product >> (8 * size) & size_mask(size), product & size_mask(size)};
   }
   struct wide product = multiply_64(a, b);
-  if (is_signed) /* a negative factor was taken as 2^64 too large */
+  if (is_signed) /* a negative factor was taken as 2^64 too large: correct the high half */
     product.high -= (sign_bit(a, 8) ? b : 0) + (sign_bit(b, 8) ? a : 0);
   return product;
 }
 
-/* CF and OF: the high half holds more than the low half's sign or zeros. */
+/* CF and OF: the high half is more than the sign or zero extension of the low half. */
 ALWAYS_INLINE bool multiply_overflows(struct wide product, unsigned size, bool is_signed)
 {
   uint64_t plain = is_signed && sign_bit(product.low, size) ? size_mask(size) : 0;
   return product.high != plain;
 }
 
-/* The register pair that a product or dividend has: AX for bytes, else rDX:rAX. */
+/* Sets the register pair of a product or dividend: AX for bytes, otherwise rDX:rAX. */
 ALWAYS_INLINE void pair_set(struct cpu *cpu, unsigned size, uint64_t high, uint64_t low)
 {
   reg_set(cpu, 8 * RAX, size, low);
@@ -85,7 +85,7 @@ insn_handler *multiply_imul(const struct insn *insn)
   return insn->operands == 1 ? multiply_imul_one(insn) : multiply_imul_two(insn);
 }
 
-/* BMI2. The low half goes first: with one register for both the high half stays. */
+/* BMI2. The low half is written first: if both destinations are the same register, the high half stays. */
 ALWAYS_INLINE const struct insn *multiply_flagless(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   struct wide product = multiply(reg_get(cpu, 8 * RDX, size), operand_third(cpu, insn, size), size, false);
@@ -108,7 +108,7 @@ __extension__ static inline struct quotient divide_64(struct wide dividend, uint
   return (struct quotient){(uint64_t)(whole / divisor), (uint64_t)(whole % divisor)};
 }
 
-/* #DE for a divisor of 0 or a quotient that does not fit: both show as a high half that is not below the divisor. */
+/* #DE for a divisor of 0 or a quotient that does not fit: in both cases the high half is not below the divisor. */
 ALWAYS_INLINE struct quotient divide(struct cpu *cpu, struct wide dividend, uint64_t divisor, unsigned size)
 {
   if (dividend.high >= divisor)
@@ -125,7 +125,7 @@ ALWAYS_INLINE struct wide wide_negate(struct wide value, unsigned size)
   return (struct wide){(~value.high + (low == 0)) & size_mask(size), low};
 }
 
-/* By magnitudes. The remainder has the dividend's sign; a quotient of 80..0 fits only when negative. */
+/* Divides the magnitudes. The remainder has the dividend's sign; a quotient of 80..0 fits only if it is negative. */
 ALWAYS_INLINE struct quotient divide_signed(struct cpu *cpu, struct wide dividend, uint64_t divisor, unsigned size)
 {
   bool is_negative = sign_bit(dividend.high, size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks the page tables. One walk serves all formats: a table of levels says where the index bits lie, how long entries
- * are and at which levels pages may be. SDM vol. 3, 4.3 to 4.7. Translations are cached by access.c and block.c.
+ * Walks the page tables. One walk serves all formats: a table of levels gives the position of the index bits, the size
+ * of entries, and the levels at which pages may be. SDM vol. 3, 4.3 to 4.7. Translations are cached by access.c and
+ * block.c.
  */
 #include "cpu/paging.h"
 
@@ -24,7 +25,7 @@ enum {
 
 enum { ERROR_P = 1u << 0, ERROR_RESERVED = 1u << 3, ERROR_KEY = 1u << 5 };
 
-/* How the tables of one paging mode are made. */
+/* The structure of the tables of one paging mode. */
 struct format {
   uint8_t levels;
   uint8_t entry; /* bytes */
@@ -44,7 +45,7 @@ static const struct format *paging_format(const struct cpu *cpu)
   return cpu->cr4 & CR4_PSE ? &format_pse : &format_32;
 }
 
-/* What a walk found. */
+/* The result of a walk. */
 struct walk {
   uint64_t entries[4]; /* by level */
   uint64_t addresses[4];
@@ -90,7 +91,7 @@ static uint64_t table_root(const struct cpu *cpu, const struct format *format, u
   return entry & UINT64_C(0x000FFFFFFFFFF000);
 }
 
-/* Returns 0, or the error-code bits that a fault has for what the tables say (P and reserved). */
+/* Returns 0, or the error-code bits (P and reserved) of a fault that the tables cause. */
 static int paging_walk(struct cpu *cpu, uint64_t linear, struct walk *walk)
 {
   const struct format *format = paging_format(cpu);
@@ -127,7 +128,7 @@ static bool is_denied_by_key(const struct cpu *cpu, const struct walk *walk, uns
   return key_denies(cpu, walk->entries[walk->level], walk->is_user, wants);
 }
 
-/* SDM vol. 3, 4.6: may this access be made, but for protection keys? */
+/* SDM vol. 3, 4.6: whether this access is allowed. Protection keys are checked separately. */
 static bool is_allowed(const struct cpu *cpu, const struct walk *walk, unsigned wants)
 {
   if (wants & PAGING_USER)

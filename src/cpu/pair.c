@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pairs of instructions: see pair.h. Only the first half can fault; it is then, and whenever its operand is not at
- * hand, done alone by its own handler.
+ * Pairs of instructions: see pair.h. Only the first half can fault. In that case, and whenever its operand cannot be
+ * accessed by the fast path, its own handler executes it alone.
  */
 #include "cpu/pair.h"
 
@@ -60,7 +60,7 @@ ALWAYS_INLINE bool pair_tests(uint64_t result, unsigned size, unsigned code)
   }
 }
 
-/* The first half alone. */
+/* Executes the first half alone. */
 static const struct insn *pair_first(struct cpu *cpu, const struct insn *insn)
 {
   return instruction_handler(insn)(cpu, insn);
@@ -99,7 +99,7 @@ ALWAYS_INLINE const struct insn *pair_run(struct cpu *cpu, const struct insn *in
   PAIR_SIZES(name##_mem_imm_indexed, FORM_MEM_IMM, REACH_INDEXED, false, code)                                         \
   PAIR_SIZES(name##_reg_mem_indexed, FORM_REG_MEM, REACH_INDEXED, false, code)
 
-/* Each condition that is worth a handler: X(code, name). */
+/* Each condition that has a handler of its own: X(code, name). */
 #define PAIR_COMPARISONS(X)                                                                                            \
   X(0x2, b) X(0x3, nb) X(0x4, z) X(0x5, nz) X(0x6, be) X(0x7, nbe) X(0xC, l) X(0xD, nl) X(0xE, le) X(0xF, nle)
 #define PAIR_TESTS(X) X(0x4, z) X(0x5, nz) X(0x8, s) X(0x9, ns) X(0xE, le) X(0xF, nle)
@@ -109,9 +109,9 @@ ALWAYS_INLINE const struct insn *pair_run(struct cpu *cpu, const struct insn *in
 PAIR_COMPARISONS(PAIR_COMPARE)
 PAIR_TESTS(PAIR_TEST)
 
-/* ---- which ---- */
+/* ---- choosing ---- */
 
-/* By what the second half asks, what the first one's operands are, and its size: 1, 4, 8. */
+/* Indexed by the second half's condition, the first half's operands, and its size: 1, 4, 8. */
 typedef insn_handler *const pair_table[16][INSN_REACHES][FORM_OTHER + 1][3];
 
 #define PAIR_ROW(name)                                                                                                 \

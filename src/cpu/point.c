@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Points: where a debugger outside the guest wants it to stop. Blocks end before a code point, and the block that
- * begins at one is a single instruction that ends the run; blocks for single steps (MODE_STEP) know no points. Data
- * points make accesses go the long way, as the guest's own debug registers do, of which none is touched.
+ * Points: breakpoints and watchpoints of a debugger outside the guest. Blocks end before a code point, and the block
+ * that begins at one is a single instruction that ends the run. Blocks for single steps (MODE_STEP) ignore points. Data
+ * points make accesses take the slow path, as the guest's own debug registers do; none of those is touched.
  */
 #include "cpu/point.h"
 
@@ -24,7 +24,8 @@ bool point_is_at(const struct cpu *cpu, uint64_t linear)
   return false;
 }
 
-/* What the run loop took away before the instruction is put back, so that nothing comes in between later. */
+/* Restores the shadow and RF that the run loop cleared before the instruction, so that no event can come in between
+ * when the instruction is started again. */
 static void hold_restore(struct cpu *cpu)
 {
   if (!(cpu->mode & MODE_ONE))
@@ -43,7 +44,7 @@ const struct insn *point_run(struct cpu *cpu, const struct insn *insn)
 
 /* ---- data ---- */
 
-/* The first address that is both accessed and watched; false: there is none. */
+/* Finds the first address that is both accessed and watched. Returns false if there is none. */
 static bool point_overlaps(const struct cpu *cpu, const struct cpu_point *point, uint64_t linear, unsigned size,
                            uint64_t *ret_address)
 {
@@ -84,9 +85,9 @@ bool point_catches_fault(struct cpu *cpu)
     return false;
   cpu->hit.error = cpu->fault.has_error ? cpu->fault.error : 0;
   cpu->fault.is_delivering = cpu->fault.is_delivering_soft = false;
-  cpu->debug_due = 0; /* whatever it was, it comes again */
+  cpu->debug_due = 0; /* the instruction will raise it again */
   hold_restore(cpu);
-  if (cpu->fault.vector != EXCEPTION_DB) /* a breakpoint of the guest that was passed stays so */
+  if (cpu->fault.vector != EXCEPTION_DB) /* a breakpoint of the guest that was passed stays passed */
     cpu->eflags |= FLAG_RF;
   return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ports: IN, OUT, INS, OUTS. SDM vol. 1 chapter 18 (I/O permission: 18.5), vol. 2 under these names. Devices may have
- * changed their lines, so the run loop looks after every access; a repeated one does a few elements at a time, and
- * takes a cycle for each.
+ * changed their lines, so the run loop checks after every access. A repeated instruction transfers a few elements at a
+ * time and takes one cycle for each.
  */
 #include "cpu/control.h"
 #include "cpu/instruction.h"
@@ -12,7 +12,7 @@
 
 /* ---- permission ---- */
 
-/* Two bytes of the bitmap are read whatever the size is, so its last byte must be followed by another. */
+/* Two bytes of the bitmap are read for any size, so its last byte must be followed by another. */
 static bool bitmap_allows(struct cpu *cpu, uint16_t port, unsigned size)
 {
   const struct cpu_segment *tss = &cpu->segment[TR];
@@ -52,10 +52,10 @@ static void port_out(struct cpu *cpu, uint16_t port, unsigned size, uint32_t val
     system_io_breakpoints(cpu, port, size);
 }
 
-/* Type of the instruction as SMM's IO_MISC has it: SDM vol. 3, table 34-5. */
+/* Type of the instruction in the encoding of SMM's IO_MISC: SDM vol. 3, table 34-5. */
 enum { IO_OUT = 0, IO_IN = 1, IO_IMMEDIATE = 8 };
 
-/* For an SMI that this access may cause: its handler can ask for the instruction to be done again. */
+/* Notes the access for an SMI that it may cause: the SMI handler can ask for the instruction to be restarted. */
 static void note(struct cpu *cpu, const struct insn *insn, uint16_t port, unsigned size, unsigned type)
 {
   cpu->io.rip = insn->rip;
@@ -92,7 +92,7 @@ static void index_advance(struct cpu *cpu, const struct insn *insn, unsigned reg
   reg_set(cpu, 8 * reg, insn->address_size, cpu->r[reg] + step);
 }
 
-/* The device is asked only when the store cannot fault any more. */
+/* The device is read only when the store can no longer fault. */
 static void element_in(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint16_t port = (uint16_t)cpu->r[RDX];
@@ -113,14 +113,15 @@ static void element_out(struct cpu *cpu, const struct insn *insn, unsigned size)
   index_advance(cpu, insn, RSI, size);
 }
 
-/* Something waits between two elements: an interrupt, a trap, the host. */
+/* Whether something is pending between two elements: an interrupt, a trap, the host. */
 static bool must_look(const struct cpu *cpu)
 {
   return cpu->had_tf || cpu->debug_due || cpu->signals || cpu->lines || cpu->is_kicked || cpu->is_stepping ||
          cpu->hit.kind;
 }
 
-/* Registers are up to date after each element, so a fault or an interrupt in the middle starts again where it was. */
+/* Registers are updated after each element, so that after a fault or an interrupt the instruction continues where it
+ * was. */
 static const struct insn *repeat(struct cpu *cpu, const struct insn *insn, unsigned size,
                                  void (*element)(struct cpu *, const struct insn *, unsigned))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instructions of systems around the control registers: descriptor-table registers, INVLPG, INVPCID, cache control,
+ * System instructions related to the control registers: descriptor-table registers, INVLPG, INVPCID, cache control,
  * XCR0, EFLAGS.AC, and the bases of FS and GS. SDM vol. 2, under the instructions' names.
  */
 #include "cpu/control.h"
@@ -9,7 +9,7 @@
 
 /* ---- LGDT, LIDT, SGDT, SIDT ---- */
 
-/* True when the operand size is 16 bits, which its operand of six bytes does not show: looks for the prefix. */
+/* Whether the operand size is 16 bits. The operand of six bytes does not show it, so this looks for the prefix. */
 static bool has_16_bit_operands(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t bytes[ISA_LENGTH_MAX] = {0};
@@ -35,7 +35,7 @@ static void table_load(struct cpu *cpu, const struct insn *insn, struct cpu_tabl
   *table = (struct cpu_table){.base = base, .limit = (uint32_t)access_fetch(bytes, 2)};
 }
 
-/* All 32 bits of the base are stored whatever the operand size is, as every CPU does since the 386. */
+/* All 32 bits of the base are stored for any operand size, as on every CPU since the 386. */
 static void table_store(struct cpu *cpu, const struct insn *insn, const struct cpu_table *table)
 {
   uint8_t bytes[10];
@@ -72,7 +72,7 @@ const struct insn *control_sidt(struct cpu *cpu, const struct insn *insn)
 
 /* ---- caches ---- */
 
-/* The segment limit is not looked at; an address that is not canonical does nothing. */
+/* The segment limit is not checked; an address that is not canonical has no effect. */
 const struct insn *control_invlpg(struct cpu *cpu, const struct insn *insn)
 {
   control_check_privilege(cpu);
@@ -86,8 +86,8 @@ const struct insn *control_invlpg(struct cpu *cpu, const struct insn *insn)
 
 enum { INVPCID_ADDRESS, INVPCID_CONTEXT, INVPCID_ALL_GLOBAL, INVPCID_ALL };
 
-/* Without CR4.PCIDE there is one context, PCID 0. With it there are more, and every one is forgotten: that is allowed.
- */
+/* Without CR4.PCIDE there is one context, PCID 0. With it there are more, and all of them are flushed, which is
+ * allowed. */
 static void check_invpcid(struct cpu *cpu, uint64_t type, uint64_t context, uint64_t linear)
 {
   if (type > INVPCID_ALL || context >> 12)
@@ -164,7 +164,7 @@ const struct insn *control_xsetbv(struct cpu *cpu, const struct insn *insn)
 
 /* ---- EFLAGS.AC ---- */
 
-/* Above CPL 0, and so in virtual-8086 mode, they do not exist. */
+/* They do not exist above CPL 0, and therefore not in virtual-8086 mode. */
 static const struct insn *set_ac(struct cpu *cpu, const struct insn *insn, uint32_t value)
 {
   if (cpu->cpl)

@@ -6,7 +6,7 @@
 #include "cpu/flags.h"
 #include "cpu/instruction.h"
 
-/* Marsaglia's xorshift with a multiplication behind it: not random, so that a run repeats itself. */
+/* Marsaglia's xorshift with a final multiplication. It is not random, so that a run can be repeated. */
 static uint64_t random_next(struct cpu *cpu)
 {
   uint64_t x = cpu->random ? cpu->random : UINT64_C(0x9E3779B97F4A7C15);
@@ -17,7 +17,7 @@ static uint64_t random_next(struct cpu *cpu)
   return x * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-/* CF says that there was a number; the other arithmetic flags are cleared. */
+/* CF says that the number is valid; the other arithmetic flags are cleared. */
 const struct insn *control_rdrand(struct cpu *cpu, const struct insn *insn)
 {
   reg_set(cpu, insn->op[0], insn->size, random_next(cpu));

@@ -13,7 +13,7 @@
 #define HWCR_TSC_FREQ_SEL (UINT64_C(1) << 24) /* the time-stamp counter runs at the frequency of P0 */
 #define PAT_DEFAULT UINT64_C(0x0007040600070406)
 
-/* What every one of them does. */
+/* The part that is common to all of them. */
 static void reset_common(struct cpu *cpu)
 {
   for (unsigned i = 0; i < CPU_REGISTERS; i++)
@@ -75,7 +75,7 @@ static void reset_msrs(struct cpu *cpu)
   cpu->tsc_offset = 0 - cpu_cycles(cpu);
 }
 
-/* RESET# clears what power-on clears; where the two differ is the recorder's, which cpu_reset tells. */
+/* RESET# clears the same state as power-on. They differ only in the recorder, which cpu_reset resets. */
 void system_reset_registers(struct cpu *cpu, bool is_warm)
 {
   reset_common(cpu);
@@ -93,7 +93,7 @@ void system_reset_registers(struct cpu *cpu, bool is_warm)
 }
 
 /* INIT keeps caching, x87 and SSE, XCR0 and all MSRs but EFER; the bootstrap processor goes to the reset vector, others
- * wait for a startup IPI. Where control comes from is between two instructions. */
+ * wait for a startup IPI. INIT is taken between two instructions. */
 void system_init_signal(struct cpu *cpu)
 {
   struct lb_branch branch = {

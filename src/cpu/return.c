@@ -5,13 +5,13 @@
 #include "cpu/far.h"
 #include "cpu/transfer.h"
 
-/* What lies `bytes` above the stack pointer. */
+/* The value `bytes` above the stack pointer. */
 static uint64_t peek(struct cpu *cpu, uint64_t bytes, unsigned size)
 {
   return access_load(cpu, SS, (cpu->r[RSP] + bytes) & cpu->stack_mask, size);
 }
 
-/* A stack pointer after `bytes` were popped. */
+/* The stack pointer after `bytes` were popped. */
 static uint64_t popped(uint64_t pointer, uint64_t mask, uint64_t bytes)
 {
   uint64_t moved = (pointer + bytes) & mask;
@@ -40,7 +40,7 @@ static const struct insn *return_same(struct cpu *cpu, uint64_t offset, uint16_t
   return transfer_far(cpu, &transfer, offset, LB_BRANCH_FAR_RET);
 }
 
-/* Above the parameters lies the outer stack pointer; the parameters are released from that stack too. */
+/* The outer stack pointer is above the parameters. The parameters are released from that stack too. */
 static const struct insn *return_outer(struct cpu *cpu, const struct insn *insn, uint64_t offset, uint16_t selector,
                                        struct descriptor *code)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The run loop: between blocks it looks at the world (traps, signals, interrupts, breakpoints), then runs a block and
- * those it is linked to until one of them comes back. Whatever must be looked at after every instruction (TF, debug
+ * The run loop. Between blocks it handles pending events (traps, signals, interrupts, breakpoints), then runs a block
+ * and those linked to it until one of them returns. State that must be checked after every instruction (TF, debug
  * registers, counters close to their overflow, an interrupt shadow, the last instructions of a budget) makes blocks of
  * one instruction, so that there is only this one loop. Order of events: SDM vol. 3, table 6-2.
  */
@@ -19,7 +19,7 @@
 #include "cpu/system.h"
 #include "cpu/transfer.h"
 
-#define COUNTS_MAX 64 /* what one instruction may add to a counter, and more: slots of a mispredicted branch */
+#define COUNTS_MAX 64 /* more than one instruction can add to a counter: slots of a mispredicted branch */
 
 const struct insn *insn_leave(struct cpu *cpu, const struct insn *insn)
 {
@@ -51,9 +51,9 @@ void cpu_work(struct cpu *cpu, uint64_t cycles)
 
 const struct insn *insn_again(struct cpu *cpu, const struct insn *insn)
 {
-  cpu->eflags |= FLAG_RF;  /* an interrupt that comes now pushes it: SDM vol. 3, 17.3.1.1 */
-  cpu->io.what = 0;        /* an SMI that comes now is of no earlier IN or OUT */
-  run_pass_cycles(cpu, 1); /* whatever repeats itself cannot hold the loop */
+  cpu->eflags |= FLAG_RF;  /* an interrupt that is delivered now pushes it: SDM vol. 3, 17.3.1.1 */
+  cpu->io.what = 0;        /* an SMI that is delivered now belongs to no earlier IN or OUT */
+  run_pass_cycles(cpu, 1); /* a repetition must not hold the loop forever */
   return insn_before(cpu, insn);
 }
 
@@ -68,7 +68,7 @@ uint64_t cpu_cycles(const struct cpu *cpu)
   return cpu_retired(cpu) + cpu->extra_cycles;
 }
 
-/* Neither counters nor the clock of records run while the processor is halted. */
+/* Neither the counters nor the clock of records advance while the processor is halted. */
 void cpu_idle(struct cpu *cpu, uint64_t cycles)
 {
   cpu->extra_cycles += cycles;
@@ -85,7 +85,7 @@ void cpu_stand(struct cpu *cpu, uint64_t until)
   cpu->reported += until - now;
 }
 
-/* Takes the budget away, so that the run loop looks at the world after this instruction; prepare gives it back. */
+/* Takes the budget away, so that the run loop checks for events after this instruction; prepare gives it back. */
 static void interrupt_blocks(struct cpu *cpu)
 {
   if (cpu->budget <= 0)
@@ -129,7 +129,7 @@ void cpu_signal(struct cpu *cpu, enum cpu_signal signal)
   interrupt_blocks(cpu);
 }
 
-/* An INIT that it has not yet seen comes first. */
+/* A pending INIT comes first. */
 void cpu_start(struct cpu *cpu, uint8_t vector)
 {
   if (cpu->signals & CPU_INIT)
@@ -159,13 +159,13 @@ static void wake(struct cpu *cpu)
   point_step(cpu);
 }
 
-/* Delivers what waits. Returns true when something was delivered: look again. A trap that is due (MOV SS holds it) must
- * not come in SMM. */
+/* Delivers pending signals. Returns true if one was delivered: check again. A due trap that MOV SS holds back must not
+ * be delivered in SMM. */
 static bool take_signals(struct cpu *cpu, uint8_t shadow)
 {
   if ((cpu->signals & CPU_SMI) && !cpu->is_in_smm && !cpu->is_smi_blocked && !cpu->debug_due) {
     cpu->signals &= (uint8_t)~CPU_SMI;
-    system_enter_smm(cpu); /* looks at activity: HLT may be restarted */
+    system_enter_smm(cpu); /* reads the activity state: HLT may be restarted */
     wake(cpu);
     return true;
   }
@@ -194,8 +194,8 @@ static bool take_signals(struct cpu *cpu, uint8_t shadow)
   return false;
 }
 
-/* A trap also tells of breakpoints at the instruction that would be next, which raises its own fault later unless the
- * handler sets RF: so do QEMU and Bochs. */
+/* A trap also reports breakpoints at the next instruction. That instruction raises its own fault later unless the
+ * handler sets RF: QEMU and Bochs do the same. */
 static uint32_t trap_breakpoints(const struct cpu *cpu)
 {
   if (!cpu->dr_code || (cpu->eflags & FLAG_RF))
@@ -225,7 +225,7 @@ static void check_code_breakpoints(struct cpu *cpu, uint8_t shadow)
   }
 }
 
-/* The access check of alignment, data breakpoints, and counters of cache events need the long way of every access. */
+/* Alignment checks, data breakpoints, and counters of cache events need the slow path for every access. */
 static void choose_tlb(struct cpu *cpu)
 {
   bool is_user = cpu->mode & MODE_USER;
@@ -233,7 +233,7 @@ static void choose_tlb(struct cpu *cpu)
   cpu->tlb = cpu->tlbs[checks_alignment || cpu->dr_access || cpu->counts_cache ? 2 : is_user];
 }
 
-/* A budget of at most so many instructions; restore_budget gives back the rest. */
+/* Limits the budget to this many instructions; restore_budget gives back the rest. */
 static void limit_budget(struct cpu *cpu, uint64_t instructions)
 {
   int64_t held = cpu->budget - (int64_t)instructions;
@@ -244,7 +244,7 @@ static void limit_budget(struct cpu *cpu, uint64_t instructions)
   cpu->budget = (int64_t)instructions;
 }
 
-/* While counters are far from their overflow it is enough to tell them of whole blocks. */
+/* While counters are far from their overflow, it is enough to report whole blocks to them. */
 static bool choose_counting(struct cpu *cpu)
 {
   uint64_t room = lb_recorder_progress_room(&cpu->recorder) / COUNTS_MAX;
@@ -271,7 +271,7 @@ static bool is_asked_to_stop(const struct cpu *cpu)
   return cpu->is_kicked || (cpu->bus.stop && atomic_load_explicit(cpu->bus.stop, memory_order_relaxed));
 }
 
-/* Looks at the world. Returns false when the run ends. */
+/* Handles pending events. Returns false if the run ends. */
 static bool prepare(struct cpu *cpu, enum cpu_stop *ret_stop)
 {
   cpu->at = NULL;
@@ -332,7 +332,7 @@ static void pebs(struct cpu *cpu)
   lb_recorder_pebs_assist(&cpu->recorder, &registers);
 }
 
-/* Counters hear of what was done since the last time. */
+/* Reports to the counters what was executed since the last time. */
 static void analysis_progress(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
@@ -352,8 +352,8 @@ static void analysis_progress(struct cpu *cpu)
   transfer_watch(cpu);
 }
 
-/* Where each instruction is told of alone there is nothing to do. The instruction that runs keeps the level that it
- * began with: it may be about to change it. */
+/* If each instruction is reported alone, there is nothing to do. The running instruction keeps the privilege level that
+ * it began with: it may be about to change it. */
 void run_sync(struct cpu *cpu)
 {
   uint8_t cpl = cpu->progress.cpl;
@@ -394,7 +394,7 @@ static void run_blocks(struct cpu *cpu)
     analysis_progress(cpu);
 }
 
-/* The instruction that was begun did not happen, nor did the rest of its block. */
+/* The instruction that was begun did not complete, nor did the rest of its block. */
 static void give_back(struct cpu *cpu)
 {
   if (cpu->at) {
@@ -405,7 +405,7 @@ static void give_back(struct cpu *cpu)
   run_sync(cpu);
 }
 
-/* A fault came through the door. */
+/* Handles a fault that left an instruction through cpu->door. */
 static bool deliver_fault(struct cpu *cpu)
 {
   bool is_restartable = point_is_restartable(cpu);
@@ -439,7 +439,7 @@ enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions)
   switch (setjmp(cpu->door)) {
   case DOOR_FAULT:
     give_back(cpu);
-    cpu->hit = (struct cpu_hit){.kind = CPU_HIT_NONE}; /* whatever was accessed is so again */
+    cpu->hit = (struct cpu_hit){.kind = CPU_HIT_NONE}; /* the instruction will make the access again */
     if (point_catches_fault(cpu))
       return CPU_STOP_POINT;
     if (!deliver_fault(cpu))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processor's state to and from bytes. Decoded blocks, their links and the recorder's tables are worked out anew:
- * they change nothing that can be seen. Cached translations are kept, since a guest may see an old one: it has changed
- * a page table and not yet flushed, or cleared an accessed bit. So are the lines that hold decoded code, which decide
- * how such a page is written to. The bytes may be forged: what a guest could not have brought about by itself is
- * refused, as RSM does with a bad state (SDM vol. 3, 34.4.1).
+ * The processor's state to and from bytes. Decoded blocks, their links and the recorder's tables are computed anew:
+ * they have no visible effect. Cached translations are saved, because a guest may see an old one, if it has changed a
+ * page table and not yet flushed, or cleared an accessed bit. The lines that hold decoded code are saved too, because
+ * they decide how such a page is written to. The bytes may be forged: a state that a guest could not have reached by
+ * itself is refused, as RSM does with a bad state (SDM vol. 3, 34.4.1).
  */
 #include "cpu/save.h"
 
@@ -20,7 +20,7 @@
 #include "cpu/vector.h"
 #include "cpu/xsave.h"
 
-#define TIME_MOST (UINT64_C(1) << 61) /* instructions, cycles: sums of two stay far from the end of 64 bits */
+#define TIME_MOST (UINT64_C(1) << 61) /* instructions, cycles: the sum of two does not overflow 64 bits */
 #define RECORDER_MOST 8192u
 #define NO_TAG 1
 #define NO_FETCH 2
@@ -73,7 +73,7 @@ static void msrs_archive(struct archive *archive, struct cpu *cpu)
   archive_value(archive, &cpu->smbase);
 }
 
-/* What stands between two instructions. */
+/* State between two instructions. */
 static void events_archive(struct archive *archive, struct cpu *cpu)
 {
   bool *const flags[] = {&cpu->is_nmi_blocked, &cpu->is_in_smm,     &cpu->is_smi_blocked, &cpu->is_spinning,
@@ -134,7 +134,7 @@ void cache_archive(struct archive *archive, struct cache *cache)
 
 /* ---- time ---- */
 
-/* Between runs the budget is used up: what has retired is the base. */
+/* Between runs the budget is used up: the base is the number of retired instructions. */
 void clock_archive(struct archive *archive, struct cpu *cpu)
 {
   uint64_t retired = cpu_retired(cpu);
@@ -185,7 +185,7 @@ static void recorder_archive(struct archive *archive, struct cpu *cpu)
 
 /* ---- pages ---- */
 
-/* Lists end with a page that cannot be. */
+/* Lists end with an impossible page. */
 #define LIST_END UINT64_MAX
 
 static uint64_t memory_pages(const struct cpu *cpu)
@@ -217,7 +217,7 @@ static void code_archive(struct archive *archive, struct cpu *cpu)
   }
 }
 
-/* A translation: where a linear page lies in RAM, and whether it may be written at once. */
+/* A translation: the RAM page of a linear page, and whether it may be written directly. */
 struct translation {
   uint64_t linear, page;
   bool is_writable;
@@ -310,7 +310,7 @@ static void pages_archive(struct archive *archive, struct cpu *cpu)
   fetches_archive(archive, cpu);
 }
 
-/* ---- all of it ---- */
+/* ---- whole state ---- */
 
 static bool control_is_possible(const struct cpu *cpu)
 {
@@ -357,13 +357,13 @@ size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
   return archive.at;
 }
 
-/* Whether counters run, and who is told of branches, is looked at now and then only: it stays as it was. */
+/* Whether counters run, and who watches branches, is normally checked only now and then: the saved values are kept. */
 static void cpu_settle(struct cpu *cpu)
 {
   bool counts = cpu->progress_is_on, cache = cpu->counts_cache, inserts = cpu->counts_inserts;
   bool metrics = cpu->counts_metrics;
   uint8_t watch = cpu->watch & (WATCH_RECORDER | WATCH_COUNTERS);
-  cpu->progress_is_on = true; /* counting does not begin now */
+  cpu->progress_is_on = true; /* so that counting does not begin now */
   cpu_changed(cpu);
   cpu->progress_is_on = counts;
   cpu->counts_cache = cache;

@@ -16,9 +16,9 @@
 #define ACCESS_FLAT_DATA 0xC093u
 #define LIMIT_MAX 0xFFFFFFFFu
 
-/* ---- what follows from the registers ---- */
+/* ---- state derived from the registers ---- */
 
-/* How offsets up to the limit may be accessed, where nothing else needs a look. */
+/* The accesses that are allowed up to the limit without further checks. */
 static uint8_t bounded_access(const struct cpu *cpu, const struct cpu_segment *s)
 {
   if (!segment_is_protected(cpu))
@@ -32,8 +32,8 @@ static uint8_t bounded_access(const struct cpu *cpu, const struct cpu_segment *s
   return s->access & SEGMENT_WRITABLE ? ACCESS_READ | ACCESS_WRITE : ACCESS_READ;
 }
 
-/* The privilege level is SS.DPL, as VMX has it (SDM vol. 3, 24.4.1): CS.RPL says nothing just after CR0.PE was set,
- * and CS.DPL nothing in a conforming segment. */
+/* The privilege level is SS.DPL, as VMX has it (SDM vol. 3, 24.4.1): CS.RPL is meaningless just after CR0.PE was set,
+ * and CS.DPL in a conforming segment. */
 static uint8_t current_level(const struct cpu *cpu)
 {
   if (!(cpu->cr0 & CR0_PE))
@@ -83,7 +83,7 @@ void segment_update(struct cpu *cpu)
   cpu->code_limit = is_64 ? UINT64_MAX : cpu->segment[CS].limit;
   cpu->stack_mask = is_64 ? UINT64_MAX : cpu->segment[SS].access & SEGMENT_DB ? 0xFFFFFFFF : 0xFFFF;
   cpu->linear_mask = is_64 ? UINT64_MAX : 0xFFFFFFFF;
-  if (cpu->tlb != cpu->tlbs[2]) /* every access goes the long way: the run loop chose so */
+  if (cpu->tlb != cpu->tlbs[2]) /* the run loop chose the slow path for every access */
     cpu->tlb = cpu->tlbs[cpu->cpl == 3];
 }
 
@@ -179,7 +179,7 @@ void segment_load_real(struct cpu *cpu, unsigned number, uint16_t selector)
     s->limit = 0xFFFF;
     s->access = ACCESS_V8086;
   } else {
-    s->access = (s->access & 0xFF00) | ACCESS_REAL; /* limit, B and G stay: that is "big real mode" */
+    s->access = (s->access & 0xFF00) | ACCESS_REAL; /* limit, B and G stay: "big real mode" */
   }
 }
 

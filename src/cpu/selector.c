@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instructions about selectors: far pointers into registers (LDS and its kin), LDTR and TR, and what a program may ask
- * of a selector (LAR, LSL, VERR, VERW, ARPL). SDM vol. 2 under these names; vol. 3, 5.10.
+ * Instructions about selectors: loads of far pointers (LDS and similar), LDTR and TR, and queries about a selector
+ * (LAR, LSL, VERR, VERW, ARPL). SDM vol. 2 under these names; vol. 3, 5.10.
  */
 #include "cpu/far.h"
 #include "cpu/flags.h"
@@ -84,7 +84,7 @@ const struct insn *selector_str(struct cpu *cpu, const struct insn *insn)
   return store(cpu, insn, TR);
 }
 
-/* A system descriptor of the GDT of type `type`, or `other`, that LLDT or LTR may load. */
+/* Fetches a system descriptor of the GDT, of type `type` or `other`, that LLDT or LTR may load. */
 static struct descriptor fetch_system(struct cpu *cpu, uint16_t selector, unsigned type, unsigned other)
 {
   if (selector & 4)
@@ -135,16 +135,16 @@ const struct insn *selector_ltr(struct cpu *cpu, const struct insn *insn)
   return insn + 1;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* Bits 1 << type of the system descriptors that LAR and LSL know: SDM vol. 2, tables 3-52 and 3-54. */
+/* Bits 1 << type of the system descriptors that LAR and LSL accept: SDM vol. 2, tables 3-52 and 3-54. */
 #define BIT(type) (1u << (type))
 #define LSL_LONG (BIT(SYSTEM_LDT) | BIT(SYSTEM_TSS_32) | BIT(SYSTEM_TSS_32_BUSY))
 #define LSL_LEGACY (LSL_LONG | BIT(SYSTEM_TSS_16) | BIT(SYSTEM_TSS_16_BUSY))
 #define LAR_LONG (LSL_LONG | BIT(SYSTEM_CALL_GATE_32))
 #define LAR_LEGACY (LSL_LEGACY | BIT(SYSTEM_CALL_GATE_32) | BIT(SYSTEM_CALL_GATE_16) | BIT(SYSTEM_TASK_GATE))
 
-/* The descriptor of a selector that CPL and RPL may see. */
+/* Fetches the descriptor of a selector, if CPL and RPL may see it. */
 static bool look(struct cpu *cpu, uint16_t selector, struct descriptor *ret)
 {
   if (selector_is_null(selector) || !segment_look(cpu, selector, false, ret))
@@ -154,7 +154,8 @@ static bool look(struct cpu *cpu, uint16_t selector, struct descriptor *ret)
   return is_open || (cpu->cpl <= dpl && (selector & 3u) <= dpl);
 }
 
-/* Is it code or data, or one of these system types; in IA-32e mode with a second half that is none. */
+/* Whether it is code or data, or one of these system types; in IA-32e mode the second half must not look like a
+ * descriptor. */
 static bool is_of_types(struct cpu *cpu, uint16_t selector, const struct descriptor *d, uint32_t types)
 {
   struct descriptor whole;

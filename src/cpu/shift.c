@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shifts and rotates: SDM vol. 1, 7.3.6. A count is cut to 5 bits (6 for 64-bit operands); 0 changes no flag. OF is
- * defined for single shifts only; for the others it gets what the same formula gives, as hardware does. AF is cleared
- * by shifts.
+ * Shifts and rotates: SDM vol. 1, 7.3.6. A count is masked to 5 bits (6 for 64-bit operands); 0 changes no flag. OF is
+ * defined for single shifts only; for the others it is computed by the same formula, as hardware does. AF is cleared by
+ * shifts.
  */
 #include "cpu/operand.h"
 #include "cpu/variant.h"
@@ -47,7 +47,7 @@ ALWAYS_INLINE uint64_t rotate_left(uint64_t a, unsigned count, unsigned size)
   return count ? ((a << count) | (a >> (bits - count))) & size_mask(size) : a;
 }
 
-/* Through CF: a ring of one bit more than the operand has. */
+/* A rotation through CF: a ring of one bit more than the operand has. */
 ALWAYS_INLINE struct shifted rotate_left_carry(uint64_t a, unsigned count, unsigned size, bool cf)
 {
   unsigned bits = 8 * size;
@@ -92,8 +92,8 @@ ALWAYS_INLINE struct shifted shift_apply(enum shift_operation operation, uint64_
   }
 }
 
-/* To the left: the sign and CF differ. To the right: the two upper bits differ, which for a single SHR is the old sign
- * and for SAR never happens. */
+/* Shifts to the left: OF is set if the sign and CF differ. To the right: if the two upper bits differ; for a single SHR
+ * this is the old sign, and for SAR it never happens. */
 ALWAYS_INLINE bool shift_overflows(bool is_left, uint64_t result, bool cf, unsigned size)
 {
   return sign_bit(is_left ? result : result ^ result << 1, size) ^ (is_left && cf);
@@ -107,7 +107,7 @@ ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *i
     return way.other(cpu, insn);
   unsigned count = shift_count(operand_second(cpu, insn, form, 1, NULL), size);
   uint64_t a = operand_modify(cpu, insn, form, size, &place);
-  if (!count) { /* a 32-bit register is written all the same: its upper half is cleared */
+  if (!count) { /* a 32-bit register is still written: its upper half is cleared */
     operand_write(cpu, insn, form, size, &place, a);
     return insn_next(cpu, insn);
   }
@@ -132,8 +132,9 @@ FORMS_MODIFY(shift_rcr, shift_run(cpu, insn, form, size, way, SHIFT_RCR));
 
 /* ---- SHLD, SHRD ---- */
 
-/* 16-bit operands with counts beyond 16, where the manual defines nothing: hardware goes on with the destination's bits
- * behind the source's. So the three stand in a row; of larger operands the count never gets beyond the source. */
+/* For 16-bit operands with counts beyond 16 the manual defines nothing; hardware continues with the destination's bits
+ * after the source's. The three values are therefore put in a row. With larger operands the count never exceeds the
+ * source. */
 ALWAYS_INLINE struct shifted shift_double(uint64_t a, uint64_t b, unsigned count, unsigned size, bool is_left)
 {
   unsigned bits = 8 * size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * System management mode: entry by SMI, and RSM. The state goes to SMBASE + FC00H to FFFFH in the layout of Intel's P6
- * (CPUs without 64-bit mode) or Intel 64: SDM vol. 3, tables 34-1 and 34-3. What the tables call reserved holds the
- * hidden parts of segment registers here. AMD's CPUs get the same layout.
+ * (CPUs without 64-bit mode) or Intel 64: SDM vol. 3, tables 34-1 and 34-3. Fields that the tables call reserved hold
+ * the hidden parts of segment registers here. AMD's CPUs get the same layout.
  */
 #include <stdio.h>
 
@@ -17,10 +17,10 @@
 #define STATE_FIRST 0x7C00u /* offsets are from SMBASE + 8000H, as in the manual */
 #define STATE_SIZE 0x400u
 
-/* Bits 16 and 17: I/O restart and SMBASE relocation. The low part tells the layouts apart. */
+/* Bits 16 and 17: I/O restart and SMBASE relocation. The low part identifies the layout. */
 enum { REVISION_32 = 0x30007, REVISION_64 = 0x30101 };
 
-/* The state on its way to or from memory. */
+/* The state while it is saved or restored. */
 struct state {
   bool is_save;
   uint8_t bytes[STATE_SIZE];
@@ -32,7 +32,7 @@ struct state {
   uint8_t was_nmi_blocked;
 };
 
-/* One field, in the direction that the state goes. */
+/* Moves one field, to or from the image. */
 static void field(struct state *state, unsigned offset, void *place, unsigned size)
 {
   uint8_t *at = state->bytes + (offset - STATE_FIRST);
@@ -44,7 +44,7 @@ static void field(struct state *state, unsigned offset, void *place, unsigned si
 
 /* ---- layouts ---- */
 
-/* Selectors from 7FA8H up, in both layouts: ES, CS, SS, DS, FS, GS, LDTR, TR. P6 has no place for LDTR: 7FC0H is
+/* Selectors from 7FA8H up, in both layouts: ES, CS, SS, DS, FS, GS, LDTR, TR. P6 has no field for LDTR: 7FC0H is
  * reserved there. */
 static void state_segments(struct state *state, struct cpu *cpu, unsigned hidden)
 {
@@ -57,7 +57,7 @@ static void state_segments(struct state *state, struct cpu *cpu, unsigned hidden
   }
 }
 
-/* What stands at one place in both layouts. */
+/* Fields that have the same offset in both layouts. */
 static void state_common(struct state *state, struct cpu *cpu)
 {
   uint32_t revision = system_has(cpu, FEATURE_LM) ? REVISION_64 : REVISION_32;
@@ -124,7 +124,7 @@ static void state_64(struct state *state, struct cpu *cpu)
   state_zeros(state);
 }
 
-/* Base of the local descriptor table, for handlers to read; its own place is among the hidden parts. */
+/* Base of the local descriptor table, for handlers to read. The value that RSM restores is among the hidden parts. */
 static void state_show_ldt(struct state *state, struct cpu *cpu)
 {
   field(state, 0x7E9C, &cpu->segment[LDTR].base, 4);
@@ -170,7 +170,7 @@ static void state_save(struct cpu *cpu)
     .io_rip = was_io ? cpu->io.rip : cpu->rip,
     .was_nmi_blocked = cpu->is_nmi_blocked,
   };
-  /* What the layout does not name stays as it is in memory. */
+  /* Bytes that the layout does not name keep their contents in memory. */
   state_move(&state, cpu);
   state.is_save = true;
   state_exchange(&state, cpu);
@@ -188,7 +188,7 @@ static void enter_segments(struct cpu *cpu)
   cpu->segment[CS].base = cpu->smbase;
 }
 
-/* Before anything changes: the unit is told where control leaves and where it goes. */
+/* Before anything changes: tells the recorder where control leaves and where it goes. */
 static void smi_report(struct cpu *cpu)
 {
   struct lb_branch entry = {
@@ -226,7 +226,7 @@ void system_enter_smm(struct cpu *cpu)
 
 /* ---- RSM ---- */
 
-/* SDM vol. 3, 34.4.1: what makes RSM shut the processor down. */
+/* SDM vol. 3, 34.4.1: a bad state makes RSM shut the processor down. */
 static bool state_is_good(struct cpu *cpu)
 {
   bool has_paging = cpu->cr0 & CR0_PG;
@@ -240,7 +240,7 @@ static bool state_is_good(struct cpu *cpu)
   return is_long || !has_paging || !(cpu->cr4 & CR4_PAE) || paging_load_pdptes(cpu, cpu->cr3);
 }
 
-/* Makes sense of what the handler may have written. */
+/* Corrects values that the handler may have written. */
 static void state_clean(struct cpu *cpu, struct state *state)
 {
   uint64_t kept = (system_has(cpu, FEATURE_SYSCALL) ? EFER_SCE : 0u) | (system_has(cpu, FEATURE_LM) ? EFER_LME : 0u) |
@@ -259,7 +259,7 @@ static void state_clean(struct cpu *cpu, struct state *state)
   system_set_long_mode(cpu, is_long);
 }
 
-/* RSM as a transfer: first where it stands, then where it leads. */
+/* The record of RSM: first its own address, later its target. */
 static struct lb_branch rsm_begin(const struct cpu *cpu, const struct insn *insn)
 {
   return (struct lb_branch){

@@ -12,7 +12,7 @@
 
 #define EXPONENT_LEAST 2u /* 1 may have been rounded up from a tiny number */
 
-/* Is the lowest element finite, and neither zero nor close to denormal? */
+/* Whether the lowest element is finite, and neither zero nor close to denormal. */
 VECTOR_INLINE bool element_is_ordinary(__m128i value, bool is_single)
 {
   uint64_t bits = (uint64_t)_mm_cvtsi128_si64(value);
@@ -20,8 +20,8 @@ VECTOR_INLINE bool element_is_ordinary(__m128i value, bool is_single)
   return exponent - EXPONENT_LEAST < (is_single ? 0xFFu : 0x7FFu) - EXPONENT_LEAST;
 }
 
-/* Sums, differences, products and quotients of ordinary numbers that are ordinary themselves raise no flag but PE. A
- * guest that has it already need not look for flags, which would wait for the result. */
+/* Sums, differences, products and quotients of ordinary numbers that are ordinary themselves raise no flag but PE. If
+ * the guest's MXCSR has PE already, the flags need not be read, which would wait for the result. */
 VECTOR_INLINE bool scalar_run(struct cpu *cpu, const struct insn *insn, host_packed *bare, bool is_single, __m128i b)
 {
   __m128i a = vector_get(cpu, insn->op[0]);
@@ -73,7 +73,7 @@ static const struct insn *vex_extend(struct cpu *cpu, const struct insn *insn, h
   return insn + 1;
 }
 
-/* Each half of the source makes 8 bytes, the rest of the destination is 0. */
+/* Each half of the source becomes 8 bytes; the rest of the destination is 0. */
 static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, host_float *run, enum float_tiny tiny)
 {
   vector_begin_vex(cpu);
@@ -195,7 +195,7 @@ static int64_t integer_source(struct cpu *cpu, const struct insn *insn, unsigned
     bool is_plain = float_is_plain(cpu);                                                                               \
     if (is_plain)                                                                                                      \
       __asm__ volatile(FLOAT_PLAIN_ASM(#host " %[b], %[a]") : [a] "+x"(a), [csr] "=m"(csr) : [b] "r"(b));              \
-    if (!is_plain || !float_is_settled(cpu, csr)) { /* the upper part of `a` is still what it was */                   \
+    if (!is_plain || !float_is_settled(cpu, csr)) { /* the upper part of `a` is unchanged */                           \
       csr = float_csr(cpu);                                                                                            \
       __asm__(FLOAT_ASM(#host " %[b], %[a]")                                                                           \
               : [a] "+x"(a), [csr] "+m"(csr)                                                                           \
@@ -273,7 +273,7 @@ static const struct insn *to_mmx(struct cpu *cpu, const struct insn *insn, host_
   vector_begin_mmx(cpu);
   __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
   if (is_single)
-    b = _mm_move_epi64(b); /* the other two elements have no say */
+    b = _mm_move_epi64(b); /* the other two elements must have no effect */
   uint32_t csr = float_csr(cpu);
   __m128i result = run(b, b, &csr);
   float_raise(cpu, csr, result, TINY_NONE);

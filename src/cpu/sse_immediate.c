@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handlers for sse_immediate.def. The host wants the immediate inside its instruction, so each row has a table of 256
- * tiny functions of eight bytes, one per value, which take their operands in XMM0 and XMM1 and return XMM0, as the C
- * calling convention passes them.
+ * Handlers for sse_immediate.def. The immediate is part of the host's instruction, so each row has a table of 256 tiny
+ * functions of eight bytes, one per value. They take their operands in XMM0 and XMM1 and return XMM0, as in the C
+ * calling convention.
  */
 #include <Zydis/Zydis.h>
 
@@ -118,7 +118,7 @@ COMPARE(CMPSD, cmpsd)
 
 /* ---- MMX ---- */
 
-/* 16 bytes, the destination above the source, shifted right by so many bytes. */
+/* 16 bytes, the destination above the source, shifted right by this many bytes. */
 static const struct insn *palignr_mmx(struct cpu *cpu, const struct insn *insn)
 {
   vector_begin_mmx(cpu);
@@ -138,7 +138,7 @@ insn_handler *vector_palignr(const struct insn *insn)
   return insn->op_class[0] == CLASS_MMX ? palignr_mmx : palignr_xmm(insn);
 }
 
-/* PSHUFW does in 8 bytes what PSHUFLW does in the lower 8 of 16. */
+/* PSHUFW does with 8 bytes what PSHUFLW does with the lower 8 of 16. */
 const struct insn *vector_pshufw(struct cpu *cpu, const struct insn *insn)
 {
   vector_begin_mmx(cpu);

@@ -173,8 +173,8 @@ HANDLER_GLOBAL(vector_blendvpd, lane_blend(cpu, insn, 8))
 
 /* ---- PTEST, VTESTPS, VTESTPD ---- */
 
-/* ZF: source and destination have no bit in common. CF: the source has none that the destination lacks. `signs` leaves
- * only those bits to look at. */
+/* ZF: source and destination have no bit in common. CF: the source has no bit that the destination lacks. `signs`
+ * selects the bits that are tested. */
 static const struct insn *lane_test(struct cpu *cpu, const struct insn *insn, uint64_t signs)
 {
   vector_begin_any(cpu, insn);

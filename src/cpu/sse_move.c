@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Vector moves: whole registers, halves, single elements, to and from general and MMX registers. No arithmetic and no
- * flags; what counts is alignment, what becomes of the rest of the register, and that nothing changes before a fault.
+ * flags. The details are alignment, the rest of the register, and that nothing changes before a fault.
  */
 #include "cpu/vector.h"
 
@@ -40,7 +40,7 @@ VECTOR_INLINE const struct insn *whole_store(struct cpu *cpu, const struct insn 
   return insn + 1;
 }
 
-/* VEX: 16 or 32 bytes, the rest of a register becomes 0. Aligned moves are aligned here, too. */
+/* VEX: 16 or 32 bytes, the rest of a register becomes 0. Aligned moves require alignment here, too. */
 static const struct insn *whole_vex(struct cpu *cpu, const struct insn *insn, bool is_aligned)
 {
   vector_begin_vex(cpu);
@@ -66,7 +66,7 @@ HANDLER(store_unaligned, whole_store(cpu, insn, false))
 HANDLER(vex_aligned, whole_vex(cpu, insn, true))
 HANDLER(vex_unaligned, whole_vex(cpu, insn, false))
 
-/* MOVAPS, MOVAPD, MOVDQA, and those with a hint, which need it, too */
+/* MOVAPS, MOVAPD, MOVDQA, and the non-temporal moves, which require alignment too */
 insn_handler *vector_move_aligned(const struct insn *insn)
 {
   if (vector_is_vex(insn))
@@ -84,7 +84,7 @@ insn_handler *vector_move_unaligned(const struct insn *insn)
 
 /* ---- 8 bytes: a half of the register ---- */
 
-/* VEX has a third operand that gives the other half. */
+/* VEX has a third operand, which supplies the other half. */
 static const struct insn *half_load(struct cpu *cpu, const struct insn *insn, unsigned half)
 {
   vector_begin_any(cpu, insn);
@@ -120,7 +120,7 @@ insn_handler *vector_move_high(const struct insn *insn)
   return insn->form == FORM_MEM_REG ? high_store : high_load;
 }
 
-/* MOVHLPS: the source's upper half becomes the lower one. MOVLHPS: the other way round. */
+/* MOVHLPS: the source's upper half becomes the lower one. MOVLHPS: the lower half becomes the upper one. */
 const struct insn *vector_movhlps(struct cpu *cpu, const struct insn *insn)
 {
   vector_begin_any(cpu, insn);
@@ -182,7 +182,7 @@ insn_handler *vector_movsd(const struct insn *insn)
   return insn->form == FORM_MEM_REG ? double_store : insn->form == FORM_REG_MEM ? double_load : double_reg;
 }
 
-/* ---- MOVD, MOVQ and their like: any two of general register, MMX, SSE and memory ---- */
+/* ---- MOVD, MOVQ and similar: any two of general register, MMX, SSE and memory ---- */
 
 static uint64_t scalar_get(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
@@ -222,7 +222,7 @@ static const struct insn *scalar_move(struct cpu *cpu, const struct insn *insn, 
 HANDLER_GLOBAL(vector_movd, scalar_move(cpu, insn, 4))
 HANDLER_GLOBAL(vector_movq, scalar_move(cpu, insn, 8))
 
-/* A general register past the caches: for this model a plain store, without a look at SSE's state. */
+/* MOVNTI stores a general register without the caches: in this model a plain store, without a check of SSE's state. */
 const struct insn *vector_movnti(struct cpu *cpu, const struct insn *insn)
 {
   unsigned size = insn->size == 8 ? 8 : 4;

@@ -26,7 +26,7 @@ STUBS(pcmpestrm)
 STUBS(pcmpistri)
 STUBS(pcmpistrm)
 
-/* Calls one stub. The stack pointer steps over the red zone, with LEA because that leaves the flags alone. */
+/* Calls one stub. The stack pointer skips the red zone, with LEA because LEA does not change the flags. */
 static void string_call(const uint8_t *table, uint8_t immediate, __m128i a, __m128i b, int32_t a_length,
                         int32_t b_length, struct string_result *ret_result)
 {
@@ -45,7 +45,7 @@ static void string_call(const uint8_t *table, uint8_t immediate, __m128i a, __m1
     (cf ? FLAG_CF : 0u) | (zf ? FLAG_ZF : 0u) | (sf ? FLAG_SF : 0u) | (of ? FLAG_OF : 0u); /* AF and PF are 0 */
 }
 
-/* A length beyond 16 either way counts as 16. */
+/* A length beyond 16, positive or negative, counts as 16. */
 static int32_t string_length(struct cpu *cpu, const struct insn *insn, unsigned number)
 {
   int64_t length = vector_signed(cpu, insn, cpu->r[number]);

@@ -44,7 +44,7 @@ insn_handler *stack_push_choose(const struct insn *insn)
 
 /* ---- POP ---- */
 
-/* The register goes last: POP rSP keeps what was popped. */
+/* The register is written last: POP rSP keeps the popped value. */
 ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct insn *insn, unsigned size, struct way way)
 {
   struct place place;
@@ -56,7 +56,7 @@ ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct ins
   return insn_next(cpu, insn);
 }
 
-/* An address that rSP is part of is that of after the pop (SDM, POP). */
+/* An address that contains rSP is computed after the pop (SDM, POP). */
 ALWAYS_INLINE const struct insn *stack_pop_mem(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint64_t value = stack_peek(cpu, 0, size);
@@ -79,7 +79,7 @@ ALWAYS_INLINE const struct insn *stack_pop_run(struct cpu *cpu, const struct ins
 static insn_chooser stack_pop_general;
 FORMS_STACK(stack_pop_general, stack_pop_run(cpu, insn, form, size, way));
 
-/* Loading SS may change the stack pointer's width: the pop still has the old one. */
+/* Loading SS may change the width of the stack pointer; the pop still uses the old one. */
 static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t mask = cpu->stack_mask, pointer = cpu->r[RSP] + insn->size;
@@ -104,7 +104,7 @@ insn_handler *stack_pop_choose(const struct insn *insn)
 static const struct insn *stack_push_all(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint64_t pointer = cpu->r[RSP];
-  for (unsigned number = RAX; number <= RDI; number++) { /* rSP as it was before */
+  for (unsigned number = RAX; number <= RDI; number++) { /* rSP with its old value */
     pointer = (pointer - size) & cpu->stack_mask;
     access_store(cpu, SS, pointer, size, reg_get(cpu, 8 * number, size));
   }
@@ -146,8 +146,8 @@ const struct insn *stack_popad(struct cpu *cpu, const struct insn *insn)
 
 /* ---- frames ---- */
 
-/* Pushes rBP, then the frame pointers of the outer levels and its own; then leaves room. A write at the final stack
- * pointer must be possible (SDM, ENTER). */
+/* Pushes rBP, then the frame pointers of the outer levels and its own; then reserves room. The final stack pointer must
+ * be writable (SDM, ENTER). */
 ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   unsigned level = insn->second_imm % 32;
@@ -195,8 +195,8 @@ static unsigned stack_iopl(const struct cpu *cpu)
   return cpu->eflags >> 12 & 3;
 }
 
-/* In virtual-8086 mode with IOPL below 3 only the 16-bit forms exist, and only by CR4.VME: they see VIF in place of IF
- * (SDM vol. 3, 20.3). True when they do. */
+/* In virtual-8086 mode with IOPL below 3 only the 16-bit forms exist, and only with CR4.VME: they use VIF in place of
+ * IF (SDM vol. 3, 20.3). Returns true in that case. */
 static bool stack_flags_are_virtual(struct cpu *cpu, unsigned size)
 {
   if (!stack_is_v86(cpu) || stack_iopl(cpu) == 3)
@@ -218,7 +218,7 @@ static const struct insn *stack_push_flags(struct cpu *cpu, const struct insn *i
   return insn_next(cpu, insn);
 }
 
-/* The bits that POPF may change here. RF is cleared by all, VM, VIF and VIP stay. */
+/* The bits that POPF may change here. RF is always cleared; VM, VIF and VIP stay. */
 static uint32_t stack_popf_mask(const struct cpu *cpu, unsigned size)
 {
   uint32_t mask = FLAGS_ARITHMETIC | FLAG_TF | FLAG_DF | FLAG_NT;
@@ -231,7 +231,7 @@ static uint32_t stack_popf_mask(const struct cpu *cpu, unsigned size)
   return mask;
 }
 
-/* The popped IF goes to VIF. #GP(0) for TF, or when an interrupt that was waiting could now come. */
+/* The popped IF goes to VIF. Raises #GP(0) for TF, or if a pending interrupt could now be delivered. */
 static uint32_t stack_popf_virtual(struct cpu *cpu, uint32_t popped)
 {
   bool is_due = (popped & FLAG_IF) && (cpu->eflags & FLAG_VIP);
@@ -242,7 +242,7 @@ static uint32_t stack_popf_virtual(struct cpu *cpu, uint32_t popped)
   return kept | (popped & mask) | (popped & FLAG_IF ? FLAG_VIF : 0);
 }
 
-/* The run loop must look when more than arithmetic and the direction changed. */
+/* The run loop must check for events if more than the arithmetic flags and DF changed. */
 static const struct insn *stack_pop_flags(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   bool is_virtual = stack_flags_are_virtual(cpu, size);

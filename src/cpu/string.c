@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MOVS, CMPS, STOS, LODS, SCAS and their repetition: SDM vol. 1, 7.3.9. The registers are committed after each element,
- * so that a fault in the middle starts again where it was. A long repetition lets interrupts in now and then; MOVS and
- * STOS go forward through pages at once. Repeating takes time: a cycle for each element, or for each line of memory
- * that is moved or filled at once, so that the guest's clock goes on with the host's work.
+ * so that the instruction continues there after a fault. A long repetition allows interrupts now and then. MOVS and
+ * STOS handle whole pages at once in the forward direction. A repetition takes one cycle for each element, or for each
+ * line of memory that is moved or filled at once, so that the guest's clock advances with the host's work.
  */
 #include <limits.h>
 
@@ -16,10 +16,10 @@
 enum string_operation { STRING_MOVS, STRING_CMPS, STRING_STOS, STRING_LODS, STRING_SCAS };
 
 enum {
-  STRING_MOST = 4096, /* elements before others are let in */
-  STRING_BULK = 8,    /* fewer go one by one */
+  STRING_MOST = 4096, /* elements before interrupts are allowed */
+  STRING_BULK = 8,    /* fewer are done one by one */
   STRING_LINE = 64,   /* bytes that are moved or filled in a cycle */
-  STRING_LONG = 15,   /* cycles after which counters are told: run.c's COUNTS_MAX allows for 16 of four slots each */
+  STRING_LONG = 15, /* cycles after which counters are updated: COUNTS_MAX in run.c allows for 16 of four slots each */
 };
 
 /* ---- one element ---- */
@@ -67,8 +67,9 @@ ALWAYS_INLINE void string_element(struct cpu *cpu, const struct insn *insn, unsi
 
 /* ---- many elements ---- */
 
-/* Host memory of the bytes at an index register that go together: in one page, inside the segment, without wrapping
- * around the address size. NULL when there are none. May raise the fault of the first element. */
+/* Host memory of the bytes at an index register that can be accessed together: within one page, inside the segment,
+ * without wrapping around the address size. Returns NULL if there are none. May raise the fault of the first
+ * element. */
 static uint8_t *string_span(struct cpu *cpu, const struct insn *insn, unsigned segment, enum cpu_register index,
                             unsigned size, unsigned access, unsigned *ret_bytes)
 {
@@ -88,7 +89,7 @@ static uint8_t *string_span(struct cpu *cpu, const struct insn *insn, unsigned s
   return host;
 }
 
-/* Element after element: a destination shortly behind its source repeats what was written before. */
+/* Copies element by element: a destination shortly after its source repeats what was written before. */
 ALWAYS_INLINE void string_copy(uint8_t *to, const uint8_t *from, unsigned bytes, unsigned size)
 {
   if ((uintptr_t)to - (uintptr_t)from >= bytes) {
@@ -107,7 +108,7 @@ ALWAYS_INLINE void string_fill(uint8_t *to, uint64_t value, unsigned bytes, unsi
     memcpy(to + i, &value, size);
 }
 
-/* Does up to `count` elements at once, and returns how many: 0 when they must go one by one. */
+/* Processes up to `count` elements at once. Returns their number, 0 if they must be done one by one. */
 ALWAYS_INLINE unsigned string_bulk(struct cpu *cpu, const struct insn *insn, unsigned size,
                                    enum string_operation operation, unsigned count)
 {
@@ -133,7 +134,7 @@ ALWAYS_INLINE unsigned string_bulk(struct cpu *cpu, const struct insn *insn, uns
   return bytes / size;
 }
 
-/* Up to `count` elements, and how many it was. Less than asked for says nothing about the end. */
+/* Processes up to `count` elements and returns their number. A smaller number does not mean the end. */
 ALWAYS_INLINE unsigned string_some(struct cpu *cpu, const struct insn *insn, unsigned size,
                                    enum string_operation operation, unsigned count)
 {
@@ -158,8 +159,8 @@ ALWAYS_INLINE bool string_is_over(const struct cpu *cpu, const struct insn *insn
   return flags_zf(cpu) == !!(insn->prefixes & PREFIX_REPNE);
 }
 
-/* The last element is done. `start` is budget_start before the first one: counters that are told of many instructions
- * at once must hear of a long one before the next. */
+/* The last element is done. `start` is budget_start before the first one. If counters are updated once for many
+ * instructions, they must be updated after a long one before the next. */
 ALWAYS_INLINE const struct insn *string_end(struct cpu *cpu, const struct insn *insn, int64_t start)
 {
   return cpu->counts_blocks && start - cpu->budget_start > STRING_LONG ? insn_leave(cpu, insn) : insn + 1;
@@ -179,7 +180,7 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
     reg_set_masked(cpu, RCX, insn->address_mask, count);
     if (string_is_over(cpu, insn, operation))
       return string_end(cpu, insn, start);
-    /* a data breakpoint; or it wrote over itself */
+    /* a data breakpoint, or it overwrote itself */
     bool is_cut = cpu->debug_due || cpu->hit.kind || block_is_forgotten(insn);
     if (is_cut)
       break;
@@ -202,7 +203,7 @@ SIZES(string_stos, string_run(cpu, insn, size, STRING_STOS));
 SIZES(string_lods, string_run(cpu, insn, size, STRING_LODS));
 SIZES(string_scas, string_run(cpu, insn, size, STRING_SCAS));
 
-/* Two mnemonics are those of SSE2 too. */
+/* Two mnemonics exist in SSE2 too. */
 insn_handler *string_movsd(const struct insn *insn)
 {
   return insn->variant != VARIANT_PLAIN ? vector_movsd(insn) : string_movs(insn);

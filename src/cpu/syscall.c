@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fast system calls: SYSCALL and SYSRET, SYSENTER and SYSEXIT. They load fixed flat segments without looking at the
+ * Fast system calls: SYSCALL and SYSRET, SYSENTER and SYSEXIT. They load fixed flat segments without reading the
  * descriptor tables. SDM vol. 2 under these names, vol. 3, 5.8.7 and 5.8.8; for SYSCALL outside 64-bit mode, which only
  * AMD has, APM vol. 2, 6.1.
  */
@@ -9,14 +9,14 @@
 #include "cpu/instruction.h"
 #include "cpu/transfer.h"
 
-#define SYSRET_FLAGS 0x3C7FD7u /* of R11: all but RF, VM and what is reserved */
+#define SYSRET_FLAGS 0x3C7FD7u /* of R11: all except RF, VM and reserved bits */
 
 static bool is_amd(const struct cpu *cpu)
 {
   return cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
 }
 
-/* Flat CS at this level, and SS behind it. RPL becomes the level. */
+/* Loads flat CS at this level, and SS with the next selector. RPL becomes the level. */
 static void set_flat(struct cpu *cpu, unsigned code, unsigned stack, unsigned level, bool is_64)
 {
   uint16_t dpl = (uint16_t)(level << 5);
@@ -30,8 +30,8 @@ static void set_flat(struct cpu *cpu, unsigned code, unsigned stack, unsigned le
 
 /* ---- SYSCALL, SYSRET ---- */
 
-/* Unlike other instructions these two are single-stepped by TF as they leave it: a program's TF that FMASK clears does
- * not trap in the kernel, and one that R11 gives back traps at once. */
+/* Unlike other instructions, these two are single-stepped according to TF after them: a TF that FMASK clears does not
+ * trap in the kernel, and a TF that R11 restores traps at once. */
 static const struct insn *finish(struct cpu *cpu, struct transfer *transfer, uint64_t target, enum lb_branch_kind kind)
 {
   bool has_tf = cpu->eflags & FLAG_TF;
@@ -42,7 +42,7 @@ static const struct insn *finish(struct cpu *cpu, struct transfer *transfer, uin
   return transfer_far(cpu, transfer, target, kind);
 }
 
-/* Intel has them in 64-bit mode alone. */
+/* Intel has them in 64-bit mode only. */
 static void require_syscall(struct cpu *cpu)
 {
   bool is_there = insn_is_64(cpu) || (is_amd(cpu) && segment_is_protected(cpu));
@@ -91,7 +91,7 @@ const struct insn *syscall_return(struct cpu *cpu, const struct insn *insn)
 
 /* ---- SYSENTER, SYSEXIT ---- */
 
-/* AMD has them outside IA-32e mode alone: APM vol. 3, SYSENTER. */
+/* AMD has them outside IA-32e mode only: APM vol. 3, SYSENTER. */
 static void require_sysenter(struct cpu *cpu)
 {
   if (is_amd(cpu) && far_is_long(cpu))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Hardware task switches, between 16- and 32-bit task state segments: SDM vol. 3 chapter 7. Up to the point of no
- * return (end of 7.3, step 11) all is checked and nothing changed; after it, faults are those of the new task at its
- * first instruction.
+ * return (end of 7.3, step 11) everything is checked and nothing is changed. After it, faults occur in the new task, at
+ * its first instruction.
  */
 #include "cpu/far.h"
 #include "cpu/flags.h"
@@ -14,7 +14,7 @@
 #define TSS_SEGMENTS 6
 #define DR7_LOCAL 0x155u /* L0 to L3 and LE: a task's own breakpoints end with it (SDM vol. 3, 17.2.4) */
 
-/* Where things lie in a TSS: SDM vol. 3, figures 7-2 and 7-10. */
+/* Offsets in a TSS: SDM vol. 3, figures 7-2 and 7-10. */
 struct tss_layout {
   uint8_t last; /* byte that its limit must include */
   uint8_t width;
@@ -82,7 +82,7 @@ static struct tss_state tss_read(struct cpu *cpu, uint64_t base, const struct ts
   return state;
 }
 
-/* The dynamic fields. They lie together from the instruction pointer to the last segment. */
+/* Writes the dynamic fields, which are contiguous from the instruction pointer to the last segment. */
 static void tss_write(struct cpu *cpu, uint32_t eip, uint32_t eflags)
 {
   const struct tss_layout *layout = layout_of(cpu->segment[TR].access);
@@ -124,14 +124,14 @@ struct descriptor task_fetch(struct cpu *cpu, uint16_t selector, enum task_cause
   return d;
 }
 
-/* The old task's descriptor, if its busy bit is to be cleared. */
+/* Finds the old task's descriptor, if its busy bit is to be cleared. */
 static bool find_old(struct cpu *cpu, enum task_cause cause, struct descriptor *ret_old)
 {
   bool is_left = cause == TASK_JUMP || cause == TASK_RETURN;
   return is_left && segment_look(cpu, cpu->segment[TR].selector & ~7u, false, ret_old);
 }
 
-/* PAE paging reads four entries with CR3; bad ones make the load fail. The old ones stay for now. */
+/* PAE paging reads four entries with CR3; invalid ones make the load fail. The old entries stay for now. */
 static void check_cr3(struct cpu *cpu, const struct tss_layout *layout, uint32_t cr3)
 {
   if (!layout->cr3 || !(cpu->cr0 & CR0_PG) || !(cpu->cr4 & CR4_PAE))
@@ -177,8 +177,8 @@ static void leave_old(struct cpu *cpu, struct descriptor *tss, enum task_cause c
 
 /* ---- the new task ---- */
 
-/* Registers, and CS as far as it can be seen without faults: selectors are loaded, hidden parts not yet. SS.DPL already
- * says the new privilege level. */
+/* Registers, and CS without its descriptor: selectors are loaded, hidden parts are not yet. SS.DPL already holds the
+ * new privilege level. */
 static void enter_new(struct cpu *cpu, const struct tss_state *state, const struct tss_layout *layout)
 {
   unsigned cpl = state->segments[CS] & 3u;
@@ -245,7 +245,7 @@ static void load_data(struct cpu *cpu, unsigned number, uint16_t selector, unsig
   segment_update(cpu);
 }
 
-/* Hidden parts, in the order of SDM vol. 3, table 7-1. */
+/* Loads the hidden parts, in the order of SDM vol. 3, table 7-1. */
 static void load_segments(struct cpu *cpu, const struct tss_state *state)
 {
   static const uint8_t order[] = {SS, DS, ES, FS, GS};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seam, the part that is not in every branch's way. See transfer.h. Addresses of records: SDM vol. 3, 17.4.8 and
- * 17.11.2. The cost model: an instruction takes one cycle, a mispredicted branch MISPREDICT_CYCLES more.
+ * The slow part of control transfers. See transfer.h. Addresses of records: SDM vol. 3, 17.4.8 and 17.11.2. The cost
+ * model: an instruction takes one cycle, a mispredicted branch MISPREDICT_CYCLES more.
  */
 #include "cpu/transfer.h"
 
@@ -17,8 +17,8 @@ void transfer_watch(struct cpu *cpu)
 
 /* ---- near branches ---- */
 
-/* A jump to itself: it is waiting, once whoever watches has seen it often enough (an LBR stack full of it, a BTS buffer
- * up to its threshold, a counter up to its overflow). */
+/* A jump to itself. The processor counts as waiting once all watchers have seen the jump often enough (an LBR stack
+ * full of it, a BTS buffer up to its threshold, a counter up to its overflow). */
 static void transfer_spin(struct cpu *cpu)
 {
   uint64_t retired = cpu_retired(cpu);
@@ -30,7 +30,7 @@ static void transfer_spin(struct cpu *cpu)
   cpu->is_spinning = cpu->spins >= enough && !cpu->had_tf;
 }
 
-/* Whether it will jump to itself for ever: LOOP counts, CALL fills the stack. */
+/* Whether the instruction will jump to itself forever. LOOP counts and CALL fills the stack, so they will not. */
 static bool is_endless(const struct insn *insn)
 {
   return insn->length && insn->mnemonic != ZYDIS_MNEMONIC_CALL && insn->mnemonic != ZYDIS_MNEMONIC_LOOP &&
@@ -55,7 +55,7 @@ const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint6
   return transfer_enter(cpu, block);
 }
 
-/* On to the block at `target`, which may be another one each time. */
+/* Continues with the block at `target`, which may be another one each time. */
 static const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
 {
   cpu->rip = target;
@@ -89,7 +89,7 @@ static inline bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uin
   }
 }
 
-/* The recorder's clock runs up to the branch. While counters run, it is told together with them. */
+/* Advances the recorder's clock up to the branch. While counters run, it is updated together with them. */
 static void clock_recorder(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
@@ -113,7 +113,7 @@ static inline void pass_cycles(struct cpu *cpu, bool is_wrong)
   run_pass_cycles(cpu, is_wrong ? MISPREDICT_CYCLES : 0);
 }
 
-/* A taken branch of this kind, as counters tell it apart. */
+/* The outcome, as counters classify it, of a taken branch of this kind. */
 static inline enum lb_outcome outcome_of(enum lb_branch_kind kind, uint64_t from, uint64_t to)
 {
   switch (kind) {
@@ -149,7 +149,7 @@ static inline void count_outcome(struct cpu *cpu, enum lb_outcome outcome, bool 
   pass_cycles(cpu, is_wrong);
 }
 
-/* After the recorder was told. */
+/* Called after the recorder. */
 static inline void count_taken(struct cpu *cpu, enum lb_branch_kind kind, uint64_t from, uint64_t to, bool is_wrong)
 {
   count_outcome(cpu, outcome_of(kind, from, to), is_wrong);
@@ -175,8 +175,8 @@ static void report(struct cpu *cpu, const struct lb_branch *branch)
     tell(cpu, branch, false);
 }
 
-/* The long way: whoever watches, whatever the branch. Not inline: a caller with a struct on its stack cannot jump on.
- */
+/* The slow path, for all watchers and all kinds of branches. It is not inline, because a caller with a struct on its
+ * stack cannot make a sibling call. */
 static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const struct insn *insn, uint64_t target,
                                                       enum lb_branch_kind kind)
 {
@@ -203,9 +203,9 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
   count_taken(cpu, kind, insn->rip, target, is_wrong);
 }
 
-/* ---- near branches that somebody watches ---- */
+/* ---- near branches that are watched ---- */
 
-/* Does the recorder take the branch as a plain one? */
+/* Whether the recorder takes the branch as a plain one. */
 static inline __attribute__((always_inline)) bool is_plain(const struct cpu *cpu, const struct insn *insn,
                                                            uint64_t target, enum lb_branch_kind kind)
 {
@@ -215,7 +215,7 @@ static inline __attribute__((always_inline)) bool is_plain(const struct cpu *cpu
   return lb_recorder_is_plain(&cpu->recorder, kind, cpu->cpl, cpu->segment[CS].linear_base);
 }
 
-/* Does only the recorder listen, and nobody count or foresee? */
+/* Whether only the recorder watches, without counters and predictor. */
 static inline __attribute__((always_inline)) bool is_only_recorded(const struct cpu *cpu)
 {
   return __builtin_expect(cpu->watch == WATCH_RECORDER && cpu->predictor.kind == PREDICTOR_NONE, 1);
@@ -229,14 +229,14 @@ static inline __attribute__((always_inline)) void record_after(struct cpu *cpu, 
   lb_recorder_plain_branch(&cpu->recorder, branch, cycles);
 }
 
-/* Cycles that no counter has heard of, up to this instruction. */
+/* Cycles up to this instruction that were not yet reported to the counters. */
 static inline __attribute__((always_inline)) uint64_t cycles_to(const struct cpu *cpu, const struct insn *insn)
 {
   uint64_t now = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
   return now - cpu->reported;
 }
 
-/* The record of a plain branch. What `progress` would count, nobody looks at while no counter runs. */
+/* Records a plain branch. `progress` is not updated, because no counter runs. */
 static inline __attribute__((always_inline)) void record_plain(struct cpu *cpu, const struct insn *insn,
                                                                uint64_t target, enum lb_branch_kind kind, bool is_wrong)
 {
@@ -245,7 +245,7 @@ static inline __attribute__((always_inline)) void record_plain(struct cpu *cpu, 
   record_after(cpu, insn, target, kind, is_wrong, cycles);
 }
 
-/* The same for a processor that foresees or counts branches. Counters hear of the cycles later. */
+/* The same for a processor with a predictor or counters. The cycles are reported to the counters later. */
 static inline __attribute__((always_inline)) void record_counted(struct cpu *cpu, const struct insn *insn,
                                                                  uint64_t target, enum lb_branch_kind kind)
 {
@@ -417,7 +417,7 @@ void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t t
     .handler = target,
     .from_base = transfer->from_base,
     .to_base = is_64 ? 0 : cpu->segment[CS].base,
-    .kind = cpu->at ? LB_BRANCH_INT : LB_BRANCH_TRAP, /* INT1 is an instruction of its own */
+    .kind = cpu->at ? LB_BRANCH_INT : LB_BRANCH_TRAP, /* INT1 is an instruction */
     .from_cpl = transfer->from_cpl,
     .to_cpl = cpu->cpl,
     .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What vector.h declares: the checks before a vector instruction, memory operands, unmasked floating-point exceptions,
- * and the engine of VEX instructions, which runs a 128-bit operation on each half.
+ * The functions of vector.h: the checks before a vector instruction, memory operands, unmasked floating-point
+ * exceptions, and the engine of VEX instructions, which runs a 128-bit operation on each half.
  */
 #include "cpu/vector.h"
 
@@ -9,7 +9,7 @@
 
 const uint32_t float_host_csr = MXCSR_DEFAULT;
 
-/* ---- may it run? ---- */
+/* ---- availability ---- */
 
 void vector_refuse(struct cpu *cpu)
 {
@@ -71,7 +71,7 @@ void vector_store(struct cpu *cpu, const struct insn *insn, __m128i value, bool 
 
 /* ---- width of a general register ---- */
 
-/* struct insn does not tell the width of each operand; where it matters, the instruction's own bytes do. */
+/* struct insn does not hold the width of each operand; where it matters, it is read from the instruction's bytes. */
 static bool has_w(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t bytes[16] = {0};
@@ -125,7 +125,7 @@ void float_settle(struct cpu *cpu, uint32_t csr, __m128i result, enum float_tiny
   if (!(cpu->fpu.mxcsr & MXCSR_UM) && has_tiny(result, tiny))
     raised |= MXCSR_UE;
   uint32_t unmasked = raised & ~(cpu->fpu.mxcsr >> 7);
-  /* What is found before the computation keeps the rest from being found. */
+  /* An exception found before the computation keeps later ones from being detected. */
   if (unmasked & (MXCSR_IE | MXCSR_DE | MXCSR_ZE))
     raised &= MXCSR_IE | MXCSR_DE | MXCSR_ZE;
   cpu->fpu.mxcsr |= raised;
@@ -208,7 +208,7 @@ const struct insn *vex_float(struct cpu *cpu, const struct insn *insn, host_floa
   uint32_t csr = float_csr(cpu);
   __m128i low = run(s.a[0], s.b[0], &csr);
   __m128i high = s.halves == 2 ? run(s.a[1], s.b[1], &csr) : _mm_setzero_si128();
-  /* A tiny element of the upper half counts as well. */
+  /* A tiny element in the upper half counts as well. */
   float_raise(cpu, csr, has_tiny(high, tiny) ? high : low, tiny);
   vector_set_whole(cpu, insn->op[0], low, high);
   return insn + 1;

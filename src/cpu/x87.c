@@ -11,12 +11,12 @@ void x87_deliver(struct cpu *cpu)
 {
   if (cpu->cr0 & CR0_NE)
     fault_raise(cpu, EXCEPTION_MF, 0);
-  /* The board makes IRQ 13 of it. A processor would wait here for the interrupt or IGNNE#; this one goes on, as with
-   * IGNNE# asserted, so that a handler's own x87 instructions run. */
+  /* The board makes IRQ 13 of it. A real processor would wait here for the interrupt or IGNNE#. This one continues, as
+   * with IGNNE# asserted, so that a handler's own x87 instructions run. */
   cpu->bus.ferr(cpu->bus.data);
 }
 
-/* The eleven bits of the opcode that are not the same in all: from the instruction's bytes. */
+/* Stores the eleven variable bits of the opcode, from the instruction's bytes. */
 static void note_opcode(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t bytes[16] = {0};

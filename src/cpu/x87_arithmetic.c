@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handlers for x87_arithmetic.def. Each: is the register there, the host's instruction on copies, the exceptions, and
- * only then the result and the stack.
+ * Handlers for x87_arithmetic.def. Each handler checks that the register is not empty, runs the host's instruction on
+ * copies, handles the exceptions, and only then changes the result and the stack.
  */
 #include "cpu/instruction.h"
 #include "cpu/x87.h"
@@ -76,7 +76,7 @@ static const struct insn *unary_run(struct cpu *cpu, const struct insn *insn, ho
   return insn + 1;
 }
 
-/* From ST(0) and ST(1) into ST(0), or into ST(1) and pop: then ST(1) is the new top. */
+/* ST(0) = ST(0) op ST(1); or ST(1) = ST(0) op ST(1) and pop, after which that result is the new top. */
 static const struct insn *binary_run(struct cpu *cpu, const struct insn *insn, host_binary *run, bool does_pop)
 {
   x87_begin(cpu);
@@ -99,7 +99,7 @@ static const struct insn *binary_run(struct cpu *cpu, const struct insn *insn, h
   return insn + 1;
 }
 
-/* What FLDENV loads: here a control word, condition codes and an empty stack. */
+/* The operand of FLDENV: here a control word, condition codes and an empty stack. */
 struct host_environment {
   uint32_t control, status, tags, unused[4];
 };
@@ -127,7 +127,7 @@ static const struct insn *remainder_run(struct cpu *cpu, const struct insn *insn
   return insn + 1;
 }
 
-/* Two results: `b` replaces ST(0) and `a` is pushed. An operand out of range (C2) leaves all as it was. */
+/* Two results: `b` replaces ST(0) and `a` is pushed. An operand out of range (C2) leaves everything unchanged. */
 static const struct insn *pushing_run(struct cpu *cpu, const struct insn *insn,
                                       uint16_t (*run)(struct x87_value *a, struct x87_value *b, uint16_t control),
                                       unsigned conditions)
@@ -198,7 +198,8 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
     return status;                                                                                                     \
   }
 
-/* With NaNs and the like a remainder leaves condition codes as they were: the host must start with the guest's. */
+/* With NaNs and similar operands a remainder leaves the condition codes unchanged, so the host must start with the
+ * guest's. */
 #define HOST_REMAINDER(name, code)                                                                                     \
   static uint16_t name(struct x87_value *a, const struct x87_value *b, const struct host_environment *start)           \
   {                                                                                                                    \
@@ -253,7 +254,7 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
   HOST_REMAINDER(host_##host, #host)                                                                                   \
   HANDLER(x87_##host, remainder_run(cpu, insn, host_##host))
 
-/* Whether these move the host's stack depends on exceptions, so FNINIT cleans it up. */
+/* Exceptions decide whether these move the host's stack, so FNINIT cleans it up. */
 #define BINARY_POP(name, host)                                                                                         \
   static uint16_t host_##host(struct x87_value *a, const struct x87_value *b, uint16_t control)                        \
   {                                                                                                                    \

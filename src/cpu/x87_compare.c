@@ -6,8 +6,8 @@
 #include "cpu/instruction.h"
 #include "cpu/x87.h"
 
-/* Condition codes and flags are set even by a comparison whose exception is unmasked, though the stack does not move:
- * so do processors, whatever the manual says. The host compares with everything masked. */
+/* Condition codes and flags are set even by a comparison whose exception is unmasked, although the stack does not move.
+ * Processors do this, contrary to the manual. The host compares with everything masked. */
 typedef uint16_t host_compare(const struct x87_value *a, const struct x87_value *b, uint16_t control);
 typedef uint16_t host_compare_memory(const struct x87_value *a, const uint64_t *operand, uint16_t control);
 
@@ -22,7 +22,7 @@ typedef uint16_t host_compare_memory(const struct x87_value *a, const uint64_t *
     return status;                                                                                                     \
   }
 
-/* `code` may name the memory operand or have none. */
+/* `code` may name the memory operand or not. */
 #define HOST_COMPARE_MEMORY(name, code)                                                                                \
   static uint16_t host_##name(const struct x87_value *a, const uint64_t *operand, uint16_t control)                    \
   {                                                                                                                    \
@@ -58,7 +58,7 @@ static bool compare_settle(struct cpu *cpu, const struct insn *insn, uint16_t st
   return x87_settle(cpu, insn, status, X87_C1, X87_BEFORE);
 }
 
-/* After an empty register or a host comparison: moves the stack, if it may. */
+/* Ends a comparison: moves the stack, if it may. */
 static void compare_end(struct cpu *cpu, bool is_done, bool was_empty, unsigned pops)
 {
   if (was_empty)
@@ -138,7 +138,7 @@ HANDLER(x87_fucomp, compare_reg(cpu, insn, host_fucom, last_register(insn), 1))
 HANDLER(x87_fucompp, compare_reg(cpu, insn, host_fucom, 1, 2))
 HANDLER(x87_ftst, compare_memory(cpu, insn, host_ftst, 0, 0))
 
-/* An empty register is no fault here but an answer: C3 and C0, with the sign of what lies in it. */
+/* An empty register is not a fault here but a result: C3 and C0, with the sign of the register's contents. */
 const struct insn *x87_fxam(struct cpu *cpu, const struct insn *insn)
 {
   x87_begin(cpu);

@@ -53,14 +53,14 @@ const struct insn *x87_fnop(struct cpu *cpu, const struct insn *insn)
   return insn + 1;
 }
 
-/* FENI, FDISI, FSETPM: the 8087 and the 287 knew them, nothing since. */
+/* FENI, FDISI, FSETPM: used by the 8087 and the 287, without an effect since. */
 const struct insn *x87_nothing(struct cpu *cpu, const struct insn *insn)
 {
   x87_check_available(cpu);
   return insn + 1;
 }
 
-/* TS alone does not stop it: MP decides (SDM vol. 3, table 2-2). */
+/* TS alone does not make it fault: MP decides (SDM vol. 3, table 2-2). */
 const struct insn *x87_fwait(struct cpu *cpu, const struct insn *insn)
 {
   const uint32_t both = CR0_MP | CR0_TS;
@@ -99,7 +99,7 @@ static void set_tag_word(struct fpu *fpu, uint16_t word)
   fpu->tags = (uint8_t)tags;
 }
 
-/* An environment is seven words or dwords; real mode keeps linear addresses, cut in two. */
+/* An environment is seven words or dwords; real mode stores linear addresses, split in two. */
 struct environment {
   uint32_t part[7];
 };

@@ -22,8 +22,8 @@ struct operand {
 
 typedef uint16_t host_load(struct x87_value *value, const struct operand *operand);
 
-/* The exceptions of a load do not depend on what is masked, so the host may load under its own control word. A denormal
- * is loaded even if that exception is unmasked. */
+/* The exceptions of a load do not depend on the masks, so the host can load under its own control word. A denormal is
+ * loaded even if that exception is unmasked. */
 #define HOST_LOAD(name, code)                                                                                          \
   static uint16_t host_##name(struct x87_value *value, const struct operand *operand)                                  \
   {                                                                                                                    \
@@ -122,8 +122,8 @@ typedef uint16_t host_store(const struct x87_value *value, struct operand *opera
     return status;                                                                                                     \
   }
 
-/* FST must see what is unmasked, underflow depends on it; it does not pop. The others do, if nothing unmasked keeps
- * them from it, so that they get everything masked. */
+/* FST needs the guest's masks, because underflow depends on them; it does not pop. The other instructions pop only if
+ * no unmasked exception prevents it, so they run with everything masked. */
 HOST_STORE(fst_4, "fsts", "fstp %%st(0)")
 HOST_STORE(fst_8, "fstl", "fstp %%st(0)")
 HOST_STORE(fstp_10, "fstpt", "")
@@ -135,7 +135,7 @@ HOST_STORE(fisttp_4, "fisttpl", "")
 HOST_STORE(fisttp_8, "fisttpll", "")
 HOST_STORE(fbstp, "fbstp", "")
 
-/* An empty register stores the indefinite of the operand's type: what the host makes of the indefinite. */
+/* An empty register stores the indefinite of the operand's type: the host converts it. */
 static const struct insn *store_run(struct cpu *cpu, const struct insn *insn, host_store *run, unsigned size,
                                     bool is_masked, bool does_pop)
 {
@@ -254,7 +254,7 @@ insn_handler *x87_fisttp(const struct insn *insn)
 
 /* ---- between registers ---- */
 
-/* An empty one counts as the indefinite, if that is masked. */
+/* An empty register counts as the indefinite, if that exception is masked. */
 const struct insn *x87_fxch(struct cpu *cpu, const struct insn *insn)
 {
   x87_begin(cpu);
@@ -296,7 +296,7 @@ HANDLER(x87_fcmovne, move_if(cpu, insn, !flags_zf(cpu)))
 HANDLER(x87_fcmovnbe, move_if(cpu, insn, !flags_cf(cpu) && !flags_zf(cpu)))
 HANDLER(x87_fcmovnu, move_if(cpu, insn, !flags_pf(cpu)))
 
-/* ---- the stack alone ---- */
+/* ---- instructions that only move the stack ---- */
 
 static const struct insn *stack_turn(struct cpu *cpu, const struct insn *insn, unsigned step)
 {
@@ -324,7 +324,7 @@ static const struct insn *stack_free(struct cpu *cpu, const struct insn *insn, b
 HANDLER(x87_ffree, stack_free(cpu, insn, false))
 HANDLER(x87_ffreep, stack_free(cpu, insn, true))
 
-/* D9 D8+i, an FSTP that Intel does not document: no fault when ST(0) is empty, then it only pops. */
+/* D9 D8+i, an undocumented FSTP: it does not fault if ST(0) is empty, but only pops. */
 const struct insn *x87_fstpnce(struct cpu *cpu, const struct insn *insn)
 {
   x87_begin(cpu);

@@ -162,8 +162,7 @@ const struct insn *vector_fxrstor64(struct cpu *cpu, const struct insn *insn)
 
 /* ---- XSAVE, XSAVEOPT, XRSTOR ---- */
 
-/* PKRU lies behind what AVX-512 has on CPUs with it, and on those without it too: 0DH/9 in the dumps of generation.def.
- */
+/* PKRU comes after the state of AVX-512, also on CPUs without AVX-512: 0DH/9 in the dumps of generation.def. */
 unsigned xsave_place(const struct cpu *cpu, unsigned component)
 {
   bool is_amd = cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
@@ -185,7 +184,7 @@ void xsave_begin(struct cpu *cpu)
     fault_raise(cpu, EXCEPTION_NM, 0);
 }
 
-/* What the instruction asks for, EDX:EAX, out of what the system has switched on. */
+/* The components that the instruction asks for in EDX:EAX and the system has enabled. */
 static unsigned requested(const struct cpu *cpu)
 {
   return (unsigned)(cpu->r[RAX] & cpu->xcr0) & (STATE_X87 | STATE_SSE | STATE_AVX | STATE_PKRU);
@@ -228,8 +227,8 @@ static uint32_t pkru_read(struct cpu *cpu, const struct insn *insn, uint64_t off
   return (uint32_t)access_fetch(bytes, 4);
 }
 
-/* The image is read, changed in the components that go out, and written back whole: nothing of it is written when a
- * part would fault. XSAVEOPT leaves out what is unused. */
+/* The image is read, changed in the saved components, and written back as a whole: nothing is written if a part of it
+ * would fault. XSAVEOPT leaves out unused components. */
 static const struct insn *xsave(struct cpu *cpu, const struct insn *insn, bool is_64, bool is_optimized)
 {
   xsave_begin(cpu);
@@ -256,7 +255,7 @@ static const struct insn *xsave(struct cpu *cpu, const struct insn *insn, bool i
   return insn + 1;
 }
 
-/* The header may name only components that are on, and the rest of it must be 0: SDM vol. 1, 13.8. */
+/* The header may name only components that are enabled, and the rest of it must be 0: SDM vol. 1, 13.8. */
 static uint64_t checked_header(struct cpu *cpu, const uint8_t *image)
 {
   uint64_t components = access_fetch(image + IMAGE_HEADER, 8);

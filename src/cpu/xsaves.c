@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compacted format: XSAVEC, XSAVES, XRSTORS, and XRSTOR of such an image. The components lie one behind another
- * in the order of their numbers, as far as the image has them. One is the supervisor's, and of interest to us: the
- * registers of the architectural LBR. SDM vol. 1, 13.4.3, 13.7 to 13.12; Linux, arch/x86/include/asm/fpu/types.h: the
- * layout of that one; Intel TDX module 1.5, tdh_vp_enter.c: XRSTORS and IA32_LBR_DEPTH.
+ * The compacted format: XSAVEC, XSAVES, XRSTORS, and XRSTOR of such an image. The components that the image has follow
+ * each other in the order of their numbers. One is a supervisor component: the registers of the architectural LBR. SDM
+ * vol. 1, 13.4.3, 13.7 to 13.12; Linux, arch/x86/include/asm/fpu/types.h: the layout of that one; Intel TDX module 1.5,
+ * tdh_vp_enter.c: XRSTORS and IA32_LBR_DEPTH.
  */
 #include "cpu/control.h"
 #include "cpu/key.h"
@@ -33,7 +33,7 @@ enum {
   MSR_LBR_TO = 0x1600,
 };
 
-/* ---- where things lie ---- */
+/* ---- layout ---- */
 
 static bool has_lbr(const struct cpu *cpu)
 {
@@ -54,7 +54,7 @@ unsigned xsave_component_size(const struct cpu *cpu, unsigned number)
   return number == COMPONENT_LBR && has_lbr(cpu) ? LBR_HEAD + LBR_ENTRY * lb_cpu_depth(cpu->model) : 0;
 }
 
-/* None of them is aligned more than its predecessors make it. */
+/* No component needs more alignment than its predecessors give it. */
 static unsigned component_place(const struct cpu *cpu, uint64_t components, unsigned number)
 {
   unsigned place = IMAGE_AVX;
@@ -73,7 +73,7 @@ bool xsave_is_compact(const struct cpu *cpu, const uint8_t *image)
   return system_has(cpu, FEATURE_XSAVEC) && access_fetch(image + IMAGE_HEADER + 8, 8) & COMPACT;
 }
 
-/* What the instruction asks for, EDX:EAX. */
+/* The components that the instruction asks for, in EDX:EAX. */
 static uint64_t asked_for(const struct cpu *cpu)
 {
   return (uint64_t)(uint32_t)cpu->r[RDX] << 32 | (uint32_t)cpu->r[RAX];
@@ -81,7 +81,7 @@ static uint64_t asked_for(const struct cpu *cpu)
 
 /* ---- the registers of LBR ---- */
 
-/* In the order of the image: the registers before the entries, then three for each entry. */
+/* The registers in the order of the image: those before the entries, then three for each entry. */
 static uint32_t lbr_register(unsigned index)
 {
   static const uint32_t head[] = {MSR_LBR_CTL, MSR_LBR_DEPTH, MSR_LER_FROM, MSR_LER_TO, MSR_LER_INFO};
@@ -95,7 +95,7 @@ static unsigned lbr_registers(const struct cpu *cpu)
   return xsave_component_size(cpu, COMPONENT_LBR) / 8;
 }
 
-/* Entries behind the depth do not exist, and go as 0. */
+/* Entries beyond the depth do not exist and are saved as 0. */
 static uint64_t lbr_read(const struct cpu *cpu, uint32_t msr)
 {
   uint64_t value = 0;
@@ -118,8 +118,8 @@ static void lbr_put(const struct cpu *cpu, uint8_t *at)
   }
 }
 
-/* IA32_LBR_DEPTH is only compared: entries that were saved with another one, and LER, are cleared. From NULL: as at
- * reset. IA32_LBR_CTL is the first, and the only one that can be refused. */
+/* IA32_LBR_DEPTH is only compared: if the entries were saved with another depth, they and LER are cleared. With NULL,
+ * the registers are set as at reset. IA32_LBR_CTL comes first, and is the only one that can be refused. */
 static void lbr_get(struct cpu *cpu, const uint8_t *at)
 {
   uint64_t depth = lbr_read(cpu, MSR_LBR_DEPTH);
@@ -136,7 +136,7 @@ static void lbr_get(struct cpu *cpu, const uint8_t *at)
 
 /* ---- saving ---- */
 
-/* MXCSR belongs to SSE here, and is written with it only. */
+/* MXCSR belongs to SSE here, and is written only with it. */
 static uint64_t components_to_save(const struct cpu *cpu, uint64_t asked)
 {
   bool is_sse_used = cpu->fpu.mxcsr != MXCSR_MASKS;
@@ -161,7 +161,7 @@ static void image_put(const struct cpu *cpu, uint8_t *image, uint64_t asked, uin
   memcpy(image + IMAGE_HEADER, header, sizeof(header));
 }
 
-/* As XSAVE: the image is read, changed and written back whole. */
+/* As with XSAVE, the image is read, changed and written back as a whole. */
 static const struct insn *save(struct cpu *cpu, const struct insn *insn, uint64_t allowed, bool is_64)
 {
   uint64_t asked = asked_for(cpu) & allowed;
