@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of a function. Its bytes are read from its start on; where something ran that this does not meet (data
- * between code, a jump into the middle of an instruction), reading goes on there: what ran is always shown.
+ * The rows of a function. Its bytes are decoded from its start. If an executed instruction is not reached that way
+ * (data between code, a jump into the middle of an instruction), decoding restarts there: executed code is always
+ * shown.
  */
 #include "analysis/annotate.h"
 
@@ -22,16 +23,16 @@ struct annotator {
   struct analysis_code *code;
   bool wants_lines;
   struct analysis_location start;
-  uint64_t end; /* behind the last byte of the function */
+  uint64_t end; /* the end of the function */
   struct analysis_ran *rans;
-  size_t ran_count, ran_capacity, ran; /* of these, so many are behind us */
+  size_t ran_count, ran_capacity, ran; /* the first `ran` of these are done */
   const struct analysis_jump *jumps;
   size_t jump_count, jump;
   struct analysis_annotation *annotation;
   size_t capacity;
 };
 
-/* ---- what ran ---- */
+/* ---- executed instructions ---- */
 
 static bool location_is_near(const struct analysis_location *one, const struct analysis_location *other)
 {
@@ -58,7 +59,7 @@ static int ran_keep(void *data, const struct analysis_ran *ran)
   return 0;
 }
 
-/* The first of the blocks that begins at this address of the function's file or behind it. */
+/* The first block that begins at or after this address of the function's file. */
 static size_t block_find(const struct annotator *annotator, const struct analysis_block *blocks, size_t count,
                          uint64_t address)
 {
@@ -77,7 +78,7 @@ static size_t block_find(const struct annotator *annotator, const struct analysi
   return low;
 }
 
-/* Blocks may begin before the function and run into it. */
+/* Blocks may begin before the function and extend into it. */
 static int rans_read(struct annotator *annotator, const struct analysis_counts *counts)
 {
   uint64_t start = annotator->start.address;
@@ -121,7 +122,7 @@ static void jumps_find(struct annotator *annotator, const struct analysis_counts
 
 /* ---- rows ---- */
 
-/* The next address from `address` on where something ran; the end if there is none. */
+/* The next address from `address` on that was executed; the end if there is none. */
 static uint64_t anchor_find(struct annotator *annotator, uint64_t address)
 {
   uint64_t found = annotator->end;
@@ -137,7 +138,7 @@ static uint64_t anchor_find(struct annotator *annotator, uint64_t address)
   return found;
 }
 
-/* Made by the instruction itself, whatever it is about; events are not. */
+/* Whether the branch is made by the instruction itself; events are not. */
 static bool kind_is_plain(unsigned kind)
 {
   return lb_branch_kind_class(kind) != LB_CLASS_FAR;
@@ -190,7 +191,7 @@ static int row_add(struct annotator *annotator, uint64_t address, const struct a
   if (annotator->ran < annotator->ran_count && annotator->rans[annotator->ran].at.address == address)
     row->executed = annotator->rans[annotator->ran].executed;
   row_set_jumps(annotator, row);
-  if (!row->executed && row->jump_count) { /* nothing is known of what led to it, but it ran */
+  if (!row->executed && row->jump_count) { /* the block before it is unknown, but it was executed */
     row->executed = row->taken + row->passed;
     annotation->is_uncounted = true;
   }
@@ -198,7 +199,8 @@ static int row_add(struct annotator *annotator, uint64_t address, const struct a
   return 0;
 }
 
-/* What ran without being counted ran in another mode, or is other code than what is there: the bytes say nothing. */
+/* If jumps were counted but no instructions, the code ran in another mode, or the bytes are not those that ran: the
+ * bytes say nothing. */
 static bool code_is_known(const struct annotator *annotator)
 {
   return annotator->ran_count || !annotator->jump_count;

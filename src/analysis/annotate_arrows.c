@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hot edges inside a function, as arrows that do not cross each other's lines more than need be: short ones are
- * nearest to the code, long ones go round them.
+ * The hot edges inside a function, drawn as arrows with few crossings: short arrows are nearest to the code, long ones
+ * go around them.
  */
 #include "analysis/annotate_arrows.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-#define ARROWS_MAX 24u /* hottest edges that are drawn */
+#define ARROWS_MAX 24u /* hottest edges, which are drawn */
 
 /* The row at an address, or the number of rows. */
 static size_t row_find(const struct analysis_annotation *annotation, uint64_t address)
@@ -95,7 +95,7 @@ static int short_compare(const void *one, const void *other)
   return length != other_length ? (length < other_length ? -1 : 1) : hot_compare(one, other);
 }
 
-/* Do they lie beside each other? */
+/* Whether two arrows share a row. */
 static bool arrows_clash(const struct analysis_arrow *one, const struct analysis_arrow *other)
 {
   return arrow_top(one) <= arrow_bottom(other) && arrow_top(other) <= arrow_bottom(one);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which function a user means. Names are those of functions that ran; an address may be the one in the run or the one
- * in the file, and need not have a symbol.
+ * Finds the function that a user names. A name must be that of a function that ran. An address may be one in the run or
+ * one in the file, and need not have a symbol.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct finder {
   size_t count, capacity;
 };
 
-/* Keeps a function once. */
+/* Adds a function unless it is in the list. */
 static int found_add(struct finder *finder, const struct analysis_hot_function *function)
 {
   struct analysis_hot_function *found;
@@ -40,7 +40,8 @@ static int found_add(struct finder *finder, const struct analysis_hot_function *
   return 0;
 }
 
-/* Before the first place that a call led to, code without symbols has no beginning but where it ran first. */
+/* Code without symbols that lies before the first call target has no known start: it is cut to begin where it first
+ * ran. */
 static struct analysis_hot_function code_cut(const struct finder *finder, const struct analysis_hot_function *function)
 {
   struct analysis_hot_function cut = *function;
@@ -59,7 +60,7 @@ static struct analysis_hot_function code_cut(const struct finder *finder, const 
 
 /* ---- names ---- */
 
-/* The ':' between a module and a name: not one of the two in "a::b". NULL: there is none. */
+/* The ':' between a module and a name, but not one of the two in "a::b". NULL if there is none. */
 static const char *word_colon(const char *word)
 {
   for (const char *at = strchr(word, ':'); at; at = strchr(at, ':')) {
@@ -70,7 +71,7 @@ static const char *word_colon(const char *word)
   return NULL;
 }
 
-/* A guess is only as long as what ran of it: code_find looks for addresses in those. */
+/* A function whose extent is a guess is not found by its name here: code_find finds it by an address. */
 static int names_find(struct finder *finder, const char *word)
 {
   size_t count;
@@ -92,7 +93,7 @@ static int names_find(struct finder *finder, const char *word)
 
 /* ---- addresses ---- */
 
-/* Code without a symbol, as far as it ran. */
+/* Finds code without a symbol, as far as it was executed. */
 static int code_find(struct finder *finder, const struct analysis_location *at)
 {
   size_t count;
@@ -128,7 +129,7 @@ static int location_find(struct finder *finder, const struct analysis_location *
   return found_add(finder, &function);
 }
 
-/* Where it was in the run. */
+/* Finds the function at an address of the run. */
 static int linear_find(struct finder *finder, uint64_t address)
 {
   int r = 0;
@@ -145,7 +146,7 @@ static int linear_find(struct finder *finder, uint64_t address)
   return r;
 }
 
-/* Where it is in a file of which something ran there; `target` NULL: in any. */
+/* Finds the function at an address of a file that took part in the run; in any file if `target` is NULL. */
 static int linked_find(struct finder *finder, const struct analysis_target *target, uint64_t address)
 {
   size_t count;
@@ -173,7 +174,7 @@ static int linked_find(struct finder *finder, const struct analysis_target *targ
 
 /* ---- words ---- */
 
-/* Code without a symbol, or a function that never ran, by its address. */
+/* Finds code without a symbol, or a function that never ran, by its address. */
 static int addresses_find(struct finder *finder, const char *word)
 {
   struct analysis_target target;
@@ -210,9 +211,9 @@ int analysis_functions_find(struct analysis_names *names, const struct analysis_
   return (int)finder.count;
 }
 
-/* ---- when there is none ---- */
+/* ---- suggestions ---- */
 
-/* A part of a name is nearer than any mistyped one. */
+/* A part of a name is closer than any mistyped name. */
 static size_t name_distance(const char *symbol, const char *word)
 {
   size_t length = strcspn(symbol, "(");

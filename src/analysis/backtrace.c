@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of a thread are given to calls.c as a trace with one stream, behind the files that lie where they lead.
- * A file that was unmapped counts only where no newer one was mapped: the end of the stack is what is wanted.
+ * The branches of a thread are given to calls.c as a trace with one stream, after the modules at their addresses. A
+ * file that was unmapped counts only if no newer one was mapped there, because the end of the stack is wanted.
  */
 #include "analysis/backtrace.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- files ---- */
 
-/* What was asked for and found, the last one found again first. */
+/* The pieces that were asked for and found; the search starts with the last one found. */
 struct piece_list {
   struct analysis_piece *pieces;
   size_t count, capacity, last;
@@ -35,7 +35,7 @@ static bool piece_list_has(struct piece_list *list, uint64_t address)
   return false;
 }
 
-/* The files at an address that a branch had to do with. Returns 0 or -ENOMEM. */
+/* Adds the files at an address of a branch. Returns 0 or -ENOMEM. */
 static int address_add(struct piece_list *list, struct analysis_calls *calls, const struct analysis_thread *thread,
                        const struct analysis_places *places, uint32_t mark, uint64_t address)
 {
@@ -95,7 +95,8 @@ static bool is_call(int kind)
   return kind == LB_BRANCH_NEAR_REL_CALL || kind == LB_BRANCH_NEAR_IND_CALL;
 }
 
-/* Who jumped to the oldest function of all will not be returned to: the dynamic linker, that started the program. */
+/* Removes frames that jumped to the oldest function, because nothing returns to them: the dynamic linker, which started
+ * the program. */
 static void bottom_cut(struct analysis_backtrace *backtrace)
 {
   while (backtrace->count > 1 && !is_call(backtrace->frames[backtrace->count - 1].kind))
@@ -120,9 +121,9 @@ static int frames_take(struct analysis_backtrace *backtrace, const struct analys
   return r;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole backtrace ---- */
 
-/* Did the last branch lead to where there is no code? Then nothing ran there: it is the branch that counts. */
+/* Whether the last branch led to an address without code. Nothing ran there then, and the branch itself is the end. */
 static bool ends_nowhere(const struct analysis_thread *thread, uint64_t at, const struct analysis_places *places)
 {
   uint8_t byte;

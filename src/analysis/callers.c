@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns a tree of stacks upside down. A caller has a lower number than the stacks that it called.
+ * Inverts a tree of stacks. A caller has a lower number than the stacks that it called.
  */
 #include "analysis/callers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A stack with all that it called. */
+/* A stack with everything that it called. */
 struct whole {
-  struct analysis_cost cost; /* with all that it called */
-  bool is_wanted, is_within; /* the function itself; a call of it is among the callers */
+  struct analysis_cost cost; /* inclusive */
+  bool is_wanted, is_within; /* it is the function itself; a call of it is among the callers */
 };
 
 static void wholes_add_up(const struct analysis_stacks *stacks, struct whole *wholes)
@@ -46,7 +46,7 @@ static int wholes_mark(const struct analysis_stacks *stacks, struct whole *whole
   return 0;
 }
 
-/* Adds a stack of a wanted function, from the inside out. */
+/* Adds a stack of a wanted function, innermost frame first. */
 static int stack_turn(struct analysis_stacks *callers, const struct analysis_stacks *stacks, uint32_t number,
                       const struct whole *whole, uint32_t levels)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From branches to calls. Nearly all branches stay in their function: what a branch means, and how many instructions
- * ran before it, is kept in a hash by where it was come from, where the branch is and where it leads, so that such a
- * branch costs one look. All that changes the stack is in calls_stack.c.
+ * Turns branches into calls. Nearly all branches stay in their function. The meaning of a branch, and the number of
+ * instructions before it, are cached in a hash table by three addresses: the target of the previous branch, the branch,
+ * and its target. Such a branch costs one lookup. calls_stack.c has everything that changes the stack.
  */
 #include "analysis/calls.h"
 
@@ -12,12 +12,12 @@
 #include "analysis/calls_stack.h"
 #include "analysis/filter.h"
 
-#define EDGES (1u << 16)    /* places of the hash */
+#define EDGES (1u << 16)    /* slots of the hash table */
 #define CALL_SHORTEST 2u    /* bytes of a call, */
 #define INSTRUCTION_MAX 15u /* and of any instruction */
 
 enum edge_action {
-  EDGE_STAY, /* in its function */
+  EDGE_STAY, /* stays in its function */
   EDGE_CALL,
   EDGE_RETURN,
   EDGE_JUMP,
@@ -29,14 +29,14 @@ enum edge_action {
 
 struct edge_known {
   uint64_t start, from, to;
-  uint32_t space, generation; /* 0: the place is empty */
-  uint32_t instructions;      /* from `start` on, the branch included */
+  uint32_t space, generation; /* 0: the slot is empty */
+  uint32_t instructions;      /* from `start` on, including the branch */
   uint32_t function;          /* of `to` */
   uint8_t kind;
   uint8_t action;  /* enum edge_action */
   uint8_t flags;   /* enum target_flag, of `to` */
-  uint8_t length;  /* of a call; 0: not known */
-  bool is_unknown; /* `instructions` is, but for the branch */
+  uint8_t length;  /* of a call; 0 if unknown */
+  bool is_unknown; /* `instructions` counts only the branch */
   bool is_falling; /* a function begins between `start` and `from` */
 };
 
@@ -48,8 +48,8 @@ struct analysis_calls {
   struct call_stack *streams;
   size_t count, capacity;
   struct edge_known *edges;
-  uint32_t generation; /* of the edges, */
-  uint32_t of_names;   /* and what it was made from */
+  uint32_t generation; /* of the edges */
+  uint32_t of_names;   /* generation of the names that they were made from */
   bool has_unknown;
 };
 
@@ -87,7 +87,7 @@ void analysis_calls_free(struct analysis_calls *calls)
   free(calls);
 }
 
-/* ---- what a branch means ---- */
+/* ---- the meaning of a branch ---- */
 
 static enum edge_action action_of(unsigned kind)
 {
@@ -126,7 +126,7 @@ static enum edge_action action_of(unsigned kind)
   }
 }
 
-/* Was the instruction run at which a signal or interrupt came? Only those that ask for one are. */
+/* Whether the instruction at which a signal or interrupt came was executed. Only instructions that ask for one are. */
 static bool is_run(unsigned kind)
 {
   return kind != LB_BRANCH_FAULT && kind != LB_BRANCH_TRAP && kind != LB_BRANCH_INTERRUPT && kind != LB_BRANCH_NMI &&
@@ -144,7 +144,7 @@ static uint32_t piece_count(struct analysis_calls *calls, const struct lb_branch
     is_64 || edge->start == edge->from ? analysis_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
   edge->is_unknown = !count;
   calls->has_unknown |= edge->is_unknown;
-  if (!count) /* but the branch did run */
+  if (!count) /* but the branch itself ran */
     count = 1;
   return is_run(edge->kind) ? count : count - 1;
 }
@@ -162,7 +162,7 @@ static uint8_t call_length(const struct analysis_calls *calls, const struct edge
            : 0;
 }
 
-/* A jump stays if it leads into the function it comes from, and is not a jump out of a PLT. */
+/* A jump stays if it leads into its own function and is not a jump out of a PLT. */
 static bool jump_stays(const struct target *from, const struct target *to)
 {
   return !((from->flags | to->flags) & (TARGET_IS_STUB | TARGET_IS_COLD)) && from->function == to->function;
@@ -172,19 +172,19 @@ static uint8_t edge_judge(const struct lb_branch *branch, const struct edge_know
                           const struct target *to)
 {
   enum edge_action action = action_of(edge->kind);
-  bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* right behind it */
+  bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* to the next instruction */
 
   if (action == EDGE_CALL && (branch->flags & LB_BRANCH_TO_NEXT || edge->to - edge->from == 5) && is_next &&
       !(to->flags & TARGET_IS_START && to->flags & TARGET_IS_EXACT))
-    return EDGE_STAY; /* it only wants to know where it is */
+    return EDGE_STAY; /* the call only reads the instruction pointer */
   if ((action == EDGE_JUMP || action == EDGE_JUMP_INDIRECT) && jump_stays(from, to))
     return EDGE_STAY;
   if (edge->kind == LB_BRANCH_SYSCALL && branch->from_cpl == branch->to_cpl)
-    return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* of a program: the system came back, or it was a sigreturn */
+    return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* in a program: a return of the system, or a sigreturn */
   return (uint8_t)action;
 }
 
-/* What lies where, or where functions begin, may have changed. */
+/* The mappings or the starts of functions may have changed. */
 static void names_check(struct analysis_calls *calls)
 {
   if (calls->of_names != analysis_names_generation(calls->names)) {
@@ -214,10 +214,10 @@ static int edge_learn(struct analysis_calls *calls, const struct lb_branch *bran
   return 0;
 }
 
-/* ---- what it does ---- */
+/* ---- the effect of a branch ---- */
 
-/* The instructions of a piece that lie before `first`; where they are not known, none: the branch, which is what is
- * counted then, lies behind it. */
+/* The number of instructions of a piece before `first`. If they are unknown it is 0: only the branch is counted then,
+ * and it comes after `first`. */
 static uint32_t fall_count(struct analysis_calls *calls, const struct edge_known *edge, uint64_t first)
 {
   unsigned count = calls->code ? analysis_code_count(calls->code, edge->space, edge->start, first) : 0;
@@ -225,7 +225,7 @@ static uint32_t fall_count(struct analysis_calls *calls, const struct edge_known
   return count && count <= edge->instructions ? count - 1 : 0;
 }
 
-/* What runs has come into another function without a branch, before the branch. */
+/* Execution has fallen through into another function before the branch. */
 static int edge_fall(struct analysis_calls *calls, struct call_stack *stack, const struct edge_known *edge)
 {
   struct call_stack before = *stack;
@@ -262,7 +262,7 @@ static int edge_call(struct analysis_calls *calls, struct call_stack *stack, con
   if (edge->length) {
     frame.back = edge->from + edge->length;
     frame.slack = 0;
-  } else if (edge->action == EDGE_EVENT) { /* it may be done again, or passed over */
+  } else if (edge->action == EDGE_EVENT) { /* the instruction may be executed again, or skipped */
     frame.back = edge->from;
     frame.slack = INSTRUCTION_MAX;
   }
@@ -388,7 +388,7 @@ static int calls_gap(struct analysis_calls *calls, const struct lb_trace_gap *ga
   return r;
 }
 
-/* What ran from the last branch up to where the stream stopped. */
+/* Takes the instructions from the last branch to the address where the stream stopped. */
 static int calls_stop(struct analysis_calls *calls, const struct lb_trace_stop *stop)
 {
   struct call_stack *stack = stop->stream < calls->count ? &calls->streams[stop->stream] : NULL;
@@ -404,7 +404,7 @@ static int calls_stop(struct analysis_calls *calls, const struct lb_trace_stop *
   return 0;
 }
 
-/* A stream that is said to be something else begins anew. */
+/* A stream that gets a new description begins anew. */
 static int calls_stream(struct analysis_calls *calls, const struct lb_trace_stream *stream)
 {
   if (stream->number >= calls->count)
@@ -437,7 +437,7 @@ int analysis_calls_end(struct analysis_calls *calls)
   return r;
 }
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 void analysis_calls_position(const struct analysis_calls *calls, uint32_t stream, struct analysis_call *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which calls are wanted. For each stream there is a stack of what was decided when a function was entered: it is left
- * in the same way.
+ * Chooses the wanted calls. Each stream has a stack of the decisions made when functions were entered; the same
+ * decisions apply when they are left.
  */
 #include "analysis/calls_filter.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-/* Of a function: of one that was entered, GIVEN: it is wanted. */
+/* Flags of a function. IS_GIVEN is set for an entered function that is wanted. */
 enum { IS_JUDGED = 1 << 0, IS_FUNCTION = 1 << 1, IS_MODULE = 1 << 2, IS_GIVEN = 1 << 3 };
 
 struct bytes {
@@ -20,13 +20,13 @@ struct bytes {
 
 struct filter_stream {
   struct bytes open;
-  uint32_t functions; /* that are open and were asked for */
-  uint32_t given;     /* that are open and were given */
+  uint32_t functions; /* open functions that were asked for */
+  uint32_t given;     /* open functions that were given */
 };
 
 struct analysis_calls_filter {
   struct analysis_filter *filter;
-  struct bytes functions; /* by number: what is known of them */
+  struct bytes functions; /* flags by function number */
   struct filter_stream *streams;
   size_t count, capacity;
 };
@@ -77,7 +77,7 @@ static struct filter_stream *stream_get(struct analysis_calls_filter *calls, uin
   return &calls->streams[number];
 }
 
-/* What is known of a function, or -ENOMEM. */
+/* The flags of a function, or -ENOMEM. */
 static int function_judge(struct analysis_calls_filter *calls, const struct analysis_calls *from, uint32_t number)
 {
   struct analysis_called called;

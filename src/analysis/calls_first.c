@@ -11,8 +11,8 @@ struct finder {
   struct analysis_calls *calls;
   const char *name;
   uint32_t stream;   /* or LB_TRACE_ALL */
-  uint32_t function; /* the last that was looked at, */
-  bool is_wanted;    /* and whether it is the one */
+  uint32_t function; /* the last one that was checked */
+  bool is_wanted;    /* whether that is the one */
   struct analysis_call found;
   bool is_found;
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What branches mean for the stack: a return goes to the newest frame that expects it; a jump to the start of another
- * function is a tail call; a jump or return into the middle of a function that is further up has left all that is above
+ * The effect of branches on the stack. A return goes to the newest frame that expects it. A jump to the start of
+ * another function is a tail call. A jump or return into the middle of a function further up has left all frames above
  * it: longjmp, or an exception that is caught.
  */
 #include <errno.h>
 
 #include "analysis/calls_stack.h"
 
-#define SWITCHES_MAX 64u /* returns to nobody knows where: after so many the stack is somebody else's */
+#define SWITCHES_MAX 64u /* returns to unknown addresses; after this many the stack is taken for another one */
 
 /* ---- jumps ---- */
 
@@ -19,7 +19,7 @@ static bool target_is_same_file(const struct call_stacks *stacks, const struct f
          stacks->called->functions[target->function].called.location.file;
 }
 
-/* Out of an entry of the PLT: to the function, or first to the code that finds it, at the beginning of the PLT. */
+/* Leaves an entry of the PLT: to the function, or first to the code at the beginning of the PLT that resolves it. */
 static int stack_leave_stub(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
   struct frame *frame = call_stack_top(stack);
@@ -29,13 +29,13 @@ static int stack_leave_stub(struct call_stacks *stacks, struct call_stack *stack
   return call_stack_replace(stacks, stack, target, frame->how);
 }
 
-/* To somewhere that is not the start of a function. */
+/* A jump to an address that is not the start of a function. */
 static int stack_jump_inside(struct call_stacks *stacks, struct call_stack *stack, const struct target *target,
                              bool is_indirect)
 {
   size_t i = frames_find_jumper(stacks, stack, target);
 
-  if (i != FRAME_NONE) /* back from a function to one that jumped to it */
+  if (i != FRAME_NONE) /* back from a function to the one that jumped to it */
     return call_stack_leave(stacks, stack, i + 1, SIZE_MAX);
   if (is_indirect)
     i = frames_find_landing(stacks, stack);
@@ -46,7 +46,7 @@ static int stack_jump_inside(struct call_stacks *stacks, struct call_stack *stac
   return target->flags & TARGET_IS_COLD ? 0 : call_stack_tail(stacks, stack, target);
 }
 
-/* Out of a function, or of a file, to code of which nothing is known? Only between code without symbols it may as well
+/* Whether an indirect jump leaves its function or its file for unknown code. Only between code without symbols it may
  * be a jump inside a function. */
 static bool target_is_strange(const struct call_stacks *stacks, const struct frame *top, const struct target *target)
 {
@@ -57,8 +57,8 @@ static bool target_is_strange(const struct call_stacks *stacks, const struct fra
   return !target_is_same_file(stacks, top, target) || (function->flags & TARGET_IS_EXACT && !top->is_hidden);
 }
 
-/* An exception may land there; if it does not, a function begins there, since it was no longjmp. Returns 1 if it has
- * landed; 0; or negative. */
+/* An exception may land at the target. Otherwise a function begins there, because it was not a longjmp. Returns 1 if an
+ * exception has landed; 0; or negative. */
 static int target_settle(struct call_stacks *stacks, struct call_stack *stack, struct target *target)
 {
   size_t found;
@@ -106,7 +106,7 @@ int call_stack_fall(struct call_stacks *stacks, struct call_stack *stack, const 
 
 /* ---- returns ---- */
 
-/* Of the frames above `found`, those that were jumped to return with it; the others are skipped. */
+/* Of the frames above `found`, those entered by a jump return with it; the others are skipped. */
 static int stack_return_from(struct call_stacks *stacks, struct call_stack *stack, size_t found)
 {
   size_t skipped = found + 1;
@@ -116,7 +116,7 @@ static int stack_return_from(struct call_stacks *stacks, struct call_stack *stac
   return call_stack_leave(stacks, stack, found, skipped);
 }
 
-/* Nobody expects it, and what called the oldest frame is not known: this is it. */
+/* No frame expects the return, and the caller of the oldest frame is unknown: the return leads to it. */
 static int stack_return_outside(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
   int r = call_stack_leave(stacks, stack, 0, SIZE_MAX);
@@ -124,7 +124,8 @@ static int stack_return_outside(struct call_stacks *stacks, struct call_stack *s
   return r < 0 ? r : call_stack_begin_anew(stacks, stack, target);
 }
 
-/* Another stack, perhaps: a coroutine, or another task of a kernel. When it is left again, the return is found. */
+/* Perhaps a switch to another stack: a coroutine, or another task of a kernel. When that one is left again, the return
+ * is found. */
 static int stack_switch(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
   if (++stack->switches > SWITCHES_MAX) {
@@ -137,7 +138,7 @@ static int stack_switch(struct call_stacks *stacks, struct call_stack *stack, co
   return call_stack_tail(stacks, stack, target);
 }
 
-/* To a function further up, or to nobody knows where. */
+/* A return to a function further up, or to an unknown address. */
 static int stack_return_elsewhere(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
   size_t found;
@@ -159,14 +160,14 @@ static int stack_stray(struct call_stacks *stacks, struct call_stack *stack, con
 {
   size_t begin = call_stack_chain(stack);
 
-  if (stack->frames[begin].how == ANALYSIS_CALL_SIGNAL) /* to the code that ends a signal's handler */
+  if (stack->frames[begin].how == ANALYSIS_CALL_SIGNAL) /* to the code that ends a signal handler */
     return call_stack_leave(stacks, stack, begin + 1, SIZE_MAX);
   if (target->flags & TARGET_IS_START)
     return call_stack_jump(stacks, stack, target, true);
   return stack_return_elsewhere(stacks, stack, target);
 }
 
-/* The end of a signal's handler that has changed where it goes on. */
+/* The end of a signal handler that has changed the address at which the program continues. */
 static int stack_stray_far(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
   size_t i = stack->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stacks of a run, each with what it cost: of functions that call each other a path from the outermost one.
+ * The stacks of a run with their costs. A stack is a path of functions that call each other, from the outermost one.
  */
 #include "analysis/calls_folded.h"
 
@@ -17,7 +17,7 @@ static int folded_enter(void *data, uint32_t stream, struct calls_node *nodes, s
     return -ENOMEM;
   if (analysis_stacks_enter(folded->stacks, caller, node->function, &node->mark) < 0)
     return -ENOMEM;
-  if (node->mark != caller) /* without room, it is a part of its caller */
+  if (node->mark != caller) /* without room, it counts as part of its caller */
     analysis_stacks_called(folded->stacks, node->mark, 1);
   return 0;
 }

@@ -11,8 +11,8 @@
 
 #include "analysis/names_inside.h"
 
-#define TARGETS (1u << 16) /* places of the hash */
-#define STARTS_LATE 4096u  /* starts of functions that are found on the way, at most */
+#define TARGETS (1u << 16) /* slots of the hash table */
+#define STARTS_LATE 4096u  /* most starts of functions that are found during the walk */
 #define PLT_ENTRY 16u      /* bytes */
 #define COLD ".cold"
 
@@ -55,7 +55,7 @@ static uint32_t function_find(const struct called_list *list, const struct calle
   return number;
 }
 
-/* The number of a function that is in the list from now on. Returns 0, or -ENOMEM. */
+/* Adds a function to the list and gives its number. Returns 0, or -ENOMEM. */
 static int function_add(struct called_list *list, const struct called *function, uint32_t *ret_number)
 {
   struct called *added = array_append(&list->functions, &list->count, &list->capacity);
@@ -71,7 +71,7 @@ static int function_add(struct called_list *list, const struct called *function,
   return 0;
 }
 
-/* ---- what names say ---- */
+/* ---- properties from names ---- */
 
 static bool name_is_one_of(const char *name, const char *const *words)
 {
@@ -98,7 +98,7 @@ static uint8_t flags_of(const char *symbol)
   return flags;
 }
 
-/* "f.cold", and as C++ names are shown "f(int) [clone .cold]". */
+/* "f.cold", or in the form of C++ names "f(int) [clone .cold]". */
 bool called_is_part(const struct called *part, const struct called *whole)
 {
   const char *cold = part->flags & TARGET_IS_COLD ? strstr(part->called.symbol, COLD) : NULL;
@@ -154,7 +154,7 @@ static void function_describe(struct called_list *list, const struct analysis_lo
     ret_function->called.location.address = extent.start;
 }
 
-/* A call leads to code of which nothing is known yet. */
+/* A call leads to unknown code: a function begins there. */
 static int target_begin(struct called_list *list, const struct analysis_location *location)
 {
   int r = list->names->starts.count < STARTS_LATE ? analysis_starts_add(list->names, location) : 0;
@@ -164,7 +164,7 @@ static int target_begin(struct called_list *list, const struct analysis_location
   return r;
 }
 
-/* Too many functions: the last number is for all that come behind. */
+/* If there are too many functions, all further ones share the last number. */
 static int function_number(struct called_list *list, const struct called *function, uint32_t *ret_number)
 {
   uint32_t number = function_find(list, function);

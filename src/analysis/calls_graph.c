@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who calls whom, and what it costs, over the whole run. What a function that calls itself costs is counted once: for
- * its outermost call.
+ * The call graph and its costs, over the whole run. The cost of a recursive function is counted once, for its outermost
+ * call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "analysis/calls_graph.h"
 
 #define EDGES_LEAST 4096u
-#define EDGES_MAX (1u << 22) /* places */
+#define EDGES_MAX (1u << 22) /* slots */
 #define NOBODY UINT32_MAX
 
 /* ---- functions and edges ---- */
@@ -59,7 +59,7 @@ static int edges_grow(struct calls_graph *graph)
   return 0;
 }
 
-/* NULL if there are too many: they are left out. Returns 0, or -ENOMEM. */
+/* Gives NULL if there are too many edges: further ones are left out. Returns 0, or -ENOMEM. */
 static int edge_get(struct calls_graph *graph, uint32_t caller, uint32_t callee, struct graph_edge **ret_edge)
 {
   struct graph_edge *edge;
@@ -82,7 +82,7 @@ static int edge_get(struct calls_graph *graph, uint32_t caller, uint32_t callee,
 
 /* ---- calls ---- */
 
-/* Which functions are active is known for one stream at a time. */
+/* The active functions are tracked for one stream at a time. */
 static void graph_switch(struct calls_graph *graph, uint32_t stream, const struct calls_node *nodes, size_t count)
 {
   const struct calls_stream *old = graph->stream < graph->walk->count ? &graph->walk->streams[graph->stream] : NULL;
@@ -116,7 +116,7 @@ static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, si
   struct calls_graph *graph = data;
   struct graph_function *function = &graph->functions[node->function];
   struct graph_edge *edge;
-  /* With --function, who called it is named although nothing else of it is shown. */
+  /* With --function, the caller is named although nothing else of it is shown. */
   int r = edge_get(graph, count > 1 ? nodes[count - 2].function : NOBODY, node->function, &edge);
 
   if (r < 0)
@@ -178,7 +178,7 @@ void calls_graph_end(struct calls_graph *graph)
     if (graph->edges[i].is_used)
       graph->edges[count++] = graph->edges[i];
   graph->edge_count = count;
-  graph->edge_capacity = 0; /* it is a list from here on */
+  graph->edge_capacity = 0; /* from here on the edges are a plain list */
   if (graph->count)
     qsort(graph->functions, graph->count, sizeof(*graph->functions), function_compare);
   if (count)

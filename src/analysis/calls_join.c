@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fewer lines for the tree of calls: those that repeat themselves become one, those that are small become a sum. Lines
- * stand in the order of the calls, a caller before what it calls, so that all the calls of one are one piece.
+ * Reduces the lines of the call tree: repeated calls become one line, small ones become a sum. Lines are in the order
+ * of the calls, a caller before its calls, so that all calls of one caller are contiguous.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 
 /* ---- repetition ---- */
 
-/* The line of the call before. Returns TREE_NONE if there is none. */
+/* The line of the previous call. Returns TREE_NONE if there is none. */
 static size_t line_previous(const struct tree_stream *stream, size_t line)
 {
   return line != TREE_NONE && stream->lines[line].previous ? line - stream->lines[line].previous : TREE_NONE;
 }
 
-/* Are the newest `period` calls, of which `line` is the last, like those before them? Then it gives the first of the
- * former. */
+/* Whether the newest `period` calls, of which `line` is the last, equal those before them. If so, gives the first of
+ * the newest. */
 static bool period_matches(const struct tree_stream *stream, size_t line, unsigned period, size_t *ret_first)
 {
   size_t other = line, first = line;
@@ -36,7 +36,7 @@ static bool period_matches(const struct tree_stream *stream, size_t line, unsign
   return true;
 }
 
-/* Adds the lines from `first` on to as many before them. */
+/* Adds the lines from `first` on to the same number of lines before them. */
 static void lines_join(struct tree_stream *stream, size_t first)
 {
   size_t size = stream->count - first;
@@ -108,7 +108,7 @@ void tree_sum_up(struct tree_stream *stream, struct tree_line *line)
 
 /* ---- sums in all lines ---- */
 
-/* Takes lines out. Open calls keep their order, so that the opens can be told where they are now. */
+/* Removes lines. Open calls keep their order, so that `opens` can be updated with their new positions. */
 static void lines_prune(const struct calls_tree *tree, struct tree_stream *stream)
 {
   size_t count = 0, opens = 1;
@@ -133,14 +133,14 @@ static void lines_prune(const struct calls_tree *tree, struct tree_stream *strea
   stream->count = count;
 }
 
-/* Closes the calls of `links` down to a level: tells their callers about them. */
+/* Closes the calls of `links` down to a level and updates their callers. */
 static void links_close(struct tree_stream *stream, struct tree_open *links, size_t *depth, size_t level, size_t end)
 {
   while (*depth > level + 1) {
     struct tree_open *link = &links[--*depth], *caller = &links[*depth - 1];
     struct tree_line *line = &stream->lines[link->line];
 
-    if (!line->size) /* open: it has no shape yet */
+    if (!line->size) /* an open call has no shape yet */
       continue;
     line->size = (uint32_t)(end - link->line);
     line->shape = shape_of(line, link->shape);
@@ -151,7 +151,7 @@ static void links_close(struct tree_stream *stream, struct tree_open *links, siz
   }
 }
 
-/* Sizes, shapes and neighbours anew. Levels of the lines tell who calls whom. */
+/* Computes sizes, shapes and neighbours again. The levels of the lines tell who calls whom. */
 static void lines_link(struct tree_stream *stream, struct tree_open *links)
 {
   size_t depth = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Landing pads, out of a program's own tables: the description of a function (eh_frame.h) leads to its list of calls
- * (.gcc_except_table), whose form is that of the C++ ABI for Itanium, "Exception Handling Tables". The file is input
- * from anywhere: whatever does not fit ends the search.
+ * (.gcc_except_table), whose form is that of the C++ ABI for Itanium, "Exception Handling Tables". The file is
+ * untrusted: any inconsistency ends the search.
  */
 #include "analysis/calls_landing.h"
 

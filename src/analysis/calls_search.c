@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which frame a branch leads to: the one that expects the return, the one whose code it is, the one that catches an
- * exception. A search in vain through a deep stack takes time, and a trace may come from a stranger: there is a limit.
+ * Finds the frame that a branch leads to: the one that expects the return, the one whose code it is, or the one that
+ * catches an exception. An unsuccessful search through a deep stack takes time, and the trace is untrusted: the search
+ * is limited.
  */
 #include "analysis/calls_landing.h"
 #include "analysis/calls_stack.h"
 
-#define REACH (UINT64_C(1) << 20) /* bytes of a function whose range is a guess */
+#define REACH (UINT64_C(1) << 20) /* bytes of a function whose range is guessed */
 
-/* ---- whose code an address is ---- */
+/* ---- the owner of an address ---- */
 
 bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, const struct target *target)
 {
@@ -18,7 +19,8 @@ bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, co
   return frame->function == target->function || (target->flags & TARGET_IS_COLD && called_is_part(part, whole));
 }
 
-/* May the code at `target` be of the frame's function after all, since where both begin and end is a guess? */
+/* Whether the code at `target` may belong to the frame's function after all, because the start and end of both are
+ * guesses. */
 static bool frame_may_hold(const struct call_stacks *stacks, const struct frame *frame, const struct target *target)
 {
   const struct called *whole = &stacks->called->functions[frame->function];
@@ -59,7 +61,8 @@ size_t frames_find_holder(const struct call_stacks *stacks, struct call_stack *s
 
 /* ---- exceptions ---- */
 
-/* Where an exception lands that comes out of the call before `back`, as a linear address; 0: nowhere, or not known. */
+/* The linear address where an exception lands that is thrown out of the call before `back`. Returns 0 if there is none
+ * or it is unknown. */
 static uint64_t landing_of(struct call_stacks *stacks, struct call_stack *stack, uint64_t back)
 {
   struct analysis_names *names = stacks->called->names;
@@ -78,7 +81,7 @@ static uint64_t landing_of(struct call_stacks *stacks, struct call_stack *stack,
   return landing->to;
 }
 
-/* The newest frame from whose call an exception would land at `to`. Exact, also where a function is there several
+/* The newest frame from whose call an exception would land at `to`. Exact even if a function is on the stack several
  * times. Returns its number, or FRAME_NONE. */
 size_t frames_find_landing(struct call_stacks *stacks, struct call_stack *stack)
 {
@@ -91,7 +94,7 @@ size_t frames_find_landing(struct call_stacks *stacks, struct call_stack *stack)
   return FRAME_NONE;
 }
 
-/* ---- returns, and ways back ---- */
+/* ---- returns and jumps back ---- */
 
 size_t frames_find_jumper(const struct call_stacks *stacks, const struct call_stack *stack, const struct target *target)
 {

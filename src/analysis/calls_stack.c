@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames that come and go, and what is told about it. Which frames a branch concerns is found in calls_flow.c.
+ * Adds and removes frames, and reports this. calls_flow.c finds the frames that a branch concerns.
  */
 #include "analysis/calls_stack.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define FRAMES_LEAST 16u
-#define TAILS_MAX 16u /* frames that one return ends; one more takes the place of the newest */
+#define TAILS_MAX 16u /* frames that one return ends; a further one replaces the newest */
 
 void call_stack_done(struct call_stack *stack)
 {
@@ -71,8 +71,8 @@ static int frame_add(struct call_stacks *stacks, struct call_stack *stack, const
   return frame->is_hidden ? 0 : frame_enter(stacks, stack, frame, frame->how);
 }
 
-/* Takes frames off, the newest first: those from number `returned` on are left by an unwinding, the others by a return,
- * or all as `how` says. */
+/* Removes frames, the newest first. Those from number `returned` on are left by unwinding, the others by a return; or
+ * all as `how` says. */
 static int frames_take(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned,
                        enum analysis_call_how how)
 {
@@ -103,7 +103,7 @@ int call_stack_leave_all(struct call_stacks *stacks, struct call_stack *stack, e
   return r;
 }
 
-/* ---- places to longjmp to ---- */
+/* ---- targets of longjmp ---- */
 
 size_t call_stack_chain(const struct call_stack *stack)
 {
@@ -114,7 +114,7 @@ size_t call_stack_chain(const struct call_stack *stack)
   return i;
 }
 
-/* The newest frame is setjmp: it will return once more. */
+/* The newest frame is setjmp: it may return once more. */
 static int point_add(struct call_stack *stack)
 {
   size_t begin = call_stack_chain(stack);
@@ -175,7 +175,7 @@ int call_stack_lose(struct call_stacks *stacks, struct call_stack *stack)
   return r;
 }
 
-/* The stack cannot grow any more: what is below is forgotten. */
+/* The stack cannot grow any more: the frames below are dropped. */
 static int stack_give_up(struct call_stacks *stacks, struct call_stack *stack, const struct target *target)
 {
   uint64_t at = stack->at;

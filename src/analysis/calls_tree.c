@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of a whole run in a limited number of lines: calls in their order; what repeats itself is one line; and when
- * there are too many lines, the smallest calls are summed up. So a short run is shown whole, and of a long one what it
- * spent its time on, with exact numbers.
+ * The call tree of a whole run in a limited number of lines. Calls are in their order, repeated calls are one line, and
+ * if there are too many lines the smallest calls are summed up. A short run is therefore shown completely; for a long
+ * one the tree shows where its time was spent, with exact numbers.
  */
 #include "analysis/calls_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define LINES_LEAST 16384u /* that are kept before any is summed up */
-#define ROOM 8u            /* times as many as are wanted */
-#define STREAM_LINES 10u   /* that there are to be for each stream: if there are too many streams, some have none */
+#define LINES_LEAST 16384u /* lines that are kept before any is summed up */
+#define ROOM 8u            /* times as many lines as are wanted */
+#define STREAM_LINES 10u   /* lines for each stream at least: if there are too many streams, some have none */
 
 /* ---- streams ---- */
 
@@ -51,7 +51,7 @@ static int weight_compare(const void *one, const void *other)
   return (a < b) - (a > b);
 }
 
-/* The weight that at most `count` closed lines have more of. Returns 0, or -ENOMEM. */
+/* The weight that at most `count` closed lines exceed. Returns 0, or -ENOMEM. */
 static int threshold_find(const struct calls_tree *tree, size_t count, uint64_t *ret_threshold)
 {
   uint64_t *weights = malloc((tree->lines + 1) * sizeof(*weights));
@@ -72,7 +72,7 @@ static int threshold_find(const struct calls_tree *tree, size_t count, uint64_t 
   return 0;
 }
 
-/* Makes it at most `count` lines, but for those of open calls; half of them, since sums need lines, too. */
+/* Reduces the tree to at most `count` lines, not counting open calls. Keeps half of them, since sums need lines too. */
 static int tree_shrink(struct calls_tree *tree, size_t count)
 {
   uint64_t threshold;
@@ -105,7 +105,7 @@ static int stream_compare(const void *one, const void *other)
   return (a->number > b->number) - (a->number < b->number);
 }
 
-/* What ran in the stream. */
+/* The sum of a stream. */
 static struct tree_line stream_sum(const struct tree_stream *stream)
 {
   struct tree_line sum = {0};
@@ -131,7 +131,7 @@ static void stream_leave_out(struct calls_tree *tree, struct tree_stream *stream
   stream->count = 0;
 }
 
-/* Leaves those that are heaviest. Returns 0, or -ENOMEM. */
+/* Keeps the heaviest streams. Returns 0, or -ENOMEM. */
 static int streams_leave_out(struct calls_tree *tree)
 {
   struct stream_weight *weights = malloc((tree->count + 1) * sizeof(*weights));
@@ -216,7 +216,7 @@ int calls_tree_end(struct calls_tree *tree)
 
   if (streams_leave_out(tree) < 0)
     return -ENOMEM;
-  /* how many sums there will be shows only when they are made */
+  /* the number of sums is known only when they are made */
   for (; count > 1 && tree->lines > tree->walk->options->limit; count -= count / 8 + 1)
     if (tree_shrink(tree, count) < 0)
       return -ENOMEM;

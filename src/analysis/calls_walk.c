@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From functions that are entered and left to calls that are shown: --thread, --between, --function, --module and
- * --depth. Branches are cut exactly where --between begins and ends, so that counts are those of the part that is asked
- * for.
+ * Turns functions that are entered and left into calls that are shown: --thread, --between, --function, --module and
+ * --depth. Branches are cut exactly where --between begins and ends, so that the counts are those of that part.
  */
 #include "analysis/calls_walk.h"
 
@@ -162,7 +161,7 @@ static int node_leave(struct calls_walk *walk, struct calls_stream *stream, cons
   return r;
 }
 
-/* Functions return through here to analysis_calls, where only negative numbers stop. */
+/* Return values go through here to analysis_calls, which only negative numbers stop. */
 static int walk_call(void *data, const struct analysis_call *call)
 {
   struct calls_walk *walk = data;
@@ -186,7 +185,7 @@ static int walk_result(const struct calls_walk *walk, int r)
 
 /* ---- where --between begins and ends ---- */
 
-/* What is open there is shown from there on. */
+/* Calls that are open there are shown from there on. */
 static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
 {
   struct analysis_call now;
@@ -215,7 +214,7 @@ static int stream_end(struct calls_walk *walk, uint32_t number, struct calls_str
   return r;
 }
 
-/* Hands on as many branches as come before number `end`. */
+/* Passes on the branches before number `end`. */
 static int branches_before(struct calls_walk *walk, struct lb_trace_record *record, uint64_t end)
 {
   struct lb_trace_record part = *record;
@@ -261,7 +260,7 @@ static int walk_branches(struct calls_walk *walk, const struct lb_trace_record *
 
 /* ---- records ---- */
 
-/* Is what ran behind the last branch of a stream shown? */
+/* Whether the instructions after the last branch of a stream are shown. */
 static bool stop_is_wanted(const struct calls_walk *walk, uint32_t stream)
 {
   const struct calls_options *options = walk->options;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instructions between branches, decoded when they are first asked for. Counts are kept in a hash of fixed size: a
- * program runs the same pieces again and again. Pieces that overlap share what was decoded: grains of 64 bytes with a
- * bit for each instruction, by the byte at which the first begins.
+ * Instructions between branches, decoded on first use. Counts are cached in a hash table of fixed size, because a
+ * program runs the same pieces again and again. Overlapping pieces share decoded grains: 64 bytes with a bit for each
+ * instruction, found by the byte at which the first one begins.
  */
 #include "analysis/code.h"
 
@@ -13,41 +13,41 @@
 #include "analysis/analysis.h"
 #include "isa/isa.h"
 
-#define ANSWERS (1u << 18) /* places of the hash */
+#define ANSWERS (1u << 18) /* slots of the hash table */
 #define WINDOW 256u        /* bytes that are fetched at once */
-#define GRAINS (1u << 16)  /* places of their hash */
-#define GRAIN 64u          /* bytes: as many as a mask has bits */
-#define GRAINS_FREE 2u     /* of a piece; those beyond are charged for */
+#define GRAINS (1u << 16)  /* slots of the hash table of grains */
+#define GRAIN 64u          /* bytes: one for each bit of a mask */
+#define GRAINS_FREE 2u     /* of a piece; further ones are charged for */
 #define LEAVE_FIRST (INT64_C(1) << 25)
-#define LEAVE_PIECE 32u /* that each piece adds */
+#define LEAVE_PIECE 32u /* work that each piece adds */
 #define GRAIN_BAD UINT8_MAX
 
-/* How many instructions a piece has. */
+/* The number of instructions of a piece. */
 struct answer {
   uint64_t first, last;
   uint32_t space;
-  uint32_t generation; /* of the names when it was found; 0: the place is empty */
+  uint32_t generation; /* of the names when it was found; 0: the slot is empty */
   uint32_t count;
 };
 
-/* The instructions that begin in 64 bytes, for those who come in at one of them. */
+/* The instructions that begin in 64 bytes, for execution that enters at a certain byte. */
 struct grain {
   uint64_t place; /* address / GRAIN */
   uint32_t file, space;
-  uint32_t generation; /* 0: the place is empty */
+  uint32_t generation; /* 0: the slot is empty */
   uint8_t entry;       /* first byte of the first instruction */
-  uint8_t exit;        /* of the next grain, where the last one ends; GRAIN_BAD: the last is not known */
-  uint64_t starts;     /* first bytes of instructions, */
-  uint64_t jccs;       /* and of those that are conditional branches */
+  uint8_t exit;        /* byte of the next grain where the last instruction ends; GRAIN_BAD: the last one is unknown */
+  uint64_t starts;     /* bit for each first byte of an instruction */
+  uint64_t jccs;       /* and of a conditional branch */
 };
 
 struct analysis_code {
   struct analysis_names *names;
-  int64_t leave;        /* to do more than usual */
-  unsigned piece_leave; /* that each piece adds */
-  unsigned grains_free; /* of a piece: those beyond are charged for */
+  int64_t leave;        /* work that is allowed beyond the usual */
+  unsigned piece_leave; /* work that each piece adds */
+  unsigned grains_free; /* of a piece; further ones are charged for */
   bool is_exhausted;
-  /* bytes that were fetched last */
+  /* the bytes fetched last */
   struct analysis_location window;
   size_t window_size;
   uint32_t window_generation;
@@ -77,8 +77,8 @@ void analysis_code_free(struct analysis_code *code)
 
 /* ---- bytes ---- */
 
-/* The bytes at a location, from the window if they are there. Returns how many; fewer than an instruction may have only
- * if there are no more. */
+/* The bytes at a location, from the window if they are there. Returns their number, which is less than the longest
+ * instruction only if there are no more. */
 static size_t bytes_at(struct analysis_code *code, const struct analysis_location *location, const uint8_t **ret_bytes)
 {
   uint64_t offset = location->address - code->window.address;
@@ -176,7 +176,8 @@ static void grain_decode(struct analysis_code *code, struct analysis_location lo
   grain->exit = (uint8_t)(at - GRAIN);
 }
 
-/* The grain for an instruction at a location. `seen`: those of the piece before it. NULL: no leave. */
+/* The grain for an instruction at a location. `seen` is the number of grains of the piece before it. Returns NULL if
+ * the allowed work is used up. */
 static const struct grain *grain_get(struct analysis_code *code, const struct analysis_location *location,
                                      unsigned seen)
 {
@@ -200,7 +201,7 @@ static const struct grain *grain_get(struct analysis_code *code, const struct an
   return grain;
 }
 
-/* Bits of a grain below an address, which may lie behind it. */
+/* The bits of a grain below an address, which may lie after the grain. */
 static uint64_t mask_below(uint64_t base, uint64_t address)
 {
   return address - base < GRAIN ? (UINT64_C(1) << (address - base)) - 1 : UINT64_MAX;
@@ -243,7 +244,7 @@ enum analysis_stop analysis_code_follow(struct analysis_code *code, const struct
   return ANALYSIS_STOP_UNKNOWN;
 }
 
-/* ---- how many ---- */
+/* ---- counts ---- */
 
 static unsigned pieces_count(struct analysis_code *code, uint32_t space, uint64_t first, uint64_t last)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code that is in no file, as the trace has it: pieces of 64 bytes, found by a hash. What comes later is written over
- * what was there.
+ * Code that is in no file, as recorded in the trace: granules of 64 bytes, found by a hash. Later bytes overwrite
+ * earlier ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static struct granule *granule_find(const struct code_store *store, const struct
   return NULL;
 }
 
-/* The granule of a location, which is there from now on. Returns 0, with NULL beyond the limit; or -ENOMEM. */
+/* The granule of a location, created if necessary. Returns 0, with NULL beyond the limit; or -ENOMEM. */
 static int granule_get(struct code_store *store, const struct analysis_location *location, struct granule **ret_granule)
 {
   struct granule *granule = granule_find(store, location);
@@ -49,7 +49,7 @@ static int granule_get(struct code_store *store, const struct analysis_location 
   return 0;
 }
 
-/* Bytes that lie in one granule. Beyond the limit they are left out. */
+/* Adds bytes that lie in one granule. Beyond the limit they are left out. */
 static int granule_add(struct code_store *store, const struct analysis_location *location, const uint8_t *bytes,
                        size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hash behind counts.
+ * The hash table of the counts.
  */
 #include "analysis/count_table.h"
 

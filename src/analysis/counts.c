@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts of a trace: taking its records, and giving the blocks and jumps at the end. What a reader counts by itself
- * comes as pieces of paths; branches that it gives one by one are kept by linear addresses, with where the stream was
- * before them. counts_fold.c puts both away by location before anything else comes to lie at an address, and at the
- * end.
+ * Counts of a trace: takes its records, and gives the blocks and jumps at the end. Counts made by the reader arrive as
+ * pieces of paths. Branches that the reader gives one by one are kept by linear addresses, together with the position
+ * of the stream before them. counts_fold.c stores both by location, before a mapping changes and at the end.
  */
 #include "analysis/counts_inside.h"
 
@@ -104,7 +103,7 @@ static int counts_branches(struct analysis_counts *counts, const struct lb_trace
   return 0;
 }
 
-/* What ran from the last branch up to where the stream stopped. */
+/* Takes the instructions from the last branch to the address where the stream stopped. */
 static int counts_stop(struct analysis_counts *counts, const struct lb_trace_stop *stop)
 {
   struct count_stream *stream = stream_at(counts, stop->stream);
@@ -118,7 +117,7 @@ static int counts_stop(struct analysis_counts *counts, const struct lb_trace_sto
   return key.start ? raw_count(counts, &key) : 0;
 }
 
-/* It is not known where the streams are. */
+/* The positions of the streams become unknown. */
 static void streams_lose(struct analysis_counts *counts, uint32_t stream)
 {
   for (size_t i = 0; i < counts->stream_count; i++)
@@ -237,7 +236,7 @@ static int jumps_list(struct analysis_counts *counts)
   return 0;
 }
 
-/* Lets the names know where functions begin, before anybody asks which function something is in. */
+/* Tells the names where functions begin, before anyone asks for the function of a location. */
 static int starts_learn(struct analysis_counts *counts)
 {
   for (size_t i = 0; i < counts->jump_count; i++) {
@@ -261,7 +260,7 @@ int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *
   return r < 0 ? r : starts_learn(counts);
 }
 
-/* ---- then ---- */
+/* ---- results ---- */
 
 int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filter *filter)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts of a trace, put away by location: what the reader counted, and what it gave by linear addresses, becomes
- * blocks of straight code and jumps. The conditional branches in a straight piece of code that was passed are found in
- * its instructions.
+ * Stores the counts of a trace by location: counts of the reader and branches by linear addresses become blocks of
+ * straight code and jumps. The conditional branches that were passed in straight code are found in its instructions.
  */
 #include "analysis/counts_inside.h"
 
@@ -12,15 +11,15 @@
 
 /* ---- blocks and jumps, by location ---- */
 
-/* A straight piece of code, by linear addresses, before it is known where it lies. */
+/* A straight piece of code, by linear addresses, before its location is known. */
 struct piece {
   uint32_t space;
   uint64_t first, last; /* addresses of its first and last instruction */
-  uint64_t end;         /* behind the last; 0: not known */
-  int8_t kind;          /* of the last; -1: no branch */
+  uint64_t end;         /* its end; 0 if unknown */
+  int8_t kind;          /* of the last instruction; -1 if it is no branch */
 };
 
-/* Counts something in a table. One that finds no room is left out, which is told. Returns 0, or -ENOMEM. */
+/* Counts an item in a table. An item without room is left out, which is reported. Returns 0, or -ENOMEM. */
 static int table_count(struct analysis_counts *counts, struct count_table *table, const struct count_item *key,
                        uint64_t count, struct count_item **ret_item)
 {
@@ -75,9 +74,9 @@ static int jump_count_linear(struct analysis_counts *counts, uint32_t space, uin
   return count ? jump_count(counts, &one, &other, kind, is_passed, count) : 0;
 }
 
-/* ---- what the reader counted ---- */
+/* ---- counts of the reader ---- */
 
-/* The last instruction before an address, of a piece that begins at `first`. Without code, `first`. */
+/* The last instruction before an address, in a piece that begins at `first`. Returns `first` if the code is unknown. */
 static uint64_t last_before(struct analysis_counts *counts, uint32_t space, uint64_t first, uint64_t end)
 {
   struct analysis_location location = analysis_names_locate(counts->names, space, first);
@@ -125,9 +124,9 @@ static int take_count(void *context, const struct lb_trace_count *count)
   return r;
 }
 
-/* ---- branches that were given ---- */
+/* ---- single branches ---- */
 
-/* Is the instruction at `from` not one that ran? */
+/* Whether the instruction at `from` was not executed. */
 static bool kind_interrupts(unsigned kind)
 {
   switch (kind) {
@@ -153,17 +152,17 @@ static int take_passed(struct analysis_counts *counts, const struct piece *piece
   return r < 0 ? r : jump_count_linear(counts, piece->space, piece->last, piece->end, LB_BRANCH_JCC, true, count);
 }
 
-/* Where a walk along straight code is. Addresses are linear; `location` is that of `piece.last`. */
+/* The state of a walk along straight code. Addresses are linear; `location` is that of `piece.last`. */
 struct straight {
   struct analysis_counts *counts;
   struct analysis_location location;
   struct piece piece;
-  uint64_t count;  /* how often it ran */
+  uint64_t count;  /* number of executions */
   unsigned passed; /* conditional branches so far */
   bool is_unknown;
 };
 
-#define PASSED_FREE 16u /* conditional branches of a straight piece; those beyond are charged for */
+#define PASSED_FREE 16u /* conditional branches of a straight piece; further ones are charged for */
 #define PASSED_WORK 64u
 
 static void straight_move(struct straight *walk, uint64_t address)
@@ -193,7 +192,7 @@ static int straight_pass(struct straight *walk, uint64_t from)
   return r;
 }
 
-/* The piece ends with an instruction that was not the branch: something interrupted what ran behind it. */
+/* The piece ends with an instruction that is not the branch: an event came after it. */
 static int straight_interrupt(struct straight *walk, uint64_t last, uint64_t from)
 {
   struct analysis_instruction instruction = {.kind = -1};
@@ -217,7 +216,7 @@ static int straight_finish(struct straight *walk, uint64_t from, unsigned kind)
   return block_count(walk->counts, &walk->piece, walk->count);
 }
 
-/* What ran from where the stream was to the branch: blocks, as far as the code is known. */
+/* Counts the code from the position of the stream to the branch: blocks, as far as the code is known. */
 static int take_straight(struct analysis_counts *counts, uint32_t space, uint64_t start, uint64_t from, unsigned kind,
                          uint64_t count)
 {
@@ -250,7 +249,7 @@ static int take_straight(struct analysis_counts *counts, uint32_t space, uint64_
   return straight_finish(&walk, from, kind);
 }
 
-/* A branch that was kept by linear addresses. */
+/* Takes a branch that was kept by linear addresses. */
 static int take_raw(struct analysis_counts *counts, const struct count_item *item)
 {
   uint32_t space = item->from.space;

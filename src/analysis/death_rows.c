@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which branches of a thread its report shows. A program that aborts, or throws what nobody catches, ends with hundreds
- * of branches in libraries: the last ones in its own code come first.
+ * Chooses the branches of a thread that its report shows. A program that aborts, or throws an exception that nothing
+ * catches, ends with hundreds of branches in libraries: the last ones in its own code come first.
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ bool analysis_death_at(const struct analysis_death *death, const struct analysis
   return true;
 }
 
-/* ---- whose code ---- */
+/* ---- the program's own code ---- */
 
 static bool path_is_library(const char *path)
 {
@@ -41,7 +41,7 @@ static bool path_is_library(const char *path)
   return false;
 }
 
-/* The last piece that was asked for: most branches are where the one before was. */
+/* The last piece that was found: most branches are in the same piece as the one before. */
 struct own_state {
   const struct analysis_death *death;
   const struct analysis_places *places;
@@ -81,7 +81,7 @@ bool analysis_death_branch_is_own(const struct analysis_death *death, const stru
   return !places || !places->piece || branch_is_own(&state, number);
 }
 
-/* ---- which ---- */
+/* ---- choosing ---- */
 
 static int row_add(struct analysis_death_rows *rows, size_t number)
 {
@@ -94,7 +94,7 @@ static int row_add(struct analysis_death_rows *rows, size_t number)
   return 0;
 }
 
-/* The last so many, of any code, that end before `end`. */
+/* Adds the last `most` branches before `end`, of any code. */
 static int rows_last(struct analysis_death_rows *rows, size_t end, size_t most)
 {
   int r = 0;
@@ -104,8 +104,8 @@ static int rows_last(struct analysis_death_rows *rows, size_t end, size_t most)
   return r;
 }
 
-/* Does the branch come from an entry of the PLT, or, behind one, from the code at the beginning of the PLT? The call to
- * it has the function's name, so that these jumps tell nothing. */
+/* Whether the branch comes from an entry of the PLT or, after one, from the code at the beginning of the PLT. The call
+ * to it has the function's name, so these jumps add nothing. */
 static bool branch_is_plt(const struct own_state *state, size_t number)
 {
   const struct analysis_places *places = state->places;
@@ -132,7 +132,7 @@ static int rows_own(struct analysis_death_rows *rows, struct own_state *state, s
   return r;
 }
 
-/* What libraries did behind the last own one. */
+/* Adds what libraries did after the last branch of the program's own code. */
 static int rows_tail(struct analysis_death_rows *rows, const struct analysis_thread *thread, size_t most)
 {
   size_t own = rows->count;

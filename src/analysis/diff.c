@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When branches of two runs are the same, and where two runs come together again.
+ * Decides when branches of two runs are the same, and where two runs meet again.
  */
 #include "analysis/diff.h"
 
@@ -16,7 +16,7 @@
 
 struct answer {
   uint64_t address;
-  uint32_t space, generation; /* 0: there is none */
+  uint32_t space, generation; /* 0: empty */
   struct analysis_diff_key key;
 };
 
@@ -39,7 +39,7 @@ static uint64_t hash_add(uint64_t hash, const void *bytes, size_t size)
   return hash ^ hash >> 29;
 }
 
-/* Never one of the small numbers that stand for something else. */
+/* Never one of the small numbers that have a special meaning. */
 static uint64_t file_id(const uint8_t *build_id, size_t build_id_size, const char *path)
 {
   uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -119,7 +119,7 @@ static struct analysis_diff_key key_by_symbol(struct analysis_diff_keys *keys, c
   return (struct analysis_diff_key){hash_add(start, word, strlen(word)) | UINT64_C(1) << 63, name.offset};
 }
 
-/* A path that is not fit to be printed is not found again here: without a build-id, such a file goes by symbols. */
+/* A path that is not printable is not matched here: such a file without a build-id is compared by symbols. */
 static struct analysis_diff_key key_make(struct analysis_diff_keys *keys, uint32_t space, uint64_t address)
 {
   struct analysis_location location = analysis_names_locate(keys->names, space, address);
@@ -144,7 +144,7 @@ struct analysis_diff_key analysis_diff_key(struct analysis_diff_keys *keys, uint
   return answer->key;
 }
 
-/* ---- coming together ---- */
+/* ---- meeting again ---- */
 
 static uint64_t branch_hash(const struct analysis_diff_branch *branch)
 {
@@ -155,7 +155,7 @@ static uint64_t branch_hash(const struct analysis_diff_branch *branch)
   return hash ^ hash >> 32;
 }
 
-/* For each branch one hash of it and those that follow, for as many as have enough behind them. NULL without memory. */
+/* For each branch a hash of it and those that follow, if enough branches follow. NULL without memory. */
 static uint64_t *hashes_of_runs(const struct analysis_diff_branch *branches, size_t count, size_t run)
 {
   uint64_t *hashes = calloc(count + 1, sizeof(*hashes));
@@ -172,7 +172,7 @@ static uint64_t *hashes_of_runs(const struct analysis_diff_branch *branches, siz
   return hashes;
 }
 
-/* The first place of a hash, or HASH_NONE. */
+/* The first position of a hash, or HASH_NONE. */
 static uint32_t place_find(const struct hash_index *index, const uint64_t *hashes, uint64_t hash)
 {
   uint32_t number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The functions whose exact counts differ most between two traces. The traces are counted one after the other, so that
- * the counts of one of them at a time are in memory; of functions, a row each stays.
+ * only the counts of one are in memory; one row for each function is kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int row_add(struct diff_counts *rows, uint64_t hash, const char *symbol, 
   return has_failed ? -ENOMEM : hash_index_add(&rows->index, hash, rows->count - 1);
 }
 
-/* The row of a function. Returns 0 with NULL when there are too many, or -ENOMEM. */
+/* The row of a function. Returns 0 with NULL if there are too many, or -ENOMEM. */
 static int row_get(struct diff_counts *rows, const char *symbol, const char *module, struct diff_count_row **ret_row)
 {
   uint64_t hash = hash_mix_string(hash_mix_string(hash_start(0), symbol), module);
@@ -80,7 +80,7 @@ void diff_counts_done(struct diff_counts *rows)
 
 /* ---- counting ---- */
 
-/* The function at a location. */
+/* The row of the function at a location. */
 static int row_at(struct diff_counts *rows, struct analysis_names *names, const struct analysis_location *location,
                   struct analysis_name *ret_name, struct diff_count_row **ret_row)
 {
@@ -201,7 +201,7 @@ static uint64_t difference(const uint64_t counts[2])
   return counts[0] > counts[1] ? counts[0] - counts[1] : counts[1] - counts[0];
 }
 
-/* By instructions; where these are not known, by branches. */
+/* Sorts by instructions, or by branches if these are unknown. */
 static int rows_compare(const void *one, const void *other)
 {
   const struct diff_count_row *a = one, *b = other;

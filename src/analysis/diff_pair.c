@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares two streams branch by branch: finds where they part. With --resync it also finds where they are the same
- * again, and the next place where they part.
+ * Compares two streams branch by branch and finds where they diverge. With --resync it also finds where they are the
+ * same again, and the next place where they diverge.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "analysis/diff_side.h"
 #include "base/base.h"
 
-#define HISTORY_LEAST 64u /* branches that are kept, also if fewer are shown */
+#define HISTORY_LEAST 64u /* branches that are kept, even if fewer are shown */
 
 static void history_add(struct diff_pair *pair, const struct analysis_diff_branch *branch)
 {
@@ -18,7 +18,7 @@ static void history_add(struct diff_pair *pair, const struct analysis_diff_branc
   pair->count += pair->count < pair->size;
 }
 
-/* What both have ready, at once. */
+/* Compares at once the branches that both have ready. */
 static void pair_pass(struct diff_pair *pair)
 {
   size_t count, same = diff_sides_pass(pair->sides, pair->last, pair->size, &count);
@@ -30,7 +30,7 @@ static void pair_pass(struct diff_pair *pair)
     trace_progress_show(&pair->progress, pair->same);
 }
 
-/* Goes on while both do the same. Returns 1 when they part, 0 when both are over, or negative. */
+/* Continues while both are the same. Returns 1 when they diverge, 0 when both have ended, or negative. */
 static int pair_walk(struct diff_pair *pair)
 {
   struct analysis_diff_branch one, other;
@@ -58,9 +58,9 @@ static int pair_walk(struct diff_pair *pair)
   }
 }
 
-/* ---- where they part ---- */
+/* ---- where they diverge ---- */
 
-/* The last branch that both took, or the one so many before it. */
+/* The last common branch, or the one `before` branches earlier. */
 static const struct analysis_diff_branch *history_get(const struct diff_pair *pair, uint32_t before)
 {
   return &pair->history[(pair->at + pair->size - 1 - before) % pair->size];
@@ -113,7 +113,7 @@ bool diff_side_has_gap(const struct diff_side *side)
   return side->is_over && side->gap.reason != LB_TRACE_GAP_REASONS;
 }
 
-/* Where one of them lacks branches they have not parted. Both queues are filled. */
+/* Streams have not diverged if one of them lacks branches here. Both queues are filled. */
 static bool pair_is_at_gap(const struct diff_pair *pair)
 {
   for (unsigned i = 0; i < 2; i++)
@@ -122,7 +122,7 @@ static bool pair_is_at_gap(const struct diff_pair *pair)
   return false;
 }
 
-/* The last branch of both that was no conditional or direct jump; NULL: none is in the history. */
+/* The last common branch that was neither a conditional nor a direct jump. NULL if the history has none. */
 static const struct analysis_diff_branch *history_entry(const struct diff_pair *pair)
 {
   for (uint32_t i = 0; i < pair->count; i++) {
@@ -134,13 +134,13 @@ static const struct analysis_diff_branch *history_entry(const struct diff_pair *
   return NULL;
 }
 
-/* Goes on while both do the same, and past what is not compared. Returns as pair_walk. */
+/* Continues while both are the same, and past code that is not compared. Returns the same values as pair_walk. */
 static int pair_walk_on(struct diff_pair *pair)
 {
   struct analysis_diff_branch last;
   int r;
 
-  if (pair->differences) /* what was before the last one is not before the next */
+  if (pair->differences) /* the history before the last difference is not that of the next */
     pair->count = pair->at = 0;
   while ((r = pair_walk(pair)) > 0 && !pair->options->is_strict) {
     r = diff_strings_pass(pair->sides, history_entry(pair), &last);

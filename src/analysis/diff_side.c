@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One of the two traces of `lbr diff`: what is in it, and the branches of one stream, with their keys.
+ * One of the two traces of `lbr diff`: its contents, and the branches of one stream with their keys.
  */
 #include "analysis/diff_side.h"
 
@@ -16,7 +16,7 @@ static int side_complain(const struct diff_side *side, int error)
   return error;
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 static int threads_add(struct diff_side *side, const struct lb_trace_stream *stream)
 {
@@ -84,7 +84,7 @@ int diff_side_close(struct diff_side *side)
 
 /* ---- a stream ---- */
 
-/* Reads the trace for where functions begin, and begins with the stream once more. */
+/* Reads the trace to learn where functions begin, and starts the stream again. */
 static int starts_learn(struct diff_side *side, const struct analysis_use *use)
 {
   int r = trace_input_read_starts(&side->input, side->names, use);
@@ -92,7 +92,7 @@ static int starts_learn(struct diff_side *side, const struct analysis_use *use)
   return r < 0 ? r : trace_stream_begin(&side->stream, &side->input, side->stream.number, side->stream.first);
 }
 
-/* Names are made anew for a trace in which things move: they are right in the order of the file only. */
+/* If mappings change during the trace, the names are built again: they are valid in the order of the file only. */
 static int names_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options)
 {
   const struct analysis_use use = {.filter = &options->filter};
@@ -100,7 +100,7 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
 
   if (side->names && !side->stream.is_sequential) {
     if (side->has_learned)
-      lb_trace_reader_skip(side->input.reader); /* what describes the trace, which the names have */
+      lb_trace_reader_skip(side->input.reader); /* skips the description of the trace, which the names have already */
     return 0;
   }
   analysis_diff_keys_free(side->keys);
@@ -138,7 +138,7 @@ int diff_side_begin(struct diff_side *side, const struct diff_side *other, const
   return r < 0 ? side_complain(side, r) : 0;
 }
 
-/* A batch out of a record: all of it, or what passes the filter. */
+/* Takes a batch from a record: all of it, or the part that passes the filter. */
 static void batch_take(struct diff_side *side, const struct lb_trace_branches *branches)
 {
   uint16_t places[LB_TRACE_BATCH_MAX];
@@ -159,7 +159,7 @@ static void batch_take(struct diff_side *side, const struct lb_trace_branches *b
   side->batch.numbers = side->numbers;
 }
 
-/* What a record tells of streams, modules and code. */
+/* Takes the information of a record about streams, modules and code. */
 static int record_learn(struct diff_side *side, const struct lb_trace_record *record)
 {
   int r = analysis_names_record(side->names, record);
@@ -169,7 +169,7 @@ static int record_learn(struct diff_side *side, const struct lb_trace_record *re
   return r < 0 ? side_complain(side, r) : 0;
 }
 
-/* Gets a batch. Returns 1, 0 when the stream is over, or negative. */
+/* Gets a batch. Returns 1, 0 at the end of the stream, or negative. */
 static int batch_get(struct diff_side *side)
 {
   struct lb_trace_record record;
@@ -195,7 +195,7 @@ static int batch_get(struct diff_side *side)
   return r < 0 ? r : 0;
 }
 
-/* From where other code comes back to the code that is compared does not matter. */
+/* The address from which other code returns to the compared code does not matter. */
 static inline struct analysis_diff_key from_key(const struct diff_side *side, const struct lb_branch *branch)
 {
   if (side->is_region && !analysis_filter_address(side->filter, side->space, analysis_from(branch)))
@@ -203,7 +203,7 @@ static inline struct analysis_diff_key from_key(const struct diff_side *side, co
   return analysis_diff_key(side->keys, side->space, analysis_from(branch));
 }
 
-/* A branch of the batch, from its start. */
+/* The branch at index `at` of the batch. */
 static struct analysis_diff_branch batch_branch(const struct diff_side *side, size_t at)
 {
   const struct lb_branch *branch = &side->batch.branches[at];
@@ -216,7 +216,7 @@ static struct analysis_diff_branch batch_branch(const struct diff_side *side, si
   };
 }
 
-/* Passes over so many; the number may be negative, right after it was passed over. */
+/* Skips `count` branches of the batch; a negative count goes back, right after a skip. */
 static void batch_pass(struct diff_side *side, ptrdiff_t count)
 {
   side->batch.first += (uint64_t)count;
@@ -226,7 +226,7 @@ static void batch_pass(struct diff_side *side, ptrdiff_t count)
     side->batch.numbers += count;
 }
 
-/* The next branch of the trace itself. */
+/* Gets the next branch of the trace itself. */
 static int branch_get(struct diff_side *side, struct analysis_diff_branch *branch)
 {
   int r = side->batch.count ? 1 : batch_get(side);

@@ -11,9 +11,9 @@
 
 #define STEP 64u /* branches that are read at a time */
 
-/* ---- which functions ---- */
+/* ---- the functions ---- */
 
-/* Those of which the GNU C library has versions that work on whole vectors. */
+/* Functions of which the GNU C library has vectorised versions. */
 static const char *const functions[] = {
   "bcmp",    "bcopy",   "bzero",     "index",   "memccpy", "memchr",    "memcmp",  "memcmpeq", "memcpy",
   "memmove", "mempcpy", "memrchr",   "memset",  "rindex",  "rawmemchr", "stpcpy",  "stpncpy",  "strcasecmp",
@@ -23,7 +23,7 @@ static const char *const functions[] = {
   "wcpncpy", "wmemchr", "wmemcmp",   "wmemset", "wmemcpy", "wmemmove",
 };
 
-/* "strcmp" of "strcmp", "__strcmp_avx2", "__GI_strcmp" and "strcmp@@GLIBC_2.2.5". */
+/* Matches "strcmp" in "strcmp", "__strcmp_avx2", "__GI_strcmp" and "strcmp@@GLIBC_2.2.5". */
 static bool is_function(const char *symbol)
 {
   size_t length;
@@ -38,7 +38,7 @@ static bool is_function(const char *symbol)
   return false;
 }
 
-/* The names of one version of a function: these are of the C library in a static program, too. */
+/* The names of one version of a function: in a static program, too, these belong to the C library. */
 static bool is_version(const char *symbol)
 {
   static const char *const marks[] = {"_sse2", "_sse4", "_ssse3", "_avx", "_evex", "_erms"};
@@ -75,11 +75,11 @@ static enum code code_at(const struct diff_side *side, uint64_t address)
                                                                                                         : OTHER_CODE;
 }
 
-/* ---- passing over them ---- */
+/* ---- skipping them ---- */
 
-/* The way of one run out of them. */
+/* The way of one run out of such a function. */
 struct way {
-  size_t count; /* branches, with the one that leaves */
+  size_t count; /* branches, including the one that leaves */
   const struct analysis_diff_branch *last;
 };
 
@@ -88,8 +88,8 @@ static bool is_jump(enum lb_branch_kind kind)
   return kind == LB_BRANCH_JCC || kind == LB_BRANCH_NEAR_REL_JMP || kind == LB_BRANCH_NEAR_IND_JMP;
 }
 
-/* What a branch does with the way: 1, it leaves; 0, it goes on; -1, this is no string function. A function without a
- * name may be one if it calls nothing: it has jumps and a return. */
+/* The effect of a branch on the way: 1 if it leaves, 0 if it continues, -1 if this is not a string function. A function
+ * without a name may be one if it calls nothing and has only jumps and a return. */
 static int way_step(const struct diff_side *side, const struct analysis_diff_branch *branch, bool may_be_nameless)
 {
   enum code from = code_at(side, analysis_from(&branch->branch)), to;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which thread of one trace belongs to which of the other.
+ * Pairs the threads of two traces.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *thread_name(const struct diff_thread *thread)
   return thread->name ? thread->name : "";
 }
 
-/* By name; those of one name in their order. */
+/* Sorts by name, and threads of the same name by their order. */
 static int thread_compare(const void *one, const void *other)
 {
   const struct diff_thread *a = *(const struct diff_thread *const *)one, *b = *(const struct diff_thread *const *)other;
@@ -39,7 +39,7 @@ static const struct diff_thread **threads_sort(const struct diff_side *side)
   return list;
 }
 
-/* The nth thread of a name belongs to the nth of that name. */
+/* Pairs the nth thread of a name with the nth of that name. */
 static int threads_pair_named(struct diff_side sides[2])
 {
   const struct diff_thread **a = threads_sort(&sides[0]), **b = threads_sort(&sides[1]);
@@ -58,7 +58,7 @@ static int threads_pair_named(struct diff_side sides[2])
   return has_memory ? 0 : -ENOMEM;
 }
 
-/* Threads that are left belong to each other in their order. */
+/* Pairs the remaining threads in their order. */
 int diff_threads_pair(struct diff_side sides[2])
 {
   uint32_t j = 0;

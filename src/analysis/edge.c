@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hash of edges. It grows up to a limit; after that the edges that were taken least are forgotten, so that the ones
- * that were taken most are there in the end. Their counts may then be too low by what they had when they were forgotten
- * once.
+ * The hash table of edges. It grows up to a limit. After that the edges taken least are dropped, so that the ones taken
+ * most remain at the end. Their counts may then be too low, by the count they had when they were dropped once.
  */
 #include "analysis/edge.h"
 
@@ -11,7 +10,7 @@
 
 #define EDGES_LEAST 4096u
 
-/* Moves what was taken at least `least` times into a table of `capacity` places. */
+/* Moves the edges that were taken at least `least` times into a table of `capacity` slots. */
 static int table_rebuild(struct edge_table *table, size_t capacity, uint64_t least)
 {
   struct edge_table next = {

@@ -2,7 +2,7 @@
  *
  * The unwind tables of a program: PT_GNU_EH_FRAME leads to a sorted table of functions (.eh_frame_hdr), that to a
  * description of each (an FDE of .eh_frame) with its exact range. Stripped files keep them. Forms: Linux Standard Base,
- * core, chapter "Exception Frames". The file is input from anywhere: whatever does not fit ends the search.
+ * core, chapter "Exception Frames". The file is untrusted: any inconsistency ends the search.
  */
 #include "analysis/eh_frame.h"
 
@@ -18,7 +18,7 @@
 #define ENTRY_SIZE 8u          /* of the table of functions */
 #define ENTRIES_MAX (1u << 24) /* more than any program has */
 #define ENTRY_BATCH 4096u      /* entries that are read at once */
-#define ENCODING_TABLE 0x3Bu   /* relative to the table, 4 bytes, signed: what linkers make */
+#define ENCODING_TABLE 0x3Bu   /* relative to the table, 4 bytes, signed: the form that linkers write */
 
 uint8_t eh_byte(struct eh_cursor *cursor)
 {
@@ -62,7 +62,7 @@ uint64_t eh_leb(struct eh_cursor *cursor, bool is_signed)
   return value;
 }
 
-/* A number in one of the DW_EH_PE_ forms: the low four bits are the format, the next three what it is relative to. */
+/* A number in one of the DW_EH_PE_ forms: the low four bits are the format, the next three its base. */
 uint64_t eh_encoded(struct eh_cursor *cursor, uint8_t encoding, uint64_t data)
 {
   uint64_t at = cursor->address, value;
@@ -136,7 +136,7 @@ static bool table_find(struct eh_cursor *cursor, uint64_t *ret_address)
   return false;
 }
 
-/* Reads the numbers of all functions into memory: they are asked for often. */
+/* Reads all entries into memory, because they are searched often. */
 static int entries_read(struct eh_cursor *cursor, struct eh_table *table, uint64_t count)
 {
   table->entries = calloc(count, sizeof(*table->entries));
@@ -174,7 +174,7 @@ static void table_read(struct eh_cursor *cursor, struct eh_table *table)
     table->count = 0;
 }
 
-/* The tables of a file, read when they are first asked for. Returns NULL if there are none. */
+/* The tables of a file, read on first use. Returns NULL if there are none. */
 static struct eh_table *table_get(struct analysis_names *names, uint32_t file)
 {
   struct eh_table *table = file < names->count ? &names->list[file].unwind : NULL;
@@ -200,7 +200,7 @@ static uint64_t entry_start(const struct eh_table *table, size_t i)
   return table->address + (uint64_t)(int64_t)table->entries[i].start;
 }
 
-/* How many functions begin at or before an address. */
+/* The number of functions that begin at or before an address. */
 static size_t entries_up_to(const struct eh_table *table, uint64_t address)
 {
   size_t low = 0, high = table->count;
@@ -222,7 +222,7 @@ struct encodings {
   uint8_t address, list;
 };
 
-/* What the common part says about the forms of its functions. */
+/* Reads the forms that the common part (CIE) defines for its functions. */
 static bool common_read(struct eh_cursor *cursor, uint64_t address, struct encodings *ret_encodings)
 {
   char letters[8] = "";
@@ -299,7 +299,7 @@ int eh_function_find(struct analysis_names *names, uint32_t file, uint64_t addre
 
 /* ---- ranges ---- */
 
-/* Bytes of a function; 0: its description makes no sense. */
+/* Size of a function in bytes; 0 if its description is invalid. */
 static uint32_t entry_size(struct analysis_names *names, uint32_t file, struct eh_table *table, size_t i)
 {
   struct eh_function function;

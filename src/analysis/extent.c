@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a location to the function that it is in.
+ * Finds the function of a location.
  */
 #include "analysis/extent.h"
 
@@ -9,7 +9,7 @@
 
 #define REACH ((uint64_t)SYMBOL_REACH) /* bytes of a function in no file */
 
-/* Where a guess may begin at the earliest and must end: behind and before what is known. */
+/* The earliest start and latest end of a guess: after and before known functions. */
 struct bounds {
   uint64_t first, end;
 };
@@ -24,7 +24,7 @@ static uint64_t less(uint64_t one, uint64_t other)
   return one < other ? one : other;
 }
 
-/* The code around an address: a guess does not reach out of its segment. */
+/* The segment around an address: a guess does not extend beyond it. */
 static struct bounds segment_bounds(const struct names_file *file, uint64_t address)
 {
   for (size_t i = 0; file->layout && i < file->layout->count; i++) {
@@ -46,7 +46,8 @@ static void symbols_around(const struct names_file *file, uint64_t address, uint
     symbol_table_around(file->table, address, ret_before, ret_after);
 }
 
-/* The nearest of what lies before and behind decides. `known`: what symbols and unwind tables say ends there. */
+/* Guesses an extent from the nearest start before and after. `known` is where symbols and unwind tables end and
+ * begin. */
 static void extent_guess(struct analysis_names *names, const struct analysis_location *location, struct bounds segment,
                          struct bounds known, struct analysis_extent *extent)
 {
@@ -76,7 +77,8 @@ static void file_guess(struct analysis_names *names, const struct analysis_locat
   extent_guess(names, location, segment_bounds(file, location->address), known, extent);
 }
 
-/* What symbols and unwind tables say. Returns false if nothing: `*ret_unwind` is then what lies around. */
+/* Finds the extent from symbols and unwind tables. Returns false if they have none; `*ret_unwind` is then the range
+ * between their neighbours. */
 static bool extent_know(struct analysis_names *names, const struct analysis_location *location,
                         struct analysis_extent *ret_extent, struct eh_range *ret_unwind)
 {

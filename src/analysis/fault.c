@@ -30,8 +30,8 @@ static uint64_t register_value(const struct analysis_death *death, ZydisRegister
   return 0;
 }
 
-/* The linear address of an operand in memory. Returns false where it cannot be known: a segment's base, an index that
- * is a vector. */
+/* The linear address of a memory operand. Returns false if it cannot be known: a segment's base, an index that is a
+ * vector. */
 static bool operand_address(const struct analysis_death *death, const struct isa_instruction *instruction,
                             const ZydisDecodedOperand *operand, uint64_t *ret_address)
 {
@@ -61,7 +61,8 @@ static enum analysis_access operand_access(const ZydisDecodedOperand *operand)
   return operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? ANALYSIS_ACCESS_WRITE : ANALYSIS_ACCESS_READ;
 }
 
-/* Of several operands the one that holds the address, else, if there is one only, that one. */
+/* The access of the operand that contains the fault address; if none does and there is only one operand, of that
+ * one. */
 static enum analysis_access instruction_access(const struct analysis_death *death,
                                                const struct isa_instruction *instruction)
 {
@@ -87,7 +88,7 @@ static bool is_memory_signal(const struct analysis_death *death)
   return death->signal == SIGSEGV || death->signal == SIGBUS;
 }
 
-/* `instruction` is NULL where it is not known. */
+/* `instruction` is NULL if it is unknown. */
 static enum analysis_access fault_access(const struct analysis_death *death, const struct isa_instruction *instruction)
 {
   uint64_t distance = death->address - death->rip;
@@ -99,13 +100,13 @@ static enum analysis_access fault_access(const struct analysis_death *death, con
   return instruction ? instruction_access(death, instruction) : ANALYSIS_ACCESS_UNKNOWN;
 }
 
-/* Is it canonical? */
+/* Whether the address is canonical. */
 static bool is_address(uint64_t address)
 {
   return (int64_t)(address << 16) >> 16 == (int64_t)address;
 }
 
-/* The first address that the instruction used and that is not canonical. */
+/* Finds the first non-canonical address that the instruction used. */
 static bool bad_address(const struct analysis_death *death, const struct isa_instruction *instruction,
                         uint64_t *ret_address)
 {
@@ -119,7 +120,7 @@ static bool bad_address(const struct analysis_death *death, const struct isa_ins
   return false;
 }
 
-/* Where a branch leads: what the stack or a register holds. What is in other memory is not known. */
+/* The target of a branch, if it is on the stack or in a register. Other memory is unknown. */
 static bool branch_target(const struct analysis_death *death, const struct isa_instruction *instruction,
                           uint64_t *ret_target)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which branches are wanted. A program takes few branches again and again, so what is known of an address is kept.
+ * Chooses the wanted branches. A program takes few branches again and again, so the answer for an address is cached.
  */
 #include "analysis/filter.h"
 
@@ -17,7 +17,7 @@
 #define ANSWERS (1u << 13)
 #define INSTRUCTION_MAX 15u /* bytes */
 
-/* What is known of an address. */
+/* Flags of an address. */
 enum { IN_MODULE = 1 << 0, IN_FUNCTION = 1 << 1, IN_FROM = 1 << 2, IN_TO = 1 << 3 };
 
 struct answer {
@@ -31,9 +31,9 @@ struct analysis_filter {
   struct analysis_filter_options options;
   struct analysis_names *names;
   struct stream_list streams;
-  uint32_t either;      /* bits of which one end or the other must have each */
+  uint32_t either;      /* bits that one end or the other must have */
   uint32_t kinds;       /* never 0 */
-  bool wants_addresses; /* more than kinds is asked for */
+  bool wants_addresses; /* the filter asks for more than kinds */
   uint32_t generation;
   struct answer answers[ANSWERS];
 };
@@ -97,7 +97,7 @@ void analysis_filter_free(struct analysis_filter *filter)
   free(filter);
 }
 
-/* What is kept is not true any more. */
+/* The cached answers are no longer valid. */
 static void answers_forget(struct analysis_filter *filter)
 {
   if (++filter->generation)
@@ -115,7 +115,7 @@ int analysis_filter_record(struct analysis_filter *filter, const struct lb_trace
 
 /* ---- names ---- */
 
-/* A name that is written as it is always fits, also where it would not as a pattern: "[vdso]". */
+/* A literal name always matches, even if it would not as a pattern: "[vdso]". */
 static bool name_fits(const char *pattern, const char *name)
 {
   return name && (!strcmp(pattern, name) || !fnmatch(pattern, name, 0));
@@ -129,7 +129,7 @@ static bool is_in_module(const struct analysis_filter *filter, uint32_t file)
   return false;
 }
 
-/* "A::f<int>" and "A::f" of "int A::f<int>(char) const". */
+/* Matches "A::f<int>" and "A::f" in "int A::f<int>(char) const". */
 static bool function_is_called(const char *pattern, const char *symbol)
 {
   struct analysis_spelling spelling;
@@ -139,7 +139,7 @@ static bool function_is_called(const char *pattern, const char *symbol)
     return false;
   spelling = analysis_symbol_spell(symbol);
   if (!spelling.length || spelling.length >= sizeof(name) || spelling.name[spelling.length] == '.')
-    return false; /* a copy is entered by itself */
+    return false; /* a clone is a function of its own */
   memcpy(name, spelling.name, spelling.length);
   name[spelling.length] = '\0';
   if (name_fits(pattern, name))
@@ -154,7 +154,7 @@ static bool function_fits(const char *pattern, const struct analysis_name *name)
          function_is_called(pattern, name->symbol);
 }
 
-/* The function that a place is in, which need not have a symbol. */
+/* Whether the location is in the function that contains a place, which need not have a symbol. */
 static bool is_in_place(const struct analysis_filter *filter, const char *word,
                         const struct analysis_location *location)
 {
@@ -166,7 +166,7 @@ static bool is_in_place(const struct analysis_filter *filter, const char *word,
   return analysis_word_names(word, filter->names, &extent);
 }
 
-/* `name` NULL: nothing is known. */
+/* `name` is NULL if nothing is known. */
 static bool is_in_function(const struct analysis_filter *filter, const struct analysis_name *name,
                            const struct analysis_location *location)
 {
@@ -193,7 +193,7 @@ static bool inner_fits(const struct analysis_target *target, const struct analys
          function_fits(target->inner, name);
 }
 
-/* `name` NULL: nothing is known. */
+/* `name` is NULL if nothing is known. */
 static bool target_has(const struct analysis_target *target, struct analysis_names *names,
                        const struct analysis_name *name, uint64_t address)
 {
@@ -230,7 +230,7 @@ bool analysis_target_is_entered(const struct analysis_target *target, struct ana
   if (!analysis_target_has(target, names, space, analysis_to(branch)))
     return false;
   if (class == LB_CLASS_FAR && analysis_to(branch) - analysis_from(branch) <= INSTRUCTION_MAX)
-    return false; /* a system call, as programs see it: to the instruction behind it, whosever that is */
+    return false; /* a system call as programs see it: to the next instruction, whichever function that is in */
   if (!target->symbol || target->first || target->last || class == LB_CLASS_NEAR_REL_CALL ||
       class == LB_CLASS_NEAR_IND_CALL || class == LB_CLASS_FAR)
     return true;
@@ -251,7 +251,7 @@ static bool is_in_targets(const struct analysis_filter *filter, const struct ana
 
 /* ---- addresses ---- */
 
-/* `name` NULL: nothing is known. */
+/* `name` is NULL if nothing is known. */
 static uint32_t place_judge(const struct analysis_filter *filter, const struct analysis_name *name,
                             const struct analysis_location *location, uint64_t address)
 {
@@ -343,7 +343,7 @@ static uint32_t location_judge(struct analysis_filter *filter, const struct anal
   return place_judge(filter, has_name ? &name : NULL, location, location->address);
 }
 
-/* Answers are kept by the number of the file, in the place of the address space. */
+/* Answers are cached under the number of the file, instead of the address space. */
 static uint32_t location_bits(struct analysis_filter *filter, const struct analysis_location *location)
 {
   struct answer *answer = answer_of(filter, location->address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that branches lead into, by file and address, so that a program that runs twice is counted once.
+ * The functions that branches lead into, by file and address, so that a program that runs twice has one entry.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ int function_list_find(struct analysis_summary *summary, uint32_t space, uint64_
 
 /* ---- places ---- */
 
-/* What a place is a part of. */
+/* The function that a place belongs to. */
 static struct function place_function(struct analysis_summary *summary, const struct function *place)
 {
   struct analysis_location location = {place->file, place->space, place->start};

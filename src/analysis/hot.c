@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the tables of functions, modules, edges, conditional and indirect branches out of blocks and jumps.
+ * Builds the tables of functions, modules, edges, conditional and indirect branches from blocks and jumps.
  */
 #include "analysis/hot.h"
 
@@ -31,7 +31,7 @@ static struct analysis_hot_module *module_get(struct analysis_hot *hot, const st
   return &modules[hot->module_count++];
 }
 
-/* The sums of functions; branches into a module were counted on the way. */
+/* Adds up the functions of each module. Branches into a module were counted before. */
 static int modules_fill(struct analysis_hot *hot)
 {
   for (size_t i = 0; i < hot->function_count; i++) {
@@ -51,14 +51,14 @@ static int modules_fill(struct analysis_hot *hot)
 
 /* ---- instructions ---- */
 
-/* A function whose end is not known is as long as what ran of it. */
+/* A function of unknown end extends to the last executed instruction. */
 static void function_reach(struct analysis_hot_function *function, uint64_t end)
 {
   if (function->source >= ANALYSIS_EXTENT_BY_CALL && end - function->start > function->size)
     function->size = end - function->start;
 }
 
-/* A block that reaches over the end of its function: each instruction goes where it belongs. */
+/* A block that extends beyond the end of its function: each instruction is counted for its own function. */
 static int ran_count(void *data, const struct analysis_ran *ran)
 {
   struct analysis_hot *hot = data;
@@ -106,7 +106,7 @@ static bool kind_jumps(unsigned kind)
          kind == LB_BRANCH_FAR_JMP;
 }
 
-/* A call of nothing but the next instruction, by which code learns where it is, is no call of its own function. */
+/* A call to the next instruction, by which code reads its own address, is not a call of its function. */
 static bool jump_enters(const struct analysis_jump *jump, const struct analysis_hot_function *from,
                         const struct analysis_hot_function *to)
 {
@@ -147,7 +147,7 @@ static bool kind_is_indirect(unsigned kind)
   return kind == LB_BRANCH_NEAR_IND_CALL || kind == LB_BRANCH_NEAR_IND_JMP;
 }
 
-/* Targets of one branch come one behind the other: so they are sorted. */
+/* The targets of one branch are contiguous, because the jumps are sorted. */
 static int indirect_count(struct analysis_hot *hot, const struct analysis_jump *jump, size_t target)
 {
   struct analysis_hot_indirect *indirects = hot->indirects, *last = NULL;
@@ -264,7 +264,7 @@ static int jumps_count(struct analysis_hot *hot)
   return 0;
 }
 
-/* What has branches and no instructions has no block that is known: code that is not 64-bit code. */
+/* Code with branches but without instructions has no known block: it is not 64-bit code. */
 static int unknown_mark(struct analysis_hot *hot)
 {
   if (!analysis_counts_totals(hot->counts)->has_unknown_code)

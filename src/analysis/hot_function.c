@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of the tables, by number. A function is known by its file and where it begins (extent.h).
+ * The functions of the tables, by number. A function is identified by its file and start (extent.h).
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -15,7 +15,7 @@
 
 /* ---- names ---- */
 
-/* A name that is written as it is always fits, also where it would not as a pattern: "[vdso]". */
+/* A literal name always matches, even if it would not as a pattern: "[vdso]". */
 static bool name_fits(const char *pattern, const char *name)
 {
   return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
@@ -42,7 +42,7 @@ bool analysis_module_is_mapped(const struct analysis_names *names, const char *n
   return false;
 }
 
-/* ---- finding them again ---- */
+/* ---- lookup ---- */
 
 static uint64_t function_hash(const struct analysis_hot_function *key)
 {
@@ -140,7 +140,8 @@ uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_locatio
   return number == HASH_NONE ? function_add(hot, &function) : number;
 }
 
-/* A function that did nothing is there because something leads to it whose instructions are not known. */
+/* Whether the function did anything. One that did not is listed because a jump leads to it and its instructions are
+ * unknown. */
 static bool function_did(const struct analysis_hot_function *function)
 {
   return function->instructions || function->taken || function->passed || function->calls;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of source lines. Each instruction that ran goes to the line of the innermost function that it was inlined
- * from. A line may have many instructions, of which some run more often than others, and copies of itself wherever it
- * was inlined: it ran as often as the busiest instruction of a copy, and its copies add up.
+ * The table of source lines. Each executed instruction counts for the line of the innermost function that it was
+ * inlined from. A line may have many instructions, of which some run more often than others, and copies of itself
+ * wherever it was inlined: it ran as often as the busiest instruction of a copy, and its copies add up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 /* A copy of a line. */
 struct copy {
-  uint64_t hash; /* of where it is: the function that exists, and the calls that were inlined; and of the line */
+  uint64_t hash; /* of its place (the real function and the inlined calls) and of the line */
   uint64_t executed;
   uint32_t line; /* its number */
 };
@@ -27,7 +27,7 @@ struct line_maker {
   struct copy *copies;
   size_t copy_count, copy_capacity;
   struct hash_index copy_index;
-  const struct analysis_jump *jumps; /* those that are not behind us */
+  const struct analysis_jump *jumps; /* the jumps that are not done yet */
   size_t jumps_left;
 };
 
@@ -127,7 +127,7 @@ static int location_order(const struct analysis_location *one, const struct anal
   return one->address < other->address ? -1 : one->address > other->address;
 }
 
-/* The branches of the instruction. Both come in the same order. */
+/* Counts the branches of the instruction. Instructions and jumps are in the same order. */
 static void jumps_count(struct line_maker *maker, const struct analysis_location *at, struct analysis_hot_line *line)
 {
   for (; maker->jumps_left && location_order(&maker->jumps->from, at) <= 0; maker->jumps++, maker->jumps_left--) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of the tables. Each row has a number for each order, or none; what is equal comes by its name or address,
- * so that the same trace always gives the same page.
+ * The order of the tables. Each row has a number for each order, or none. Equal rows are sorted by name or address, so
+ * that the same trace always gives the same page.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ bool analysis_hot_can_sort(enum analysis_hot_table table, enum analysis_hot_orde
 
 struct key {
   uint64_t number;
-  double rate; /* of equal numbers, the greater one first */
+  double rate; /* for equal numbers, the greater rate comes first */
 };
 
 static struct key function_key(const struct analysis_hot_function *row, enum analysis_hot_order order)
@@ -127,7 +127,7 @@ static int key_compare(struct key one, struct key other)
 
 static int word_compare(const char *one, const char *other)
 {
-  return one && other ? strcmp(one, other) : !one - !other; /* what has no name comes last */
+  return one && other ? strcmp(one, other) : !one - !other; /* rows without a name come last */
 }
 
 static int number_compare(uint64_t one, uint64_t other)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From blocks to instructions. Blocks overlap, and what overlaps need not be the same instructions (who jumps behind a
- * LOCK prefix runs another one); so chains of instructions are followed side by side, the one that is behind first, and
- * become one where they meet. Chains are at most 15 bytes apart, so there are at most 16.
+ * From blocks to instructions. Blocks overlap, and overlapping blocks need not have the same instructions (a jump past
+ * a LOCK prefix executes another one). Chains of instructions are therefore followed side by side, the lowest address
+ * first, and are merged where they meet. Chains are at most 15 bytes apart, so there are at most 16.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct chain {
   uint64_t at, executed;
 };
 
-/* Where a block ends. */
+/* The end of a block. */
 struct end {
   uint64_t last, executed;
 };
@@ -25,13 +25,13 @@ struct walk {
   struct analysis_code *code;
   analysis_ran_function *function;
   void *data;
-  struct chain chains[CHAINS]; /* by address, all different */
+  struct chain chains[CHAINS]; /* sorted by address, all different */
   size_t chain_count;
   struct end *ends; /* a heap: the lowest address on top */
   size_t end_count, end_capacity;
 };
 
-/* ---- where blocks end ---- */
+/* ---- ends of blocks ---- */
 
 static void end_swap(struct end *one, struct end *other)
 {
@@ -70,7 +70,7 @@ static void end_pop(struct walk *walk)
 
 /* ---- chains ---- */
 
-/* From here on a chain goes on at an address, or joins the one that is there. */
+/* Continues a chain at an address, or merges it with the one that is there. */
 static void chain_add(struct walk *walk, uint64_t at, uint64_t executed)
 {
   size_t i = 0;
@@ -81,7 +81,7 @@ static void chain_add(struct walk *walk, uint64_t at, uint64_t executed)
     walk->chains[i].executed += executed;
     return;
   }
-  if (walk->chain_count == CHAINS) /* cannot be: they are too near to each other */
+  if (walk->chain_count == CHAINS) /* impossible: they are too near to each other */
     return;
   memmove(&walk->chains[i + 1], &walk->chains[i], (walk->chain_count - i) * sizeof(*walk->chains));
   walk->chains[i] = (struct chain){at, executed};
@@ -102,7 +102,7 @@ static void walk_forget(struct walk *walk)
   walk->end_count = 0;
 }
 
-/* Gives the instruction that is behind all others, and takes its chain on. */
+/* Gives the instruction with the lowest address and advances its chain. */
 static int walk_step(struct walk *walk, const struct analysis_location *where)
 {
   struct chain chain = chain_take(walk);
@@ -113,7 +113,7 @@ static int walk_step(struct walk *walk, const struct analysis_location *where)
   ran.at.address = chain.at;
   if ((walk->end_count && walk->ends[0].last < chain.at) ||
       !analysis_code_instruction(walk->code, &ran.at, &instruction) || !instruction.length) {
-    walk_forget(walk); /* not the code that was counted: nobody knows whose end was passed */
+    walk_forget(walk); /* not the code that was counted: it is unknown which ends were passed */
     return 0;
   }
   ran.length = instruction.length;
@@ -125,7 +125,7 @@ static int walk_step(struct walk *walk, const struct analysis_location *where)
   return r;
 }
 
-/* Goes on until all chains are at or behind an address. */
+/* Continues until all chains are at or after an address. */
 static int walk_until(struct walk *walk, const struct analysis_location *where, uint64_t address)
 {
   int r = 0;

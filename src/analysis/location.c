@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From linear addresses to locations, and what is known about these.
+ * From linear addresses to locations, and information about these.
  */
 #include "analysis/location.h"
 
@@ -8,9 +8,9 @@
 
 #include "analysis/names_inside.h"
 
-/* ---- what a trace says ---- */
+/* ---- records of a trace ---- */
 
-/* Code that the trace has is code at a location: most often in no file, or in what only looks like one ("[vdso]"). */
+/* Code in the trace is code at a location: mostly in no file, or in a pseudo file such as "[vdso]". */
 static int names_code(struct analysis_names *names, const struct lb_trace_code *code)
 {
   const uint8_t *bytes = code->bytes;
@@ -147,7 +147,7 @@ const struct symbol_layout *analysis_names_layout(const struct analysis_names *n
   return file < names->count ? names->list[file].layout : NULL;
 }
 
-/* ---- what would lie elsewhere ---- */
+/* ---- displacement ---- */
 
 bool analysis_names_displaces(const struct analysis_names *names, const struct lb_trace_record *record)
 {
@@ -158,7 +158,7 @@ bool analysis_names_displaces(const struct analysis_names *names, const struct l
     uint8_t byte;
     struct analysis_location location = {ANALYSIS_NO_FILE, record->code.space, record->code.address};
 
-    return code_store_get(&names->code, &location, &byte, 1) > 0; /* code that changes: a compiler at run time */
+    return code_store_get(&names->code, &location, &byte, 1) > 0; /* code that changes: a just-in-time compiler */
   }
   if (record->type != LB_TRACE_MODULE || !module->size)
     return false;

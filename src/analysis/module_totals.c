@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instructions of one module, and its conditional branches that were not taken: exact counts, as `lbr report
- * --module` adds them up.
+ * The instructions of one module, and its conditional branches that were not taken: exact counts, equal to the sums of
+ * `lbr report --module`.
  */
 #include "analysis/module_totals.h"
 

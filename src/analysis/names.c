@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names for the addresses of a trace: its modules say which piece of which file lies where; the files have the symbols.
- * A trace may come from a stranger: it names any file as often as it likes, so there are limits, and a file is opened
- * only when a branch leads to it.
+ * Names for the addresses of a trace: its modules say which part of which file is mapped where, and the files have the
+ * symbols. A trace is untrusted and may name any number of files, so there are limits, and a file is opened only when a
+ * branch leads to it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static int file_get(struct analysis_names *names, const struct lb_trace_module *
   return 0;
 }
 
-/* So many modules are no program's: the rest goes without names, and the user is told. */
+/* No real program has so many modules: the rest goes without names, and the user is told. */
 static int names_full(struct analysis_names *names, const struct lb_trace_module *module)
 {
   char *name;
@@ -185,11 +185,11 @@ static void file_complain(const struct analysis_names *names, struct names_file 
 
 static void hex_put(char *text, const uint8_t *bytes, size_t size)
 {
-  for (size_t i = 0; i < size && i < 20; i++) /* a longer one is cut: it is only shown */
+  for (size_t i = 0; i < size && i < 20; i++) /* a longer one is truncated: it is only shown */
     sprintf(text + 2 * i, "%02x", bytes[i]);
 }
 
-/* Is the file on this disk the one that ran? A trace without a build-id does not tell. */
+/* Whether the file on this disk is the one that ran. A trace without a build-id does not tell. */
 static bool file_is_same(const struct analysis_names *names, struct names_file *file)
 {
   const struct symbol_layout *layout = file->layout;
@@ -218,7 +218,7 @@ static void file_read(const struct analysis_names *names, struct names_file *fil
   if (r == LB_E_BAD_SYNTAX)
     file_complain(names, file, "not an ELF file: it has no symbols");
   else if (r >= 0 && !file_is_same(names, file)) {
-    free(file->layout); /* where another file lies tells nothing */
+    free(file->layout); /* the layout of another file is useless */
     file->layout = NULL;
     return;
   } else if (r >= 0)
@@ -226,7 +226,7 @@ static void file_read(const struct analysis_names *names, struct names_file *fil
   if (r >= 0 && is_changed && !file->build_id_size)
     names->files->warn(names->files->data, file->name,
                        "changed since the recording began, and there is no build-id to compare: names may be wrong");
-  if (r == LB_E_NO_SYMBOLS) /* as most programs are installed: no reason to complain */
+  if (r == LB_E_NO_SYMBOLS) /* most installed programs have none: no reason to complain */
     snprintf(file->problem, sizeof(file->problem), "%s", lb_strerror(r));
   else if (r < 0 && !*file->problem)
     file_complain(names, file, lb_strerror(r));
@@ -235,7 +235,7 @@ static void file_read(const struct analysis_names *names, struct names_file *fil
     file->module = NULL;
 }
 
-/* Opens a file at the first question about it. "[vdso]" and the like are none. */
+/* Opens a file on its first use. "[vdso]" and similar names are not files. */
 static void file_ask(struct analysis_names *names, struct names_file *file)
 {
   const void *bytes;
@@ -258,7 +258,7 @@ static void file_ask(struct analysis_names *names, struct names_file *file)
   names->files->close(names->files->data, bytes, size);
 }
 
-/* Modules are mapped by pages: they may begin before their piece. */
+/* Modules are mapped in whole pages, so they may begin before their segment. */
 bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address)
 {
   for (uint64_t slack = 1; slack <= PAGE; slack *= PAGE)
@@ -274,7 +274,7 @@ bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t
   return false;
 }
 
-/* The debug file has more than the file itself. */
+/* The debug file has more symbols than the file itself. */
 bool names_file_find(const struct names_file *file, uint64_t linked, struct analysis_name *name)
 {
   struct symbol_place place;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Goes through the outcomes of conditional branches in their order. Between two taken branches of a thread lies a span,
- * a straight piece of code: its conditional branches were not taken. Which ones a span has is looked up once and kept.
+ * Processes the outcomes of conditional branches in their order. Between two taken branches of a thread is a span, a
+ * straight piece of code whose conditional branches were not taken. The branches of a span are looked up once and
+ * cached.
  */
 #include "analysis/predict.h"
 
@@ -11,9 +12,9 @@
 
 #include "analysis/analysis.h"
 
-#define BRANCHES_MAX (1u << 20)         /* conditional branches that are kept, */
-#define STATE_MAX (UINT64_C(192) << 20) /* bytes of what the threads know of them, */
-#define POOL_MAX (4u << 20)             /* and members of spans */
+#define BRANCHES_MAX (1u << 20)         /* conditional branches that are kept */
+#define STATE_MAX (UINT64_C(192) << 20) /* bytes of the threads' state for them */
+#define POOL_MAX (4u << 20)             /* members of spans */
 #define SPANS (1u << 18)
 #define NO_BRANCH UINT32_MAX
 
@@ -22,12 +23,12 @@ enum outcome { OUTCOME_NONE, OUTCOME_PASSED, OUTCOME_TAKEN };
 struct span {
   uint64_t start, from;
   uint32_t space, generation; /* 0: it is empty */
-  uint32_t at, count;         /* in the pool: branches that were passed */
+  uint32_t at, count;         /* in the pool: the branches that were passed */
   uint32_t end;               /* the conditional branch that ends it, or NO_BRANCH */
 };
 
 struct thread {
-  uint64_t at;   /* where it goes on; 0: not known */
+  uint64_t at;   /* where it continues; 0 if unknown */
   uint8_t *last; /* enum outcome of each branch */
   size_t last_size;
   void *state; /* of the predictor */
@@ -118,7 +119,7 @@ const struct analysis_prediction *analysis_predict_find(const struct analysis_pr
   return number != HASH_NONE ? &predict->list[number] : NULL;
 }
 
-/* Returns 0 with the branch's number, NO_BRANCH if there are too many; or -ENOMEM. */
+/* Returns 0 with the branch's number, or NO_BRANCH if there are too many; or -ENOMEM. */
 static int branch_number(struct analysis_predict *predict, const struct analysis_location *from, uint32_t *ret_number)
 {
   uint32_t number = branch_find(predict, from);
@@ -155,7 +156,7 @@ static int pool_add(struct analysis_predict *predict, uint32_t number)
   return 0;
 }
 
-/* Adds the conditional branches before `from`. Where the code is not known, those that come before that. */
+/* Adds the conditional branches before `from`; if the code is unknown from some point on, those before that. */
 static int span_walk(struct analysis_predict *predict, struct span *span)
 {
   struct analysis_location location = analysis_names_locate(predict->names, span->space, span->start);
@@ -184,7 +185,7 @@ static int span_make(struct analysis_predict *predict, struct span *span, unsign
   struct analysis_location from;
   int r = 0;
 
-  if (predict->pool_count > POOL_MAX) { /* begin anew: what is needed is looked up again */
+  if (predict->pool_count > POOL_MAX) { /* start again: the spans are looked up when needed */
     struct span made = *span;
 
     memset(predict->spans, 0, SPANS * sizeof(*predict->spans));
@@ -235,7 +236,7 @@ static struct thread *thread_get(struct analysis_predict *predict, uint32_t numb
   return &predict->threads[number];
 }
 
-/* Room for what a thread knows of the branches so far. Returns false if there is none. */
+/* Makes room for a thread's state of the branches so far. Returns false without memory. */
 static bool thread_grow(struct analysis_predict *predict, struct thread *thread)
 {
   size_t size = predict->capacity;
@@ -310,7 +311,7 @@ static int branches_take(struct analysis_predict *predict, const struct lb_trace
   return r;
 }
 
-/* What ran in a gap is not known: the next branch begins a new piece. */
+/* The code that ran in a gap is unknown: the next branch begins a new span. */
 static void gap_take(struct analysis_predict *predict, const struct lb_trace_gap *gap)
 {
   for (size_t i = 0; i < predict->thread_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a trace in its order into what tells how well its branches can be predicted.
+ * Reads a trace in its order and computes how well its branches can be predicted.
  */
 #include "analysis/analysis.h"
 #include "base/base.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a trace into exact counts: once for all threads, and once more for each thread where those are told apart.
+ * Reads a trace into exact counts: once for all threads, and once more for each thread if threads are listed
+ * separately.
  */
 #include "analysis/reading.h"
 
@@ -40,7 +41,7 @@ static int thread_describe(struct analysis_reading *reading, const struct lb_tra
   return 0;
 }
 
-/* How many branches a record has, and whose they are. */
+/* The number of branches of a record, and their stream. */
 static uint64_t record_branches(const struct lb_trace_record *record, uint32_t *ret_stream)
 {
   if (record->type == LB_TRACE_BRANCHES) {
@@ -73,7 +74,7 @@ static int record_note(struct analysis_reading *reading, const struct lb_trace_r
 
 /* ---- counting ---- */
 
-/* Reads the whole trace. A trace that cannot be read to its end gives what came before. */
+/* Reads the whole trace. If it cannot be read to its end, gives what came before. */
 static int counts_read(struct analysis_reading *reading, struct analysis_counts *counts, uint32_t stream,
                        bool wants_notes)
 {
@@ -156,7 +157,7 @@ int analysis_reading_threads(struct analysis_reading *reading)
 {
   int r = 0;
 
-  if (reading->thread_count == 1) { /* all of it is this one's */
+  if (reading->thread_count == 1) { /* all counts belong to this thread */
     reading->threads[0].totals = *analysis_counts_totals(reading->counts);
     reading->threads[0].is_counted = true;
     return 0;

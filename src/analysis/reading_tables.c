@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of a reading that somebody asked for, in the order that was asked for; and why there are none.
+ * The requested tables of a reading, in the requested order; and the reason if there are none.
  */
 #include <stdlib.h>
 
@@ -60,9 +60,9 @@ static int thread_compare(const void *one, const void *other, void *data)
   return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* ---- nothing there ---- */
+/* ---- no result ---- */
 
-/* What was asked for did not run. Returns LB_E_NO_ENTRY after a complaint, or -ENOMEM. */
+/* The requested part did not run. Returns LB_E_NO_ENTRY after a message, or -ENOMEM. */
 static int nothing_show(const struct analysis_reading *reading, const struct analysis_hot_filter *filter)
 {
   struct analysis_hot *hot;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where in a stream a user wants to look, and the branches up to there for a recorder.
+ * The position in a stream that a user asks for, and the branches up to it for a recorder.
  */
 #include "analysis/replay.h"
 
@@ -59,13 +59,13 @@ static int find_entry(struct analysis_finder *finder, const struct lb_trace_bran
   return 0;
 }
 
-/* System calls by INT and breakpoints are events that an instruction asks for: they return, or are none. */
+/* Whether the event enters a handler. System calls by INT and breakpoints are requested by an instruction. */
 static bool is_handled(unsigned kind)
 {
   return analysis_kind_is_event(kind) && kind != LB_BRANCH_INT && kind != LB_BRANCH_INT3 && kind != LB_BRANCH_INTO;
 }
 
-/* Keeps the events whose handlers run: the newest last. */
+/* Keeps the events whose handlers run, the newest last. */
 static void follow_events(struct analysis_finder *finder, const struct lb_trace_branches *branches)
 {
   for (size_t i = 0; i < branches->count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a position in a trace to a recorder that was given the branches before it. Where nothing but the last branches
- * matters, only these are read; the answer is the one that all of them give.
+ * From a position in a trace to a recorder that was given the branches before it. If only the last branches matter,
+ * only these are read; the result is the same as with all of them.
  */
 #include "analysis/replay_feed.h"
 
@@ -18,7 +18,7 @@ static int run_complain(const struct replay_run *run, int error)
   return error;
 }
 
-/* ---- what the trace is ---- */
+/* ---- the trace ---- */
 
 static void record_describe(struct replay_run *run, const struct lb_trace_record *record)
 {
@@ -28,7 +28,7 @@ static void record_describe(struct replay_run *run, const struct lb_trace_record
     run->space = record->stream.space;
 }
 
-/* Names begin anew with each reading: what lies where changes while a trace is read. */
+/* Names begin anew with each reading, because mappings change while a trace is read. */
 static int names_renew(struct replay_run *run)
 {
   int r = 0;
@@ -68,7 +68,7 @@ static int trace_describe(struct replay_run *run)
 
 /* ---- the position ---- */
 
-/* Reads the stream until it is found. Returns 1, 0 if the end came first, or negative. */
+/* Reads the stream until the position is found. Returns 1, 0 if the end came first, or negative. */
 static int position_search(struct replay_run *run, struct analysis_finder *finder)
 {
   struct lb_trace_record record;
@@ -184,8 +184,8 @@ static int branches_feed(struct replay_run *run, uint64_t first, uint64_t end)
 
 /* ---- the last ones only ---- */
 
-/* The newest event before the position, found by counting, which is faster than reading. Returns 1, 0 without any, or
- * negative. */
+/* Finds the newest event before the position by counting, which is faster than reading. Returns 1, 0 if there is none,
+ * or negative. */
 static int event_find(struct replay_run *run, uint64_t *ret_number)
 {
   struct lb_trace_record record;
@@ -217,8 +217,8 @@ static unsigned recorder_depth(const struct lb_recorder *recorder)
   return depth;
 }
 
-/* The last-exception record is the branch before the newest event, however long ago that was; and records go round: the
- * number of the register that the newest is in depends on how many came before. Returns 0 or negative. */
+/* The last-exception record is the branch before the newest event, however long ago that was. The records also form a
+ * ring: the register of the newest one depends on how many came before. Returns 0 or negative. */
 static int last_prepare(struct replay_run *run, uint64_t first)
 {
   const struct lb_branch filler = {.from = 1, .to = 1, .kind = LB_BRANCH_NEAR_REL_JMP, .from_cpl = 3, .to_cpl = 3};
@@ -226,7 +226,7 @@ static int last_prepare(struct replay_run *run, uint64_t first)
   uint64_t event = 0, start = first;
   struct lb_record record;
   int r = lb_recorder_ler(run->recorder, &record) < 0 ? 0 : event_find(run, &event);
-  uint64_t end = event < first ? event + 1 : first; /* an event that is the first of the last comes with them */
+  uint64_t end = event < first ? event + 1 : first; /* else the event comes with the last branches */
 
   if (r > 0 && event <= first)
     start = event ? event - 1 : 0;
@@ -248,8 +248,8 @@ static int lbr_feed(struct replay_run *run)
   return r < 0 ? r : branches_feed(run, first, run->position);
 }
 
-/* A branch is a record: no more of them are needed than the buffer holds. Should there be branches that make none, all
- * are given. */
+/* A branch makes one record, so no more branches are needed than the buffer holds. If some branches make none, all
+ * branches are given. */
 static int bts_feed(struct replay_run *run)
 {
   uint64_t size = run->options->bts_size;

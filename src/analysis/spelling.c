@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a person calls a function: of "int A::f<char>(long) const [clone .cold]" that is "A::f<char>", or "A::f".
+ * The name that a person uses for a function: for "int A::f<char>(long) const [clone .cold]" it is "A::f<char>", or
+ * "A::f".
  */
 #include <ctype.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static bool is_letter(char c)
   return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* The letters of "operator+", "operator()", "operator new" and their like that stand at `at`; 0: none do. */
+/* The length of "operator+", "operator()", "operator new" and similar names at `at`; 0 if there is none. */
 static size_t operator_length(const char *symbol, size_t at)
 {
   const char *sign = symbol + at + strlen(OPERATOR);
@@ -27,13 +28,13 @@ static size_t operator_length(const char *symbol, size_t at)
   return strlen(OPERATOR) + (*sign == ' ' ? strcspn(sign, "(") : strspn(sign, "<>=!+-*/%^&|~[],"));
 }
 
-/* Does the name end here: do its parameters begin, or the mark of a copy? */
+/* Whether the name ends here: its parameters or the mark of a clone begin. */
 static bool is_end(const char *symbol, size_t at)
 {
   return symbol[at] == '(' || (symbol[at] == '.' && at) || !strncmp(symbol + at, " [clone", strlen(" [clone"));
 }
 
-/* Without the arguments of a template at its end. */
+/* The end of the name without its template arguments. */
 static size_t bare_end(const char *symbol, size_t start, size_t end)
 {
   unsigned depth = 0;
@@ -66,7 +67,7 @@ struct analysis_spelling analysis_symbol_spell(const char *symbol)
     }
     if (!depth && is_end(symbol, i))
       break;
-    if (!depth && !sign && symbol[i] == ' ') /* behind the type that it returns */
+    if (!depth && !sign && symbol[i] == ' ') /* after the return type */
       start = i + 1;
     depth += strchr("<({", symbol[i]) != NULL;
     depth -= strchr(">)}", symbol[i]) != NULL;
@@ -80,7 +81,7 @@ struct analysis_spelling analysis_symbol_spell(const char *symbol)
   return spelling;
 }
 
-/* What may stand behind a name and leave it the same function: parameters, or the mark of a copy. */
+/* Whether a symbol is this name, followed at most by parameters or the mark of a clone. */
 static bool name_begins(const char *symbol, const char *name)
 {
   size_t length = strlen(name);

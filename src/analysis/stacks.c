@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tree of functions by caller. Stacks are found by caller and function.
+ * A tree of functions by caller. Stacks are looked up by caller and function.
  */
 #include "analysis/stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The functions that are open in a stream of the trace. */
+/* The open functions of a stream. */
 struct stack_stream {
   uint32_t *open; /* stacks */
   size_t count, capacity;
-  uint64_t branch, instructions; /* of which all before are counted */
+  uint64_t branch, instructions; /* everything before these numbers is counted */
   uint64_t unknown;
 };
 
@@ -136,17 +136,17 @@ static int stream_push(struct analysis_stacks *stacks, struct stack_stream *stre
   r = analysis_stacks_enter(stacks, caller, function, &open[stream->count]);
   if (r < 0)
     return r;
-  if (open[stream->count] != caller) /* without room, it counts as a part of its caller */
+  if (open[stream->count] != caller) /* without room, it counts as part of its caller */
     analysis_stacks_called(stacks, open[stream->count], 1);
   stream->count++;
   return 0;
 }
 
-/* What ran since the last of them ran in the function that was the innermost. */
+/* Code that ran since the last call or return belongs to the function that was innermost. */
 int analysis_stacks_call(struct analysis_stacks *stacks, const struct analysis_call *call)
 {
   struct stack_stream *stream = stream_get(stacks, call->stream);
-  uint64_t branch = call->branch + (call->from || call->to); /* the branch itself belongs to where it came from */
+  uint64_t branch = call->branch + (call->from || call->to); /* the branch belongs to the function it came from */
   uint32_t stack;
 
   if (!stream)
@@ -165,7 +165,7 @@ int analysis_stacks_call(struct analysis_stacks *stacks, const struct analysis_c
   return 0;
 }
 
-/* ---- then ---- */
+/* ---- results ---- */
 
 const struct analysis_stack *analysis_stacks_get(const struct analysis_stacks *stacks, size_t number)
 {
@@ -205,7 +205,7 @@ int analysis_called_name(const struct analysis_calls *calls, uint32_t function, 
   return analysis_extent_name(text, called.module, called.location.address, called.source);
 }
 
-/* Semicolons in names would be taken for the ends of functions. */
+/* Semicolons in names would be taken as separators of functions. */
 int analysis_stacks_fold(const struct analysis_stacks *stacks, uint32_t stack, const struct analysis_calls *calls,
                          struct text *text)
 {

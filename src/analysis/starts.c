@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where functions begin of which there is neither a symbol nor an unwind table: where calls, signals and interrupts
- * led, and jumps from other files.
+ * Starts of functions that have neither a symbol nor an unwind table: targets of calls, signals and interrupts, and of
+ * jumps from other files.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "analysis/replay.h"
 #include "base/base.h"
 
-#define CALL_SHORT 8u  /* bytes: a call of the next instruction, by which code learns where it is */
-#define TAIL_MAX 1024u /* starts that wait to be sorted, at least */
+#define CALL_SHORT 8u  /* bytes: a call to the next instruction, by which code reads its own address */
+#define TAIL_MAX 1024u /* starts that are collected before they are sorted, at least */
 #define ALIGNMENT 16u  /* of nearly all functions */
 
 void start_list_done(struct start_list *starts)
@@ -42,7 +42,7 @@ static void starts_sort(struct start_list *starts)
   starts->count = starts->sorted = kept;
 }
 
-/* How many of the sorted ones lie at or before a location. */
+/* The number of sorted starts at or before a location. */
 static size_t starts_up_to(const struct start_list *starts, const struct analysis_location *location)
 {
   size_t low = 0, high = starts->sorted;
@@ -83,7 +83,7 @@ void starts_around(struct analysis_names *names, const struct analysis_location 
   *ret_after = i < starts->count && is_same_code(&starts->list[i], location) ? starts->list[i].address : UINT64_MAX;
 }
 
-/* Is it known better what is there? The name itself does not matter. */
+/* Whether symbols or unwind tables describe the location. The name itself does not matter. */
 static bool location_is_known(struct analysis_names *names, const struct analysis_location *location)
 {
   struct analysis_name name;
@@ -123,7 +123,7 @@ static bool kind_enters(unsigned kind)
          kind == LB_BRANCH_NEAR_IND_JMP || analysis_kind_is_event(kind);
 }
 
-/* Is there a call right before a location? Then longjmp led there, which setjmp returned to before. */
+/* Whether there is a call right before a location. If so, longjmp led there: setjmp had returned there before. */
 static bool is_behind_call(struct analysis_names *names, const struct analysis_location *location)
 {
   struct analysis_location at = *location;
@@ -141,7 +141,7 @@ int analysis_starts_jump(struct analysis_names *names, const struct analysis_loc
 {
   if (!kind_enters(kind))
     return 0;
-  if (kind == LB_BRANCH_NEAR_IND_JMP) { /* the loader's to the program, and those of stubs of the PLT */
+  if (kind == LB_BRANCH_NEAR_IND_JMP) { /* jumps of the loader to the program, and of stubs of the PLT */
     if (from->file == to->file || is_behind_call(names, to))
       return 0;
   } else if (is_same_code(from, to) && to->address - from->address < CALL_SHORT) {
@@ -152,7 +152,7 @@ int analysis_starts_jump(struct analysis_names *names, const struct analysis_loc
 
 /* ---- a whole trace ---- */
 
-#define SEEN (1u << 12) /* branches that are not looked at again: a hash */
+#define SEEN (1u << 12) /* hash of branches that need not be checked again */
 
 struct seen {
   uint64_t from, to;
@@ -163,7 +163,7 @@ struct starts_reading {
   struct analysis_names *names;
   struct lb_trace_reader *reader;
   bool has_counted;  /* the reader has counts that were not fetched yet */
-  uint64_t branches; /* that were read */
+  uint64_t branches; /* number of branches read */
   struct seen seen[SEEN];
 };
 
@@ -255,7 +255,7 @@ int analysis_starts_read(struct analysis_names *names, struct lb_trace_reader *r
   return r < 0 ? r : 0;
 }
 
-/* ---- who needs them ---- */
+/* ---- users ---- */
 
 bool analysis_use_needs_starts(const struct analysis_use *use)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The streams of a trace: whose branches they are and how many were seen. The reader promises fewer than
- * LB_TRACE_STREAMS_MAX; a damaged trace may have branches of a stream that nothing describes.
+ * The streams of a trace: their threads, and how many branches of each were seen. The reader promises fewer than
+ * LB_TRACE_STREAMS_MAX. A damaged trace may have branches of a stream that nothing describes.
  */
 #include "analysis/streams.h"
 

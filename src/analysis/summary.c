@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers of a trace: one pass over its records, in bounded memory. A branch costs a look into the hash of edges;
- * names are looked up once for each edge, and again where modules have changed.
+ * The numbers of a trace: one pass over its records, in bounded memory. A branch costs one lookup in the hash table of
+ * edges. Names are looked up once for each edge, and again after modules have changed.
  */
 #include "analysis/summary_inside.h"
 
@@ -64,7 +64,7 @@ void edge_fold(void *data, struct edge *edge)
   edge->counted = edge->count;
 }
 
-/* A function may begin where it leads. */
+/* A function may begin at the target of the edge. */
 static int edge_learn(struct analysis_summary *summary, const struct edge *edge)
 {
   struct analysis_location from, to;
@@ -76,7 +76,7 @@ static int edge_learn(struct analysis_summary *summary, const struct edge *edge)
   return analysis_starts_jump(summary->names, &from, &to, edge->kind);
 }
 
-/* Looks up where an edge leads. */
+/* Looks up the target of an edge. */
 static int edge_name(struct analysis_summary *summary, struct edge *edge)
 {
   int from = function_list_find(summary, edge->space, edge->from);
@@ -90,7 +90,7 @@ static int edge_name(struct analysis_summary *summary, struct edge *edge)
   return 0;
 }
 
-/* An edge that is new, or whose names may not hold any more. */
+/* Handles an edge that is new, or whose names may be out of date. */
 static int edge_renew(struct analysis_summary *summary, struct edge *edge, const struct edge *wanted)
 {
   if (edge->count) {
@@ -141,7 +141,7 @@ static int edges_add(struct analysis_summary *summary, uint32_t space, const str
   return 0;
 }
 
-/* Modules have changed. When the numbers of the changes run out, all edges look up their names anew. */
+/* Modules have changed. If the numbers of the changes wrap around, all edges look up their names again. */
 static void summary_change(struct analysis_summary *summary)
 {
   if (summary->generation++ < GENERATION_MAX)
@@ -160,7 +160,7 @@ static void totals_add(struct analysis_totals *totals, const struct lb_branch *b
   totals->cpl_changes += branch->from_cpl != branch->to_cpl;
 }
 
-/* Of one module: branches that begin in it count; edges that end in it are kept as well. */
+/* With one module: branches that begin in it are counted; edges that end in it are kept as well. */
 static int module_branches(struct analysis_summary *summary, struct analysis_stream *stream,
                            const struct lb_trace_branches *branches)
 {
@@ -227,7 +227,7 @@ static int summary_meta(struct analysis_summary *summary, const struct lb_trace_
   return stream_list_meta(&summary->streams, meta);
 }
 
-/* ---- what a reader counted ---- */
+/* ---- counts of the reader ---- */
 
 static int count_take(void *context, const struct lb_trace_count *count)
 {
@@ -308,7 +308,7 @@ int analysis_summary_record(struct analysis_summary *summary, const struct lb_tr
   return 0;
 }
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 const struct analysis_totals *analysis_summary_totals(const struct analysis_summary *summary)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words by which users name places of a program, and what they mean. Whatever one command prints, every command
- * takes.
+ * The words by which users name places of a program, and their meaning. Every command accepts what any command prints.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +11,12 @@
 #include "analysis/names_inside.h"
 #include "base/base.h"
 
-#define WORD_MAX 4096u    /* bytes of a word: longer ones name nothing */
-#define STREAMS_MAX 4096u /* whose address spaces are looked into */
+#define WORD_MAX 4096u    /* bytes of a word: longer ones match nothing */
+#define STREAMS_MAX 4096u /* streams whose address spaces are searched */
 
 /* ---- reading a word ---- */
 
-/* The last ':' between two parts of a word: not one of the two in "a::b". NULL: there is none. */
+/* The last ':' between two parts of a word, but not one of the two in "a::b". NULL if there is none. */
 static char *word_colon(char *word)
 {
   for (char *at = strrchr(word, ':'); at && at > word; at = memrchr(word, ':', (size_t)(at - word))) {
@@ -47,7 +46,7 @@ static bool range_parse(const char *word, struct analysis_target *target)
   return number_parse(first, &target->first) >= 0 && number_parse(dots + 2, &target->last) >= 0;
 }
 
-/* What stands behind a '+', or as 0x... behind a ':', is an offset or an address. */
+/* The number after a '+', or as 0x... after a ':', is an offset or an address. */
 static bool offset_parse(char *word, struct analysis_target *target)
 {
   char *plus = strrchr(word, '+'), *colon = word_colon(word);
@@ -83,7 +82,7 @@ int analysis_target_parse(char *word, struct analysis_target *ret_target)
   }
   target = (struct analysis_target){.symbol = word, .last = UINT64_MAX};
   if (!offset_parse(word, &target)) {
-    target.first = 0; /* number_parse may have touched it */
+    target.first = 0; /* number_parse may have changed it */
     colon = word_colon(word);
     if (colon && is_decimal(colon + 1)) {
       *colon = '\0';
@@ -99,7 +98,8 @@ int analysis_target_parse(char *word, struct analysis_target *ret_target)
 
 /* ---- modules and lines ---- */
 
-/* "lua5.4" and "[lua5.4]" are the same module; "[vdso]" has its brackets itself. Of a path, the last part counts. */
+/* "lua5.4" and "[lua5.4]" are the same module; the brackets of "[vdso]" are part of its name. For a path, the last
+ * component counts. */
 static bool module_is(const char *word, size_t length, const char *module)
 {
   const char *slash = memrchr(word, '/', length);
@@ -118,7 +118,7 @@ bool analysis_target_is_module(const struct analysis_target *target, const char 
   return target->is_offset && module_is(target->symbol, strlen(target->symbol), module);
 }
 
-/* "sort.c" and "lib/sort.c" are "/home/me/lib/sort.c". */
+/* "sort.c" and "lib/sort.c" match "/home/me/lib/sort.c". */
 static bool path_is(const char *word, const char *path)
 {
   size_t length = strlen(word), whole = strlen(path);
@@ -150,7 +150,7 @@ static bool extent_holds(struct analysis_names *names, const struct analysis_ext
          (found.source == ANALYSIS_EXTENT_BY_NOTHING) == (extent->source == ANALYSIS_EXTENT_BY_NOTHING);
 }
 
-/* An address of the run, or if nothing lay there, of a file as it is linked. */
+/* Matches an address of the run or, if nothing was mapped there, an address of a file as it is linked. */
 static bool address_names(struct analysis_names *names, uint64_t address, const struct analysis_extent *extent)
 {
   const struct analysis_location linked = {extent->file, extent->space, address};

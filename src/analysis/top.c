@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions and edges of a trace that have most branches: the best so many are kept in a sorted list while the rest
- * is looked through.
+ * The functions and edges of a trace with the most branches: the best ones are kept in a sorted list while the others
+ * are scanned.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "analysis/summary_inside.h"
 
-/* A sorted list of the greatest, of things that are known by number. */
+/* A sorted list of the greatest items, which are identified by number. */
 struct top {
   size_t *items;
   unsigned count, room;
@@ -31,7 +31,7 @@ static void top_offer(struct top *top, const struct analysis_summary *summary, t
 
 /* ---- functions ---- */
 
-/* Which comes first must not depend on the hash: of equals, the one that was met first. */
+/* The order must not depend on the hash: of equal functions, the one seen first comes first. */
 static bool function_is_greater(const struct analysis_summary *summary, size_t one, size_t other)
 {
   const struct function *a = &summary->functions.functions[one], *b = &summary->functions.functions[other];
@@ -39,7 +39,7 @@ static bool function_is_greater(const struct analysis_summary *summary, size_t o
   return a->branches != b->branches ? a->branches > b->branches : one < other;
 }
 
-/* Is it a function that is asked for? Edges of one module lead to functions of others as well. */
+/* Whether the function is asked for. Edges of one module lead to functions of others as well. */
 static bool function_is_wanted(const struct analysis_summary *summary, const struct function *function)
 {
   return function->branches &&
@@ -99,7 +99,7 @@ static bool edge_is_greater(const struct analysis_summary *summary, size_t one, 
   return a->space != b->space ? a->space < b->space : a->kind < b->kind;
 }
 
-/* The function as it was when the edge was taken; how far inside it, only while it still lies there. */
+/* The function as it was when the edge was taken. The offset in it is given only while it is still mapped there. */
 static struct analysis_end end_get(struct analysis_summary *summary, uint32_t space, uint64_t address, uint32_t number)
 {
   const struct function *function = &summary->functions.functions[number];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace that a command reads: opening it under either of its names, remembering what was wrong with it, and opening
- * the files that its modules name. Nothing in it is trusted.
+ * The trace that a command reads: opens it under either of its names, remembers its errors, and opens the files that
+ * its modules name. Nothing in it is trusted.
  */
 #include "analysis/trace_input.h"
 
@@ -22,7 +22,7 @@
 #define INCOMPLETE ".incomplete"
 #define FILE_MAX (UINT64_C(2) << 30) /* bytes of a file with symbols */
 
-/* ---- the files that it names ---- */
+/* ---- files of the modules ---- */
 
 static int file_map(int fd, const struct stat *status, const void **ret_bytes, size_t *ret_size)
 {
@@ -97,7 +97,7 @@ static bool name_is_incomplete(const char *name)
   return length > end && !strcmp(name + length - end, INCOMPLETE);
 }
 
-/* Tries NAME.incomplete in place of NAME. Returns as lb_trace_reader_open. */
+/* Tries NAME.incomplete in place of NAME. Returns the same values as lb_trace_reader_open. */
 static int incomplete_open(struct trace_input *input)
 {
   char *name;
@@ -143,7 +143,7 @@ int trace_input_open(struct trace_input *input, const char *name)
   return 0;
 }
 
-/* Looks at what comes out on its way. */
+/* Notes gaps and other facts of a record that passes. */
 static void record_note(struct trace_input *input, const struct lb_trace_record *record)
 {
   uint64_t time;
@@ -252,7 +252,7 @@ int trace_input_tell_module(const struct trace_input *input, const struct analys
 int trace_input_close(struct trace_input *input)
 {
   bool is_damaged = input->gaps[LB_TRACE_DAMAGED] || input->gaps[LB_TRACE_MISSING];
-  bool is_cut = input->gaps[LB_TRACE_CUT] && !input->is_incomplete; /* of an unfinished one it was said */
+  bool is_cut = input->gaps[LB_TRACE_CUT] && !input->is_incomplete; /* for an unfinished trace this was said */
 
   if (is_damaged)
     damage_tell(input);

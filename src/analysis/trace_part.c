@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a part of a trace: the index of a trace leads to the end of a stream, and from there so many branches back.
+ * Reads a part of a trace: the index leads to the end of a stream, and from there a number of branches back.
  */
 #include "analysis/trace_part.h"
 
 #include "lastbranch/error.h"
 
-#define STREAMS_MAX 4096u /* of more, finding each one's part takes longer than reading all */
+#define STREAMS_MAX 4096u /* with more streams, finding the part of each takes longer than reading everything */
 
 bool trace_part_is_all(const struct trace_part *part)
 {
@@ -36,7 +36,7 @@ bool trace_part_trim(const struct trace_part *part, struct lb_trace_branches *br
 
 /* ---- one stream ---- */
 
-/* The number of the stream's last branch plus 1. Returns 1; 0: it has no branch; or negative. */
+/* Gives the number of the stream's last branch plus 1. Returns 1; 0 if it has no branch; or negative. */
 static int stream_end(struct trace_input *input, uint32_t stream, uint64_t *ret_end)
 {
   struct lb_trace_record record;
@@ -102,7 +102,7 @@ static int all_read(struct trace_input *input, trace_part_function *function, vo
   return r;
 }
 
-/* Everything that is not a branch. */
+/* Reads every record that is not a branch. */
 static int rest_read(struct trace_input *input, trace_part_function *function, void *data)
 {
   struct lb_trace_record record;
@@ -113,7 +113,7 @@ static int rest_read(struct trace_input *input, trace_part_function *function, v
   return r;
 }
 
-/* How many streams there are, as far as the trace describes them. */
+/* Counts the streams that the trace describes. */
 static int stream_count(void *data, const struct lb_trace_record *record)
 {
   uint32_t *count = data;

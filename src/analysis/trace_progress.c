@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far the reading of a trace is: a line for the listener, a few times a second.
+ * The progress of reading a trace: a line for the listener, a few times a second.
  */
 #include "analysis/trace_progress.h"
 
@@ -8,9 +8,9 @@
 
 #include "base/base.h"
 
-#define PROGRESS_FIRST 0.5 /* seconds before it is shown, and between two of them */
+#define PROGRESS_FIRST 0.5 /* seconds before the first line, and between two lines */
 #define PROGRESS_STEP 0.2
-#define STREAMS_ASKED 64 /* for their lengths: with more streams there is no percentage */
+#define STREAMS_ASKED 64 /* streams whose lengths are looked up: with more streams there is no percentage */
 
 static const struct trace_progress_listener *listener; /* NULL: nobody is told */
 
@@ -19,7 +19,7 @@ void trace_progress_listen(const struct trace_progress_listener *wanted)
   listener = wanted;
 }
 
-/* How many branches a stream has: the number of its last one tells. */
+/* The number of branches of a stream, from the number of its last one. */
 static uint64_t stream_length(struct lb_trace_reader *reader)
 {
   struct lb_trace_record record;

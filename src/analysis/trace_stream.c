@@ -31,8 +31,8 @@ int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *re
   return r;
 }
 
-/* Does anything come to lie where something else was, at some time of the run? What only goes away does no harm: its
- * name is kept. Returns 1, 0, or negative after a complaint. */
+/* Whether a mapping replaces another one at some time of the run. An unmapping does no harm, because its name is kept.
+ * Returns 1, 0, or negative after a message. */
 static int input_displaces(struct trace_input *input)
 {
   struct analysis_names *names;
@@ -76,7 +76,7 @@ int trace_stream_begin(struct trace_stream *stream, struct trace_input *input, u
   return r;
 }
 
-/* What is not wanted of a record; true: nothing of it is. */
+/* Removes the unwanted part of a record. Returns true if nothing is left. */
 static bool record_trim(const struct trace_stream *stream, struct lb_trace_record *record)
 {
   struct lb_trace_branches *branches = &record->branches;
@@ -110,9 +110,9 @@ int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_r
 
 /* ---- a thread by name ---- */
 
-#define SHOWN 8u /* of the threads that a word fits */
+#define SHOWN 8u /* threads that are listed when several match a word */
 
-/* How well a word fits: 2, it is the name or the command; 1, it is part of them; 0, it is not. */
+/* How well a word matches: 2 if it is the name or the command, 1 if it is part of them, 0 if not. */
 static unsigned stream_fits(const struct analysis_stream *stream, const char *word)
 {
   const char *name = stream->name ? stream->name : "", *command = stream->command ? stream->command : "";
@@ -122,7 +122,7 @@ static unsigned stream_fits(const struct analysis_stream *stream, const char *wo
   return strstr(name, word) || strstr(command, word);
 }
 
-/* The best and how many are as good. */
+/* Finds the best match and counts the equally good ones. */
 static unsigned streams_search(const struct analysis_names *names, const char *word, unsigned *ret_fit,
                                uint32_t *ret_number)
 {
