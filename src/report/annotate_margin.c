@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrows in the margin of `lbr annotate`: each has a lane of two columns, the first lane is the one nearest to the
+ * Arrows in the margin of `lbr annotate`. Each has a lane of two columns; the first lane is the one nearest to the
  * code.
  */
 #include "report/annotate_page.h"
@@ -56,7 +56,7 @@ static void end_draw(const struct analysis_annotation *annotation, const struct 
     cells[width - 1] = CELL_HEAD;
 }
 
-/* Lines that go past. */
+/* The lines of arrows that pass this row. */
 static void line_draw(const struct analysis_annotation *annotation, const struct analysis_arrow *arrow,
                       enum cell cells[CELLS_MAX])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page of `lbr annotate`: a function as source lines with their instructions below them; beside each instruction
- * how often it ran, arrows for the hot edges, and behind a branch where it went.
+ * The page of `lbr annotate`: a function as source lines, each with its instructions below it. Beside each instruction
+ * are its execution count and arrows for the hot edges; after a branch are its targets.
  */
 #include "report/annotate_page.h"
 
@@ -14,7 +14,7 @@
 #define COUNT_WIDTH 14
 #define CODE_WIDTH 44
 #define TEXT_MAX 256
-#define AHEAD_MAX 8u     /* source lines without code that are shown before one that has some */
+#define AHEAD_MAX 8u     /* source lines without code that are shown before one with code */
 #define TARGETS_SHOWN 3u /* of a branch with several */
 
 #define HOT "\033[1;31m" /* at least half as often as the hottest */
@@ -24,13 +24,13 @@
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 
-/* A function while it is printed. */
+/* The state of printing a function. */
 struct printer {
   const struct annotate_page *page;
   const struct analysis_annotation *annotation;
   uint64_t instructions, hottest;
   struct text text; /* of the line */
-  /* The source that was printed last. */
+  /* The source line printed last. */
   const char *file;
   unsigned line, reach; /* reach: the greatest line so far */
   uint64_t chain;
@@ -66,7 +66,7 @@ static void put_source_line(struct printer *printer, size_t row, const char *fil
   struct text text = {0};
   bool is_there = source_add_line(printer->page->sources, file, line, &text);
 
-  if (!is_there && line != printer->annotation->rows[row].line) { /* it would say nothing */
+  if (!is_there && line != printer->annotation->rows[row].line) { /* the line would be empty */
     text_done(&text);
     return;
   }
@@ -81,7 +81,7 @@ static void put_source_line(struct printer *printer, size_t row, const char *fil
   text_done(&text);
 }
 
-/* The lines up to the one of the row: comments and braces that belong to it come with it. */
+/* Prints the lines up to the one of the row, including comments and braces before it. */
 static void put_source(struct printer *printer, size_t row)
 {
   const struct analysis_annotated *at = &printer->annotation->rows[row];
@@ -144,13 +144,13 @@ static void row_note(const struct printer *printer, struct text *text, const str
   if (row->kind == LB_BRANCH_JCC)
     note_conditional(text, row);
   else if (row->jump_count &&
-           !(is_inside && row->kind == LB_BRANCH_NEAR_REL_JMP)) /* what the arrows and the code show */
+           !(is_inside && row->kind == LB_BRANCH_NEAR_REL_JMP)) /* the arrows and the code show that one */
     note_targets(printer, text, row);
 }
 
 /* ---- rows ---- */
 
-/* Addresses come with all their digits, of which the first say nothing. */
+/* Addresses have all their digits; the leading zeros are dropped. */
 static void zeros_drop(char *text)
 {
   char *at = strstr(text, "0x000");

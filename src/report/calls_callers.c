@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr calls --callers: who called a function, and who called those, with how many of its calls came that way.
+ * lbr calls --callers: the callers of a function, their callers, and how many of its calls came each way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 
 #include "report/calls_page.h"
 
-#define LEVELS 64u /* of callers, without --depth */
+#define LEVELS 64u /* levels of callers without --depth */
 #define NONE ANALYSIS_STACK_NONE
 
-/* Where an entry of the tree stands among the others. */
+/* The position of an entry of the tree among the others. */
 struct link {
-  uint32_t first; /* of its callers, the one with most calls */
-  uint32_t next;  /* the one after it, with the same called function */
+  uint32_t first; /* its caller with the most calls */
+  uint32_t next;  /* the next caller of the same function */
 };
 
 struct printing {
@@ -29,7 +29,7 @@ struct printing {
 
 /* ---- the order ---- */
 
-/* The fewest calls first: each is then put before the others of its kind. */
+/* Sorts the fewest calls first: each entry is then put before its siblings. */
 static int entry_compare(const void *one, const void *other, void *tree)
 {
   uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;

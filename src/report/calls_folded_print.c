@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacks in one line each, "a;b;c COUNT", as programs that draw flame graphs read them.
+ * Stacks, one per line as "a;b;c COUNT", in the format that flame graph programs read.
  */
 #include <errno.h>
 

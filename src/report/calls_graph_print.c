@@ -12,11 +12,11 @@ struct printing {
   const struct calls_page *page;
   const struct calls_graph *graph;
   struct text name, other;
-  uint64_t total; /* instructions, */
-  bool is_known;  /* of all code that ran */
+  uint64_t total; /* instructions */
+  bool is_known;  /* of all executed code */
 };
 
-/* The name of a function, or of nobody. */
+/* The name of a function, or the word for no caller. */
 static const char *name_of(const struct printing *printing, uint32_t function, struct text *text)
 {
   text->length = 0;

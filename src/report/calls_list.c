@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each call in a line of its own, or two: a call that calls others is opened and closed. Nothing is kept, so that the
- * longest trace can be shown. As JSON a call is one object, in the order in which they end.
+ * One line for each call, or two: a call that calls others is opened and closed. Calls are not stored, so that a trace
+ * of any length can be shown. In JSON a call is one object, in the order in which calls end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static int list_flush(struct calls_list *list)
   return ferror(list->page->output.file) ? -EIO : 0;
 }
 
-/* A line is done. Returns 0, 1 if it was the last that is wanted, or negative. */
+/* Ends a line. Returns 0, 1 if it was the last wanted line, or negative. */
 static int line_end(struct calls_list *list)
 {
   int r = text_add(&list->text, "\n");
@@ -64,7 +64,7 @@ static int put_remarks(struct calls_list *list, const struct calls_node *node, b
   return r;
 }
 
-/* "f {", "} f", or a call that calls nobody: "f". */
+/* "f {", "} f", or "f" for a call that calls nothing. */
 static int put_call(struct calls_list *list, uint32_t stream, const struct calls_node *node, bool is_entered,
                     bool is_left)
 {
@@ -81,7 +81,7 @@ static int put_call(struct calls_list *list, uint32_t stream, const struct calls
   return r < 0 ? r : line_end(list);
 }
 
-/* The newest call turns out to call others, or another thread goes on. */
+/* Prints the newest call as opened: it calls others, or another thread continues. */
 static int list_settle(struct calls_list *list)
 {
   struct calls_stream *stream = &list->walk->streams[list->stream];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page of `lbr calls`: the calls of a trace on their way to one of the shapes in which they are shown.
+ * The page of `lbr calls`: reads the calls of a trace and passes them to one of the views.
  */
 #include "report/calls_page.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* A trace while its calls are shown. */
+/* The state of showing the calls of a trace. */
 struct showing {
   const struct calls_page *page;
   bool has_callers; /* --callers found some */
@@ -21,7 +21,7 @@ struct showing {
   };
 };
 
-/* --folded and --callers are made of the same stacks. */
+/* --folded and --callers use the same stacks. */
 static bool has_stacks(const struct calls_page *page)
 {
   return page->shape == CALLS_FOLDED || page->shape == CALLS_CALLERS;
@@ -84,7 +84,7 @@ static void view_done(struct showing *showing)
 
 /* ---- the trace ---- */
 
-/* Returns 0, 1 when there is enough, or negative after a complaint. */
+/* Returns 0, 1 if enough was shown, or negative after a message. */
 static int trace_walk(const struct calls_page *page)
 {
   struct lb_trace_record record;
@@ -92,7 +92,7 @@ static int trace_walk(const struct calls_page *page)
   int r;
 
   trace_progress_begin(&progress, page->input->reader);
-  if (page->shape == CALLS_LIST && page->output.columns) /* what is printed shows how far it is */
+  if (page->shape == CALLS_LIST && page->output.columns) /* the printed lines show the progress */
     progress.is_on = false;
   while ((r = trace_input_next(page->input, &record)) > 0) {
     r = record.type == LB_TRACE_STREAM || record.type == LB_TRACE_META ? analysis_summary_record(page->summary, &record)
@@ -118,7 +118,7 @@ static void cut_tell(const struct showing *showing)
       "warning: some stacks are too deep, or too many, to keep: their inner frames are left out, and their costs are added to the outer ones");
 }
 
-/* Folded stacks have room for a number alone. */
+/* Folded stacks have room only for a number, so this is a message. */
 static void unknown_tell(const struct showing *showing)
 {
   if (showing->page->shape == CALLS_FOLDED && !showing->page->walk->options->by_branches &&

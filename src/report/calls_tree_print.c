@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of calls as text: a heading for each thread, a line for each call, and what one must know to read it.
+ * The call tree as text: a heading for each thread, a line for each call, and the notes needed to read it.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "report/calls_page.h"
 
-#define INDENT_MAX 60 /* levels; deeper ones are told by their number */
+#define INDENT_MAX 60 /* levels; for deeper ones the level is printed as a number */
 #define INDENT_LEAST 4
 #define ROOM 60 /* columns for numbers and a name, beside the indentation */
 #define DIM "\033[2m"
@@ -20,8 +20,8 @@ struct printing {
   const struct report_output *output;
   const struct calls_tree *tree;
   unsigned indent_max;
-  uint64_t total; /* weight of all threads; */
-  bool is_known;  /* what they are weighed by is known of all code */
+  uint64_t total; /* weight of all threads */
+  bool is_known;  /* the weight is known for all code */
   struct text name;
 };
 
@@ -95,7 +95,7 @@ static void print_line(struct printing *printing, const struct tree_line *line)
   putc('\n', printing->output->file);
 }
 
-/* Does the command line tell more than the name? */
+/* Whether the command line says more than the name. */
 static bool command_tells(const struct analysis_stream *stream)
 {
   const char *slash = stream->command ? strrchr(stream->command, '/') : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page of `lbr cpu` without a name: what this host is, what CPUID shows of the machinery beside what the catalogue
- * expects, and what can be used from here.
+ * The page of `lbr cpu` without a name: the host's CPU, its recording features as CPUID shows them beside those that
+ * the catalogue expects, and which of them can be used from here.
  */
 #include <limits.h>
 
@@ -67,7 +67,7 @@ static void put_findings(struct page *page, const struct hardware_host *host)
   page_section_end(page);
 }
 
-/* What --source of lbr run and lbr record can be here. */
+/* The values of --source of lbr run and lbr record that work here. */
 static void put_sources(struct page *page, const struct hardware_host *host)
 {
   static const struct page_column columns[] = {{"--source", 12}, {"usable", 8}, {"what", 0}, {NULL, 0}};
@@ -92,7 +92,7 @@ static void put_sources(struct page *page, const struct hardware_host *host)
   page_section_end(page);
 }
 
-/* Fields that are 0 here and that the catalogue does not expect say nothing to a reader; JSON has them all. */
+/* Fields that are 0 here and that the catalogue does not expect are left out of the text; JSON has them all. */
 static void put_cpuid(struct page *page, const struct hardware_host *host)
 {
   static const char *const registers[] = {"EAX", "EBX", "ECX", "EDX"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pieces that the pages of `lbr cpu` and `lbr decode` are made of: models, aliases, addresses, fields.
+ * Common parts of the pages of `lbr cpu` and `lbr decode`: models, aliases, addresses, fields.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ void cpu_page_bits(struct page *page, const char *key, unsigned high, unsigned l
     page_putf(page, key, "%u:%u", high, low);
 }
 
-/* "06_55_0-4": as lb_cpu_find takes it, but for the ranges. */
+/* "06_55_0-4": the form that lb_cpu_find accepts, except for the ranges. */
 static void put_model(struct page *page, const struct lb_model *model, const struct lb_cpu *cpu)
 {
   char vendor[16] = "", models[8] = "", steppings[8] = "";

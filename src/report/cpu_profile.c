@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page of `lbr cpu NAME`: a row of the catalogue in full. Nothing is known here about any CPU; all of it is what
- * lastbranch/cpudb.h answers.
+ * The page of `lbr cpu NAME`: a row of the catalogue in full. This file knows nothing about any CPU; all data comes
+ * from lastbranch/cpudb.h.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "lastbranch/recorder.h"
 #include "report/cpu_page.h"
 
-/* The least certain of a CPU's models; LB_BASIS_NONE for one that is no silicon. */
+/* The least certain basis of a CPU's models; LB_BASIS_NONE for a CPU that is not silicon. */
 static unsigned models_basis(const struct lb_cpu *cpu)
 {
   const struct lb_model *model;
@@ -32,7 +32,7 @@ static void put_identity(struct page *page, const struct lb_cpu *cpu)
   cpu_page_basis(page, cpu->basis, cpu->evidence);
 }
 
-/* The keys of what a CPU does not have. */
+/* The keys of features that a CPU lacks. */
 static void put_absent(struct page *page, const char *const *keys)
 {
   for (; *keys; keys++)
@@ -171,7 +171,7 @@ static unsigned debugctl_bit_at(const struct lb_debugctl *debugctl, unsigned pla
   return bit;
 }
 
-/* Named bits each have a row; runs of others that a write treats alike share one. */
+/* Each named bit has a row. Runs of other bits that a write treats alike share one. */
 static void put_debugctl(struct page *page, const struct lb_cpu *cpu)
 {
   static const struct page_column columns[] = {{"bits", 6}, {"name", 22}, {"write", 8}, {"meaning", 0}, {NULL, 0}};
@@ -303,7 +303,7 @@ static void put_cpuid(struct page *page, const struct lb_cpu *cpu)
   for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
     struct lb_cpuid cpuid = lb_cpu_cpuid(cpu, leaves[i][0], leaves[i][1]);
 
-    for (unsigned j = 0; j < 4; j++) /* zeros say little to a reader */
+    for (unsigned j = 0; j < 4; j++) /* zeros are left out of the text */
       if (cpuid.value[j] || (cpuid.mask[j] && page->is_json)) {
         page_row(page, false);
         page_put_hex(page, "leaf", leaves[i][0]);
@@ -318,13 +318,13 @@ static void put_cpuid(struct page *page, const struct lb_cpu *cpu)
   page_section_end(page);
 }
 
-/* One blank more than the text has, since two stand between columns. */
+/* One column more than the text, because two blanks separate columns. */
 static int widest(int width, const char *text)
 {
   return (int)strlen(text) >= width ? (int)strlen(text) + 1 : width;
 }
 
-/* How wide the columns must be; they differ much from CPU to CPU. */
+/* Measures the columns, whose widths differ much between CPUs. */
 static void registers_measure(const struct lb_cpu *cpu, struct page_column *address, struct page_column *name)
 {
   char text[64];

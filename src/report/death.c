@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The end of a program for people: what happened and where, then the last branches of each thread (death_table.c). A
- * place is function+offset, then file:line; where functions were inlined, the innermost one with its line,
- * and behind each < where it was inlined.
+ * place is function+offset, then file:line. If functions were inlined, it is the innermost one with its line, followed
+ * by < and the place of each inlining.
  */
 #include "report/death.h"
 
@@ -30,7 +30,7 @@ void death_put(struct death_printer *printer, const char *format, ...)
   va_end(list);
 }
 
-/* What a stranger may have written. */
+/* Prints a string from an untrusted source. */
 static void put_safe(struct death_printer *printer, const char *string)
 {
   char *copy = printable_copy(string, strlen(string));
@@ -113,7 +113,7 @@ void death_put_color(struct death_printer *printer, const char *color)
     death_put(printer, "%s", color);
 }
 
-/* file:line, and what it was inlined into. */
+/* file:line, and the functions that it was inlined into. */
 static void put_lines(struct death_printer *printer, const struct symbol_place *place)
 {
   for (size_t i = 0; i < place->frame_count; i++) {
@@ -150,7 +150,7 @@ void death_put_place(struct death_printer *printer, const struct analysis_thread
 
 /* ---- the head ---- */
 
-/* Whoever sets a limit knows that a signal comes then; which one it was matters if the usual one did not do. */
+/* A user who sets a timeout expects a signal. The signal is named only if the usual one did not end the program. */
 static void put_timeout(struct death_printer *printer)
 {
   const struct analysis_death *death = printer->death;
@@ -197,7 +197,7 @@ static void put_what(struct death_printer *printer)
     death_put(printer, ", in a program that it had executed and that cannot be recorded");
 }
 
-/* Only what the name of the program does not tell: other words than its name. */
+/* Prints the command line only if it has more words than the program's name. */
 static void put_command(struct death_printer *printer)
 {
   const char *command = printer->death->command;
@@ -242,7 +242,7 @@ static void put_where(struct death_printer *printer)
   death_put(printer, "  at 0x%llx ", (unsigned long long)death->rip);
   size_t before = printer->text->length;
   death_put_place(printer, &death->threads[0], ANALYSIS_NOW, death->rip);
-  if (printer->error >= 0 && !strncmp(printer->text->data + before, "0x", 2)) { /* nothing is known but the address */
+  if (printer->error >= 0 && !strncmp(printer->text->data + before, "0x", 2)) { /* only the address is known */
     printer->text->length = before - 1;
     printer->text->data[before - 1] = 0;
   }
@@ -289,7 +289,7 @@ static void put_thread_title(struct death_printer *printer, const struct analysi
   death_put(printer, "\n");
 }
 
-/* Whose addresses a recorder holds. */
+/* The thread and space of the addresses in a recorder. */
 struct recorder_names {
   const struct death_printer *printer;
   const struct analysis_thread *thread;
@@ -317,7 +317,7 @@ void death_recorder(struct death_printer *printer, const struct analysis_thread 
     printer->error = report_print(printer->text, thread->recorder, format, &options);
 }
 
-/* What libraries did behind the program's own code. */
+/* Shows what libraries did after the program's own code. */
 static void put_tail(struct death_printer *printer, const struct analysis_thread *thread,
                      const struct analysis_death_rows *rows)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a program for programs: one JSON object. Keys are always there; what is not known is null. Addresses are
- * strings, since JSON readers keep only 53 bits of a number.
+ * The end of a program for programs: one JSON object. All keys are always present; unknown values are null. Addresses
+ * are strings, since JSON readers keep only 53 bits of a number.
  */
 #include <string.h>
 
 #include "report/death.h"
 
-/* What most strings are made of: copied as it is, many at once. */
+/* The characters of most strings: copied without escapes, many at once. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+/ [],*"
 
 static void put_string(struct death_printer *printer, const char *string)
@@ -51,7 +51,7 @@ static void put_line(struct death_printer *printer, const struct symbol_frame *f
 }
 
 /* `file` and `line` are those of the code itself; `inlines` the functions that were inlined there, innermost first,
- * each with where it was called. */
+ * each with its call site. */
 static void put_place(struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                       uint64_t address)
 {
@@ -176,7 +176,7 @@ static void put_branch(struct death_printer *printer, const struct analysis_thre
   death_flush(printer);
 }
 
-/* The newest first: what libraries did behind the program's own code comes before it. */
+/* Newest first: what libraries did after the program's own code comes before it. */
 static void put_branches(struct death_printer *printer, const struct analysis_thread *thread,
                          const struct analysis_death_rows *rows)
 {
@@ -199,7 +199,7 @@ static void put_frame(struct death_printer *printer, const struct analysis_threa
     death_put(printer, ", \"left\": \"%s\"}", lb_branch_kind_name((unsigned)frame->kind));
 }
 
-/* A deep stack without its middle: the numbers tell. */
+/* A deep stack is given without its middle; the frame numbers show the gap. */
 static void put_stack(struct death_printer *printer, const struct analysis_thread *thread)
 {
   struct analysis_backtrace backtrace;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The call stack at the end of a thread, from its branches (analysis/backtrace.c). Each row is the place that a
- * function was left at, as debuggers show it; functions that were inlined there have rows of their own.
+ * The call stack at the end of a thread, computed from its branches (analysis/backtrace.c). Each row is the address at
+ * which a function was left, as in debuggers; functions that were inlined there have rows of their own.
  */
 #include <string.h>
 
@@ -58,7 +58,7 @@ static void put_frame(struct death_printer *printer, const struct analysis_threa
   death_put(printer, "%s\n", kind_note(frame->kind));
 }
 
-/* How many frames from number `at` on are those of the one before it. */
+/* How many frames from number `at` on equal the one before them. */
 static size_t frames_repeat(const struct analysis_backtrace *backtrace, size_t at)
 {
   const struct analysis_frame *frames = backtrace->frames;
@@ -70,8 +70,8 @@ static size_t frames_repeat(const struct analysis_backtrace *backtrace, size_t a
   return end - at;
 }
 
-/* The next frame that is shown, from number `at` on: of a recursion the first and the last, of a deep stack its ends.
- */
+/* The next frame from number `at` on that is shown: of a recursion the first and the last, of a deep stack its two
+ * ends. */
 static size_t frames_skip(const struct analysis_backtrace *backtrace, size_t at)
 {
   size_t repeated = frames_repeat(backtrace, at);

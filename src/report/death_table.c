@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The last branches of a thread for people: newest first, in columns. The two places of a branch are as wide as the
- * line allows; what does not fit is cut in its middle, so that no row leaves its columns.
+ * line allows. A longer place is cut in its middle, so that all rows stay aligned.
  */
 #include <string.h>
 
 #include "report/death.h"
 
-#define MEASURED 256u   /* rows that the width of the columns with places is made for */
-#define LINE_USUAL 200u /* letters, where nobody says how wide a line may be */
-#define PLACE_LEAST 40u /* that a place may have in any case */
-#define TAIL_MOST 40u   /* that are kept free for the instruction */
+#define MEASURED 256u   /* rows that determine the width of the columns with places */
+#define LINE_USUAL 200u /* characters, if the width of a line is unknown */
+#define PLACE_LEAST 40u /* the least width of a place */
+#define TAIL_MOST 40u   /* columns that are kept free for the instruction */
 
 struct rows {
   const struct analysis_thread *thread;
@@ -58,7 +58,7 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), NUMBER = 0, FROM, TO, KIN
 
 /* ---- widths ---- */
 
-/* Letters, not bytes. */
+/* Characters, not bytes. */
 static size_t width_from(const struct text *text, size_t start)
 {
   size_t width = 0;
@@ -68,7 +68,7 @@ static size_t width_from(const struct text *text, size_t start)
   return width;
 }
 
-/* The bytes of the first `count` letters from `start` on. */
+/* The bytes of the first `count` characters from `start` on. */
 static size_t bytes_of(const struct text *text, size_t start, size_t count)
 {
   size_t at = start;
@@ -79,8 +79,8 @@ static size_t bytes_of(const struct text *text, size_t start, size_t count)
   return at - start;
 }
 
-/* Cuts what begins at `start` in its middle, to so many letters: a place begins with its function and ends with its
- * line. */
+/* Cuts the text from `start` on in its middle, to `width` characters: a place begins with its function and ends with
+ * its line. */
 static void cut_from(struct text *text, size_t start, size_t width)
 {
   static const char dots[] = "...";
@@ -89,13 +89,13 @@ static void cut_from(struct text *text, size_t start, size_t width)
   if (all <= width)
     return;
   size_t head = start + bytes_of(text, start, left), tail = start + bytes_of(text, start, all - right);
-  memcpy(text->data + head, dots, strlen(dots)); /* there were more letters than are left: it fits */
+  memcpy(text->data + head, dots, strlen(dots)); /* more characters are removed than added: it fits */
   memmove(text->data + head + strlen(dots), text->data + tail, text->length - tail);
   text->length = head + strlen(dots) + (text->length - tail);
   text->data[text->length] = '\0';
 }
 
-/* Places take names out of files, which takes time: the first rows must do. */
+/* Names are read from files, which takes time: only the first rows are measured. */
 static size_t column_width(struct death_printer *printer, const struct rows *rows, unsigned column)
 {
   size_t count = column == KIND || rows->count < MEASURED ? rows->count : MEASURED, widest;
@@ -108,12 +108,12 @@ static size_t column_width(struct death_printer *printer, const struct rows *row
     if (width > widest)
       widest = width;
     if (column == NUMBER)
-      break; /* the last is the greatest */
+      break; /* the last one is the greatest */
   }
   return widest;
 }
 
-/* The two places share what the other columns leave of a line. */
+/* The two places share the space that the other columns leave. */
 static void places_fit(size_t widths[COLUMNS], size_t line)
 {
   size_t tail = widths[INSTRUCTION] < TAIL_MOST ? widths[INSTRUCTION] : TAIL_MOST;
@@ -145,7 +145,7 @@ static void measure(struct death_printer *printer, const struct rows *rows, size
 
 /* ---- rows ---- */
 
-/* Blanks are written when something follows: no line ends with them. */
+/* Blanks are written only when something follows, so that no line ends with them. */
 static void put_row(struct death_printer *printer, const struct analysis_thread *thread, size_t number,
                     const size_t widths[COLUMNS])
 {

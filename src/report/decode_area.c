@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr decode ds|bts FILE: the debug-store management area, or the records of a BTS buffer, out of a file (a memory
- * dump). Records are read one at a time, so that the file may be of any length, or a pipe. decode_pebs.c has PEBS.
- * Intel SDM vol. 3 (June 2016) 17.4.9, figures 17-5 to 17-10.
+ * lbr decode ds|bts FILE: the debug-store management area, or the records of a BTS buffer, from a file (a memory dump).
+ * Records are read one at a time, so that the file may be of any length, or a pipe. decode_pebs.c has PEBS. Intel SDM
+ * vol. 3 (June 2016) 17.4.9, figures 17-5 to 17-10.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* ---- the file ---- */
 
-/* Passes over the first bytes; a pipe must be read for that. Returns 0, -errno, or LB_E_TRUNCATED. */
+/* Skips the first bytes; a pipe must be read for that. Returns 0, -errno, or LB_E_TRUNCATED. */
 static int file_skip(FILE *file, uint64_t offset)
 {
   char buffer[4096];
@@ -49,7 +49,7 @@ int decode_area_get(struct decode_area *area, unsigned char *bytes, size_t size)
   return (int)got;
 }
 
-/* Opens the file and looks at its first byte, so that what cannot be read is known before anything is printed. */
+/* Opens the file and reads its first byte, so that errors are known before anything is printed. */
 static int file_open(struct decode_area *area)
 {
   const struct decode_arguments *arguments = area->arguments;
@@ -86,7 +86,7 @@ void decode_area_begin(struct decode_area *area)
 
 /* ---- the management area ---- */
 
-/* `size` is that of a record, 0 if it varies: then only addresses are shown. */
+/* `size` is the size of a record, 0 if it varies: then only addresses are shown. */
 static void put_buffer(struct page *page, const char *key, const char *title, const uint64_t addresses[4], size_t size)
 {
   uint64_t base = addresses[0], index = addresses[1], maximum = addresses[2], threshold = addresses[3];
@@ -110,7 +110,7 @@ static void put_buffer(struct page *page, const char *key, const char *title, co
   page_section_end(page);
 }
 
-/* A recorder looks at the area where nothing else is likely to be: where it really lies, the file does not say. */
+/* The area is given to a recorder at an unlikely address, because the file does not say where it really was. */
 struct ds_memory {
   const unsigned char *bytes;
   size_t size;
@@ -128,8 +128,8 @@ static int memory_read(void *data, uint64_t linear, void *bytes, size_t size)
   return 0;
 }
 
-/* What lb_ds_check has against the area. A buffer that is not set up at all is not meant to be used. Returns false when
- * this CPU cannot be asked: it never has this layout. */
+/* The violations that lb_ds_check finds in the area. A buffer that is not set up is not checked. Returns false if this
+ * CPU never has this layout. */
 static bool violations_find(const struct decode_area *area, struct ds_memory *memory, const struct lb_ds_area *ds,
                             uint32_t *ret_broken)
 {
@@ -288,7 +288,7 @@ static int cpu_choose(struct decode_area *area)
   return 0;
 }
 
-/* Records before a broken one have been shown: what was begun is ended, so that JSON stays JSON. */
+/* Records before an invalid one have been shown: the page is completed, so that JSON stays valid. */
 static int area_show(struct decode_area *area)
 {
   int r;
@@ -307,7 +307,7 @@ static int area_show(struct decode_area *area)
   return r;
 }
 
-/* What is wrong with the file, and at which record. */
+/* Reports the error in the file, and at which record. */
 static void area_complain(const struct decode_area *area, int error)
 {
   const char *file = strcmp(area->arguments->value, "-") == 0 ? "stdin" : area->arguments->value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lbr decode pebs FILE: the records of a PEBS buffer, of fixed size or adaptive. Intel SDM vol. 3 (June 2016) tables
- * 18-23, 18-44, 18-55; Linux events/intel/ds.c for adaptive records, each of which says itself how long it is.
+ * 18-23, 18-44, 18-55; Linux events/intel/ds.c for adaptive records, each of which contains its size.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ enum {
   BRANCH_SIZE = 24,
 };
 
-/* What a record can hold, as bits. */
+/* The groups of a record, as bits. */
 enum group {
   GROUP_GENERAL = 1 << 0,
   GROUP_R8_TO_R15 = 1 << 1,
@@ -59,7 +59,7 @@ unsigned decode_pebs_format(const struct decode_area *area)
   return pebs == LB_PEBS_P4 && area->is_64 ? LB_PEBS_0 : pebs;
 }
 
-/* Where the branches of an adaptive record begin: behind the groups that come before theirs. */
+/* The offset of the branches in an adaptive record: after the groups that come before them. */
 static size_t branches_at(uint64_t head)
 {
   return BASIC_SIZE + (head & 1 ? 32u : 0) + (head & 2 ? 144u : 0) + (head & 4 ? 256u : 0);
@@ -181,8 +181,8 @@ static void put_record(struct decode_area *area, const unsigned char *bytes, con
 
 /* ---- reading ---- */
 
-/* The bytes of the next record; how many follow the head of an adaptive one, it says itself. Returns how many there
- * were, 0 at the end, or -errno. */
+/* Reads the next record; the head of an adaptive record contains its size. Returns the number of bytes, 0 at the end,
+ * or -errno. */
 static int record_get(struct decode_area *area, unsigned char bytes[RECORD_MAX])
 {
   size_t size = lb_pebs_size(decode_pebs_format(area));
@@ -193,7 +193,7 @@ static int record_get(struct decode_area *area, unsigned char bytes[RECORD_MAX])
     return got;
   size = bytes_get_u64(bytes) >> 48;
   if (size < BASIC_SIZE)
-    size = BASIC_SIZE; /* it lies; lb_pebs_decode will say so */
+    size = BASIC_SIZE; /* an invalid size; lb_pebs_decode will report it */
   r = decode_area_get(area, bytes + HEAD_SIZE, size - HEAD_SIZE);
   return r < 0 ? r : got + r;
 }

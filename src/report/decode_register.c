@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr decode REGISTER VALUE: its fields by name and meaning, bits that are set though reserved and who has them, the
- * record that a FROM, TO or INFO value is part of, and what a write of the value would do.
+ * lbr decode REGISTER VALUE: the fields with their names and meanings, reserved bits that are set and the CPUs that
+ * have them, the record that a FROM, TO or INFO value is part of, and the effect of writing the value.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const char *branch_type_text(uint64_t type)
   return type < sizeof(texts) / sizeof(texts[0]) ? texts[type] : "other branch";
 }
 
-/* What the number in a field stands for, NULL where the field's meaning says enough. */
+/* The meaning of a field's value, NULL if the field's description is enough. */
 static const char *value_explain(const struct register_choice *choice, const struct lb_field *field, uint64_t value)
 {
   if (choice->id == LB_REG_PERF_CAPABILITIES && strcmp(field->name, "LBR_FMT") == 0) {
@@ -96,7 +96,7 @@ static uint64_t put_fields(struct page *page, const struct register_choice *choi
 
 /* ---- reserved bits ---- */
 
-/* Has an earlier CPU a field of this name at this bit? */
+/* Whether an earlier CPU has a field of this name at this bit. */
 static bool field_is_known(const struct cpudb_field_question *question, size_t before)
 {
   for (size_t i = 0; i < before; i++)
@@ -105,7 +105,7 @@ static bool field_is_known(const struct cpudb_field_question *question, size_t b
   return false;
 }
 
-/* On which CPUs the bit is a field, and which: it can have one name here and another there. */
+/* Describes on which CPUs the bit is a field, and which: the name can differ between CPUs. */
 static int elsewhere_describe(struct text *text, const struct register_choice *choice, unsigned bit)
 {
   struct cpudb_field_question question = {.id = choice->id, .bit = (int)bit};
@@ -127,7 +127,7 @@ static int elsewhere_describe(struct text *text, const struct register_choice *c
   return r >= 0 && !text->length ? text_add(text, "not used on any CPU of the catalogue") : r;
 }
 
-/* A run of reserved bits that are set, and that a write and the other CPUs treat alike. */
+/* A run of reserved bits that are set, and that a write and other CPUs treat alike. */
 struct reserved_run {
   unsigned low, high;
   const char *write;
@@ -187,7 +187,7 @@ static int put_reserved(struct page *page, const struct register_choice *choice,
 
 /* ---- a record ---- */
 
-/* Which parts of a record a register holds. */
+/* The parts of a record that a register holds. */
 struct record_part {
   bool has_from, has_to, has_info;
   bool is_stack; /* of the LBR stack; otherwise a copy, or of the last exception */
@@ -227,7 +227,7 @@ static struct lb_record record_decode(const struct lb_cpu *cpu, struct record_pa
   struct lb_raw raw = {
     .from = part.has_from ? value : 0, .to = part.has_to ? value : 0, .info = part.has_info ? value : 0};
 
-  if (part.has_from && part.has_to) { /* one register: each has its half */
+  if (part.has_from && part.has_to) { /* one register holds both halves */
     raw.from = (uint32_t)value;
     raw.to = value >> 32;
   }
@@ -252,7 +252,8 @@ static void put_hex(struct page *page, const char *key, bool has, uint64_t value
     page_absent(page, key);
 }
 
-/* Flags are shown where this register holds them: in INFO where there is one, else in FROM; cycles can be in TO. */
+/* Shows the flags that this register holds: they are in INFO if there is one, otherwise in FROM; cycles can be in
+ * TO. */
 static void put_record_flags(struct page *page, const struct lb_cpu *cpu, struct record_part part,
                              const struct lb_record *record)
 {

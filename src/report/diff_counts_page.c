@@ -36,7 +36,7 @@ static void put_rows(struct page *page, const struct diff_counts *counts, uint32
   page_table_end(page);
 }
 
-/* Why there are too few instructions. */
+/* Explains why instructions are missing. */
 static void put_unknown(struct page *page, const struct diff_counts *counts)
 {
   bool has_unknown = counts->totals[0].has_unknown_code || counts->totals[1].has_unknown_code;

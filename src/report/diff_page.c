@@ -52,7 +52,7 @@ static int pair_compare(const struct diff_page *diff, const uint32_t streams[2],
   return r;
 }
 
-/* All pairs; then those that have no partner. Returns as diff_page_print. */
+/* Compares all pairs; then lists the threads without a partner. Returns the same values as diff_page_print. */
 static int threads_compare(const struct diff_page *diff, struct diff_summary *summary, struct page *page)
 {
   const struct diff_side *sides = diff->sides;
@@ -78,7 +78,7 @@ static int threads_compare(const struct diff_page *diff, struct diff_summary *su
   return result;
 }
 
-/* A file that was built anew cannot be compared by its addresses. */
+/* A file that was rebuilt cannot be compared by its addresses. */
 static void put_by_symbol(struct page *page, const struct diff_side sides[2])
 {
   for (unsigned i = 0; i < 2; i++) {
@@ -98,7 +98,7 @@ static const char *verdict_word(int result)
   return result == 0 ? "equal" : result == 1 ? "different" : "unknown";
 }
 
-/* One line that says it all. */
+/* One line that sums up the result. */
 static void summary_text(char *text, size_t size, const struct diff_summary *summary, int result)
 {
   char more[120] = "";
@@ -134,7 +134,7 @@ static void put_verdict(struct page *page, const struct diff_summary *summary, i
     page_put(page, "verdict", verdict_word(result));
 }
 
-/* The pair that was asked for, or all threads. */
+/* Compares the pair that was asked for, or all threads. */
 static int streams_compare(const struct diff_page *diff, struct diff_summary *summary, struct page *page)
 {
   if (diff->options->streams[0] != LB_TRACE_ALL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two streams: where they part, what both did before and each behind it, and what there is to say of them as a whole.
+ * Two streams: where they diverge, the branches of both before that and of each after it, and facts about them as a
+ * whole.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "report/diff_page.h"
 #include "report/diff_words.h"
 
-/* ---- where they part ---- */
+/* ---- where they diverge ---- */
 
 static void put_history(const struct diff_pair *pair, struct page *page)
 {
@@ -40,7 +41,7 @@ static void summary_take(const struct diff_pair *pair, struct diff_summary *summ
   snprintf(summary->first, sizeof(summary->first), "thread %" PRIu32 "%s: %s", pair->streams[0], thread, brief);
 }
 
-/* Both queues begin where they part. */
+/* Both queues begin at the divergence. */
 static void put_parting(const struct diff_pair *pair, struct diff_summary *summary, struct page *page)
 {
   const struct diff_side *a = &pair->sides[0], *b = &pair->sides[1];
@@ -63,7 +64,7 @@ static void put_parting(const struct diff_pair *pair, struct diff_summary *summa
   put_after(pair, page, 1, "b", "B then");
 }
 
-/* Returns as diff_pair_rejoin. */
+/* Returns the same values as diff_pair_rejoin. */
 static int put_rejoin(struct diff_pair *pair, struct page *page)
 {
   size_t one = 0, other = 0;
@@ -78,7 +79,7 @@ static int put_rejoin(struct diff_pair *pair, struct page *page)
   return r;
 }
 
-/* One difference. Returns 1 to go on behind it, 0 when that is all. */
+/* Prints one difference. Returns 1 to continue after it, 0 at the end. */
 static int put_difference(struct diff_pair *pair, struct diff_summary *summary, struct page *page)
 {
   int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `lbr diff` prints of branches: where they come from and where they go, as function+offset and file:line.
+ * The text of branches in `lbr diff`: source and target, as function+offset and file:line.
  */
 #include "report/diff_words.h"
 
@@ -12,7 +12,7 @@
 
 #define PLACE_MAX 1400
 
-/* file:line of a place; people get the last part of the path. */
+/* file:line of a place; text output has only the last part of the path. */
 static void line_text(char *text, size_t size, const struct symbol_place *place, bool is_whole)
 {
   const char *file = place->frame_count ? place->frames[0].file : NULL;
@@ -129,13 +129,13 @@ static void branch_text(char *text, size_t size, const struct diff_side *side,
   snprintf(text, size, "the %s at %s", lb_branch_kind_name(branch->branch.kind), from);
 }
 
-/* The branch that comes first in the code, if both are in one piece of it. */
+/* Whether `one` comes first in the code, if both are in the same file. */
 static bool is_first(const struct analysis_diff_branch *one, const struct analysis_diff_branch *other)
 {
   return !other || (one && (one->from.id != other->from.id || one->from.address <= other->from.address));
 }
 
-/* Both ran on from the same place: the branch that comes first in the code is the one that only one of them took. */
+/* Both ran on from the same place: the branch that comes first in the code was taken by only one of them. */
 static void straight_text(char *text, size_t size, const struct analysis_diff_branch *one,
                           const struct analysis_diff_branch *other, const char *what_one, const char *what_other)
 {
@@ -145,8 +145,8 @@ static void straight_text(char *text, size_t size, const struct analysis_diff_br
            is_one ? what_one : what_other, is_one ? 'B' : 'A', is_event ? "is not" : "goes past it");
 }
 
-/* In all code, or in all of a module or function, no branch is missing between the last that both took and the next of
- * each. Among branches that were chosen otherwise nobody can tell how a run came from one to the next. */
+/* Without a filter, or with one for a whole module or function, no branch is missing between the last common branch and
+ * the next of each. With any other filter, it is unknown how a run came from one branch to the next. */
 static void parting_text(char *text, size_t size, const struct diff_side sides[2],
                          const struct analysis_diff_branch *one, const struct analysis_diff_branch *other)
 {

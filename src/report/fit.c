@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes lines fit in so many columns: names lose their arguments and their middle, prose is broken at its blanks.
+ * Fits lines into a number of columns: names lose their arguments and their middle, prose is broken at blanks.
  */
 #include "report/fit.h"
 
@@ -13,15 +13,15 @@
 #define DOTS "..."
 #define DOTS_SIZE 3u
 #define ARROW " -> "            /* between the ends of a branch */
-#define ARROW_INDENT "        " /* before the second one, where it gets a line of its own */
-#define WORD_READABLE 24u       /* columns of a word with which a line is better than two */
-#define WORD_LEAST 16u          /* columns that are left of a word */
-#define NAMES_MOST 4096u        /* bytes: of a longer line the end is cut off, and it stays one line */
+#define ARROW_INDENT "        " /* before the second end, if it gets a line of its own */
+#define WORD_READABLE 24u       /* columns of a word for which one line is better than two */
+#define WORD_LEAST 16u          /* columns that a word keeps at least */
+#define NAMES_MOST 4096u        /* bytes: the end of a longer line is cut off, and it stays one line */
 #define ANONYMOUS "anonymous namespace"
 
 /* ---- columns ---- */
 
-/* Bytes of the escape sequence that begins here: "\033[...m"; 0: there is none. */
+/* Bytes of the escape sequence that begins here, "\033[...m"; 0 if there is none. */
 static size_t escape_size(const char *bytes)
 {
   size_t size = 2;
@@ -32,7 +32,7 @@ static size_t escape_size(const char *bytes)
   return bytes[size] ? size + 1 : size;
 }
 
-/* Bytes of the first so many columns. */
+/* Bytes of the first `columns` columns. */
 static size_t columns_size(const char *line, size_t columns)
 {
   size_t at = 0, escape;
@@ -60,7 +60,7 @@ static size_t columns_of(const char *bytes, size_t size)
   return columns;
 }
 
-/* Puts dots in the place of some bytes, which are at least as many. */
+/* Replaces some bytes, at least as many as the dots, by dots. */
 static void dots_put(char *line, size_t from, size_t to)
 {
   memset(line + from, '.', DOTS_SIZE);
@@ -69,7 +69,7 @@ static void dots_put(char *line, size_t from, size_t to)
 
 /* ---- brackets ---- */
 
-/* Bytes of the name of an operator, "operator->" or "operator<<", which are no brackets. */
+/* Bytes of an operator's name, such as "operator->" or "operator<<", whose characters are not brackets. */
 static size_t operator_size(const char *bytes)
 {
   static const char word[] = "operator";
@@ -85,7 +85,7 @@ static bool is_opening(const char *line, size_t at, char open)
   return line[at] == open && at && !isblank((unsigned char)line[at - 1]);
 }
 
-/* The longest group of brackets that stands in no other: its inside. Returns false: there is none to shorten. */
+/* Finds the inside of the longest outermost group of brackets. Returns false if there is none to shorten. */
 static bool group_find(const char *line, const char pair[2], size_t *ret_from, size_t *ret_to)
 {
   size_t depth = 0, start = 0, longest = DOTS_SIZE, skip;
@@ -144,7 +144,7 @@ static struct word word_find(const char *line, size_t *ret_second)
   return longest;
 }
 
-/* Takes the middle of the longest words away, until the line fits or no word has more than `most` columns. */
+/* Removes the middle of the longest words, until the line fits or no word has more than `most` columns. */
 static void words_shorten(char *line, size_t columns, size_t most)
 {
   size_t all, second;
@@ -176,7 +176,7 @@ static void end_cut(char *line, size_t columns)
     strcpy(line + at, has_escape ? DOTS "\033[0m" : DOTS);
 }
 
-/* Prose is broken at its blanks. Rows of tables do not begin with a letter. */
+/* Breaks prose at blanks. Rows of tables do not begin with a letter. */
 static void prose_break(char *line, size_t columns)
 {
   while (columns_of(line, SIZE_MAX) > columns) {
@@ -210,7 +210,7 @@ static int line_put(struct text *text, char *line, size_t columns, enum fit_how 
   return text_add(text, line);
 }
 
-/* A branch whose ends do not fit in a line side by side, without being hard to read, gets two lines. */
+/* A branch gets two lines if its ends do not fit side by side and stay readable. */
 static int ends_put(struct text *text, char *line, char *arrow, size_t columns)
 {
   int r;

@@ -60,7 +60,7 @@ void report_put_edges(const struct report_page *report, struct page *page, uint6
 
 /* ---- conditional branches ---- */
 
-/* A row of the table: a branch, and what is known of its predictability, if that was asked for. */
+/* A row of the table: a branch, and its predictability if that was asked for. */
 struct branch_row {
   const struct analysis_hot_branch *branch;
   struct analysis_prediction prediction;
@@ -68,7 +68,7 @@ struct branch_row {
 
 struct branch_sort {
   const struct report_page *report;
-  bool is_flagged; /* the trace itself says what was mispredicted */
+  bool is_flagged; /* the trace itself marks mispredicted branches */
 };
 
 static uint64_t row_mispredicted(const struct branch_sort *sort, const struct branch_row *row)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page of `lbr report`: what was counted, what is not known, then one table or the dashboard of all.
+ * The page of `lbr report`: what was counted, what is unknown, then one table or the dashboard of all.
  */
 #include "report/hot_page.h"
 

@@ -10,7 +10,7 @@
 
 #define COLUMNS_MAX 11
 
-/* The columns of a table, of which the bar is only for terminals. */
+/* The columns of a table. The bar is only for terminals. */
 static void columns_make(const struct report_page *report, const struct page_column *wanted,
                          struct page_column columns[COLUMNS_MAX])
 {
@@ -38,7 +38,7 @@ static uint64_t all_taken(const struct report_page *report)
   return analysis_counts_totals(report->reading->counts)->taken;
 }
 
-/* Of instructions, if these are known at all; else of branches. */
+/* The share of instructions, or of branches if instructions are unknown. */
 static void put_share(const struct report_page *report, struct page *page, uint64_t instructions, uint64_t taken)
 {
   bool is_known = all_instructions(report) > 0;
@@ -48,8 +48,8 @@ static void put_share(const struct report_page *report, struct page *page, uint6
   put_bar(report, page, part, whole);
 }
 
-/* What is in a table has run: if it has no instructions, none of them are known, nor the branches that it did not take.
- */
+/* Everything in a table has run. A row without instructions is code whose instructions, and branches not taken, are
+ * unknown. */
 static bool is_counted(const struct report_page *report, uint64_t instructions)
 {
   return instructions || !analysis_counts_totals(report->reading->counts)->has_unknown_code;
@@ -212,7 +212,7 @@ void report_put_lines(const struct report_page *report, struct page *page)
 
 /* ---- threads ---- */
 
-/* What a thread and its process are called: null in JSON if that is not known. */
+/* The names of a thread and its process: null in JSON if unknown. */
 static void put_called(const struct analysis_reading *reading, struct page *page, uint32_t number)
 {
   struct analysis_stream stream = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout for programs: one JSON object. Keys are always there and never change; what a CPU does not have is null.
- * Addresses and register values are strings ("0x..."), since JSON readers keep only 53 bits of a number.
+ * The layout for programs: one JSON object. All keys are always present and never change; a value that the CPU does not
+ * have is null. Addresses and register values are strings ("0x..."), since JSON readers keep only 53 bits of a number.
  */
 #include <ctype.h>
 
@@ -31,7 +31,7 @@ static const char *truth(bool is_true)
   return is_true ? "true" : "false";
 }
 
-/* A register with the names of its flags that are 1. */
+/* A register with the names of its flags that are set. */
 static void put_register(struct printer *printer, const char *key, enum lb_register id)
 {
   struct lb_field field;
@@ -87,7 +87,7 @@ static void put_number(struct printer *printer, const char *key, bool has, unsig
     printer_put(printer, "\"%s\": null, ", key);
 }
 
-/* What a record of the stack and the last-exception record have in common. */
+/* The common part of a record of the stack and the last-exception record. */
 static void put_record(struct printer *printer, const struct lb_record *record)
 {
   put_addresses(printer, record->from, record->to);
@@ -136,7 +136,7 @@ static void put_ler(struct printer *printer)
   printer_put(printer, "\n");
 }
 
-/* What only a real processor has to say. */
+/* Data that only a real processor has. */
 static void put_live(struct printer *printer)
 {
   const struct report_live *live = printer->options.live;

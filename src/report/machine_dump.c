@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What --dump shows of the processor: registers, MSRs of the recording unit, the DS area with its BTS and PEBS buffers
- * in the guest's memory. Each is a piece of a page, so that text and JSON have the same. Intel SDM vol. 3 (June
- * 2016) 17.4.9.
+ * The output of --dump for a processor: registers, MSRs of the recording unit, the DS area with its BTS and PEBS
+ * buffers in the guest's memory. Each is part of a page, so that text and JSON have the same contents. Intel SDM vol. 3
+ * (June 2016) 17.4.9.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "report/machine_page.h"
 #include "symbol/symbol.h"
 
-#define RECORDS_MAX 10000u /* that are shown: the newest */
+#define RECORDS_MAX 10000u /* records that are shown, the newest */
 #define PEBS_SIZE_MAX 1024u
 
 static struct lb_recorder *recorder_of(const struct machine_view *view)
@@ -119,7 +119,7 @@ void machine_page_regs(const struct machine_view *view, struct page *page)
 
 /* ---- MSRs ---- */
 
-/* The stack itself is what --dump lbr shows. */
+/* --dump lbr shows the stack itself. */
 static bool is_of_the_stack(enum lb_register id)
 {
   return id == LB_REG_LBR || id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO || id == LB_REG_LBR_INFO;
@@ -160,7 +160,7 @@ void machine_page_msrs(const struct machine_view *view, struct page *page)
 
 /* ---- the DS area ---- */
 
-/* The management area out of the guest's memory. Returns false when there is none. */
+/* Reads the management area from the guest's memory. Returns false if there is none. */
 static bool area_read(const struct machine_view *view, uint64_t *ret_address, struct lb_ds_area *ret_area)
 {
   struct lb_recorder *recorder = recorder_of(view);
@@ -265,14 +265,14 @@ static void bts_row(const struct machine_view *view, struct page *page, uint64_t
   page_row_end(page);
 }
 
-/* Records of the buffer in the order of their making. A circular buffer that has gone round has older ones behind the
- * index. */
+/* The records of the buffer in the order in which they were written. A circular buffer that has wrapped has older ones
+ * after the index. */
 struct bts_order {
   uint64_t base, size; /* of a record */
   uint64_t first, count, capacity;
 };
 
-/* Without BTINT the buffer is circular (SDM 17.4.9.3); then a record at the index is an older one. */
+/* Without BTINT the buffer is circular (SDM 17.4.9.3): if it has wrapped, there is an older record at the index. */
 static bool bts_has_gone_round(const struct machine_view *view, const struct lb_ds_area *ds,
                                const struct bts_order *order)
 {
@@ -343,7 +343,7 @@ void machine_page_bts(const struct machine_view *view, struct page *page)
   page_table(page, "records", page->is_json || view->symbols ? named : plain);
   bts_rows(view, page, &order);
   page_table_end(page);
-  if (page->is_json || !(view->dumps & DUMP_DS)) /* once is enough for people */
+  if (page->is_json || !(view->dumps & DUMP_DS)) /* for people, once is enough */
     broken_rules(view, page);
   page_section_end(page);
 }

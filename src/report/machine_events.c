@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the guest's performance counters count, and what they were asked to count although the model does not: such a
- * counter stands still, and the user is told.
+ * The events that the guest's performance counters count, and those that they were set to count although they are not
+ * modelled: such a counter does not advance, and the user is told.
  */
 #include <inttypes.h>
 
@@ -11,7 +11,7 @@
 
 #define EVENTS_MAX (MACHINE_CPUS * LB_UNMODELLED_MAX)
 
-/* As the vendors' manuals write it: event select, then the unit mask. */
+/* In the notation of the vendors' manuals: event select, then the unit mask. */
 static int event_text(const struct lb_cpu *cpu, uint64_t select, struct text *text)
 {
   struct lb_event_code code = lb_cpu_event_code(cpu, select);
@@ -23,7 +23,7 @@ static int event_text(const struct lb_cpu *cpu, uint64_t select, struct text *te
   return code.mask_2 ? text_addf(text, "/%02XH", code.mask_2) : 0;
 }
 
-/* The events of all processors that are not modelled, each once. Returns how many. */
+/* Collects the events of all processors that are not modelled, each once. Returns their number. */
 static unsigned unmodelled(const struct machine_view *view, uint64_t events[EVENTS_MAX])
 {
   unsigned count = 0, known;

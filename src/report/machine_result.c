@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What comes out of a run at its end: dumps one below the other, one JSON object, or the report on a guest that died.
+ * The output at the end of a run: dumps one below the other, one JSON object, or the report on a guest that died.
  */
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void lbr_put(const struct machine_view *view, enum report_format format, 
   text_done(&text);
 }
 
-/* What is wanted of the processor that is shown. */
+/* The requested dumps of the current processor. */
 static void processor_put(const struct machine_view *view, enum report_format format,
                           const struct report_output *output)
 {
@@ -70,7 +70,8 @@ static void processor_put(const struct machine_view *view, enum report_format fo
     }
 }
 
-/* With several, as text, each below its name; as JSON the objects follow each other in the order of their numbers. */
+/* For several processors, text has a heading for each; JSON has one object after the other, in the order of their
+ * numbers. */
 void machine_page_dumps(const struct machine_view *view, enum report_format format, const struct report_output *output)
 {
   unsigned count = machine_cpu_count(view->machine);
@@ -117,7 +118,7 @@ static void json_screen(const struct machine_view *view, bool is_all, struct pag
   page_list_end(page);
 }
 
-/* Lines of the serial line. What is not UTF-8 becomes U+FFFD; control characters are left to JSON. */
+/* The output of the serial line, by lines. Bytes that are not UTF-8 become U+FFFD; JSON escapes control characters. */
 static void json_serial(const char *at, struct page *page)
 {
 
@@ -155,7 +156,7 @@ static void json_dumps(const struct machine_view *view, struct page *page)
       dumps[i].put(view, page);
 }
 
-/* The others: what stands outside the list is the bootstrap processor's. */
+/* The other processors: data outside of the list belongs to the bootstrap processor. */
 static void json_others(const struct machine_view *view, struct page *page)
 {
   unsigned count = machine_cpu_count(view->machine);
@@ -230,7 +231,7 @@ static void address_text(const struct machine_view *view, uint64_t address, stru
     text_addf(text, " %s+0x%llx", name, (unsigned long long)offset);
 }
 
-/* The branches that happened, if the trace heard of them: the unit may have been off. */
+/* The last branches, if a trace recorded them: the recording unit may have been off. */
 static void last_text(const struct machine_view *view, const struct machine_result *result, struct text *text)
 {
   uint64_t count = result->total < result->last_size ? result->total : result->last_size;

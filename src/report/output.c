@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as an output shows them.
+ * Formats numbers for an output.
  */
 #include "report/output.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of output, as text or as JSON (RFC 8259). The owner of the file looks at its errors.
+ * A page of output, as text or as JSON (RFC 8259). The owner of the file checks it for errors.
  */
 #include "report/page.h"
 
@@ -30,7 +30,7 @@ static void json_string(const struct page *page, const char *string)
   putc('"', page->file);
 }
 
-/* What stands before a member: comma, line, indentation, key. */
+/* The text before a member: comma, line, indentation, key. */
 static void json_member(struct page *page, const char *key)
 {
   fprintf(page->file, "%s\n%*s", page->is_first ? "" : ",", (int)(2 * page->depth), "");
@@ -62,7 +62,7 @@ static void json_end(struct page *page, char bracket)
 
 /* ---- values ---- */
 
-/* `json` is the value as JSON has it, NULL to make a string of `text`. */
+/* `json` is the value in JSON; NULL makes a string of `text`. */
 static void value_put(struct page *page, const char *key, const char *text, const char *json)
 {
   if (page->is_json) {
@@ -191,7 +191,7 @@ void page_close(struct page *page)
   putc('\n', page->file);
 }
 
-/* ---- text that is held back ---- */
+/* ---- deferred text ---- */
 
 void page_hold(struct page *page)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of a page that is text, not JSON: labels, cells, words that are broken at the edge of the page.
+ * The lines of a text page: labels, cells, and words that are wrapped at the page's width.
  */
 #include "report/page_line.h"
 
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define LABEL_WIDTH 22
-#define ROOM_MIN 20 /* columns that words must have: with less, they go on near the left edge of a terminal */
+#define ROOM_MIN 20 /* columns that words need: with fewer, they continue near the left edge of a terminal */
 
-/* Columns that bytes take: those that go on a UTF-8 character take none. */
+/* The columns that bytes take: continuation bytes of UTF-8 take none. */
 static int width_of(const char *bytes, size_t length)
 {
   int width = 0;
@@ -102,7 +102,7 @@ static void label_put(struct page *page, const char *key)
     putc(*key == '_' ? ' ' : *key, page->file);
 }
 
-/* Blanks go before a value, not behind it, so that no line ends in them. */
+/* Blanks are written before a value, not after it, so that no line ends with them. */
 void line_begin(struct page *page, const char *key)
 {
   int start = line_indent(page);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Registers as the user names them: on which CPU, who has them, what WRMSR answers.
+ * Registers as the user names them: on which CPU, which CPUs have them, how WRMSR responds.
  */
 #include "report/register.h"
 
@@ -15,7 +15,7 @@
 
 #define NAMES_SHOWN 4
 
-/* ---- who has it ---- */
+/* ---- CPUs that have it ---- */
 
 int register_list_cpus(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data)
 {
@@ -44,7 +44,7 @@ static bool cpu_has_register(const struct lb_cpu *cpu, const void *data)
   return lb_cpu_register_find(cpu, data, &number) >= 0;
 }
 
-/* ---- which CPU, which register ---- */
+/* ---- choosing a CPU and a register ---- */
 
 void register_choose_cpu(const struct lb_cpu *cpu, bool (*fits)(const struct lb_cpu *cpu, const void *data),
                          const void *data, struct register_choice *ret_choice)
@@ -64,7 +64,7 @@ void register_choose_cpu(const struct lb_cpu *cpu, bool (*fits)(const struct lb_
   ret_choice->cpu = cpu;
 }
 
-/* A register's name without the prefixes that the user may leave out. */
+/* A register's name without its optional prefixes. */
 static const char *name_bare(const char *name)
 {
   if (strncmp(name, "IA32_", 5) == 0)
@@ -72,7 +72,8 @@ static const char *name_bare(const char *name)
   return strncmp(name, "MSR_", 4) == 0 ? name + 4 : name;
 }
 
-/* What the user may have meant: an address without its 0x, a register whose name begins so, or the nearest name. */
+/* Guesses what the user meant: an address without its 0x, a register whose name begins with the word, or the nearest
+ * name. */
 static bool register_guess(const struct lb_cpu *cpu, const char *name, char *buffer, size_t size)
 {
   size_t nearest = strlen(name) / 3 + 1, distance;
@@ -186,7 +187,7 @@ enum write_answer register_try_write(const struct register_choice *choice, uint6
   case LB_MSR_OK:
     *ret_value = got;
     return got == value ? WRITE_KEPT : WRITE_CHANGED;
-  case LB_MSR_GP: /* a register that refuses even what it holds is read-only */
+  case LB_MSR_GP: /* a register that refuses its own value is read-only */
     return write_fresh(choice, reset_value(choice), NULL) == LB_MSR_GP ? WRITE_READ_ONLY : WRITE_FAULTS;
   case LB_MSR_FOREIGN:
     break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The value of a register whose fields are named.
+ * Computes the value of a register from named fields.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ static int fields_list(struct text *text, const struct register_choice *choice)
   return r;
 }
 
-/* Says which fields there are, and which CPUs have the one that was meant. */
+/* Lists the fields of the register, and the CPUs that have the one that was named. */
 static void field_complain(const struct register_choice *choice, const char *register_name, const char *name)
 {
   const struct cpudb_field_question question = {.id = choice->id, .name = name, .bit = -1};
@@ -37,7 +37,7 @@ static void field_complain(const struct register_choice *choice, const char *reg
   text_done(&others);
 }
 
-/* The value that a word gives its field. Returns 0; complains and returns negative if it cannot be. */
+/* The value that a word gives its field. Returns 0; or negative after a message. */
 static int field_value(const struct lb_field *field, const char *value_text, uint64_t *ret_value)
 {
   unsigned width = field->high - field->low + 1u;
@@ -66,7 +66,7 @@ static int field_value(const struct lb_field *field, const char *value_text, uin
   return 0;
 }
 
-/* Adds one FIELD[=VALUE] to the value. `seen` are the bits of the fields that were named before. */
+/* Adds one FIELD[=VALUE] to the value. `seen` has the bits of the fields named before. */
 static int field_add(const struct register_choice *choice, const char *register_name, char *word, uint64_t *seen,
                      uint64_t *value)
 {
@@ -95,7 +95,7 @@ static int field_add(const struct register_choice *choice, const char *register_
   return 0;
 }
 
-/* Adds what stands between two commas. */
+/* Adds the word between two commas. */
 static int word_add(const struct register_choice *choice, const char *register_name, const char *start, size_t length,
                     uint64_t *seen, uint64_t *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a recorder holds at a position of a trace: its LBR stack as lbr sim shows it, or its BTS records.
+ * The contents of a recorder at a position of a trace: its LBR stack as lbr sim shows it, or its BTS records.
  */
 #include "report/replay_page.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- names ---- */
 
-/* As struct report_symbols wants it: a place without symbol is shown as its file and the offset in that. */
+/* A callback of struct report_symbols. An address without a symbol is shown as its file and the offset in that. */
 static bool name_find(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset)
 {
   const struct replay_run *run = data;
@@ -88,7 +88,7 @@ static void bts_print(const struct replay_page *replay)
 
 /* ---- the LBR stack ---- */
 
-/* The position in words: the branch before it tells where it is. */
+/* Describes the position: the branch before it tells where it is. */
 static int head_add(const struct replay_run *run, struct text *text)
 {
   const struct replay_options *options = run->options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The door of the folder: the formats by name, and the questions about a recorder that every layout asks.
+ * Entry points of the folder: the formats by name, and the queries about a recorder that every layout uses.
  */
 #include "report/report.h"
 
@@ -89,7 +89,7 @@ bool printer_pair(const struct printer *printer, uint64_t *ret_from, uint64_t *r
   uint64_t from, to;
 
   if (!lb_cpu_has(printer->cpu, LB_FEATURE_BRS) && !lb_cpu_has(printer->cpu, LB_FEATURE_LBR_V2))
-    return false; /* elsewhere they are mirrors of the stack's newest entry */
+    return false; /* on other CPUs they mirror the stack's newest entry */
   if (!printer_register(printer, LB_REG_LAST_FROM, &from) || !printer_register(printer, LB_REG_LAST_TO, &to))
     return false;
   *ret_from = from;

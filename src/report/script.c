@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of a trace as lines, for people or as JSON: which records make lines, and the lines that are made if no
- * fields are picked.
+ * The branches of a trace as lines, for people or as JSON: decides which records make lines, and prints the lines if no
+ * fields are chosen.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ void script_put_new_place(struct report_script *script, struct place *place, enu
   memcpy(place->text, writer->bytes + start, place->length);
 }
 
-/* What is kept is not true any more. */
+/* The cached places are no longer valid. */
 static void places_forget(struct report_script *script)
 {
   script->generation += PLACE_WHATS;
@@ -221,7 +221,7 @@ int script_put_branch(struct report_script *script, uint32_t number_of_stream, c
   return put_branch(script, number_of_stream, stream, number, branch, text);
 }
 
-/* Those that were chosen, or, without a choice, all. */
+/* Prints the chosen branches, or all if there is no choice. */
 static int put_branches(struct report_script *script, const struct lb_trace_branches *branches,
                         const struct analysis_stream *stream, const uint16_t *wanted, size_t count, struct text *text)
 {
@@ -298,14 +298,14 @@ static bool is_wanted(const struct report_script *script, uint32_t stream)
   return script->options.stream == LB_TRACE_ALL || stream == script->options.stream || stream == LB_TRACE_ALL;
 }
 
-/* Code changes no names: it is of use for instructions only. */
+/* Code changes no names: only instructions need it. */
 static bool is_told(const struct report_script *script, const struct lb_trace_record *record)
 {
   return record->type == LB_TRACE_STREAM || record->type == LB_TRACE_MODULE || record->type == LB_TRACE_META ||
          (record->type == LB_TRACE_CODE && script->options.code);
 }
 
-/* What a record tells of streams, modules and code, to all that must know. */
+/* Passes the information of a record about streams, modules and code to everything that needs it. */
 static int record_learn(struct report_script *script, const struct lb_trace_record *record)
 {
   int r = 0;

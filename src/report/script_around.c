@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches before and after each time that a place is entered. What comes before is kept in a ring for each stream
- * until it is known to be wanted.
+ * The branches before and after each entry of a place. Branches before are kept in a ring for each stream until it is
+ * known whether they are wanted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void ring_add(struct report_script *script, struct kept_branches *kept, u
 
 /* ---- lines ---- */
 
-/* A branch and the stream that it belongs to, on their way into a line. */
+/* A branch and its stream, to be printed as a line. */
 struct line {
   uint32_t number_of_stream;
   const struct analysis_stream *stream;
@@ -83,7 +83,7 @@ static int line_put(struct report_script *script, const struct line *line, uint6
   return script_put_branch(script, line->number_of_stream, line->stream, number, branch, line->text);
 }
 
-/* What was kept, oldest first; before it a line that says that something was left out. */
+/* Prints the kept branches, oldest first, after a line that says that branches were left out. */
 static int ring_put(struct report_script *script, const struct line *line, struct kept_branches *kept)
 {
   uint32_t size = script->options.context, at = size ? (kept->next + size - kept->count) % size : 0;
@@ -99,7 +99,7 @@ static int ring_put(struct report_script *script, const struct line *line, struc
   return r;
 }
 
-/* One branch of a stream. */
+/* Takes one branch of a stream. */
 static int branch_take(struct report_script *script, const struct line *line, struct kept_branches *kept,
                        uint64_t number, const struct lb_branch *branch, bool is_wanted, bool is_entry)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines of a script that are made of the fields that a user picks, in the order of the picking.
+ * Lines of a script with the fields that a user chooses, in that order.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "report/script_lines.h"
 #include "symbol/symbol.h"
 
-#define PATH_MOST 1000u /* bytes of a source file's path: the end of a longer one */
+#define PATH_MOST 1000u /* bytes of a source file's path: a longer one is cut at its start */
 
 static const char *const field_names[REPORT_FIELDS] = {
   [REPORT_FIELD_THREAD] = "thread",
@@ -44,9 +44,9 @@ int report_field_find(const char *word)
   return -EINVAL;
 }
 
-/* ---- what is known of an address ---- */
+/* ---- facts about an address ---- */
 
-/* NULL: not known. */
+/* NULL if unknown. */
 static void put_string(struct report_script *script, const char *string)
 {
   struct writer *writer = &script->writer;
@@ -77,7 +77,7 @@ static void put_module(struct report_script *script, uint32_t space, uint64_t ad
   put_string(script, analysis_names_find(script->options.names, space, address, &name) ? name.module : NULL);
 }
 
-/* People get the last part of the path, programs the whole. */
+/* Text output has the last part of the path, JSON the whole. */
 static void put_line(struct report_script *script, uint32_t space, uint64_t address)
 {
   struct analysis_location location = analysis_names_locate(script->options.names, space, address);
@@ -164,7 +164,7 @@ static void put_cpl(struct report_script *script, const struct lb_branch *branch
   put_string(script, text);
 }
 
-/* What is about the thread; the rest is about the branch. Returns false for that. */
+/* Prints a field about the thread. Returns false for a field about the branch. */
 static bool put_thread_field(struct report_script *script, unsigned field, uint32_t number_of_stream,
                              const struct analysis_stream *stream)
 {
@@ -186,7 +186,7 @@ static bool put_thread_field(struct report_script *script, unsigned field, uint3
   }
 }
 
-/* Which end of the branch, and what of it. Returns false for a field that is about no end. */
+/* Prints a field about one end of the branch. Returns false for any other field. */
 static bool put_end_field(struct report_script *script, unsigned field, uint32_t space, const struct lb_branch *branch)
 {
   static const struct {
@@ -230,7 +230,7 @@ static void put_branch_field(struct report_script *script, unsigned field, uint6
   }
 }
 
-/* What stands before a field. */
+/* Prints the text before a field. */
 static void put_lead(struct report_script *script, size_t place, unsigned field)
 {
   struct writer *writer = &script->writer;

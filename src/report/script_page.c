@@ -6,10 +6,10 @@
 
 #include "base/base.h"
 
-#define TAIL_FIRST 65536u /* branches that are looked at for the last ones that a filter lets pass; then */
-#define TAIL_GROWTH 16u   /* so many times more */
+#define TAIL_FIRST 65536u /* branches that are searched for the last ones that pass a filter */
+#define TAIL_GROWTH 16u   /* factor by which the search is extended */
 
-/* A trace while it is printed. */
+/* The state of printing a trace. */
 struct printing {
   const struct report_script_page *page;
   struct report_script *script;
@@ -19,7 +19,7 @@ struct printing {
 
 /* ---- lines ---- */
 
-/* Prints what is there. Returns false when it cannot be written: the owner of the file will say so. */
+/* Prints the lines so far. Returns false if they cannot be written: the owner of the file reports that. */
 static bool lines_write(struct printing *printing)
 {
   if (printing->page->output.columns)
@@ -29,7 +29,7 @@ static bool lines_write(struct printing *printing)
   return !ferror(printing->page->output.file);
 }
 
-/* Says what does not go. */
+/* Reports an error. */
 static int printing_complain(const struct printing *printing, int error)
 {
   if (error == LB_E_TOO_BIG)
@@ -40,7 +40,7 @@ static int printing_complain(const struct printing *printing, int error)
   return error;
 }
 
-/* Returns 1 to go on, 0 when it is enough, or negative after a complaint. */
+/* Returns 1 to continue, 0 if it is enough, or negative after a message. */
 static int printing_record(struct printing *printing, const struct lb_trace_record *record)
 {
   int r = report_script_record(printing->script, record, &printing->text);
@@ -69,8 +69,8 @@ static int printing_all(struct printing *printing)
   return r;
 }
 
-/* The end of one stream. The reader gives all that describes the trace before it, which is wanted once. Modules that
- * went away are kept, since some of these branches are older. */
+/* Prints the end of one stream. The reader gives the description of the trace before it, which is wanted only once.
+ * Unmapped modules are kept, since some of these branches are older. */
 static int printing_stream(struct printing *printing, uint32_t stream, uint64_t count, bool is_first)
 {
   struct lb_trace_record record;
@@ -90,9 +90,10 @@ static int printing_stream(struct printing *printing, uint32_t stream, uint64_t 
   return r < 0 ? r : 1;
 }
 
-/* ---- the last ones that a filter lets pass ---- */
+/* ---- the last branches that pass a filter ---- */
 
-/* Looks at the last `count` branches of a stream. Returns 1 if there are more before them, 0 if not, or negative. */
+/* Counts the matches among the last `count` branches of a stream. Returns 1 if there are more branches before them, 0
+ * if not, or negative. */
 static int matches_count(struct printing *printing, uint32_t stream, uint64_t count, bool is_first,
                          uint64_t *ret_matches)
 {
@@ -119,7 +120,7 @@ static int matches_count(struct printing *printing, uint32_t stream, uint64_t co
   return r < 0 ? r : seen >= count;
 }
 
-/* Goes back as far as is needed, further each time. What was found is then read once more to be printed. */
+/* Goes back as far as necessary, further each time. The branches are then read once more to be printed. */
 static int printing_stream_matches(struct printing *printing, uint32_t stream, uint64_t wanted, bool is_first)
 {
   uint64_t count = wanted > TAIL_FIRST ? wanted : TAIL_FIRST, matches = 0;
@@ -140,7 +141,7 @@ static int printing_stream_matches(struct printing *printing, uint32_t stream, u
 
 /* ---- which streams ---- */
 
-/* A trace without streams has no end of any; what is wrong with it shows when it is read. */
+/* A trace without streams has nothing to print. Errors in it show when it is read. */
 static int printing_empty(struct printing *printing)
 {
   lb_trace_reader_rewind(printing->page->input->reader);
@@ -163,7 +164,7 @@ static int printing_tail(struct printing *printing)
   return r;
 }
 
-/* Nothing came out of a search: that is an answer, too. */
+/* Whether a search found nothing, which is a result, too. */
 static bool is_in_vain(const struct printing *printing)
 {
   const struct report_script_options *options = printing->page->options;

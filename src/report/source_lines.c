@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Source files in memory, each read once. Their names come out of debug information, which is a stranger's: only plain
- * files of moderate size are read, and only printed after cleaning.
+ * Source files in memory, each read once. Their names come from debug information, which is untrusted: only regular
+ * files of moderate size are read, and unprintable characters are replaced.
  */
 #include "report/source_lines.h"
 
@@ -14,14 +14,14 @@
 
 #include "report/words.h"
 
-#define FILE_MAX (8u << 20)   /* bytes of a file, */
-#define FILES_MAX (64u << 20) /* and of all */
+#define FILE_MAX (8u << 20)   /* bytes of a file */
+#define FILES_MAX (64u << 20) /* bytes of all files */
 #define LINE_LENGTH_MAX 300u  /* bytes of a line that are shown */
 
 struct source_file {
   char *path;   /* as the debug information has it */
-  char *bytes;  /* NULL: it cannot be read */
-  size_t *ends; /* of lines: where the next one begins */
+  char *bytes;  /* NULL if it cannot be read */
+  size_t *ends; /* of lines: offset of the next one */
   size_t line_count;
 };
 

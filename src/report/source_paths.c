@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which source files may be shown, and where they are here.
+ * Decides which source files may be shown, and where they are on this machine.
  */
 #include "report/source_paths.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 
-/* The path here; NULL without memory. */
+/* The path on this machine; NULL without memory. */
 static char *path_translate(const struct source_paths *paths, const char *path)
 {
   for (size_t i = 0; i < paths->prefix_count; i++) {
@@ -26,7 +26,7 @@ static char *path_translate(const struct source_paths *paths, const char *path)
   return strdup(path);
 }
 
-/* Both without links and "..". */
+/* Both paths must be without links and "..". */
 static bool is_below(const char *path, const char *folder)
 {
   size_t length = strlen(folder);
@@ -34,7 +34,8 @@ static bool is_below(const char *path, const char *folder)
   return !strncmp(path, folder, length) && (path[length] == '/' || (length && folder[length - 1] == '/'));
 }
 
-/* A folder in which the program was compiled, as the debug information has it. The whole machine is none. */
+/* Whether this is a folder in which the program was compiled, according to the debug information. The root directory is
+ * not accepted. */
 static bool is_compiled_in(void *data, const char *directory)
 {
   char *folder = realpath(directory, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page of `lbr stat`: what the trace is, then tables: kinds, threads, modules, functions, edges, gaps.
+ * The page of `lbr stat`: facts about the trace, then tables of kinds, threads, modules, functions, edges, gaps.
  */
 #include "report/stat_page.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- values ---- */
 
-/* A number with a fraction; negative: not known. */
+/* A number with a fraction; negative if unknown. */
 static void put_fraction(struct page *page, const char *key, double value)
 {
   char text[64];
@@ -43,7 +43,7 @@ static void put_share(struct page *page, uint64_t part, uint64_t whole)
     page_putf(page, "share", "%5.1f%%", 100 * share);
 }
 
-/* NULL in JSON, "" in a cell of text, for what is not known. */
+/* An unknown value is null in JSON and "" in a cell of text. */
 static void put_word(struct page *page, const char *key, const char *word)
 {
   page_put(page, key, word || page->is_json ? word : "");
@@ -75,7 +75,7 @@ static void put_time(struct page *page, const char *word)
 
 /* ---- the head ---- */
 
-/* Are all branches of the run there? Then their number means something beside that of instructions. */
+/* Whether the trace has all branches of the run. Only then their number can be compared with that of instructions. */
 static bool has_all(const struct stat_page *stat)
 {
   const struct analysis_totals *totals = analysis_summary_totals(stat->summary);
@@ -96,7 +96,7 @@ static void put_metas(const struct stat_page *stat, struct page *page)
   put_optional(page, "remark", analysis_summary_meta(stat->summary, "remark"));
 }
 
-/* Conditional branches that were not taken, and the share of those that were, if the trace says. */
+/* The conditional branches that were not taken, and the share of those that were, if the trace has the numbers. */
 static void put_conditional(const struct stat_page *stat, struct page *page, uint64_t taken)
 {
   uint64_t not_taken = stat->module ? stat->module->not_taken : 0;
@@ -111,7 +111,7 @@ static void put_conditional(const struct stat_page *stat, struct page *page, uin
   put_fraction(page, "taken_rate", taken + not_taken ? (double)taken / (double)(taken + not_taken) : -1);
 }
 
-/* The machine's model and LBR records say which branches were mispredicted; the other sources do not. */
+/* Only the machine and LBR records mark mispredicted branches; other sources do not. */
 static void put_mispredicted(const struct stat_page *stat, struct page *page, uint64_t count)
 {
   const char *source = analysis_summary_meta(stat->summary, "source");
@@ -123,7 +123,7 @@ static void put_mispredicted(const struct stat_page *stat, struct page *page, ui
     page_put(page, "mispredicted", page->is_json ? NULL : "not known");
 }
 
-/* Those of the run are a fact of the trace, those of a module were counted. Returns 0 for what is not known. */
+/* The instructions of a run are in the trace; those of a module were counted. Returns 0 if unknown. */
 static uint64_t put_instructions(const struct stat_page *stat, struct page *page)
 {
   const char *word = analysis_summary_meta(stat->summary, "instructions");

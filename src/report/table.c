@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout for people: what the unit is set to, then its records, newest first, in columns as wide as their contents;
- * a column that would be empty is left out.
+ * The layout for people: the settings of the unit, then its records, newest first, in columns as wide as their
+ * contents. Empty columns are left out.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void put_address(struct printer *printer, uint64_t address)
 
 /* ---- the head ---- */
 
-/* Flags that are 1 by name, wider fields that are not 0 with their value. */
+/* Prints set flags by name, and wider fields that are not 0 with their value. */
 static void put_fields(struct printer *printer, enum lb_register id, uint64_t value)
 {
   struct lb_field field;
@@ -39,7 +39,7 @@ static void put_fields(struct printer *printer, enum lb_register id, uint64_t va
   }
 }
 
-/* Letters of the longest name: IA32_PERF_CAPABILITIES, where it is shown. */
+/* Characters of the longest name: IA32_PERF_CAPABILITIES, if it is shown. */
 static int head_width(const struct printer *printer)
 {
   return printer->options.live ? 22 : 20;
@@ -136,7 +136,8 @@ static void put_to(struct printer *printer, unsigned age, const struct lb_record
   put_address(printer, record->to);
 }
 
-/* Of BR_TYPE; 8 and more are far branches, interrupts and exceptions, which it does not tell apart. */
+/* The kind of a BR_TYPE. Types 8 and above are far branches, interrupts and exceptions, which it does not
+ * distinguish. */
 static void put_type(struct printer *printer, unsigned type)
 {
   static const uint8_t kinds[] = {LB_BRANCH_JCC,           LB_BRANCH_NEAR_IND_JMP,  LB_BRANCH_NEAR_REL_JMP,
@@ -150,7 +151,8 @@ static void put_type(struct printer *printer, unsigned type)
     printer_put(printer, "type=%u", type);
 }
 
-/* The unit remembers the kind of what it recorded itself; of what WRMSR put there, only a type field may tell. */
+/* The unit keeps the kind of branches that it recorded itself. For entries written by WRMSR, only a type field may tell
+ * the kind. */
 static void put_kind(struct printer *printer, unsigned age, const struct lb_record *record)
 {
   (void)age;
@@ -196,7 +198,7 @@ static const struct column columns[] = {
 
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
-/* Letters from byte `start` of a text on: those of a symbol may have more bytes than one. */
+/* Characters from byte `start` of a text on: a character of a symbol may have several bytes. */
 static size_t width_from(const struct text *text, size_t start)
 {
   size_t width = 0;
@@ -206,7 +208,7 @@ static size_t width_from(const struct text *text, size_t start)
   return width;
 }
 
-/* The next record from `age` on that holds something. Returns its age, or -1. */
+/* The next non-empty record from `age` on. Returns its age, or -1. */
 static int next_record(const struct printer *printer, unsigned age, struct lb_record *ret_record)
 {
   for (; lb_recorder_entry(printer->recorder, age, ret_record) >= 0; age++)
@@ -215,7 +217,7 @@ static int next_record(const struct printer *printer, unsigned age, struct lb_re
   return -1;
 }
 
-/* How wide a column must be: 0 if it is empty in every row. Written to a scratch text and measured. */
+/* The width of a column, 0 if it is empty in every row. It is written to a scratch text and measured. */
 static size_t column_width(struct printer *printer, const struct column *column)
 {
   struct text scratch = {0};
@@ -238,7 +240,7 @@ static size_t column_width(struct printer *printer, const struct column *column)
 static void put_row(struct printer *printer, unsigned age, const struct lb_record *record, const size_t *widths)
 {
   bool is_red = printer->options.wants_color && record->is_mispredicted;
-  size_t owed = 2; /* blanks are written when something follows: no line ends with them */
+  size_t owed = 2; /* blanks are written only when something follows, so that no line ends with them */
 
   printer_put(printer, "%s", is_red ? RED : "");
   for (size_t i = 0; i < COLUMNS; i++) {

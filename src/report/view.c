@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the calls of a trace to the page: takes functions as they are entered and left, keeps the stacks, adds up what
- * each function ran, and hands each call that has ended to the timeline (view_store.c).
+ * Builds the page from the calls of a trace: takes functions as they are entered and left, keeps the stacks, adds up
+ * what each function ran, and passes each completed call to the timeline (view_store.c).
  */
 #include "report/view.h"
 
@@ -10,9 +10,9 @@
 
 #include "report/view_page.h"
 
-#define BLOCK_BYTES 9u                /* of a block in the page, mostly; if they are more, it is made smaller then */
-#define BLOCKS_MAX (3u << 20)         /* whatever the size: this is memory */
-#define PAGE_REST (UINT64_C(3) << 18) /* bytes of a page that are not the timeline, about */
+#define BLOCK_BYTES 9u /* usual size of a block in the page; if the blocks are larger, the timeline is shrunk later */
+#define BLOCKS_MAX (3u << 20)         /* limit for any page size, because of memory */
+#define PAGE_REST (UINT64_C(3) << 18) /* approximate size of a page without the timeline */
 
 /* ---- streams ---- */
 
@@ -47,13 +47,14 @@ static struct view_function *function_get(struct report_view *view, uint32_t num
 
 /* ---- entering ---- */
 
-/* The branch that enters belongs to the caller, the one that leaves to what is left; none may have done it. */
+/* A branch that enters a function belongs to the caller; one that leaves it belongs to the function. There may be no
+ * branch. */
 static uint64_t branches_before(const struct analysis_call *call)
 {
   return call->branch + (call->from || call->to);
 }
 
-/* A call runs in the part that is shown. */
+/* Counts a call in the part that is shown. */
 static int call_count(struct report_view *view, const struct analysis_call *call)
 {
   struct view_function *function = function_get(view, call->function);
@@ -71,7 +72,7 @@ static int call_enter(struct report_view *view, struct view_stream *stream, cons
 {
   struct view_frame *frames;
 
-  view->has_skipped |= call->depth + 1 >= ANALYSIS_CALLS_DEPTH_MAX; /* deeper ones would not be given */
+  view->has_skipped |= call->depth + 1 >= ANALYSIS_CALLS_DEPTH_MAX; /* deeper calls would not be given */
   if (view->frames >= VIEW_FRAMES_MAX || stream->skipped) {
     stream->skipped++;
     view->has_skipped = true;
@@ -95,7 +96,7 @@ static int call_enter(struct report_view *view, struct view_stream *stream, cons
 
 /* ---- leaving ---- */
 
-/* Adds it to its function. */
+/* Adds the frame's counts to its function. */
 static int function_count(struct report_view *view, const struct view_frame *frame, uint32_t stream, uint64_t branches,
                           uint64_t instructions)
 {
@@ -113,7 +114,7 @@ static int function_count(struct report_view *view, const struct view_frame *fra
   return 0;
 }
 
-/* Adds it to its function, if that is shown, and to what its caller called. */
+/* Adds the frame's counts to its function, if that is shown, and to its caller's calls. */
 static int frame_count(struct report_view *view, struct view_stream *stream, const struct view_frame *frame,
                        const struct analysis_call *call)
 {
@@ -157,7 +158,7 @@ static int frame_show(struct report_view *view, const struct view_stream *stream
   return view_store_add(&view->store, &block);
 }
 
-/* The whole stack at the end, whatever else is shown. */
+/* Notes the whole stack at the end, whatever else is shown. */
 static int stack_note(struct report_view *view, struct view_stream *stream, uint32_t function)
 {
   if (!function_get(view, function))
@@ -172,7 +173,7 @@ static int stack_note(struct report_view *view, struct view_stream *stream, uint
   return 0;
 }
 
-/* Numbers only grow; if they do not, the call is taken to be empty. */
+/* Counts only grow; if they do not, the call is treated as empty. */
 static int call_leave(struct report_view *view, struct view_stream *stream, const struct analysis_call *call,
                       bool is_shown)
 {
@@ -313,7 +314,7 @@ static int record_note(struct report_view *view, const struct lb_trace_record *r
 
 /* ---- a part of the branches ---- */
 
-/* What is open where the part begins counts, and is shown, from there on. */
+/* Calls that are open where the part begins are counted and shown from there on. */
 static int part_begin(struct report_view *view, uint32_t number, struct view_stream *stream)
 {
   struct analysis_call call = {.stream = number, .is_enter = true, .how = ANALYSIS_CALL_START};
@@ -339,7 +340,7 @@ static int part_begin(struct report_view *view, uint32_t number, struct view_str
   return r;
 }
 
-/* Hands on those branches that come before number `end`. */
+/* Passes on the branches before number `end`. */
 static int part_take(struct report_view *view, struct lb_trace_record *record, uint64_t end)
 {
   struct lb_trace_record taken = *record;
@@ -387,7 +388,7 @@ int report_view_record(struct report_view *view, const struct lb_trace_record *r
     return r;
   if (record->type == LB_TRACE_STOP &&
       (record->stop.stream >= view->count || view->streams[record->stop.stream].is_past))
-    return 0; /* behind the part that is shown */
+    return 0; /* after the part that is shown */
   return record->type == LB_TRACE_BRANCHES ? part_branches(view, record) : analysis_calls_record(view->calls, record);
 }
 
@@ -398,7 +399,7 @@ int report_view_end(struct report_view *view)
   return r < 0 ? r : view_store_end(&view->store);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole page ---- */
 
 static int filter_init(struct report_view *view)
 {

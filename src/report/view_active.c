@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which functions run in which streams, and how often at a time: what tells the outermost call of a recursion. A hash
- * with open addressing; what is not there any more leaves no trace, so that its size is that of the stacks.
+ * Counts how often each function is active in each stream, to find the outermost call of a recursion. It is a hash
+ * table with open addressing. Removed keys leave no tombstones, so that its size is that of the stacks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static size_t slot_first(const struct view_active *active, uint64_t key)
   return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (active->capacity - 1);
 }
 
-/* Where the key is, or would be. */
+/* The slot of the key, or the free slot where it would be. */
 static size_t slot_find(const struct view_active *active, uint64_t key)
 {
   size_t slot = slot_first(active, key);
@@ -46,7 +46,7 @@ static int active_grow(struct view_active *active)
   return 0;
 }
 
-/* Takes a key away, and moves those behind it that would not be found any more. */
+/* Removes a key, and moves the following ones that could not be found any more. */
 static void slot_remove(struct view_active *active, size_t slot)
 {
   size_t mask = active->capacity - 1, next = slot;

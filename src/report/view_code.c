@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a page shows of the counts of a trace: the edges that were taken most, and the code of the functions that ran
- * most, instruction by instruction, with how often each ran. view_source.c has their source.
+ * The part of a page that comes from the counts of a trace: the edges taken most, and the code of the functions that
+ * ran most, instruction by instruction, with execution counts. view_source.c has their source.
  */
 #include "report/view_code.h"
 
@@ -15,10 +15,10 @@
 
 #define EDGES_MAX 1000u
 #define FUNCTIONS_MAX 100u
-#define INSTRUCTIONS_MAX 20000u /* of a function: of a longer one, these */
-#define LISTED_MAX 1500u        /* of them, in the page */
+#define INSTRUCTIONS_MAX 20000u /* of a function; the rest of a longer one is left out */
+#define LISTED_MAX 1500u        /* of those, in the page */
 #define TARGETS_SHOWN 3u        /* of a branch with several */
-#define CODE_BYTES (3u << 20)   /* of all functions together: then there are no more */
+#define CODE_BYTES (3u << 20)   /* of all functions together: further ones are left out */
 
 /* ---- edges ---- */
 
@@ -95,7 +95,7 @@ static int put_edges(struct report_view *view, const struct analysis_counts *cou
 
 /* ---- the instructions of a function, as JSON ---- */
 
-/* Where a branch went, the most frequent first, and how many more there are. */
+/* The targets of a branch, most frequent first, and how many more there are. */
 static int put_targets(struct report_view *view, const struct analysis_annotated *row, struct text *text)
 {
   const struct analysis_jump *jump = row->kind == LB_BRANCH_JCC ? NULL : analysis_annotated_target(row, NULL);
@@ -145,7 +145,7 @@ static int put_instruction(struct report_view *view, const struct analysis_annot
   return r < 0 ? r : text_add(text, "]");
 }
 
-/* Of a long function, what ran is more important than what did not. */
+/* In a long function, only executed instructions are listed. */
 static bool is_listed(const struct view_code *code, const struct analysis_annotation *annotation, size_t row)
 {
   return code->count <= LISTED_MAX || annotation->rows[row].executed || annotation->rows[row].jump_count;
@@ -256,7 +256,7 @@ static int put_functions(struct report_view *view, const struct analysis_counts 
   return r < 0 ? r : text_add(&view->code, "]");
 }
 
-/* ---- the whole ---- */
+/* ---- the whole code ---- */
 
 static int put_totals(struct report_view *view, const struct analysis_counts *counts)
 {

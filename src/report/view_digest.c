@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256 (FIPS 180-4) and base64 (RFC 4648), for the page's Content-Security-Policy: the browser runs the one script
- * whose digest stands there, and no other.
+ * SHA-256 (FIPS 180-4) and base64 (RFC 4648), for the page's Content-Security-Policy: the browser runs only the script
+ * with this digest.
  */
 #include "report/view_page.h"
 
 #define BLOCK 64u
 
-/* FIPS 180-4, 4.2.2: of the cube roots of the first 64 primes, the first 32 bits behind the point. */
+/* FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[64] = {
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
   0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -57,7 +57,7 @@ static void block_add(uint32_t state[8], const uint8_t *block)
     state[i] += s[i];
 }
 
-/* The last bytes, a bit that is 1, zeroes, and how many bits there were. */
+/* Adds the last bytes, a bit that is 1, zeroes, and the number of bits. */
 static void rest_add(uint32_t state[8], const uint8_t *rest, size_t size, uint64_t bits)
 {
   uint8_t last[2 * BLOCK] = {0};
@@ -87,7 +87,7 @@ void view_base64(const uint8_t *bytes, size_t size, char *ret_text)
 
 void view_digest(const void *bytes, size_t size, char ret_text[VIEW_DIGEST_SIZE])
 {
-  /* FIPS 180-4, 5.3.3: the same of square roots. */
+  /* FIPS 180-4, 5.3.3: the same for square roots. */
   uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   uint8_t digest[32];
   size_t whole = size / BLOCK * BLOCK;

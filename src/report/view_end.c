@@ -2,7 +2,7 @@
  *
  * The streams of a page, and how each of them ended. A thread that ends by itself does so in a system call, which is
  * its last branch. One whose last branch is another was stopped: by a fault or a signal, or because another thread
- * ended the process. Who recorded the program may have noted what ended it ("end" of the trace's facts).
+ * ended the process. The recording program may have noted what ended it ("end" of the trace's facts).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "report/report.h"
 #include "report/view_page.h"
 
-#define CALLERS 4u /* of the function in which a thread ended */
+#define CALLERS 4u /* callers of the function in which a thread ended */
 
 enum end {
-  END_UNKNOWN, /* recording ended before the thread, or nothing is known of it */
+  END_UNKNOWN, /* recording ended before the thread, or nothing is known about it */
   END_EXIT,    /* in a system call */
   END_DIED,
   END_STOPPED, /* with its process, which another thread ended */
@@ -22,18 +22,18 @@ enum end {
 
 static const char *const end_words[] = {"unknown", "exit", "died", "stopped", "fault"};
 
-/* The end of a stream: its last branch, and what lies there. */
+/* The end of a stream: its last branch, and its code. */
 struct ending {
   const struct view_stream *stream;
   const struct analysis_stream *about;
   struct analysis_location from, to;
   bool is_call;    /* a system call */
-  bool is_nowhere; /* the last branch leads to where no code is */
-  bool is_unsure;  /* it may have been another thread that died */
+  bool is_nowhere; /* the last branch leads to an address without code */
+  bool is_unsure;  /* another thread may have died instead */
   enum end end;
 };
 
-/* ---- what lies there ---- */
+/* ---- the code at the end ---- */
 
 static bool name_has(const char *name, const char *const *words)
 {
@@ -43,8 +43,8 @@ static bool name_has(const char *name, const char *const *words)
   return false;
 }
 
-/* Is the last branch in one of these functions, or in what one of them has called? libc has names only for what it
- * exports. */
+/* Whether the last branch is in one of these functions, or in one that they called. libc has names only for exported
+ * functions. */
 static bool ending_is_in(struct report_view *view, const struct ending *ending, const char *const *words)
 {
   struct analysis_called called;
@@ -58,7 +58,7 @@ static bool ending_is_in(struct report_view *view, const struct ending *ending, 
   return false;
 }
 
-/* In libc's functions that end a process, or that send it a signal. */
+/* Whether the thread ended in libc's functions that end a process, or that send it a signal. */
 static bool ending_exits(struct report_view *view, const struct ending *ending)
 {
   static const char *const words[] = {"exit", NULL};
@@ -89,13 +89,13 @@ static void ending_look(struct report_view *view, uint32_t number, struct ending
   *ret_ending = ending;
 }
 
-/* ---- which processes ended, and how ---- */
+/* ---- ended processes ---- */
 
 struct processes {
   uint32_t *exited; /* sorted */
   size_t count, capacity;
-  /* Of the process that a signal ended: how many threads had sent a signal, had jumped to nowhere, were running; and
-   * its last stream. */
+  /* Of the process that a signal ended: how many threads had sent a signal, had jumped to an address without code, were
+   * running; and its last stream. */
   size_t kills, nowheres, runs;
   uint32_t latest;
 };
@@ -146,13 +146,14 @@ static bool process_exited(const struct processes *processes, uint32_t process)
          bsearch(&process, processes->exited, processes->count, sizeof(*processes->exited), number_compare) != NULL;
 }
 
-/* A trace of a machine has no threads that could die, but faults. */
+/* A trace of a machine has no threads that could die, only faults. */
 static enum end machine_end(const struct ending *ending)
 {
   return ending->stream->last.kind == LB_BRANCH_FAULT ? END_FAULT : END_UNKNOWN;
 }
 
-/* A signal ended its process: was it this thread's? The trace does not tell which of several that were running. */
+/* Whether the signal that ended the process was this thread's. If several threads were running, the trace does not tell
+ * which one. */
 static bool ending_is_culprit(struct report_view *view, const struct processes *processes, const struct ending *ending,
                               uint32_t number)
 {
@@ -195,7 +196,7 @@ static int put_stack(const struct view_stream *stream, struct text *text)
   return r < 0 ? r : text_add(text, "]");
 }
 
-/* The function it ended in: where the last branch leads, unless that is nowhere. */
+/* The function in which it ended: the target of the last branch, unless there is no code. */
 static int put_ending(struct report_view *view, const struct ending *ending, struct text *text)
 {
   const struct lb_branch *last = &ending->stream->last;

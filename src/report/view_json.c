@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings of strangers as data of a page. They stand in a script element that the browser does not run; what could end
- * that element, or begin another, is written as JSON's \u escapes, and the page's program shows strings as text only.
+ * Untrusted strings as data of a page. They are in a script element that the browser does not run. Characters that
+ * could end that element, or begin another, are written as JSON's \u escapes, and the page's script shows strings as
+ * text only.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "report/report.h"
 #include "report/view_page.h"
 
-#define STRING_MAX 1000u /* bytes: longer ones are cut */
+#define STRING_MAX 1000u /* bytes: longer ones are truncated */
 
 static int character_add(struct text *text, const char *at, size_t size)
 {

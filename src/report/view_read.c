@@ -7,9 +7,9 @@
 #include "base/base.h"
 #include "report/view.h"
 
-#define CONTEXT 1000000u /* branches before a part, in which the calls that are open when it begins are looked for */
+#define CONTEXT 1000000u /* branches before a part, which are searched for the calls that are open at its start */
 
-/* A trace while a page is made of it. */
+/* The state of making a page from a trace. */
 struct reading {
   struct report_view *view;
   const struct report_view_options *options;
@@ -17,7 +17,7 @@ struct reading {
   struct analysis_counts *counts;
   struct trace_part part;
   struct trace_progress progress;
-  uint64_t branches; /* of this reading */
+  uint64_t branches; /* read so far */
 };
 
 static int reading_fail(struct reading *reading, int error)
@@ -67,7 +67,7 @@ static int counts_read(struct reading *reading)
   return r;
 }
 
-/* The counts are gone before the calls come: they need memory, too. */
+/* The counts are freed before the calls are read, because those need memory, too. */
 static int reading_counts(struct reading *reading)
 {
   int r = analysis_counts_new(reading->options->names, reading->options->code, &reading->counts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source of a function, with how often each line ran: as often as the one of its instructions that ran most. Shown
- * are the lines of the file in which most of the function's code is, those that have code and a few around them. Source
- * files are read where the debug information says that they are; it may say anything.
+ * The source of a function with the execution count of each line: that of its most executed instruction. It shows the
+ * lines of the file that has most of the function's code: lines with code and a few around them. Source files are read
+ * where the debug information says that they are, which is untrusted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "report/view_code.h"
 #include "symbol/symbol.h"
 
-#define AROUND 4u              /* lines around those that have code, */
-#define BRIDGE 12u             /* gaps between them that are shown, too, */
-#define LINES_MAX 600u         /* and lines of one function */
+#define AROUND 4u              /* lines around those with code */
+#define BRIDGE 12u             /* gaps between them that are also shown */
+#define LINES_MAX 600u         /* lines of one function */
 #define SOURCE_MAX (16u << 20) /* bytes of a file */
 #define WIDTH_MAX 240u         /* bytes of a line */
 
@@ -34,7 +34,7 @@ static int line_compare(const void *a, const void *b)
   return one->executed > other->executed ? -1 : one->executed < other->executed;
 }
 
-/* The function's own file: that of the function that really exists, at its first instruction that has one. */
+/* The function's own file: that of the real (not inlined) function, at its first instruction that has one. */
 static const char *source_file(struct report_view *view, const struct view_code *code)
 {
   for (size_t i = 0; i < code->count && i < 64; i++) {
@@ -48,7 +48,7 @@ static const char *source_file(struct report_view *view, const struct view_code 
   return NULL;
 }
 
-/* The line in that file: of the code itself, or of what it was inlined into. */
+/* The line in that file: of the code itself, or of the function that it was inlined into. */
 static uint32_t source_line(struct report_view *view, const struct analysis_location *at, const char *file)
 {
   struct symbol_place place;
@@ -61,7 +61,7 @@ static uint32_t source_line(struct report_view *view, const struct analysis_loca
   return 0;
 }
 
-/* The lines that have code, sorted, each once. Returns NULL without memory. */
+/* The lines with code, sorted, each once. Returns NULL without memory. */
 static struct source_line *lines_read(struct report_view *view, struct view_code *code, const char *file,
                                       size_t *ret_count)
 {
@@ -88,7 +88,7 @@ static struct source_line *lines_read(struct report_view *view, struct view_code
 
 /* ---- their text ---- */
 
-/* Is this line shown? `next`: the first of the lines with code that is not before it. */
+/* Whether this line is shown. `next` is the first line with code that is not before it. */
 static bool line_is_shown(const struct source_line *lines, size_t count, size_t next, uint32_t line)
 {
   bool has_next = next<count, has_last = next> 0;
@@ -138,7 +138,7 @@ static int put_text(const struct source_line *lines, size_t count, const char *b
   return r;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole source ---- */
 
 static int put_file(struct report_view *view, struct view_code *code, const char *file, const void *bytes, size_t size,
                     bool is_changed, struct text *text)

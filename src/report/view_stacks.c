@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of callers and called in a page, which its left-heavy order and its sandwich view are drawn from. Only the
- * stacks that ran most are listed: what ran in the others counts as a rest of the nearest stack that is.
+ * The call tree of a page, from which its left-heavy order and its sandwich view are drawn. Only the stacks that ran
+ * most are listed. The others are added to the rest of their nearest listed caller.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@
 #include "report/view_page.h"
 
 #define STACKS_LISTED 20000u
-#define STACK_BYTES 48u /* of a stack in the page, about; all of them get an eighth of it */
+#define STACK_BYTES 48u /* approximate size of a stack in the page; all of them get an eighth of it */
 #define NOT_LISTED UINT32_MAX
 
 struct listing {
   const struct analysis_stacks *stacks;
   size_t count, room;
-  bool by_branches;  /* instructions are not known */
-  uint64_t *weights; /* of a stack with all that it called */
-  uint32_t *numbers; /* in the page, of a stack or of the nearest of its callers that is listed */
+  bool by_branches;  /* instructions are unknown */
+  uint64_t *weights; /* of a stack with everything that it called */
+  uint32_t *numbers; /* in the page, of a stack or of its nearest listed caller */
   uint64_t *rests;   /* by number in the page: instructions and branches */
 };
 
@@ -51,7 +51,7 @@ static int weight_compare(const void *one, const void *other)
   return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The weight from which on stacks are listed. Returns 0, or -ENOMEM. */
+/* The weight above which stacks are listed. Returns 0, or -ENOMEM. */
 static int weight_least(const struct listing *listing, uint64_t *ret_least)
 {
   uint64_t *sorted;
@@ -69,7 +69,7 @@ static int weight_least(const struct listing *listing, uint64_t *ret_least)
   return 0;
 }
 
-/* A stack weighs no more than its caller, and comes after it: the caller of a stack that is listed is listed. */
+/* A stack weighs no more than its caller and comes after it, so the caller of a listed stack is listed, too. */
 static size_t stacks_choose(struct listing *listing, uint64_t least)
 {
   size_t listed = 0, heavier = 0, ties;
@@ -96,7 +96,7 @@ static size_t stacks_choose(struct listing *listing, uint64_t least)
   return listed;
 }
 
-/* Is it listed itself? Its number is then not that of its caller. */
+/* Whether the stack itself is listed: then its number is not that of its caller. */
 static bool is_listed(const struct listing *listing, size_t i, const struct analysis_stack *stack)
 {
   if (listing->numbers[i] == NOT_LISTED)

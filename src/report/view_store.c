@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The blocks of a timeline. Whether a call is short is known when it is left; a short one is put into the block that
- * was stored last in its row, as long as that stays short, too. So a row has at most two blocks for each stretch of
- * `merge` branches, and doubling that makes room, whatever the trace.
+ * The blocks of a timeline. The length of a call is known when it is left. A short call is merged into the last block
+ * of its row, as long as that stays short, too. A row therefore has at most two blocks for each stretch of `merge`
+ * branches, and doubling `merge` makes room in any trace.
  */
 #include "report/view_store.h"
 
@@ -52,7 +52,7 @@ static int stream_get(struct view_store *store, uint32_t stream)
   return 0;
 }
 
-/* Where it is kept which block of a row is its last. NULL without memory. */
+/* The number of the last block of a row. NULL without memory. */
 static size_t *row_get(struct view_store *store, const struct view_block *block)
 {
   struct view_rows *rows = &store->rows[block->stream];
@@ -91,7 +91,7 @@ static bool block_fits(const struct view_store *store, const struct view_block *
          block->end - into->start < store->merge && !((into->flags | block->flags) & VIEW_IS_TAIL);
 }
 
-/* The function that has more than half of the whole wins the vote of the whole. */
+/* A majority vote: the function with more than half of the merged block names it. */
 static void block_merge(struct view_store *store, struct view_block *into, const struct view_block *block)
 {
   bool is_same = into->function == block->function;
@@ -113,7 +113,7 @@ static void block_merge(struct view_store *store, struct view_block *into, const
   into->how = 0;
 }
 
-/* Puts a block behind those that are there, for which there is room. */
+/* Appends a block; there must be room. */
 static int block_put(struct view_store *store, const struct view_block *block)
 {
   size_t *last;
@@ -134,7 +134,7 @@ static int block_put(struct view_store *store, const struct view_block *block)
   return 0;
 }
 
-/* Puts all of them in once more. Rows exist already, so that this does not fail. */
+/* Inserts all blocks again. The rows exist already, so this cannot fail. */
 static void blocks_again(struct view_store *store)
 {
   size_t count = store->count;
@@ -164,7 +164,7 @@ bool view_store_shrink(struct view_store *store)
 
 /* ---- adding ---- */
 
-/* Room for a quarter more: tails come on top of `max`. */
+/* Makes room for a block. At `max` blocks, merges blocks until a quarter of the room is free. */
 static int room_make(struct view_store *store)
 {
   if (store->count < store->capacity)
@@ -192,7 +192,7 @@ static int block_store(struct view_store *store, const struct view_block *block)
   return r < 0 ? r : block_put(store, block);
 }
 
-/* Tails take a quarter of the room at most: with very many streams, the later ones have none. */
+/* Tails take at most a quarter of the room: with very many streams, the later ones have none. */
 static bool tail_begin(struct view_store *store, struct view_tail *tail)
 {
   if (tail->blocks)
@@ -262,6 +262,6 @@ int view_store_end(struct view_store *store)
     r = tail_end(store, &store->tails[i]);
   if (store->count)
     qsort(store->blocks, store->count, sizeof(*store->blocks), block_compare);
-  rows_forget(store); /* what they say is where blocks were */
+  rows_forget(store); /* sorting has moved the blocks */
   return r;
 }

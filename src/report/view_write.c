@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the page: the template (view/page.html, .css and .js, which are a part of the program), a policy that lets the
- * browser run this script and nothing else, and the data: JSON, and the blocks of the timeline as numbers of variable
- * length in base64. page.js reads them.
+ * Writes the page: the template (view/page.html, .css and .js, which are embedded in the program), a policy that lets
+ * the browser run this script and nothing else, and the data: JSON, and the blocks of the timeline as variable-length
+ * numbers in base64. page.js reads them.
  *
  * The blocks: how many streams; of each its number and its rows; of each row its blocks; of each block five numbers:
  * branches since the block before, branches in it, the same of instructions, and 2 * function, plus 1 if three more
@@ -19,7 +19,7 @@ extern const char view_html[], view_html_end[], view_css[], view_css_end[], view
 #define FLUSH_SIZE 65536u
 #define PACK_SIZE 3072u /* a multiple of 3 */
 
-/* ---- where it goes ---- */
+/* ---- output ---- */
 
 struct output {
   report_view_write_function *function;
@@ -42,7 +42,7 @@ static int output_flush(struct output *output, bool is_end)
   return r;
 }
 
-/* What is packed, in whole groups of three bytes unless it is the end. */
+/* Writes the packed bytes, in whole groups of three unless it is the end. */
 static int pack_flush(struct output *output, bool is_end)
 {
   char digits[PACK_SIZE / 3 * 4 + 64];
@@ -83,7 +83,7 @@ static int pack_numbers(struct output *output, const uint64_t *values, size_t co
 
 /* ---- the timeline ---- */
 
-/* Where the row is. */
+/* The position in a row. */
 struct row {
   uint64_t branch, instructions;
 };
@@ -112,7 +112,7 @@ static int pack_block(struct output *output, const struct view_block *block, str
   return pack_numbers(output, values, is_plain ? 5 : 8);
 }
 
-/* How many blocks from here on have the same stream; or stream and depth. */
+/* The number of blocks from here on with the same stream, or with the same stream and depth. */
 static size_t blocks_alike(const struct view_store *store, size_t at, bool has_depth)
 {
   const struct view_block *first = &store->blocks[at];
@@ -164,7 +164,7 @@ static int pack_store(struct output *output, const struct view_store *store)
   return r < 0 ? r : pack_flush(output, true);
 }
 
-/* How many bytes the timeline takes in the page. */
+/* The size of the timeline in the page, in bytes. */
 static uint64_t store_size(const struct view_store *store)
 {
   struct output output = {.is_measuring = true};
@@ -265,7 +265,7 @@ static int put_text(struct text *text, const char *key, const struct text *value
   return text_addf(text, "\"%s\":%s,\n", key, value->length ? text_string(value) : none);
 }
 
-/* Everything but the limits, which are known when the timeline has been made to fit. */
+/* Everything except the limits, which are known only when the timeline fits. */
 static int put_data(struct report_view *view, struct text *text)
 {
   int r = text_add(text, "\"file\":");

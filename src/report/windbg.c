@@ -2,11 +2,11 @@
  *
  * The two layouts of the WinDbg extension command `!lbr`, as printed in Zhang Yinkui's 《软件调试》, chapter 5: that of
  * listing 5-1 and its run on a Pentium M ("old"), and the one of the Kaby Lake run ("new"). Registers are listed from
- * TOS downwards, TO before FROM, whether or not they hold a record: the tool does not look.
+ * TOS downwards, TO before FROM, whether or not they hold a record: the tool does not check.
  *
  * The book leaves three things open. The base of "Cycle Count": decimal here. The flags of the stack line: here bit 0
  * says that FROM carries a mispredict flag, bit 1 that it carries TSX flags, bit 2 that both lie in the INFO register,
- * which gives the 0x4 of the book. An address without symbol: nothing stands behind the bracket.
+ * which gives the 0x4 of the book. An address without a symbol: nothing follows the bracket.
  */
 #include "report/printer.h"
 
@@ -52,8 +52,8 @@ static void put_tos(struct printer *printer)
     printer_put(printer, "MSR_LASTBRANCH_TOS=%x\n", tos);
 }
 
-/* The tool reads DEBUGCTL, stops the recording, prints, and starts it again. It says so whatever the bit was before; we
- * print the same lines and leave the recorder alone. */
+/* The tool reads DEBUGCTL, stops the recording, prints, and starts it again. It says so whatever the bit was before.
+ * The same lines are printed here, but the recorder is not changed. */
 void printer_windbg_old(struct printer *printer)
 {
   struct lb_record record;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How `lbr report` and `lbr annotate` write things.
+ * The formats of values and places in `lbr report` and `lbr annotate`.
  */
 #include "report/words.h"
 
@@ -40,10 +40,10 @@ bool words_has_utf8(void)
   return true;
 }
 
-/* Bytes of a character that may be printed; 0: none. */
+/* Bytes of a printable character; 0 if it is not printable. */
 static size_t character_size(const char *bytes, size_t length)
 {
-  char copy[5] = {0}; /* utf8_size wants a string that ends */
+  char copy[5] = {0}; /* utf8_size needs a terminated string */
   size_t size;
 
   if ((unsigned char)*bytes < 0x20 || *bytes == 0x7F)
