@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Temporary files that are removed when a signal ends lbr. The signal then does what it would have done: the caller
- * sees that it has ended lbr.
+ * Removes temporary files when a signal ends lbr. The signal then has its usual effect, so that the caller sees which
+ * signal ended lbr.
  */
 #include "session/leftover.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LEFTOVERS 4 /* files that are written at the same time; more are not removed */
+#define LEFTOVERS 4 /* files that are written at the same time; further ones are not removed */
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const char *volatile names[LEFTOVERS];
@@ -28,7 +28,7 @@ static void signal_handler(int number)
   errno = error;
 }
 
-/* Leaves alone the signals that nohup(1) has set to be ignored and those that a command handles itself. */
+/* Does not touch signals that nohup(1) has set to be ignored, and those that a command handles itself. */
 static void signals_catch(void)
 {
   static bool is_caught;
@@ -51,7 +51,7 @@ static void name_add(const char *name)
     }
 }
 
-/* No signal comes between the file and its name in the list. */
+/* No signal is handled between the creation of the file and its entry in the list. */
 int leftover_create(char *name)
 {
   sigset_t set, before;

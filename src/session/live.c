@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A processor whose registers `lbr live` reads: which it is, the device, whether what it records was switched on by us,
- * --arm and --disarm. From live_session_open to live_session_close a signal puts the registers back first.
+ * The processor whose registers `lbr live` reads: its identity, the device, whether lbr has switched recording on,
+ * --arm and --disarm. Between live_session_open and live_session_close, a signal first restores the registers.
  */
 #include "session/live.h"
 
@@ -23,10 +23,10 @@ int live_session_complain(struct live_session *session)
   return finding_complain(&finding, session->live.trouble.error);
 }
 
-/* ---- where we run ---- */
+/* ---- the processor that lbr runs on ---- */
 
-/* CPUID is to be that of the processor, whose neighbours may be of another kind. Where it cannot be entered, we ask
- * where we are. */
+/* Reads CPUID on the processor itself, because others may be of another kind. If lbr cannot be moved there, it reads
+ * CPUID where it runs. */
 static void processor_identify(struct live_session *session, unsigned number)
 {
   cpu_set_t before, there;
@@ -42,14 +42,14 @@ static void processor_identify(struct live_session *session, unsigned number)
     (void)sched_setaffinity(0, sizeof(before), &before);
 }
 
-/* What we run must not fill the stack that we read: away from that processor, if there is another. Returns whether we
- * run elsewhere then. */
+/* Code of lbr must not fill the stack that it reads: moves lbr away from that processor, if there is another. Returns
+ * whether lbr runs elsewhere then. */
 static bool processor_leave(unsigned number)
 {
   cpu_set_t set;
 
   if (number >= CPU_SETSIZE || sched_getaffinity(0, sizeof(set), &set) < 0)
-    return true; /* so many that we are hardly there */
+    return true; /* with that many processors lbr is hardly on this one */
   CPU_CLR(number, &set);
   return CPU_COUNT(&set) && sched_setaffinity(0, sizeof(set), &set) == 0;
 }
@@ -75,7 +75,7 @@ static int row_open(struct live_session *session)
   return finding_complain(&finding, r);
 }
 
-/* Is it we who switched recording on? */
+/* Finds out whether lbr has switched recording on. */
 static int state_open(struct live_session *session)
 {
   const struct live_arguments *arguments = session->arguments;
@@ -130,7 +130,7 @@ int live_session_close(struct live_session *session)
 
 /* ---- on and off ---- */
 
-/* Nobody else may use it. Returns 0 or negative. */
+/* Checks that nobody else uses the stack. Returns 0 or negative. */
 static int in_use_check(struct live_session *session)
 {
   int is_on = hardware_live_is_on(&session->live);
@@ -167,7 +167,7 @@ int live_session_switch_on(struct live_session *session)
   return r < 0 ? live_session_complain(session) : 0;
 }
 
-/* What an earlier --arm changed is put back first: it knows what was before. */
+/* Undoes the changes of an earlier --arm, which has stored the old values. */
 static int state_undo(struct live_session *session)
 {
   int r = hardware_live_adopt(&session->live, session->state.changes, session->state.count);
@@ -196,7 +196,7 @@ int live_session_arm(struct live_session *session, unsigned *ret_counters)
   if (r >= 0)
     r = live_state_write(arguments->state_directory, arguments->number, &session->live.undo);
   if (r < 0)
-    return r; /* live_session_close takes it back */
+    return r; /* live_session_close undoes it */
   hardware_undo_forget(&session->live.undo);
   *ret_counters = hardware_live_counters(&session->live);
   return 0;

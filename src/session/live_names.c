@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names for the addresses of a real processor. Those of the upper half are the kernel's, by /proc/kallsyms; those of
- * the lower half belong to whatever process ran, and are named if the user says which. Both are looked up when the
- * first such address comes.
+ * Names for the addresses of a real processor. Addresses of the upper half belong to the kernel: /proc/kallsyms. Those
+ * of the lower half belong to the process that ran, and are named if the user says which one. Both are looked up when
+ * the first such address appears.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,10 +26,10 @@ struct live_names {
   struct symbol_cache *cache;
   struct symbol_space *space; /* NULL: not read yet */
   struct symbol_demangler *demangler;
-  bool has_kernel_address, has_user_address; /* of this page, without a name */
+  bool has_kernel_address, has_user_address; /* in this page, without a name */
 };
 
-/* Files of /proc do not tell their size. */
+/* Files of /proc do not report their size. */
 static int file_read_all(const char *path, size_t most, struct text *text)
 {
   int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
@@ -53,7 +53,7 @@ static int file_read_all(const char *path, size_t most, struct text *text)
 
 /* ---- the kernel ---- */
 
-/* kptr_restrict makes every address 0. */
+/* With kptr_restrict every address is 0. */
 static bool addresses_are_hidden(const struct text *text)
 {
   for (const char *line = text_string(text); *line;) {
@@ -107,7 +107,7 @@ static int space_open(struct live_names *names)
   if (r >= 0)
     r = symbol_space_add_maps(names->space, text_string(&text), text.length, root);
   if (r == LB_E_TOO_BIG)
-    r = 0; /* the others have their names */
+    r = 0; /* the others have names */
   text_done(&text);
   return r;
 }
@@ -186,7 +186,7 @@ void live_names_refresh(struct live_names *names)
     symbol_space_free(before);
     return;
   }
-  symbol_space_free(names->space); /* it has ended: what it was is still right for what it did */
+  symbol_space_free(names->space); /* the process has ended: its old mappings are still right for what it did */
   names->space = before;
 }
 

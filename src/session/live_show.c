@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pages of `lbr live`: the stack is read, then named and made a text, once or again and again.
+ * The pages of `lbr live`: reads the stack, finds names and makes a text, once or repeatedly.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void note_add(struct notes *notes, const char *note)
     notes->list[notes->count++] = note;
 }
 
-/* Registers beside the stack that this machine does not have. */
+/* Registers besides the stack that this machine does not have. */
 static void note_missing(struct notes *notes, const struct lb_cpu *cpu, uint64_t missing)
 {
   int length = 0;
@@ -66,7 +66,7 @@ static void notes_collect(struct notes *notes, struct live_session *session, con
 
 /* ---- a page ---- */
 
-/* DisplayFamily and DisplayModel: this machine's, or those of the CPU that it is said to be. */
+/* DisplayFamily and DisplayModel: of this machine, or of the CPU that the user says it is. */
 static struct report_windbg windbg_head(const struct live_session *session)
 {
   const struct lb_model *model;
@@ -94,7 +94,7 @@ static int page_print(struct live_session *session, const struct lb_recorder *re
 
   if (session->names)
     live_names_refresh(session->names);
-  r = report_print(&scratch, recorder, arguments->format, &options); /* which names are missing shows in printing */
+  r = report_print(&scratch, recorder, arguments->format, &options); /* printing shows which names are missing */
   text_done(&scratch);
   if (r < 0)
     return r;
@@ -126,9 +126,9 @@ static int page_make(struct live_session *session, struct text *text)
   return r;
 }
 
-/* ---- again and again ---- */
+/* ---- repeatedly ---- */
 
-/* By the system call itself: on the processor that is watched, every branch of ours takes the place of another's. */
+/* Uses the system call directly: on the watched processor, each branch of lbr replaces one of another program. */
 static void interval_wait(void *data)
 {
   const double *seconds = data;
@@ -139,7 +139,7 @@ static void interval_wait(void *data)
     ;
 }
 
-/* Waits and makes a page. Where we run on that processor, the wait ends in the stop. */
+/* Waits and makes a page. If lbr runs on that processor, the wait ends with the stop of recording. */
 static int page_wait(struct live_session *session, bool waits, struct text *text)
 {
   double interval = session->arguments->interval;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `lbr live --arm` remembers for `--disarm`: a small file for each processor, in a directory that is gone after
- * the next boot, as is what it tells of. Only root's own files are believed, and of them only what hardware_live_adopt
- * takes.
+ * The state that `lbr live --arm` stores for `--disarm`: a small file for each processor, in a directory that does not
+ * survive a reboot, as the registers do not. Only files that belong to root are accepted, and hardware_live_adopt
+ * checks their contents.
  *
- *   lbr live 1
- *   boot 6f3e...                                  of /proc/sys/kernel/random/boot_id
- *   change 0x1d9 0x1 0x0 0x1                      register, bits, what they were, what they are now
+ * lbr live 1
+ * boot 6f3e...                                  of /proc/sys/kernel/random/boot_id
+ * change 0x1d9 0x1 0x0 0x1                      register, bits, what they were, what they are now
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void state_name(unsigned number, char name[NAME_MAX_LENGTH])
   snprintf(name, NAME_MAX_LENGTH, "cpu-%u", number);
 }
 
-/* Which boot this is; "" where the kernel does not tell. */
+/* The identity of this boot; "" if the kernel does not tell. */
 static void boot_read(char *boot, size_t size)
 {
   int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -89,7 +89,7 @@ int live_state_parse(const char *text, const char *boot, struct hardware_change 
 
 /* ---- the file ---- */
 
-/* The directory, which nobody else may write. Returns a descriptor, or -errno. */
+/* Opens the directory, which nobody else may write to. Returns a descriptor, or -errno. */
 static int directory_open(const char *path)
 {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -104,7 +104,7 @@ static int directory_open(const char *path)
   return fd;
 }
 
-/* Our own, and of no other name. */
+/* Reads a file, which must be our own and have only this name. */
 static int file_read(int directory, const char *name, char *text, size_t size)
 {
   int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), r = 0;
@@ -155,7 +155,7 @@ static int file_write(int directory, const char *name, const char *text)
   size_t size = strlen(text);
   int fd, r = 0;
 
-  unlinkat(directory, name, 0); /* of an earlier boot */
+  unlinkat(directory, name, 0); /* from an earlier boot */
   fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0)
     return -errno;

@@ -14,7 +14,7 @@
 #include "session/machine.h"
 
 #define MULTIBOOT_MAGIC 0x1BADB002u
-#define MULTIBOOT_SEARCH 8192u /* the header lies within so many bytes (multiboot specification 3.1) */
+#define MULTIBOOT_SEARCH 8192u /* the header is within the first bytes (multiboot specification 3.1) */
 
 static int file_complain(const char *name, const char *what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From what a terminal sends to what a PC's keyboard sends: characters are typed, escape sequences of xterm and the
+ * Converts what a terminal sends to what a PC's keyboard sends: characters are typed, escape sequences of xterm and the
  * Linux console are keys, and ESC before a character is Alt.
  */
 #include <errno.h>
@@ -51,7 +51,7 @@ static void key_press(struct machine *machine, uint8_t scan, bool is_grey, unsig
       machine_key(machine, scans[i - 1] | SCAN_UP);
 }
 
-/* What stands between ESC [ and the last letter: up to two numbers. */
+/* Takes the part between ESC [ and the last letter: up to two numbers. */
 static void sequence_press(struct machine *machine, const uint8_t *bytes, size_t size)
 {
   unsigned numbers[2] = {0, 1}, at = 0;
@@ -69,7 +69,7 @@ static void sequence_press(struct machine *machine, const uint8_t *bytes, size_t
     }
 }
 
-/* How many bytes a sequence that begins with ESC [ or ESC O has; 0: it is not complete. */
+/* The length of a sequence that begins with ESC [ or ESC O; 0 if it is incomplete. */
 static size_t sequence_size(const uint8_t *bytes, size_t count)
 {
   for (size_t i = 2; i < count && i < SEQUENCE_MAX; i++)
@@ -85,8 +85,8 @@ static bool character_type(struct machine *machine, uint8_t byte)
   return machine_type(machine, byte == 0x7F ? '\b' : (char)byte); /* terminals send DEL for Backspace */
 }
 
-/* Presses what stands at the front. Returns how many bytes that was; 0: the keyboard is full. A sequence comes in one
- * piece, so that ESC with nothing behind it is the key. */
+/* Presses the first key in the input. Returns its number of bytes, 0 if the keyboard's buffer is full. A sequence
+ * arrives in one piece, so ESC with nothing after it is the key itself. */
 static size_t front_press(struct machine *machine, const uint8_t *bytes, size_t count)
 {
   size_t size;
@@ -140,7 +140,7 @@ static const struct {
   {"f11", 0x57, false},   {"f12", 0x58, false},   {"space", 0x39, false}, {"lt", 0, false},
 };
 
-/* Presses the key of a name of so many letters. Returns 0, or -EINVAL. */
+/* Presses the key with a name of `size` letters. Returns 0, or -EINVAL. */
 static int name_press(struct machine *machine, const char *name, size_t size)
 {
   for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -154,7 +154,7 @@ static int name_press(struct machine *machine, const char *name, size_t size)
   return -EINVAL;
 }
 
-/* Presses what stands at the front, and sets how many letters that was. */
+/* Presses the first key in the text, and sets its number of letters. */
 static int letters_press(struct machine *machine, const char *text, size_t *ret_size)
 {
   const char *end = strchr(text, '>');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Running a guest with its screen in the terminal and the terminal's keys as its keyboard, or with the terminal at its
- * serial line. The guest's clock goes like the user's, or slower. The terminal is put back into order however the
- * program ends, as far as it is told.
+ * serial line. The guest's clock runs at the user's speed, or slower. The terminal is restored however the program
+ * ends, unless it is killed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,13 +17,13 @@
 
 #define SLICE_NANOSECONDS UINT64_C(10000000)
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
-#define SLICE_SECONDS 0.02 /* of the user's time: how soon a key is seen, whatever the guest does */
+#define SLICE_SECONDS 0.02 /* of the user's time: the delay until a key is seen, whatever the guest does */
 #define FRAME_SECONDS 0.03
 #define WAIT_MILLISECONDS 50
 #define STATUS_SECONDS 0.5
 #define KEY_LEAVE 0x1D /* Ctrl-] */
 
-#define TERMINAL_ENTER "\033[?1049h\033[2J" /* the other screen, so that what was there comes back */
+#define TERMINAL_ENTER "\033[?1049h\033[2J" /* the alternate screen, so that the contents come back */
 #define TERMINAL_LEAVE "\033[0m\033[?25h\033[?1049l"
 
 static struct termios terminal_before;
@@ -59,7 +59,7 @@ static void terminal_enter(void)
   terminal_has_changed = 1;
 }
 
-/* Also from signal handlers: write and tcsetattr may be called there. */
+/* Also called from signal handlers: write and tcsetattr are allowed there. */
 static void terminal_leave(void)
 {
   if (!terminal_is_ours)
@@ -75,7 +75,7 @@ static void terminal_leave(void)
 static void fatal_handler(int signal)
 {
   terminal_leave();
-  raise(signal); /* SA_RESETHAND: this time it kills */
+  raise(signal); /* SA_RESETHAND: this time it has its usual effect */
 }
 
 static void stop_handler(int signal)
@@ -116,7 +116,7 @@ struct live {
   struct machine_keys keys;
   double start, next_frame, next_status, status_time;
   uint64_t status_retired;
-  double origin; /* of the user's clock, when the guest's stood at origin_time */
+  double origin; /* of the user's clock, when the guest's was at origin_time */
   uint64_t origin_time;
 };
 
@@ -134,7 +134,7 @@ static void size_read(struct live *live)
   live->next_status = 0;
 }
 
-/* Below the guest's screen, if the terminal has room. */
+/* Shows the status below the guest's screen, if the terminal has room. */
 static void status_put(struct live *live, const struct machine_screen *screen, double now, struct text *text)
 {
   uint64_t retired = machine_retired(live->session->machine);
@@ -175,7 +175,7 @@ static void frame_put(struct live *live, double now)
 
 /* ---- keys and time ---- */
 
-/* Sends keys over the serial line, as many as it takes. Returns true when Ctrl-] was among them. */
+/* Sends keys over the serial line, as many as it accepts. Returns true if Ctrl-] was among them. */
 static bool keys_send(struct machine_keys *keys, struct machine *machine)
 {
   size_t sent = 0;
@@ -189,7 +189,7 @@ static bool keys_send(struct machine_keys *keys, struct machine *machine)
   return false;
 }
 
-/* Waits for keys at most so long, and presses them. Returns false when the user wants to leave. */
+/* Waits for keys for a limited time, and presses them. Returns false if the user wants to leave. */
 static bool keys_take(struct live *live, int milliseconds)
 {
   struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -206,7 +206,7 @@ static bool keys_take(struct live *live, int milliseconds)
                             : !machine_keys_press(keys, live->session->machine);
 }
 
-/* How long the guest's clock is ahead, in milliseconds. One that has fallen behind does not catch up. */
+/* How far the guest's clock is ahead, in milliseconds. If it has fallen behind, it does not catch up. */
 static int time_ahead(struct live *live, double now)
 {
   uint64_t time = machine_time(live->session->machine);

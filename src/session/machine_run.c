@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a guest until whatever the user wants to stop at, without a live screen: slice after slice, as fast as it
- * goes, with a look at the clock, the screen and the serial line's input in between. Slices are instructions, not time,
- * so that a run repeats itself.
+ * Runs a guest until the user's stop condition, without a live screen: slice after slice at full speed, with checks of
+ * the clock, the screen and the serial line's input in between. Slices are counted in instructions, not time, so that a
+ * run can be repeated exactly.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,11 +17,11 @@
 #define SLICE_INSTRUCTIONS UINT64_C(4000000)
 #define SLICE_INSTRUCTIONS_GDB UINT64_C(500000) /* Ctrl-C is seen between slices */
 #define SLICE_SECONDS_GDB 0.02
-#define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through that quickly */
-#define WAIT_MILLISECONDS 10   /* for input, when a second of the guest has passed and it has done next to nothing */
-#define INPUT_MILLISECONDS 200 /* the same, when the guest is idle */
+#define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through this quickly */
+#define WAIT_MILLISECONDS 10   /* for input, if a second of the guest has passed in which it hardly did anything */
+#define INPUT_MILLISECONDS 200 /* the same, if the guest is idle */
 #define PROGRESS_SECONDS 0.5
-#define DEADLINE_SECONDS_MAX UINT64_C(9000000000) /* nanoseconds of more are no 64-bit number */
+#define DEADLINE_SECONDS_MAX UINT64_C(9000000000) /* more would not fit in 64 bits as nanoseconds */
 
 volatile sig_atomic_t machine_session_signal;
 
@@ -123,8 +123,8 @@ static size_t input_give(struct machine *machine, struct input *input)
   return input->first - first;
 }
 
-/* Gives the guest what it takes of the input, once it waits for some: what comes before its driver is ready would be
- * lost. Reads more, and waits for it at most so long. */
+/* Gives the guest as much input as it takes, once it waits for some: earlier input would be lost, because its driver is
+ * not ready. Reads more, and waits for it for a limited time. */
 static void input_feed(struct machine_session *session, struct input *input, int milliseconds)
 {
   struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -143,7 +143,7 @@ static void input_feed(struct machine_session *session, struct input *input, int
     input_give(session->machine, input);
 }
 
-/* The guest is idle. Returns true when input has come, or may still come: it goes on. */
+/* The guest is idle. Returns true if input has come, or may still come: it continues. */
 static bool input_wakes(struct machine_session *session, struct input *input)
 {
   if (!session->reads_stdin)
@@ -152,7 +152,7 @@ static bool input_wakes(struct machine_session *session, struct input *input)
   return !input->is_over && (input->first == input->count || input_give(session->machine, input));
 }
 
-/* ---- what the user sees meanwhile ---- */
+/* ---- progress for the user ---- */
 
 struct progress {
   double next, last_time;
@@ -222,8 +222,8 @@ bool machine_session_debug(struct machine_session *session, const struct machine
   return session->debugger.serve && session->debugger.serve(session->debugger.data, front, is_idle);
 }
 
-/* With a debugger, a guest that does nothing any more, or is dead, is still something to look at; and one may come for
- * a guest that is idle. */
+/* With a debugger attached, a guest that is idle or dead can still be examined, so it does not end the run. A debugger
+ * may also connect while the guest is idle. */
 static bool stop_is_final(const struct machine_session *session, enum machine_stop stop)
 {
   bool is_attached = machine_session_is_debugged(session);

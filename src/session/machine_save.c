@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --save and --load: the whole machine in a file, so that a run begins where another one ended.
+ * --save and --load: the whole machine in a file, so that a run can continue where another one ended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static int contradiction(const char *name, const char *option, const char *what)
   return -EINVAL;
 }
 
-/* The machine is as it was saved. What the command line says of it may only agree. */
+/* The machine is as it was saved. Options on the command line must agree with it. */
 static int arguments_agree(const struct machine_arguments *arguments, const struct machine_config *config)
 {
   static const char *const predictors[] = {
@@ -77,7 +77,7 @@ static int limit_check(const struct machine_session *session)
   return -EINVAL;
 }
 
-/* A kernel has brought its names along. */
+/* A saved kernel includes its symbols. */
 static void symbols_load(struct machine_session *session)
 {
   struct machine_image kernel = machine_kernel(session->machine);

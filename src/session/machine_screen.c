@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text screen in a terminal: what the terminal must be sent while the guest runs.
+ * The text screen in a terminal: computes what must be sent to the terminal while the guest runs.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void colour_put(struct text *text, uint8_t attribute)
             40u + colours[attribute >> 4 & 7]);
 }
 
-/* Where the last letter went, and how it looked: what follows it on the same line needs less. */
+/* The position and attribute of the last character: a following one on the same line needs fewer bytes. */
 struct pen {
   unsigned row, column;
   int attribute; /* -1: not known */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the guest sends over its serial line, for a terminal that nobody has given to it: text only. Control characters
- * and bytes that are no UTF-8 become question marks, so that no guest can send the terminal an escape sequence.
+ * The guest's serial output for a terminal that is not connected to the guest: text only. Control characters and bytes
+ * that are not UTF-8 become question marks, so that no guest can send the terminal an escape sequence.
  */
 #include "base/base.h"
 #include "session/machine.h"
 
-/* Bytes of a character that begins with this one; 0: none does. */
+/* The length of a character that begins with this byte; 0 if none does. */
 static unsigned character_size(uint8_t byte)
 {
   return byte < 0x80 ? 1 : byte < 0xC2 ? 0 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : byte < 0xF5 ? 4 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A machine is made: of the files that it starts with, joined to its symbols, its serial line and its bus.
+ * Creates a machine from the files that it starts with, and connects its symbols, its serial line and its bus.
  */
 #include <errno.h>
 #include <signal.h>
@@ -9,10 +9,10 @@
 
 #include "session/machine.h"
 
-#define HEARD_MAX (1u << 20) /* bytes of the serial line that are kept */
+#define HEARD_MAX (1u << 20) /* bytes of the serial line's output that are kept */
 #define SYMBOLS_SIZE_MAX (512u << 20)
 
-/* ---- what the machine says ---- */
+/* ---- output of the machine ---- */
 
 static void heard_add(struct machine_session *session, uint8_t byte)
 {
@@ -54,7 +54,7 @@ static void hear_bus(void *data, const struct lb_message *message)
           (unsigned long long)message->to);
 }
 
-/* ---- what it starts with ---- */
+/* ---- files ---- */
 
 static int image_open(const struct machine_arguments *arguments, struct machine_files *files)
 {
@@ -118,7 +118,7 @@ static struct machine_image image_of(const struct machine_file *file)
   return (struct machine_image){file->bytes, file->size};
 }
 
-/* ---- making the machine ---- */
+/* ---- creation ---- */
 
 static int new_complain(const struct machine_arguments *arguments, int error)
 {
@@ -166,7 +166,7 @@ static int kernel_load(struct machine_session *session, struct machine_files *fi
   return r;
 }
 
-/* A file that --flat would run, but that nobody means to run as it is. */
+/* Whether the user is unlikely to want this file run as a flat image, although --flat would run it. */
 static bool flat_is_refused(const struct machine_file *file)
 {
   if (file->size >= 4 && !memcmp(file->bytes, "\177ELF", 4))
@@ -224,7 +224,7 @@ static int session_make(struct machine_session *session, struct machine_argument
   return files->flat.bytes ? flat_load(session, files) : 0;
 }
 
-/* ---- what it is joined to ---- */
+/* ---- connections ---- */
 
 static int symbols_open(struct machine_session *session)
 {
@@ -313,7 +313,7 @@ static void signal_handler(int signal)
   machine_stop(signal_machine);
 }
 
-/* The first one ends the run and everything is printed; a second one ends the program. */
+/* The first signal ends the run, and everything is printed. A second one ends the program. */
 void machine_session_catch_signals(struct machine_session *session)
 {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --trace: every branch of the guest goes into a trace, with what produced it, where the kernel lies, and at the end
+ * --trace: writes every branch of the guest into a trace, with its source, the addresses of the kernel, and at the end
  * the code of every page that the guest's branches came from or went to.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* ---- pages ---- */
 
-/* The place of a page in the hash: its own, or an empty one. */
+/* The slot of a page in the hash table: its own, or an empty one. */
 static uint64_t *page_place(uint64_t *pages, size_t capacity, uint64_t page)
 {
   size_t i = (size_t)(page * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (capacity - 1);
@@ -29,7 +29,7 @@ static uint64_t *page_place(uint64_t *pages, size_t capacity, uint64_t page)
   return &pages[i];
 }
 
-/* Makes the hash twice as big. What does not fit, for lack of memory, is left out of the trace. */
+/* Doubles the hash table. Without memory, further pages are left out of the trace. */
 static bool pages_grow(struct machine_pages *pages)
 {
   size_t capacity = pages->capacity ? pages->capacity * 2 : 256;
@@ -135,8 +135,8 @@ static int metas_put(struct machine_session *session, int argc, char **argv)
   return r;
 }
 
-/* Where an ELF kernel lies: as it is linked, and as it is loaded if that is elsewhere. Its name is made whole, for
- * readers that are called in another folder. */
+/* The addresses of an ELF kernel: as it is linked, and as it is loaded if that differs. Its path is made absolute, for
+ * readers in another directory. */
 static int modules_put(struct lb_trace_writer *writer, const struct machine_file *kernel)
 {
   struct symbol_layout layout;
@@ -170,7 +170,7 @@ static int trace_complain(const char *name, int error)
   return error;
 }
 
-/* Each processor has a stream. */
+/* Gives each processor a stream. */
 static int streams_put(struct machine_session *session)
 {
   struct machine_trace *trace = &session->trace;
@@ -209,7 +209,7 @@ int machine_trace_open(struct machine_session *session, const struct machine_fil
   if (r >= 0)
     r = streams_put(session);
   if (r < 0)
-    trace->error = r; /* machine_trace_close says so */
+    trace->error = r; /* machine_trace_close reports it */
   return r;
 }
 
@@ -222,7 +222,7 @@ static int page_compare(const void *one, const void *other)
   return a < b ? -1 : a > b;
 }
 
-/* The code as it is now. Pages that are not mapped any more are left out. */
+/* Writes the code as it is now. Pages that are no longer mapped are left out. */
 static int code_put(struct machine_session *session)
 {
   struct machine_pages *pages = &session->trace.pages;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that has its name only when it is whole.
+ * A file that gets its name only when it is complete.
  */
 #include "session/new_file.h"
 
@@ -33,7 +33,7 @@ static char *name_make(const char *trace, const char *suffix)
   return asprintf(&name, "%.*s%s", (int)length, base, suffix) < 0 ? NULL : name;
 }
 
-/* A trace takes a whole run to make again, and is easily named where the output was meant. */
+/* A trace cannot be made again without a whole run, and its name is easily given in place of the output's. */
 static bool is_trace(const char *name)
 {
   struct lb_trace_reader *reader;
@@ -99,7 +99,7 @@ int new_file_create(const char *name)
   return r;
 }
 
-/* With a link, so that there is a file of that name at any moment; not every file system has links. */
+/* Uses a link, so that there is a file of that name at any moment. Not every file system has links. */
 static void back_up(const char *name, const char *old, const char *temporary)
 {
   if (link(name, temporary) < 0) {
@@ -107,7 +107,7 @@ static void back_up(const char *name, const char *old, const char *temporary)
     return;
   }
   rename(temporary, old);
-  unlink(temporary); /* it is there still if both names were of one file */
+  unlink(temporary); /* it still exists if both names were of one file */
 }
 
 void new_file_back_up(const char *name)
@@ -149,7 +149,7 @@ int new_file_rewrite(void *data, uint64_t offset, const void *bytes, size_t size
 {
   struct new_file *file = data;
   off_t now = lseek(file->fd, 0, SEEK_CUR);
-  off_t start = now - (off_t)file->size; /* standard output may have been written to by others before */
+  off_t start = now - (off_t)file->size; /* others may have written to standard output before */
 
   if (now < 0 || start < 0 || fcntl(file->fd, F_GETFL) & O_APPEND)
     return -ESPIPE;

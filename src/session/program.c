@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lbr run and lbr record have in common: before the program is started, and after its end.
+ * The common part of lbr run and lbr record: before the program is started, and after its end.
  */
 #include "session/program.h"
 
@@ -18,9 +18,9 @@
 
 #include "base/base.h"
 
-/* ---- where it is ---- */
+/* ---- its path ---- */
 
-/* Returns 0, -EACCES if it is there and may not be executed, -ENOENT, or another -errno. */
+/* Returns 0, -EACCES if the file exists but is not executable, -ENOENT, or another -errno. */
 static int path_check(const char *path)
 {
   struct stat status;
@@ -82,11 +82,10 @@ int program_find(const char *name, char **ret_path)
 
 #define PERSONALITY_QUERY 0xFFFFFFFFu /* personality(2) changes nothing then */
 
-static int persona; /* as it was */
+static int persona; /* the original value */
 static bool is_persona_changed;
 
-/* personality(2): ADDR_NO_RANDOMIZE is inherited by fork and kept by execve. It does not move what is mapped already.
- */
+/* personality(2): ADDR_NO_RANDOMIZE is inherited by fork and kept by execve. It does not move existing mappings. */
 int program_aslr_disable(const char *name)
 {
   persona = personality(PERSONALITY_QUERY);
@@ -107,7 +106,7 @@ void program_aslr_restore(void)
   is_persona_changed = false;
 }
 
-static struct rlimit file_limit; /* as it was */
+static struct rlimit file_limit; /* the original value */
 static bool is_raised;
 
 static void file_limit_restore(void)
@@ -148,7 +147,7 @@ int program_launch(const struct process_options *options, const char *path, char
 
 /* ---- its end ---- */
 
-/* What is wrong with the program is the user's to know, the rest is ours. */
+/* Shows errors of the program as its own, and other errors as those of lbr. */
 void program_show_error(const struct process *process, const char *name, int status)
 {
   int system_error;
@@ -178,7 +177,7 @@ int program_status_without_trace(int status)
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PROGRAM_FAILURE : 0;
 }
 
-/* A core of our own would be in the way of its core. */
+/* A core file of lbr would overwrite the program's. */
 int program_pass_on(int status)
 {
   const struct rlimit none = {0, 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * While a program is recorded: takes what it logs, waits for it and for what it left behind, and tells how far it is.
- * Signals are the program's business (relay.c): the trace is closed when it has ended. Recording can end before the
- * program, which then runs on.
+ * The loop while a program is recorded: takes what it logs, waits for it and for the processes it left behind, and
+ * shows the progress. relay.c passes signals on to the program; the trace is closed when the program has ended.
+ * Recording can end before the program, which then continues.
  */
 #include "session/record.h"
 
@@ -18,11 +18,11 @@
 #include "session/relay.h"
 
 #define SLEEP_MILLISECONDS 50u
-#define LEFT_SECONDS 2.0   /* within which what the program left behind shows that it is recorded */
-#define PROGRESS_FIRST 1.0 /* seconds before it is shown, and between two of them */
+#define LEFT_SECONDS 2.0   /* within which a process that the program left behind proves to be recorded */
+#define PROGRESS_FIRST 1.0 /* seconds before the first progress line, and between two lines */
 #define PROGRESS_STEP 0.25
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 struct progress {
   bool is_shown;
@@ -72,7 +72,7 @@ static void log_complain(const struct record_session *session, const struct proc
             session->output, state->spoiled, state->spoiled == 1 ? "" : "s");
 }
 
-/* How the program ended is a fact about the run: "end", "PROCESS exit STATUS" or "PROCESS signal NUMBER". */
+/* The end of the program is a fact of the run: "end", "PROCESS exit STATUS" or "PROCESS signal NUMBER". */
 static void session_note_end(const struct record_session *session)
 {
   bool is_signal = WIFSIGNALED(session->status);
@@ -106,7 +106,7 @@ static void session_close(struct record_session *session)
     log_complain(session, state);
 }
 
-/* Without its file the writer cannot give it its name. */
+/* Removes the unfinished file, so that the writer cannot give it its name. */
 void record_session_drop(struct record_session *session)
 {
   char *name;
@@ -126,7 +126,7 @@ static bool is_nothing(const struct record_session *session)
          !process_is_destroyed(&session->process);
 }
 
-/* Recording has ended before the program: the trace is finished now, and the user told. */
+/* Recording has ended before the program: finishes the trace now and tells the user. */
 static void session_stop(struct record_session *session, struct progress *progress)
 {
   progress_hide(progress, session);
@@ -137,7 +137,8 @@ static void session_stop(struct record_session *session, struct progress *progre
 
 /* ---- waiting ---- */
 
-/* What the program leaves behind becomes our child (PR_SET_CHILD_SUBREAPER), and is reaped when it ends. */
+/* Processes that the program leaves behind become our children (PR_SET_CHILD_SUBREAPER), and are reaped when they
+ * end. */
 static void session_reap(struct record_session *session)
 {
   int status, pid;
@@ -152,10 +153,10 @@ static void session_reap(struct record_session *session)
     session->has_ended = session->is_over = true;
 }
 
-/* The program's end, and what happened since. */
+/* The time since the program's end. */
 struct aftermath {
-  double seen;      /* when it, or something recorded that it left behind, was alive last */
-  unsigned signals; /* that had come by then */
+  double seen;      /* when the program, or a recorded process that it left behind, was last alive */
+  unsigned signals; /* signals received by then */
 };
 
 static bool session_goes_on(const struct record_session *session, struct aftermath *after, double now)

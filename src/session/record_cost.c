@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much slower a program is while it is recorded, without a run natively: its threads compute for so long, and wait
- * for us for so long; of that, so much is for what they log and for translating their code. What is left is what they
- * would have computed natively. doc/process.md says how near that comes.
+ * Estimates how much slower a program is while it is recorded, without running it natively. The CPU time of its threads
+ * and their waiting time for lbr are known. The costs of logging and of translating are subtracted. The rest is the CPU
+ * time of a native run. doc/process.md tells how accurate this is.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,21 +12,22 @@
 
 #include "session/record.h"
 
-/* Seconds of an entry in a log and of a step that is translated: fitted over the programs of bench/process, on one
- * processor (AMD Zen 4). */
+/* Seconds for a log entry and for a translated step: fitted over the programs of bench/process, on one processor (AMD
+ * Zen 4). */
 #define ENTRY_SECONDS 0.9e-9
 #define STEP_SECONDS 1.1e-6
 
-#define LEAST_SECONDS 0.2 /* of CPU time, before it is worth an estimate */
-#define SLOWEST 10.0      /* what is left of the CPU time is too little for a number beyond that */
-#define PROCESSES 256u    /* more than that are not asked for their CPU time */
+#define LEAST_SECONDS 0.2 /* of CPU time: less is not worth an estimate */
+#define SLOWEST 10.0      /* beyond this, the remaining CPU time is too small for an estimate */
+#define PROCESSES 256u    /* the CPU time of further ones is not read */
 
 static double seconds_of(const struct timeval *time)
 {
   return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
 }
 
-/* Of a process and of those that it has waited for; 0 if it is gone. proc(5): fields 14 to 17 of its stat. */
+/* The CPU time of a process and of the children that it has waited for; 0 if it is gone. proc(5): fields 14 to 17 of
+ * its stat. */
 static double process_seconds(uint32_t process)
 {
   unsigned long long own, system, children, children_system;
@@ -42,14 +43,14 @@ static double process_seconds(uint32_t process)
   size = read(fd, text, sizeof(text) - 1);
   close(fd);
   text[size > 0 ? size : 0] = '\0';
-  name_end = strrchr(text, ')'); /* the name may hold anything */
+  name_end = strrchr(text, ')'); /* the name may contain any character */
   if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &own,
                           &system, &children, &children_system) != 4)
     return 0;
   return (double)(own + system + children + children_system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* CPU time of all that is recorded or was; negative: nobody knows. */
+/* CPU time of all processes that are or were recorded; negative if unknown. */
 static double program_seconds(const struct record_session *session)
 {
   uint32_t processes[PROCESSES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr record with another source than the software one: takes what it gives until the program, and what it left behind,
- * has ended. The same trace comes of it, with what the source cannot give marked.
+ * lbr record with another source than the software one: takes its branches until the program, and the processes it left
+ * behind, have ended. The trace has the same form; data that the source cannot provide is marked as missing.
  */
 #include "session/record_source.h"
 
@@ -92,7 +92,7 @@ static int sink_describe(void *data, uint32_t stream, const char *key, const cha
   return recording->is_full ? 0 : recording->trace.describe(recording->trace.data, stream, key, value);
 }
 
-/* ---- what is said at the end ---- */
+/* ---- messages at the end ---- */
 
 static void totals_show(const struct record_source_options *options, const struct source_state *state,
                         struct lb_trace_size size)
@@ -107,7 +107,7 @@ static void totals_show(const struct record_source_options *options, const struc
           source_word(options->source.kind));
 }
 
-/* Loss is said even to whoever wants to hear nothing: something is wrong then. */
+/* Losses are reported even with --quiet, because they mean that something is wrong. */
 static void losses_show(const struct record_source_options *options, const struct source_state *state)
 {
   if (state->losses)
@@ -136,7 +136,7 @@ static void program_follow(const struct source_state *state)
     relay_follow();
 }
 
-/* Until nothing is left of it; a signal to us, when the program itself has ended, leaves the rest alone. */
+/* Waits until no process is left. After the program itself has ended, a signal to lbr ends the wait. */
 static int source_follow(struct source *source)
 {
   const struct source_state *state = source_state(source);
@@ -154,7 +154,7 @@ static int source_follow(struct source *source)
   return r < 0 ? r : source_finish(source);
 }
 
-/* If recording has failed, the program runs on. */
+/* If recording has failed, the program continues. */
 static void program_wait(struct source *source)
 {
   const struct source_state *state = source_state(source);

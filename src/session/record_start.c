@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program is started and recorded, by any source, into a trace that says what it is of.
+ * Starts a program and records it, with any source, into a trace that describes the run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,14 +71,14 @@ static int metas_put(struct lb_trace_writer *writer, char *const *words, enum so
   return r;
 }
 
-/* ---- what is said at the end ---- */
+/* ---- messages at the end ---- */
 
 static const char *plural(uint64_t count)
 {
   return count == 1 ? "" : "s";
 }
 
-/* The size of a file is known, not how much went through a pipe. */
+/* The size of a file is known, but not the number of bytes written to a pipe. */
 static void totals_show(const struct record_session *session)
 {
   const struct process_drain_state *state = session->state;
@@ -117,7 +117,7 @@ static int session_record(struct record_session *session, const struct record_ar
   if (r < 0) {
     record_session_drop(session);
     if (session->process.pid > 0)
-      kill(session->process.pid, SIGKILL); /* it would wait for us */
+      kill(session->process.pid, SIGKILL); /* it would wait for lbr */
     return PROGRAM_FAILURE;
   }
   record_session_run(session);
@@ -169,7 +169,7 @@ static int software_record(const struct record_arguments *arguments, const char 
   return status ? status : program_pass_on(session.status);
 }
 
-/* The trace goes to standard output, and what the program writes there to standard error. */
+/* The trace goes to standard output; the program's own standard output goes to standard error. */
 static int stdout_open(struct lb_trace_writer **ret_writer)
 {
   int fd, r;
@@ -188,8 +188,8 @@ static int stdout_open(struct lb_trace_writer **ret_writer)
   return r;
 }
 
-/* From here on no signal leaves an incomplete trace behind. Opening a pipe waits for its reader, which a signal may
- * end. */
+/* From here on, no signal leaves an incomplete trace behind. Opening a pipe waits for its reader; a signal may end that
+ * wait. */
 static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
 {
   struct stat status;

@@ -22,12 +22,12 @@
 
 enum {
   SIGNALS = 65,
-  ANCESTORS = 1024, /* a sender's, that are looked at */
+  ANCESTORS = 1024, /* ancestors of a sender that are checked */
   STAT_BYTES = 512, /* of /proc/PID/stat: number, name, state and parent are in its first 60 */
 };
 
-/* What a process can send that makes sense for a program: not faults, not limits. SIGTTIN and SIGTTOU stop lbr and the
- * program alike, by the kernel. The real-time signals come behind these. */
+/* The signals that another process may usefully send to a program: not faults, not limits. The kernel sends SIGTTIN and
+ * SIGTTOU to both lbr and the program. The real-time signals are passed on besides these. */
 static const int relayed[] = {SIGHUP,   SIGINT, SIGQUIT, SIGABRT,   SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGSTKFLT,
                               SIGWINCH, SIGIO,  SIGPWR,  SIGVTALRM, SIGPROF, SIGURG,  SIGTSTP, SIGCONT};
 
@@ -47,11 +47,11 @@ static int own_signal;
 
 static volatile sig_atomic_t own_came, child_changed, continued, is_suspended; /* Ctrl-Z at the terminal */
 static volatile sig_atomic_t is_stopping;    /* lbr stops itself: SIGCONT is for relay_follow */
-static volatile sig_atomic_t asked[SIGNALS]; /* so many came from outside */
-static volatile sig_atomic_t kept[SIGNALS];  /* and so many wait for the program to be started */
+static volatile sig_atomic_t asked[SIGNALS]; /* number of signals from outside */
+static volatile sig_atomic_t kept[SIGNALS];  /* number of signals that wait for the start of the program */
 
 static volatile sig_atomic_t program;    /* its process number; 0: not started, or ended */
-static volatile sig_atomic_t program_fd; /* a pidfd of it: its number may be another's after its end. -1: none */
+static volatile sig_atomic_t program_fd; /* its pidfd: its number may be reused after its end; -1 if none */
 static volatile sig_atomic_t has_forked; /* the program gets the terminal's signals itself */
 static volatile sig_atomic_t has_ended;
 static bool is_program_traced;
@@ -67,7 +67,7 @@ static bool is_among(int number, const int *numbers, size_t count)
   return false;
 }
 
-/* ---- /proc/PID/stat, as a signal handler may read it ---- */
+/* ---- /proc/PID/stat, read in a signal handler ---- */
 
 /* "/proc/17/stat" */
 static void stat_path(pid_t process, char path[32])
@@ -84,8 +84,8 @@ static void stat_path(pid_t process, char path[32])
   stpcpy(path, "/stat");
 }
 
-/* The state's letter and the parent stand behind the name, which may hold anything: behind the last ')'. Returns false
- * if there is no such process. */
+/* The state's letter and the parent come after the name, which may contain any character: after the last ')'. Returns
+ * false if there is no such process. */
 static bool stat_read(pid_t process, char *ret_state, pid_t *ret_parent)
 {
   char path[32], text[STAT_BYTES + 1];
@@ -109,7 +109,7 @@ static bool stat_read(pid_t process, char *ret_state, pid_t *ret_parent)
   return true;
 }
 
-/* Is it lbr, the program, or a process that the program started? */
+/* Whether it is lbr, the program, or a process that the program started. */
 static bool is_ours(pid_t process)
 {
   pid_t self = getpid();
@@ -134,7 +134,8 @@ static void program_signal(int number, siginfo_t *info)
     kill(program, number);
 }
 
-/* The kernel tells a session leader alone that its terminal is gone; lbr is one where the program would be. */
+/* The kernel sends SIGHUP only to the session leader when the terminal is gone. If lbr is the session leader, the
+ * program would be it without lbr, and must get the signal from lbr. */
 static bool program_has(int number)
 {
   if (!has_forked || !is_among(number, from_terminal, COUNT(from_terminal)))
@@ -207,7 +208,7 @@ static void fork_parent(void)
   sigprocmask(SIG_SETMASK, &fork_mask, NULL);
 }
 
-/* A signal that came meanwhile acts now, as it would on the program without lbr. */
+/* A signal that came meanwhile takes effect now, as it would on the program without lbr. */
 static void fork_child(void)
 {
   relay_restore();
@@ -236,8 +237,8 @@ void relay_start(int own)
     signal_catch(number, &action);
   if (own)
     signal_catch(own, &action);
-  signal_catch(SIGCHLD, &action); /* ignored, it would leave us no status of the program */
-  signal_catch(SIGPIPE, &ignore); /* a trace or a report that nobody reads is no reason to die */
+  signal_catch(SIGCHLD, &action); /* if it were ignored, the status of the program would be lost */
+  signal_catch(SIGPIPE, &ignore); /* lbr must not die if nobody reads its trace or report */
   pthread_atfork(fork_prepare, fork_parent, fork_child);
   mask_fill(SIG_UNBLOCK, NULL);
 }
@@ -313,8 +314,8 @@ void relay_restore(void)
 
 /* ---- job control ---- */
 
-/* Without a terminal nobody waits for lbr to stop, and nobody would wake it. SIGSTOP comes from somebody who knows the
- * program's number and will continue that; in the foreground the shell waits for lbr. */
+/* Without a terminal nothing waits for lbr to stop, and nothing would continue it. A sender of SIGSTOP knows the
+ * program's number and will continue the program itself; only in the foreground the shell waits for lbr. */
 static bool stops_with(int number)
 {
   int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -338,8 +339,8 @@ static void stop_self(int number)
     sigaction(number, &old, NULL);
 }
 
-/* The signal that has stopped the program, 0: it was not stopped. A tracer sees the stops elsewhere: there Ctrl-Z
- * itself counts, since without its tracer the program gets nowhere. */
+/* The signal that has stopped the program; 0 if it was not stopped. If lbr is the tracer, the stops are seen elsewhere:
+ * then Ctrl-Z itself counts, since without its tracer the program does not run. */
 static int program_stop(void)
 {
   siginfo_t info = {0};
@@ -368,5 +369,5 @@ void relay_follow(void)
   stop_self(number);
   is_stopping = 0;
   if (continued && stat_read(program, &state, &parent) && state == 'T')
-    program_signal(SIGCONT, NULL); /* lbr alone was continued, not its process group */
+    program_signal(SIGCONT, NULL); /* only lbr was continued, not its process group */
 }

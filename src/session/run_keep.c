@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The last branches of each thread, and the address spaces that they are in. Memory grows with the threads, by what is
- * kept of each.
+ * The last branches of each thread, and the address spaces that they are in. Memory grows with the number of threads.
  */
 #include "session/run_keep.h"
 
@@ -14,7 +13,7 @@
 #include "symbol/symbol.h"
 
 #define RING_FIRST 64u
-#define PIECES_MAX 4096u /* of code in no file, of a space */
+#define PIECES_MAX 4096u /* pieces of code outside of files, in a space */
 
 struct keep_piece {
   uint64_t address;
@@ -36,7 +35,7 @@ struct run_keep {
   struct keep_space *spaces;
   size_t space_count;
   struct symbol_cache *cache;
-  struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
+  struct symbol_demangler *demangler; /* NULL: names stay mangled */
   struct analysis_places places;
   bool has_asked, has_symbol;
 };
@@ -59,7 +58,7 @@ static int keep_stream(void *data, const struct lb_trace_stream *stream, uint32_
   return 0;
 }
 
-/* The ring grows up to what is wanted, and goes round then. */
+/* The ring grows up to the wanted size, and then wraps around. */
 static int ring_put(const struct run_keep *keep, struct run_keep_thread *thread, const struct lb_branch *branch)
 {
   if (thread->total == thread->capacity && thread->capacity < keep->most) {
@@ -160,7 +159,7 @@ static int keep_module(void *data, const struct lb_trace_module *module)
                                          .build_id_size = module->build_id_size};
 
   if (!space)
-    return 0; /* without names, then */
+    return 0; /* it goes without names */
   if (module->is_gone) {
     symbol_space_remove(space->symbols, mapping.start, mapping.end);
     return 0;
@@ -189,7 +188,7 @@ static int keep_code(void *data, const struct lb_trace_code *code)
   return 0;
 }
 
-/* ---- what the report asks ---- */
+/* ---- queries of the report ---- */
 
 static struct keep_space *space_look(const struct run_keep *keep, uint32_t space)
 {

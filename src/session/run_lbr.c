@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the LBR stack of a processor would hold of a program's branches: the part of `lbr run --cpu`.
+ * The LBR stack that a processor would have after a program's branches: `lbr run --cpu`.
  */
 #include "hardware/hardware.h"
 #include "session/run.h"

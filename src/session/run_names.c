@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names and code for the addresses of a program that we ran: its address spaces (process/process.h) say which piece of
- * which file lay there at the time, the files have the rest (symbol/symbol.h). Each file is asked by offset: it lies at
- * address 0 of a space of its own.
+ * Names and code for the addresses of a recorded program. Its address spaces (process/process.h) say which part of
+ * which file was mapped at the time; the files have the rest (symbol/symbol.h). Each file is queried by offset: it is
+ * at address 0 of a space of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "symbol/symbol.h"
 
 #define CODE_SIZE 15 /* bytes of an instruction */
-#define PLACES 4096u /* that are kept: a program takes the same branches again and again */
+#define PLACES 4096u /* cached: a program takes the same branches again and again */
 
 struct names_file {
   const char *path;
@@ -32,7 +32,7 @@ struct names_place {
 struct run_names {
   struct process_spaces *spaces;
   struct symbol_cache *cache;
-  struct symbol_demangler *demangler; /* NULL: names stay as the files have them */
+  struct symbol_demangler *demangler; /* NULL: names stay mangled */
   struct names_file *files;
   size_t count, capacity;
   struct names_place *places;
@@ -49,7 +49,7 @@ static struct symbol_space *file_space(struct run_names *names, const char *path
   struct symbol_space *space;
 
   for (size_t i = 0; i < names->count; i++)
-    if (names->files[i].path == path) /* paths are kept once */
+    if (names->files[i].path == path) /* each path exists once */
       return names->files[i].space;
   files = array_grow(names->files, sizeof(*files), names->count, &names->capacity);
   if (!files)
@@ -77,9 +77,9 @@ static struct symbol_space *address_space(struct run_names *names, uint32_t spac
   return file_space(names, module.path);
 }
 
-/* ---- what the report asks ---- */
+/* ---- queries of the report ---- */
 
-/* The place that is kept for an address, emptied if it was another's. */
+/* The cache slot for an address, emptied if it held another. */
 static struct names_place *place_get(const struct run_names *names, uint32_t space, uint32_t mark, uint64_t address)
 {
   uint64_t hash = (address ^ (uint64_t)space << 40 ^ (uint64_t)mark << 20) * UINT64_C(0x9E3779B97F4A7C15);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Panics of Rust and Go end a program without a signal: by exit, with a status of their own, long after the place that
- * panicked was left. They are recognised by a function of the language's runtime that nothing else calls; the report is
- * then of the moment when that was entered.
+ * Panics of Rust and Go end a program without a signal: by exit, with a certain status, long after the panicking
+ * function was left. They are recognised by a function of the language's runtime that nothing else calls. The report
+ * then shows the moment when that function was entered.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 static const struct panic {
   const char *language;
   int status;
-  const char *proof; /* was entered: it is no panic that the program recovered from, */
-  const char *start; /* and this before it: the place that is shown */
+  const char *proof; /* if this was entered, the program did not recover from the panic */
+  const char *start; /* entered before it: the place that is shown */
 } panics[] = {
   {"Rust", 101, "rust_panic", "rust_begin_unwind"},
   {"Rust", 101, "rust_panic", "rust_panic"},
@@ -32,7 +32,7 @@ bool run_panic_is_likely(int status)
   return false;
 }
 
-/* ---- where the functions lie in the file ---- */
+/* ---- offsets of the functions ---- */
 
 #define NOWHERE UINT64_MAX
 
@@ -89,7 +89,7 @@ static int functions_find(const char *program, struct panic_search *search)
   return r;
 }
 
-/* ---- the branch that entered one ---- */
+/* ---- the branch that entered the function ---- */
 
 /* Returns the number of the newest branch before `end` that leads to an offset in the program's file, or SIZE_MAX. */
 static size_t branch_find(const struct analysis_thread *thread, const struct analysis_places *places,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A report of `lbr run` on its way to the file that was asked for.
+ * Writes a report of `lbr run` to the file that was asked for.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ static void report_flush(void *data, struct text *text)
   text->length = 0;
 }
 
-/* Of the terminal that reports go to; 0: they go elsewhere. */
+/* The width of the terminal that reports go to; 0 if they go elsewhere. */
 static unsigned line_width(int fd)
 {
   struct winsize size;
@@ -45,13 +45,13 @@ static unsigned line_width(int fd)
   return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* Names are missing then in the report itself, too, where that is said. */
+/* Problems with files are ignored here: the report itself says where names are missing. */
 static void file_ignore(void *data, const char *name, const char *why)
 {
   (void)data, (void)name, (void)why;
 }
 
-/* Did the limit of --timeout end the program? */
+/* Whether the limit of --timeout ended the program. */
 static bool death_is_timeout(const struct run_session *session, const struct analysis_death *death)
 {
   return session->is_timed_out && (int)death->process == session->process.pid &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reports of `lbr run`: which threads belong into one, their branches, and where it goes. Everything about the
- * programs comes from the memory that is shared with them.
+ * The reports of `lbr run`: the threads in each one, their branches, and its destination. All data about the programs
+ * comes from the memory that is shared with them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,9 +14,9 @@
 #include "base/base.h"
 #include "session/session.h"
 
-#define TRIES 20 /* to read the log of a thread that runs */
+#define TRIES 20 /* to read the log of a running thread */
 
-/* A report while it is made. */
+/* The state of making a report. */
 struct maker {
   struct run_session *session;
   struct analysis_death death;
@@ -46,7 +46,7 @@ static bool is_same_process(const struct process_thread *one, const struct proce
   return one->process == other->process && one->space == other->space;
 }
 
-/* The living threads of a process, without one that is there already. */
+/* Adds the living threads of a process, except one that is there already. */
 static int maker_add_process(struct maker *maker, const struct process_thread *member)
 {
   const struct process *process = &maker->session->process;
@@ -62,7 +62,7 @@ static int maker_add_process(struct maker *maker, const struct process_thread *m
 
 /* ---- branches ---- */
 
-/* A recorder is given many, too: filters leave out most of them. */
+/* A recorder is given many branches, too, because filters leave out most of them. */
 size_t run_report_most(const struct run_arguments *arguments, size_t threads)
 {
   size_t most = RUN_STACK_BRANCHES / (threads && !arguments->cpu ? threads : 1);
@@ -70,7 +70,7 @@ size_t run_report_most(const struct run_arguments *arguments, size_t threads)
   return arguments->last > most ? (size_t)arguments->last : most;
 }
 
-/* A thread that runs on may write over what is being read: then again. */
+/* A running thread may overwrite the log while it is read: tries again. */
 static int thread_rebuild(const struct process *process, struct process_thread *source, size_t most,
                           struct process_branches *ret_branches)
 {
@@ -145,7 +145,7 @@ static void maker_done(struct maker *maker)
 
 /* ---- printing ---- */
 
-/* What a panicking thread did afterwards tells nothing. */
+/* Removes what a panicking thread did afterwards. */
 static void maker_find_panic(struct maker *maker, const struct analysis_places *places)
 {
   struct analysis_thread *thread = maker->threads;
@@ -236,7 +236,7 @@ void run_report_deaths(struct run_session *session)
   }
 }
 
-/* The youngest program of a process that was executed there, by any of its threads. Returns false if there is none. */
+/* The newest program of a process, executed by any of its threads. Returns false if there is none. */
 static bool newest_of(const struct run_session *session, uint32_t number, struct process_thread *ret_thread)
 {
   struct process_thread thread, newest = {0};
@@ -253,7 +253,7 @@ static bool newest_of(const struct run_session *session, uint32_t number, struct
   return is_found;
 }
 
-/* Has one of its threads executed a program that cannot be recorded? */
+/* Whether one of its threads has executed a program that cannot be recorded. */
 static bool process_is_native(const struct run_session *session, const struct process_thread *member)
 {
   struct process_thread thread;
@@ -293,7 +293,7 @@ void run_report_alive(struct run_session *session)
 
 /* ---- the end ---- */
 
-/* Of the thread that ended the program by itself, or of any that has ended. */
+/* Reports the thread that ended the program by itself, or any that has ended. */
 static void report_exit(struct run_session *session, int status, bool is_panic_only)
 {
   struct maker maker = {.session = session, .is_panic_only = is_panic_only};
@@ -323,7 +323,7 @@ static void report_exit(struct run_session *session, int status, bool is_panic_o
   maker_done(&maker);
 }
 
-/* Was the end of this process seen: by a signal, exit or execve? */
+/* Whether the end of this process was seen: by a signal, exit or execve. */
 static bool process_is_accounted(const struct run_session *session, const struct process_thread *member)
 {
   struct process_thread thread;
@@ -336,7 +336,7 @@ static bool process_is_accounted(const struct run_session *session, const struct
   return false;
 }
 
-/* Is this the first of its process's living threads? */
+/* Whether this is the first of its process's living threads. */
 static bool is_first(const struct run_session *session, const struct process_thread *member)
 {
   struct process_thread thread;
@@ -348,8 +348,8 @@ static bool is_first(const struct run_session *session, const struct process_thr
   return true;
 }
 
-/* Processes that are gone and left no record: SIGKILL, or a program that cannot be recorded. Of the program itself the
- * signal is known. */
+/* Reports processes that are gone and left no record: SIGKILL, or a program that cannot be recorded. For the program
+ * itself the signal is known. */
 static void report_killed(struct run_session *session, int status)
 {
   struct process_thread thread;
@@ -365,7 +365,7 @@ static void report_killed(struct run_session *session, int status)
       continue;
     else if (!process_is_native(session, &thread))
       report_living(session, &thread, ANALYSIS_KILLED, 0);
-    else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) /* it may be to blame */
+    else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) /* it may be the cause */
       report_living(session, &thread, ANALYSIS_UNKNOWN, 0);
   }
 }

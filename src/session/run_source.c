@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr run with another source than the software one: the same reports, of what run_keep.c keeps. A death is reported a
- * little after it was seen: the last branches of a processor's buffer come when the process is gone.
+ * lbr run with another source than the software one: the same reports, from the branches that run_keep.c keeps. A death
+ * is reported with a short delay, because the last branches of a processor's buffer arrive when the process is gone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,11 +25,11 @@ struct run_source {
   struct source_options options;
   struct source_sink sink;
   struct run_keep *keep;
-  bool has_failed; /* nothing more is recorded, and that was said */
+  bool has_failed; /* recording has stopped, and this was reported */
   struct source_death deaths[DEATHS_MAX];
   double seen[DEATHS_MAX];
   size_t count;
-  bool has_died; /* the program itself, as a report said */
+  bool has_died; /* the program itself, according to a report */
 };
 
 /* ---- a report ---- */
@@ -41,7 +41,7 @@ struct maker {
   size_t count, capacity;
 };
 
-/* The first of the last `count` branches that no gap follows. */
+/* The index of the first of the last `count` branches after the last gap. */
 static size_t first_behind(const struct run_keep_thread *kept, size_t count)
 {
   uint64_t behind = kept->total - kept->gap;
@@ -49,7 +49,7 @@ static size_t first_behind(const struct run_keep_thread *kept, size_t count)
   return behind < count ? count - (size_t)behind : 0;
 }
 
-/* The last branches of a thread, or what a processor would keep of them. */
+/* Adds the last branches of a thread, or those that a processor would keep. */
 static int maker_add(struct maker *maker, const struct run_keep_thread *kept)
 {
   struct analysis_thread *threads = array_grow(maker->threads, sizeof(*threads), maker->count, &maker->capacity);
@@ -84,7 +84,7 @@ static int maker_add(struct maker *maker, const struct run_keep_thread *kept)
   return threads[maker->count - 1].marks ? 0 : -ENOMEM;
 }
 
-/* The newest program of a process; the newest stream of a thread of it, if that is not 0. */
+/* The newest program of a process; if `thread` is not 0, the newest stream of that thread. */
 static const struct run_keep_thread *thread_find(const struct run_keep *keep, uint32_t process, uint32_t thread)
 {
   const struct run_keep_thread *found = NULL, *kept;
@@ -95,7 +95,7 @@ static const struct run_keep_thread *thread_find(const struct run_keep *keep, ui
   return found;
 }
 
-/* All other threads of the same program. */
+/* Adds all other threads of the same program. */
 static int maker_add_others(struct maker *maker, const struct run_keep_thread *member)
 {
   const struct run_keep *keep = maker->session->source->keep;
@@ -162,7 +162,7 @@ static void death_report(struct run_session *session, const struct source_death 
   report_make(session, &death, seen->thread, session->arguments->wants_all_threads);
 }
 
-/* Those that were seen long enough ago, or all. */
+/* Reports deaths that were seen long enough ago, or all. */
 static void deaths_report(struct run_session *session, bool is_all)
 {
   struct run_source *source = session->source;

@@ -14,12 +14,12 @@
 #define PART_LEAST (256u << 10)
 #define PART_MOST (256u << 20)
 #define ENTRY_BYTES 4u
-#define ENTRIES_PER_BRANCH 2u /* at most: a step that was left, and where it went */
-#define PARTS_KEPT 2u         /* that are whole at any time, also while the program runs */
+#define ENTRIES_PER_BRANCH 2u /* at most: a step that was left, and its target */
+#define PARTS_KEPT 2u         /* complete ones at any time, also while the program runs */
 
-/* ---- how much is kept ---- */
+/* ---- sizes ---- */
 
-/* Bytes of a part of a log that holds so many branches. Says so if none is big enough. */
+/* The size in bytes of a log part that holds this many branches. Gives a message if none is large enough. */
 static uint32_t part_size(uint64_t branches)
 {
   uint64_t most = (uint64_t)PART_MOST * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH, size = PART_LEAST;
@@ -34,7 +34,7 @@ static uint32_t part_size(uint64_t branches)
 
 /* ---- the program ---- */
 
-/* Returns 0 with the session's process, or the exit status after a complaint. */
+/* Returns 0 and sets the session's process, or the exit status after a message. */
 static int path_start(struct run_session *session, const char *path)
 {
   const struct run_arguments *arguments = session->arguments;
@@ -46,7 +46,7 @@ static int path_start(struct run_session *session, const char *path)
   return program_launch(&options, path, arguments->program, &session->process) < 0 ? PROGRAM_FAILURE : 0;
 }
 
-/* Likewise. */
+/* Returns the same values as path_start. */
 static int program_start(struct run_session *session)
 {
   const struct run_arguments *arguments = session->arguments;
@@ -79,7 +79,7 @@ int run_session_run(struct run_session *session)
   if (!session->source)
     program_show_error(&session->process, session->arguments->program[0], status);
   run_report_end(session, status);
-  run_source_free(session->source); /* lets go of what the program left behind */
+  run_source_free(session->source); /* releases the processes that the program left behind */
   session->source = NULL;
   process_done(&session->process);
   relay_restore();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr while its program runs: waits for its end, reports deaths meanwhile, and ends it when its time is over. Signals
- * are handed on by relay.c.
+ * lbr while its program runs: waits for the program's end, reports deaths meanwhile, and ends the program after a
+ * timeout. relay.c passes signals on.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "session/relay.h"
 #include "session/run.h"
 
-#define LOOK_SECONDS 0.5 /* how often dead children are looked for */
+#define LOOK_SECONDS 0.5 /* between two checks for dead children */
 #define GRACE_SECONDS 2.0
 
 /* ---- time ---- */
@@ -20,7 +20,7 @@
 /* The program's time, if it has a limit. */
 struct clock {
   double deadline; /* 0: none */
-  bool is_asked;   /* to end: the next is SIGKILL */
+  bool is_asked;   /* SIGTERM was sent: the next signal is SIGKILL */
 };
 
 static void clock_look(struct clock *clock, struct run_session *session)
@@ -65,7 +65,7 @@ int run_watch(struct run_session *session)
       run_report_alive(session);
     clock_look(&clock, session);
     struct timespec time = wait_time(&clock);
-    if (session->source || relay_wait(&time)) /* a source has waited */
+    if (session->source || relay_wait(&time)) /* a source has waited already */
       run_report_deaths(session);
   }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which source of branches is used, or why not.
+ * Chooses the source of branches, or explains why there is none.
  */
 #include "session/source_choice.h"
 
