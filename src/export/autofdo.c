@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AutoFDO's text profile, for create_llvm_prof --profiler=text and create_gcov: how many ranges there are, and
- * "from-to:count" for each; how many addresses, which is none; how many branches, and "from->to:count" for each. All in
- * hex offsets in the file, both ends of a range included, the second being the address of its last instruction.
+ * AutoFDO's text profile, for create_llvm_prof --profiler=text and create_gcov: the number of ranges, and
+ * "from-to:count" for each; the number of addresses, which is 0; the number of branches, and "from->to:count" for each.
+ * All are hex offsets in the file. A range includes both ends; the second is the address of its last instruction.
  */
 #include "export/binary.h"
 
@@ -10,7 +10,7 @@
 
 struct autofdo {
   uint32_t file;
-  bool is_counting; /* how many there are, first */
+  bool is_counting; /* first pass: only counts them */
   uint64_t count;
 };
 
@@ -44,7 +44,7 @@ static int put_branch(struct export_job *job, const struct binary_branch *branch
 
 static const struct binary_visitor visitor = {.straight = put_straight, .branch = put_branch};
 
-/* Its number of lines, then the lines. */
+/* Writes the number of lines, then the lines. */
 static int list_put(struct export_job *job, int (*walk)(struct export_job *, const struct binary_visitor *))
 {
   struct autofdo *autofdo = job->state;
@@ -58,7 +58,7 @@ static int list_put(struct export_job *job, int (*walk)(struct export_job *, con
   return r < 0 ? r : walk(job, &visitor);
 }
 
-/* AutoFDO 0.19, and others before 2023, make an empty profile of DWARF 5, and say nothing. */
+/* For DWARF 5, AutoFDO 0.19 and other versions before 2023 make an empty profile without a message. */
 static int lines_check(struct export_job *job, struct symbol_module *module, uint32_t file)
 {
   const char *name = binary_name(job, file);

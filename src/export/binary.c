@@ -33,7 +33,7 @@ const char *binary_name(const struct export_job *job, uint32_t file)
   return analysis_names_file(job->names, file, &named) ? named.name : "?";
 }
 
-/* Without the file, or with another one, nobody knows where in it the addresses are. */
+/* Without the file, or with another one, the addresses cannot be found in it. */
 static int binary_check(struct export_job *job, uint32_t number)
 {
   const struct symbol_layout *layout = analysis_names_layout(job->names, number);
@@ -51,7 +51,7 @@ static int binary_check(struct export_job *job, uint32_t number)
   return 0;
 }
 
-/* Several may have been asked for. */
+/* Several files may have been asked for. */
 static void others_warn(struct export_job *job, uint32_t number)
 {
   struct analysis_file file;
@@ -97,7 +97,7 @@ int binary_fail(struct export_job *job, uint32_t file)
                      job->filter ? " that was asked for" : "");
 }
 
-/* ---- what ran straight ---- */
+/* ---- straight code ---- */
 
 static int passed_visit(struct export_job *job, const struct binary_visitor *visitor, uint32_t file)
 {
@@ -137,7 +137,7 @@ int binary_straights(struct export_job *job, const struct binary_visitor *visito
 
 /* ---- branches ---- */
 
-/* Where calls are, by what is behind them. */
+/* Lists calls by their return addresses. */
 static int calls_list(struct export_job *job, uint32_t file, struct tally *calls)
 {
   size_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions as BOLT sees them. Any symbol in code makes one, unless it lies within another: then it is only one more
- * way in. A function reaches up to the next one. Names of local symbols are numbered in the order of addresses, all
- * symbols counted, data too: "cmp/1", "cmp/2".
+ * Functions as BOLT sees them. Any symbol in code makes one, unless it is inside another: then it is only another entry
+ * of that one. A function extends to the next one. Names of local symbols are numbered in the order of addresses,
+ * counting all symbols, including data: "cmp/1", "cmp/2".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static int entry_take(void *data, const struct symbol_entry *entry)
   return 0;
 }
 
-/* By address; functions first, then in the order of the file, which is the order of the names' places here: the names
- * themselves need not be in that order, so the sort must be stable. */
+/* Sorts by address, with functions first, then in the order of the file. That order is the order of the name pointers
+ * here, not of the names themselves, so the sort must be stable. */
 static int entry_compare(const struct symbol_entry *one, const struct symbol_entry *other)
 {
   if (one->address != other->address)
@@ -61,7 +61,7 @@ static void entries_merge(struct symbol_entry *list, size_t count, struct symbol
 
 /* ---- names ---- */
 
-/* How often a local name was met so far. */
+/* How often a local name has occurred so far. */
 struct counter {
   const char *name;
   unsigned count;
@@ -89,7 +89,7 @@ static int name_count(struct counters *counters, const char *name, unsigned *ret
   return hash_index_add(&counters->index, hash, counters->count - 1);
 }
 
-/* As BOLT has it. Blanks would end a name in its files, and a backslash escapes. */
+/* The name in BOLT's form. Blanks would end a name in its files, and a backslash escapes. */
 static char *name_make(const struct symbol_entry *entry, unsigned number)
 {
   char *name = malloc(2 * strlen(entry->name) + 16), *end = name;
@@ -109,7 +109,7 @@ static char *name_make(const struct symbol_entry *entry, unsigned number)
 
 /* ---- functions ---- */
 
-/* Is this symbol inside the function before it, or a label in one whose size is not known? */
+/* Whether this symbol is inside the function before it, or a label in one of unknown size. */
 static bool entry_is_inside(const struct binary_function *last, const struct symbol_entry *entry)
 {
   if (!last || entry->address >= last->limit)

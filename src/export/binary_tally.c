@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums by pairs of addresses: items are added as they come, and put together when they are many. Then how often each
- * instruction ran, which is one of those sums.
+ * Sums by pairs of addresses: items are appended, and merged when there are many. One such sum is the execution count
+ * of each instruction.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "export/binary.h"
 
-#define LOOSE_MAX (1u << 20) /* items before they are put together for the first time */
+#define LOOSE_MAX (1u << 20) /* items before they are merged for the first time */
 
 static int item_compare(const void *one, const void *other)
 {
@@ -33,8 +33,8 @@ void tally_finish(struct tally *tally)
   tally->count = kept;
 }
 
-/* Makes room. What did not become less than half by being put together gets more of it: else it would be sorted again
- * and again. */
+/* Makes room. If merging did not remove half of the items, the array grows; otherwise it would be sorted again and
+ * again. */
 static int tally_grow(struct tally *tally)
 {
   size_t full = tally->capacity;
@@ -87,7 +87,7 @@ static int ran_add(void *data, const struct analysis_ran *ran)
   return tally_add(data, ran->at.address, 0, ran->executed);
 }
 
-/* Blocks are sorted by file: those of one file are a part of the list. */
+/* Blocks are sorted by file, so the blocks of one file are contiguous. */
 int binary_instructions(struct export_job *job, struct tally *tally)
 {
   size_t count, first = 0, end;

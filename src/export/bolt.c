@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * BOLT's pre-aggregated profile: perf2bolt -pa. Lines "B from to count mispredicted" for taken branches and "F start
- * end count" for what ran straight from one instruction to another; addresses are those that the file is linked for,
+ * end count" for straight execution from one instruction to another; addresses are those that the file is linked for,
  * in hex without 0x. An end outside of the binary is X:0.
  *
- * perf knows straight pieces only between taken branches; here they are blocks, and one more from each branch that was
- * passed, and each call that returned, to what is behind it: that gives every edge of BOLT's graph its exact count.
- * BOLT has no graph of what belongs to no function, such as the procedure linkage table, and of what goes from one
- * function into the next: pieces of that would be counted as mismatches, so they are left out or cut.
+ * perf has straight pieces only between taken branches. Here they are blocks, plus one from each branch that was not
+ * taken, and from each call that returned, to the next instruction: this gives every edge of BOLT's graph its exact
+ * count. BOLT has no graph for code outside of functions, such as the procedure linkage table, and for code that falls
+ * through from one function into the next. Such pieces would be counted as mismatches, so they are left out or cut.
  */
 #include "export/binary.h"
 
@@ -23,7 +23,7 @@ static void put_piece(struct export_job *job, uint64_t first, uint64_t last, uin
                  (unsigned long long)count);
 }
 
-/* The last instruction of a piece that begins at `first` before `end`. */
+/* The last instruction before `end` in a piece that begins at `first`. */
 static uint64_t last_before(struct export_job *job, uint64_t first, uint64_t end)
 {
   const struct bolt *bolt = job->state;
@@ -50,7 +50,7 @@ static int put_straight(struct export_job *job, uint64_t first, uint64_t last, u
   return 0;
 }
 
-/* Is all of it in one function? */
+/* Puts the piece if all of it is in one function. */
 static int put_passed(struct export_job *job, uint64_t from, uint64_t next, uint64_t count)
 {
   const struct bolt *bolt = job->state;
@@ -69,7 +69,8 @@ static void put_end(struct export_job *job, bool is_here, uint64_t address)
     export_print(job, " X:0");
 }
 
-/* A return from elsewhere to behind a call would be taken for one more way into the function. */
+/* A return from elsewhere to the instruction after a call is left out: BOLT would take it as another entry of the
+ * function. */
 static int put_branch(struct export_job *job, const struct binary_branch *branch)
 {
   const struct bolt *bolt = job->state;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Branch stacks as `perf script -F brstack` prints them, a sample in each line, the newest branch first, with lines for
- * what is mapped as --show-mmap-events has them: llvm-profgen --perfscript reads it, and so do scripts.
+ * Branch stacks as `perf script -F brstack` prints them, one sample per line, the newest branch first, and with lines
+ * for mappings in the form of --show-mmap-events. llvm-profgen --perfscript and scripts read this format.
  */
 #include "export/perf_feed.h"
 
-/* A line ends where a name has an end of line: no part of a name may look like a line. */
+/* Replaces the control characters of a name, so that no part of it can look like a line. */
 static void put_name(struct export_job *job, const char *name)
 {
   if (!*name)

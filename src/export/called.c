@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions with their names and where they come from.
+ * Functions with their names and origins.
  */
 #include "export/called.h"
 

@@ -2,7 +2,7 @@
  *
  * Calls as events of the trace viewer of Chrome, which Perfetto reads, too: "B" when a function is entered, "E" when it
  * is left, nested strictly in each thread. There is no clock: an instruction takes a nanosecond. Threads have the
- * numbers that `lbr stat` gives them, plus 1: those of the system may be given to several, one after the other.
+ * numbers that `lbr stat` shows, plus 1, because the system may reuse its thread numbers.
  */
 #include <errno.h>
 #include <stdlib.h>

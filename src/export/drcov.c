@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * drcov, version 3, as DynamoRIO's tool of that name writes it and disassemblers show it: a table of modules in text,
- * with a row for each piece of a file, then the blocks that ran as {u32 start, u16 size, u16 module}, the start being
- * behind that of the row. Code that is in no file is left out. Of a file that several processes ran, the row says where
- * it lay first.
+ * with a row for each mapped part of a file, then the executed blocks as {u32 start, u16 size, u16 module}, where the
+ * start is relative to that of the row. Code that is in no file is left out. If several processes ran a file, the row
+ * has its first address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 #define ROWS_MAX 65535u
 #define BLOCK_SIZE_MAX 65535u
 
-/* A piece of a file that was mapped. */
+/* A part of a file that was mapped. */
 struct drcov_row {
   uint32_t file;
-  uint64_t start, size; /* where it lay */
+  uint64_t start, size; /* its addresses */
   uint64_t offset;      /* in the file */
-  uint64_t linked;      /* its address as blocks have it */
+  uint64_t linked;      /* its address in the terms of blocks */
   uint32_t first;       /* the first row of this file */
 };
 
 struct drcov {
   struct drcov_row *rows;
   size_t count, capacity;
-  uint64_t block_count; /* with `is_counting` false, they are written */
+  uint64_t block_count; /* if `is_counting` is false, they are written */
   bool is_counting;
 };
 
@@ -63,7 +63,7 @@ static int drcov_record(struct export_job *job, const struct lb_trace_record *re
   return 0;
 }
 
-/* By file, and by address: readers want the pieces of a file side by side. */
+/* Sorts by file and address: readers expect the parts of a file side by side. */
 static int row_order(const void *one, const void *other)
 {
   const struct drcov_row *a = one, *b = other;
@@ -73,7 +73,7 @@ static int row_order(const void *one, const void *other)
   return a->linked < b->linked ? -1 : a->linked > b->linked;
 }
 
-/* The lowest address of the file, as it is linked. */
+/* The lowest linked address of the file. */
 static uint64_t file_base(const struct export_job *job, uint32_t file)
 {
   const struct symbol_layout *layout = analysis_names_layout(job->names, file);

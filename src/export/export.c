@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one loop that reads a trace for an export, the list of formats, and what they write with.
+ * The loop that reads a trace for an export, the list of formats, and the functions that formats write with.
  */
 #include "export/export.h"
 
@@ -166,7 +166,7 @@ const char *export_module(const struct export_job *job)
   return filter && filter->module_count ? filter->modules[0] : NULL;
 }
 
-/* "[vdso]" and the like are no files. */
+/* "[vdso]" and similar names are not files. */
 static bool file_is_wanted(const struct export_job *job, uint32_t number, const struct analysis_file *file)
 {
   return export_module(job) ? export_has_file(job, number) : file->name[0] == '/';
@@ -235,7 +235,7 @@ static void job_done(struct export_job *job)
   text_done(&job->text);
 }
 
-/* Branches that pass the filter, in runs of neighbours. */
+/* Passes on the branches that pass the filter, in runs of neighbours. */
 static int branches_filter(struct export_job *job, const struct lb_trace_branches *branches)
 {
   uint16_t places[LB_TRACE_BATCH_MAX];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BOLT's own profile, as perf2bolt would write it: for llvm-bolt -data and merge-fdata. A line for each edge: "1 NAME
- * OFFSET 1 NAME OFFSET mispredicted count", an end outside of the binary being "0 [unknown] 0". Besides taken branches,
- * the edges are those on which one of BOLT's blocks goes on into the next: from the last instruction of the one to the
- * start of the other. So it has to be known where BOLT's blocks begin: where any direct branch of a function may lead,
- * and where its indirect ones led. Returns are no edges.
+ * BOLT's own profile, as perf2bolt would write it: for llvm-bolt -data and merge-fdata. It has a line for each edge: "1
+ * NAME OFFSET 1 NAME OFFSET mispredicted count"; an end outside of the binary is "0 [unknown] 0". Besides taken
+ * branches, the edges are those on which one of BOLT's blocks continues into the next: from the last instruction of the
+ * one to the start of the other. The starts of BOLT's blocks are therefore needed: all targets of a function's direct
+ * branches, and the executed targets of its indirect ones. Returns are not edges.
  */
 #include <string.h>
 
@@ -19,14 +19,14 @@ struct fdata {
   struct tally edges;
 };
 
-/* ---- where blocks begin ---- */
+/* ---- starts of blocks ---- */
 
 static bool kind_is_jump(int kind)
 {
   return kind == LB_BRANCH_JCC || kind == LB_BRANCH_NEAR_REL_JMP;
 }
 
-/* Where the direct jumps of a function lead. What cannot be decoded ends the search. */
+/* Finds the targets of the direct jumps of a function. Bytes that cannot be decoded end the search. */
 static int function_sweep(struct export_job *job, const struct binary_function *function)
 {
   struct fdata *fdata = job->state;
@@ -43,7 +43,8 @@ static int function_sweep(struct export_job *job, const struct binary_function *
   return r;
 }
 
-/* Where all functions that ran may jump to; and the cold parts of functions, which jump back into these. */
+/* Finds the possible jump targets of all functions that ran, and of the cold parts of functions, which jump back into
+ * these. */
 static int functions_sweep(struct export_job *job)
 {
   const struct fdata *fdata = job->state;
@@ -66,7 +67,7 @@ static int functions_sweep(struct export_job *job)
   return r;
 }
 
-/* The same, where indirect jumps led, and symbols. */
+/* Finds all starts: those targets, the executed targets of indirect jumps, and symbols. */
 static int starts_find(struct export_job *job)
 {
   struct fdata *fdata = job->state;
@@ -92,7 +93,7 @@ static bool is_start(const struct fdata *fdata, uint64_t address)
 
 /* ---- edges ---- */
 
-/* Within one function only. */
+/* Takes an edge, within one function only. */
 static int take_edge(struct export_job *job, uint64_t from, uint64_t next, uint64_t count)
 {
   struct fdata *fdata = job->state;
@@ -101,7 +102,7 @@ static int take_edge(struct export_job *job, uint64_t from, uint64_t next, uint6
   return function && next < function->limit ? tally_add(&fdata->edges, from, next, count) : 0;
 }
 
-/* A jump right behind a conditional one ends the same block, unless something leads to it. */
+/* A jump right after a conditional one ends the same block, unless something leads to it. */
 static int take_passed(struct export_job *job, uint64_t from, uint64_t next, uint64_t count)
 {
   struct fdata *fdata = job->state;
@@ -155,7 +156,7 @@ static int take_branch(struct export_job *job, const struct binary_branch *branc
 
 /* ---- lines ---- */
 
-/* BOLT's name for an entry of the procedure linkage table is that of the function with @PLT behind it. */
+/* BOLT's name for an entry of the procedure linkage table is the function's name followed by @PLT. */
 static bool put_linkage(struct export_job *job, uint64_t address)
 {
   const struct fdata *fdata = job->state;

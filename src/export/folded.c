@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacks in one line each, "a;b;c COUNT", for programs that draw flame graphs: what `lbr calls --folded` prints. The
- * count is of instructions.
+ * Stacks, one per line as "a;b;c COUNT", for programs that draw flame graphs: the output of `lbr calls --folded`. The
+ * count is in instructions.
  */
 #include "export/called.h"
 

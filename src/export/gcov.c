@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A profile for gcc -fauto-profile: AutoFDO's gcov file, version 2, as gcc 12 reads it (gcc/auto-profile.cc): strings
- * with their lengths in bytes, which AutoFDO 0.19 itself writes in words, so that gcc 12 crashes. Then functions: how
- * often each was entered, the counts of its lines, relative to the one at which it is declared, and what was inlined
- * into it where, which is the same again. The count of a line is that of its instruction that ran most often.
- * Discriminators would do harm: gcc 12 cuts them off, and keeps the last count that it meets.
+ * with their lengths in bytes. (AutoFDO 0.19 itself writes the lengths in words, which makes gcc 12 crash.) Then come
+ * functions: the number of entries, the counts of its lines, relative to the line of its declaration, and the functions
+ * inlined into it, in the same form. The count of a line is that of its most executed instruction. Discriminators would
+ * do harm: gcc 12 drops them, and keeps the last count that it reads.
  */
 #include <errno.h>
 
@@ -26,9 +26,9 @@ struct gcov {
   struct tally instructions;
 };
 
-/* ---- where an instruction belongs ---- */
+/* ---- the function of an instruction ---- */
 
-/* Lines from where a function is declared; false if that cannot be said. */
+/* The line relative to the function's declaration. Returns false if it is unknown. */
 static bool frame_offset(const struct symbol_frame *frame, uint32_t *ret_offset)
 {
   if (!frame->line || !frame->declared || frame->line < frame->declared || frame->line - frame->declared > OFFSET_MAX)
@@ -37,7 +37,7 @@ static bool frame_offset(const struct symbol_frame *frame, uint32_t *ret_offset)
   return true;
 }
 
-/* Goes one function in: the instance of what is called `name` at `offset` of the one at *instance. */
+/* Descends into an inlined call: to the instance of `name` at `offset` of *instance. */
 static int instance_enter(struct gcov_table *table, uint32_t *instance, uint32_t offset, const char *name)
 {
   struct gcov_item key = {.parent = *instance, .kind = GCOV_CALL, .offset = offset};
@@ -51,7 +51,8 @@ static int instance_enter(struct gcov_table *table, uint32_t *instance, uint32_t
   return 0;
 }
 
-/* The instance of a function that an address belongs to, and the line in it. Returns 1; 0: it is not known; -ENOMEM. */
+/* Finds the instance of a function that an address belongs to, and the line in it. Returns 1; 0 if it is unknown; or
+ * -ENOMEM. */
 static int place_find(struct export_job *job, uint64_t address, uint32_t *ret_instance, uint32_t *ret_offset)
 {
   struct gcov *gcov = job->state;
@@ -60,7 +61,7 @@ static int place_find(struct export_job *job, uint64_t address, uint32_t *ret_in
   int r = 0;
 
   if (!analysis_names_place(job->names, &(struct analysis_location){.file = gcov->file, .address = address}, &place) ||
-      !place.frame_count || place.frame_count == SYMBOL_FRAMES_MAX) /* there may be more: nobody knows into what */
+      !place.frame_count || place.frame_count == SYMBOL_FRAMES_MAX) /* there may be more frames, which are unknown */
     return 0;
   for (size_t i = 0; i < place.frame_count; i++)
     if (!place.frames[i].linkage || !frame_offset(&place.frames[i], &offset))
@@ -92,9 +93,9 @@ static int instruction_count(struct export_job *job, const struct tally_item *in
   return 0;
 }
 
-/* The function that really is at an address. */
+/* The real function at an address. */
 struct function {
-  const char *name; /* as the linker knows it; NULL: it is not known */
+  const char *name; /* the linker's name; NULL if unknown */
   bool has_lines;   /* from the debug information */
   bool is_start;    /* it begins there */
 };
@@ -115,7 +116,7 @@ static struct function function_at(struct export_job *job, const struct analysis
   return function;
 }
 
-/* A function is entered by calls, and by jumps from other functions. */
+/* Calls enter a function, and so do jumps from other functions. */
 static int entry_count(struct export_job *job, const struct analysis_jump *jump)
 {
   struct gcov *gcov = job->state;
@@ -128,7 +129,7 @@ static int entry_count(struct export_job *job, const struct analysis_jump *jump)
     return 0;
   if (!is_call && jump->from.file == gcov->file)
     from = function_at(job, &jump->from);
-  if (from.name && !strcmp(from.name, to.name)) /* its cold part, or its loop */
+  if (from.name && !strcmp(from.name, to.name)) /* from its cold part, or in its loop */
     return 0;
   if (gcov_string(&gcov->table, to.name, &key.name) < 0 || !(item = gcov_item(&gcov->table, &key)))
     return -ENOMEM;
@@ -176,7 +177,7 @@ static int jumps_count(struct export_job *job)
 static void put_strings(struct export_job *job, const struct gcov_table *table)
 {
   export_u32(job, TAG_STRINGS);
-  export_u32(job, 0); /* lengths of sections are not looked at */
+  export_u32(job, 0); /* readers ignore the lengths of sections */
   export_u32(job, (uint32_t)table->string_count);
   for (size_t i = 0; i < table->string_count; i++) {
     uint32_t size = (uint32_t)strlen(table->strings[i]) + 1;
@@ -186,7 +187,7 @@ static void put_strings(struct export_job *job, const struct gcov_table *table)
   }
 }
 
-/* A line, and where its indirect calls led: they follow it. */
+/* Writes a line, followed by the targets of its indirect calls. */
 static void put_line(struct export_job *job, const struct gcov_item *line, const struct gcov_item *end)
 {
   uint32_t targets = 0;
@@ -212,7 +213,7 @@ static uint32_t kind_count(const struct gcov_item *items, size_t count, enum gco
   return number;
 }
 
-/* No deeper than there are frames. */
+/* Recursive, but no deeper than there are frames. */
 static void put_instance(struct export_job *job, const struct gcov_item *instance)
 {
   struct gcov *gcov = job->state;

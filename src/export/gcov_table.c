@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table that a gcov profile is put together in: two arrays with an index over each.
+ * The table in which a gcov profile is collected: two arrays with an index over each.
  */
 #include "export/gcov_table.h"
 

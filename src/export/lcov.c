@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lcov's coverage file: for each file of source its functions (FN, FNDA), branches (BRDA) and lines (DA) with exact
- * counts. A conditional branch of the machine code is a block with two ways: 0 goes on behind it, 1 is taken. Sources
- * of the system are left out, and those that cannot be read: genhtml stops at such a one.
+ * counts. A conditional branch of the machine code is a block with two ways: 0 is not taken, 1 is taken. System headers
+ * and sources are left out, and also files that cannot be read, because genhtml stops at such a file.
  */
 #include "export/lcov.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* What is left to write, in the order of the files. */
+/* The items that are left to write, in the order of the files. */
 struct lcov_rest {
   const struct lcov_line *lines;
   const struct lcov_function *functions;
@@ -23,7 +23,7 @@ bool lcov_is_system(const char *path)
   return !strncmp(path, "/usr/", 5) && strncmp(path, "/usr/local/", 11) != 0 && strncmp(path, "/usr/src/", 9) != 0;
 }
 
-/* Also counts what is not. */
+/* Whether the source file is written. Also counts the others. */
 static bool source_is_wanted(const struct export_job *job, struct lcov_rest *rest, const char *path)
 {
   bool is_system = lcov_is_system(path), is_readable = *path == '/' && access(path, R_OK) == 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines, functions and branches of the modules that ran and have debug information. What ran is known from the counts;
- * what did not is found by going over the code of these modules, instruction by instruction: each that the debug
- * information knows makes its line one that could have run. Wherever a block that ran begins, an instruction begins.
+ * Lines, functions and branches of the modules that ran and have debug information. The executed ones are known from
+ * the counts. The others are found by decoding the code of these modules, instruction by instruction: an instruction
+ * with debug information makes its line one that could have run. An instruction begins wherever an executed block
+ * begins.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,14 +12,14 @@
 #include "export/lcov.h"
 #include "symbol/symbol.h"
 
-/* A walk over the code of a module. */
+/* A pass over the code of a module. */
 struct sweep {
   struct export_job *job;
   struct lcov *lcov;
   uint32_t file;
   const struct analysis_block *blocks; /* of the module, by address */
   size_t block_count;
-  const struct analysis_jump *jumps; /* likewise */
+  const struct analysis_jump *jumps; /* also of the module, by address */
   size_t jump_count;
   const struct analysis_hot_function **functions; /* of all modules, by file and start */
   size_t function_count;
@@ -86,7 +87,7 @@ static uint64_t function_calls(const struct sweep *sweep, uint64_t start)
   return found ? (*found)->calls : 0;
 }
 
-/* Sets how often the branch at an address went either way. */
+/* Sets the counts of the two ways of the branch at an address. */
 static void branch_count(const struct sweep *sweep, uint64_t address, struct lcov_branch *branch)
 {
   size_t low = 0, high = sweep->jump_count;
@@ -106,9 +107,9 @@ static void branch_count(const struct sweep *sweep, uint64_t address, struct lco
       branch->taken += sweep->jumps[low].count;
 }
 
-/* ---- going over the code ---- */
+/* ---- decoding the code ---- */
 
-/* Parts that compilers cut out of a function are not functions. */
+/* Parts that compilers split off a function are not functions. */
 static bool symbol_is_part(const char *symbol)
 {
   return strstr(symbol, ".cold") || strstr(symbol, ".part.");
@@ -160,7 +161,7 @@ static int sweep_instruction(struct sweep *sweep, const struct analysis_location
   return r >= 0 && instruction->kind == LB_BRANCH_JCC ? sweep_branch(sweep, location, file, line) : r;
 }
 
-/* From one address to another. */
+/* Decodes from one address to another. */
 static int sweep_piece(struct sweep *sweep, uint64_t first, uint64_t end)
 {
   struct analysis_location location = {.file = sweep->file, .address = first};
@@ -183,7 +184,7 @@ static int sweep_piece(struct sweep *sweep, uint64_t first, uint64_t end)
   return r;
 }
 
-/* Does the debug information know anything of it? */
+/* Whether there is debug information for the file. */
 static bool file_has_lines(const struct sweep *sweep)
 {
   const char *file;
@@ -216,7 +217,7 @@ static int sweep_file(struct sweep *sweep)
   return r;
 }
 
-/* The modules that were asked for; else all but the system's, unless these are wanted, too. */
+/* The modules that were asked for; otherwise all except the system's, unless these are wanted, too. */
 static bool module_is_wanted(const struct export_job *job, uint32_t number)
 {
   struct analysis_file file;
@@ -227,7 +228,7 @@ static bool module_is_wanted(const struct export_job *job, uint32_t number)
                                           !lcov_is_system(file.name) && strncmp(file.name, "/lib", 4) != 0);
 }
 
-/* Counts come sorted by file: what belongs to one file is a part of them. */
+/* Counts are sorted by file, so those of one file are contiguous. */
 static int sweep_files(struct sweep *sweep)
 {
   size_t blocks, jumps;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was collected, in order, and what several units have made of one source put together.
+ * Sorts what was collected, and merges the lines of one source file from several units.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int called_order(const void *one, const void *other)
   return strcmp(a->name, b->name);
 }
 
-/* Are they of the same line, in code of the same sort? */
+/* Whether they are on the same line, in code of the same sort. */
 static bool branch_is_beside(const struct lcov_branch *one, const struct lcov_branch *other)
 {
   return one->line == other->line && one->is_inlined == other->is_inlined && !strcmp(one->file, other->file);
@@ -45,7 +45,7 @@ static int branch_order(const void *one, const void *other)
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* How many of the first branches are of one function's line. */
+/* The number of branches at the start that belong to one function's line. */
 static size_t branches_alike(const struct lcov_branch *branches, size_t count)
 {
   size_t alike = 1;
@@ -56,7 +56,7 @@ static size_t branches_alike(const struct lcov_branch *branches, size_t count)
   return alike;
 }
 
-/* A function of a header is in each unit that uses it: what is the same line in all of them is one. */
+/* A function of a header is in each unit that uses it: its equal lines are merged. */
 static void branches_merge(struct lcov *lcov)
 {
   size_t kept = 0, first = 0, size = 0; /* the branches that others are added to */
@@ -92,7 +92,7 @@ static void functions_merge(struct lcov *lcov)
   lcov->function_count = kept;
 }
 
-/* Each line once, and only those of modules that are wanted. */
+/* Keeps each line once, and only those of wanted modules. */
 static void lines_merge(struct lcov *lcov)
 {
   size_t kept = 0;

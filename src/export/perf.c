@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * perf.data: a head of 104 bytes, the event, records of programs, mappings and samples with branch stacks, and behind
- * them what perf calls features. The layout is that of tools/perf/Documentation/perf.data-file-format.txt and
- * linux/perf_event.h. Readers are picky: without COMM and MMAP2 profiles come out empty; a period of 1 would make
- * perf take the samples for another kind of trace; without the (empty) feature of branch stacks `perf report` does not
- * show branches. Time is the number of branches so far.
+ * perf.data: a head of 104 bytes, the event, records of programs, mappings and samples with branch stacks, and after
+ * them perf's features. The layout is that of tools/perf/Documentation/perf.data-file-format.txt and
+ * linux/perf_event.h. Readers are strict: without COMM and MMAP2, profiles are empty; a period of 1 would make perf
+ * take the samples as another kind of trace; without the (empty) branch stack feature, `perf report` does not show
+ * branches. Time is the number of branches so far.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define HEAD_SIZE 104u
 #define ATTRIBUTE_SIZE 112u /* PERF_ATTR_SIZE_VER5: all readers know it */
 #define DATA_OFFSET (HEAD_SIZE + ATTRIBUTE_SIZE + 16u)
-#define ROUND 4096u /* samples, after which perf may forget what it keeps to sort them */
+#define ROUND 4096u /* samples after which perf may drop what it keeps for sorting */
 #define NAME_SIZE 4096u
 
 enum { RECORD_COMM = 3, RECORD_EXIT = 4, RECORD_FORK = 7, RECORD_SAMPLE = 9, RECORD_MMAP2 = 10, RECORD_ROUND = 68 };
@@ -23,7 +23,7 @@ enum { MISC_USER = 2, MISC_EXEC = 0x2000, MISC_BUILD_ID = 0x4000, MISC_BUILD_ID_
 enum { FEATURE_BUILD_ID = 2, FEATURE_ARCH = 6, FEATURE_BRANCH_STACK = 15 };
 enum { SAMPLE_IP = 1, SAMPLE_TID = 2, SAMPLE_TIME = 4, SAMPLE_PERIOD = 0x100, SAMPLE_BRANCH_STACK = 0x800 };
 
-/* A record, or another piece that is put together before it is written. */
+/* A record, or another piece that is built before it is written. */
 struct piece {
   uint8_t bytes[NAME_SIZE + 256];
   size_t size;
@@ -55,7 +55,7 @@ static void piece_u64(struct piece *piece, uint64_t value)
   piece->size += 8;
 }
 
-/* Cut to `most` bytes with its end, and filled with zeros up to a multiple of `round`. */
+/* Truncates the string to `most` bytes with its terminator, and fills it with zeros to a multiple of `round`. */
 static void piece_string(struct piece *piece, const char *string, size_t most, size_t round)
 {
   size_t length = strnlen(string, most - 1);
@@ -90,10 +90,10 @@ static void record_end(struct export_job *job)
 
 static uint64_t now(const struct perf *perf)
 {
-  return perf->feed.branches + 1; /* 0 would be no time */
+  return perf->feed.branches + 1; /* 0 would mean no time */
 }
 
-/* What all records but samples end with. */
+/* The end of all records except samples. */
 static void record_end_with_id(struct export_job *job, uint32_t process, uint32_t thread)
 {
   struct perf *perf = job->state;
@@ -126,7 +126,7 @@ static void put_task(struct export_job *job, const struct perf_stream *stream, u
   record_end_with_id(job, stream->process, stream->thread);
 }
 
-/* Who made a process is not known: only threads are said to come from somewhere. */
+/* The parent of a process is unknown: only threads have one. */
 static void put_begin(struct export_job *job, const struct perf_stream *stream, bool is_first)
 {
   if (is_first)
@@ -242,7 +242,7 @@ static void head_make(const struct export_job *job, struct piece *piece, uint64_
 
 /* ---- features ---- */
 
-/* The build-ids of all files, as records. Returns their size; `wants_write` false: only that. */
+/* Writes the build-ids of all files as records. Returns their size; if `wants_write` is false, only that. */
 static uint64_t build_ids_put(struct export_job *job, bool wants_write)
 {
   struct perf *perf = job->state;
@@ -254,7 +254,7 @@ static uint64_t build_ids_put(struct export_job *job, bool wants_write)
 
     if (!file.build_id_size || file.build_id_size > PERF_BUILD_ID_SIZE)
       continue;
-    piece_u32(piece, UINT32_MAX); /* whatever process */
+    piece_u32(piece, UINT32_MAX); /* any process */
     memset(piece->bytes + piece->size, 0, PERF_BUILD_ID_SIZE + 4);
     memcpy(piece->bytes + piece->size, file.build_id, file.build_id_size);
     piece->bytes[piece->size + PERF_BUILD_ID_SIZE] = (uint8_t)file.build_id_size;

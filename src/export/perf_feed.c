@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a trace to samples. A sample ends when it is full, when a branch is missing behind it, and when something is
- * mapped: its addresses mean what they meant before.
+ * From a trace to samples. A sample ends when it is full, when a branch is missing after it, and when something is
+ * mapped, because its addresses refer to the earlier mappings.
  */
 #include "export/perf_feed.h"
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a process runs: the modules of a space. Streams come mixed, so that what a process ran before exec may come
- * after the first branches behind it: then it changes to and fro. */
+/* The program of a process: the modules of a space. Streams are interleaved, so branches from before an exec may come
+ * after the first branches of the new program: then the image changes back and forth. */
 struct perf_image {
   uint32_t key; /* process, or 0 for all of them */
   uint32_t space, process;
@@ -72,7 +72,7 @@ static void streams_flush(struct perf_feed *feed, struct export_job *job)
   feed->pending_count = 0;
 }
 
-/* Those that run in a space. */
+/* Flushes the streams that run in a space. */
 static void space_flush(struct perf_feed *feed, struct export_job *job, uint32_t space)
 {
   for (size_t i = 0; i < feed->pending_count; i++)
@@ -80,7 +80,7 @@ static void space_flush(struct perf_feed *feed, struct export_job *job, uint32_t
       stream_flush(feed, job, &feed->streams[feed->pending[i]]);
 }
 
-/* It has branches that were not given yet, or will have. Returns 0, or -ENOMEM. */
+/* Lists a stream that has branches that were not given yet, or will have. Returns 0, or -ENOMEM. */
 static int stream_list(struct perf_feed *feed, struct perf_stream *stream)
 {
   uint32_t *pending;
@@ -110,7 +110,7 @@ static struct perf_stream *stream_get(struct perf_feed *feed, uint32_t number)
   return &feed->streams[number];
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
 static int feed_module(struct perf_feed *feed, struct export_job *job, const struct lb_trace_module *module)
 {
@@ -153,7 +153,8 @@ static struct perf_image *image_get(struct perf_feed *feed, uint32_t key)
   return &images[feed->image_count - 1];
 }
 
-/* A branch of it comes: its process runs what it runs. Returns 0, or -ENOMEM. */
+/* A branch of the stream comes: announces its thread, and its program if that differs from the process's current one.
+ * Returns 0, or -ENOMEM. */
 static int stream_begin(struct perf_feed *feed, struct export_job *job, struct perf_stream *stream)
 {
   struct perf_image *image = image_get(feed, feed->writer->is_single ? 0 : stream->process);

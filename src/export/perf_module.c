@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules that are mapped, in chains by their address space: a process that begins to run in a space, or comes back to
- * it, gets them all.
+ * Modules that are mapped, in chains by their address space: a process that begins to run in a space, or returns to it,
+ * gets all of them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static bool module_covers(const struct lb_trace_module *over, const struct lb_tr
          module->address - over->address < over->size && module->size <= over->size - (module->address - over->address);
 }
 
-/* Forgets what lies under it. Returns how many are left in its chain. */
+/* Removes the modules that the new one covers. Returns how many are left in its chain. */
 static size_t modules_cover(struct perf_modules *modules, const struct lb_trace_module *over)
 {
   uint32_t *link = &modules->chains[over->space % PERF_SPACES];
@@ -57,7 +57,7 @@ static int chains_make(struct perf_modules *modules)
   return 0;
 }
 
-/* One that is not in use, or PERF_NO_MODULE without memory. */
+/* An unused one, or PERF_NO_MODULE without memory. */
 static uint32_t module_new(struct perf_modules *modules)
 {
   uint32_t number = modules->free;
@@ -75,7 +75,7 @@ static uint32_t module_new(struct perf_modules *modules)
   return (uint32_t)modules->count++;
 }
 
-/* Name and build-id in one piece of memory. */
+/* Copies name and build-id into one allocation. */
 static int module_copy(struct perf_module *copy, const struct lb_trace_module *module)
 {
   size_t length = strlen(module->name) + 1;
@@ -92,7 +92,7 @@ static int module_copy(struct perf_module *copy, const struct lb_trace_module *m
   return 0;
 }
 
-/* Puts it at the end of its chain, so that they come out as they went in. */
+/* Appends it to its chain, to keep the order. */
 static void module_link(struct perf_modules *modules, uint32_t number)
 {
   uint32_t *link = &modules->chains[modules->modules[number].module.space % PERF_SPACES];
@@ -131,7 +131,7 @@ int perf_modules_take(struct perf_modules *modules, const struct lb_trace_module
   return 0;
 }
 
-/* The first one of a space in what is left of a chain. */
+/* The first module of a space in the rest of a chain. */
 static const struct perf_module *chain_find(const struct perf_modules *modules, uint32_t number, uint32_t space)
 {
   while (number != PERF_NO_MODULE && modules->modules[number].module.space != space)

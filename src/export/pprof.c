@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pprof's profile: for each stack of functions how many instructions and taken branches ran in the innermost. All of
- * it is a message Profile of protobuf, whose fields are written as they come; numbers of fields are those of pprof's
- * proto/profile.proto. A function is a location, too: what is known is where it begins.
+ * pprof's profile: for each stack of functions, how many instructions and taken branches ran in the innermost one. It
+ * is one protobuf message Profile, whose fields are written one by one; field numbers are those of pprof's
+ * proto/profile.proto. A function is a location, too, because only its start is known.
  */
 #include "export/pprof.h"
 
@@ -18,7 +18,7 @@ enum { PROFILE_TIME = 9, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD, PROFILE_COMME
 struct pprof {
   struct analysis_stacks *stacks;
   struct gzip gzip;
-  uint64_t strings; /* so many were written */
+  uint64_t strings; /* number of strings written */
   uint64_t time;    /* of the run, in seconds */
   struct message part, inner, line;
   struct text name;
@@ -51,7 +51,7 @@ static int number_put(struct export_job *job, unsigned field, uint64_t value)
   return line->error;
 }
 
-/* Its number in the table of strings. */
+/* The string's number in the table of strings. */
 static uint64_t string_put(struct export_job *job, const char *string)
 {
   struct pprof *pprof = job->state;
@@ -80,7 +80,7 @@ static int head_put(struct export_job *job)
   uint64_t instructions, branches, count;
   int r;
 
-  string_put(job, ""); /* the first must be that */
+  string_put(job, ""); /* the first one must be empty */
   instructions = string_put(job, "instructions");
   branches = string_put(job, "branches");
   count = string_put(job, "count");
@@ -136,7 +136,7 @@ static int mapping_put(struct export_job *job, uint32_t number, const struct ana
   return field_put(job, PROFILE_MAPPING, part);
 }
 
-/* The first one is what pprof takes for the program. */
+/* pprof takes the first one as the program. */
 static int mappings_put(struct export_job *job)
 {
   struct analysis_file file;

@@ -25,7 +25,7 @@ static uint32_t crc_update(uint32_t crc, const uint8_t *bytes, size_t size)
   return ~crc;
 }
 
-/* A block that is stored as it is. */
+/* An uncompressed block. */
 static void block_put(struct gzip *gzip, struct export_job *job, bool is_last)
 {
   export_u8(job, is_last);
@@ -39,7 +39,7 @@ static void block_put(struct gzip *gzip, struct export_job *job, bool is_last)
 
 void gzip_begin(struct gzip *gzip, struct export_job *job)
 {
-  static const uint8_t head[10] = {0x1f, 0x8b, 8, [9] = 255}; /* deflate; no time; system not known */
+  static const uint8_t head[10] = {0x1f, 0x8b, 8, [9] = 255}; /* deflate; no time; unknown system */
 
   export_put(job, head, sizeof(head));
   gzip->count = 0;

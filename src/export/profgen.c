@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * llvm-profgen's unsymbolized profile (--unsymbolized-profile): how many straight pieces there are, and
- * "from-to:count" for each; how many branches, and "from->to:count" for each. In hex, relative to the first piece of
- * the file that is executed; an end outside of the binary is address 1, as llvm-profgen itself has it.
+ * llvm-profgen's unsymbolized profile (--unsymbolized-profile): the number of straight pieces, and "from-to:count" for
+ * each; the number of branches, and "from->to:count" for each. Addresses are in hex, relative to the first executable
+ * segment; an end outside of the binary is address 1, as in llvm-profgen itself.
  */
 #include "export/binary.h"
 
@@ -12,7 +12,7 @@
 
 struct profgen {
   uint64_t base;
-  bool is_counting; /* how many there are, first */
+  bool is_counting; /* first pass: only counts them */
   uint64_t count;
 };
 
@@ -42,7 +42,7 @@ static int put_branch(struct export_job *job, const struct binary_branch *branch
 
 static const struct binary_visitor visitor = {.straight = put_straight, .branch = put_branch};
 
-/* Its number of lines, then the lines. */
+/* Writes the number of lines, then the lines. */
 static int list_put(struct export_job *job, int (*walk)(struct export_job *, const struct binary_visitor *))
 {
   struct profgen *profgen = job->state;
@@ -56,7 +56,7 @@ static int list_put(struct export_job *job, int (*walk)(struct export_job *, con
   return r < 0 ? r : walk(job, &visitor);
 }
 
-/* Where the first piece that is executed begins, down to its page. */
+/* The start of the first executable segment, rounded down to its page. */
 static bool base_find(const struct export_job *job, uint32_t file, uint64_t *ret_base)
 {
   const struct symbol_layout *layout = analysis_names_layout(job->names, file);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * speedscope's own format: for each thread a profile of events, "O" when a function is entered and "C" when it is left,
- * at numbers of instructions; functions come once, at the end. The events of a profile must stand together, but threads
- * come mixed: those of the first thread are written as they come, those of others are kept until the end.
+ * at instruction counts; functions are listed once, at the end. The events of a profile must be contiguous, but threads
+ * are interleaved: the events of the first thread are written as they come, those of others are kept until the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 
 #define KEPT_MAX (UINT64_C(256) << 20) /* bytes of events of other threads */
 
-/* A thread other than the first, its events in bytes: how many instructions later (in groups of 7 bits), then a
- * function plus 1 that is entered, or 0. */
+/* A thread other than the first. Its events are stored as bytes: the number of instructions since the last (in groups
+ * of 7 bits), then the entered function plus 1, or 0. */
 struct scope_stream {
   struct text events;
   uint64_t last;    /* instructions */
-  uint32_t *frames; /* that are open; the first thread's, too */
+  uint32_t *frames; /* the open ones; for the first thread, too */
   size_t count, capacity;
   bool has_events;
 };
 
 struct scope {
   bool has_first;
-  uint32_t first; /* stream that is written as it comes */
+  uint32_t first; /* the stream that is written as it comes */
   struct scope_stream *streams;
   size_t count, capacity;
   uint64_t kept; /* bytes */
@@ -96,7 +96,7 @@ static int event_keep(struct export_job *job, struct scope_stream *stream, const
   return r;
 }
 
-/* ---- frames that are open ---- */
+/* ---- open frames ---- */
 
 static int frame_push(struct scope_stream *stream, uint32_t frame)
 {
