@@ -5,7 +5,7 @@
 #ifndef SOURCE_BTS_H
 #define SOURCE_BTS_H
 
-#include "source/world.h"
+#include "source/tasks.h"
 
 #define BTS_RECORD_SIZE 24u
 

@@ -8,7 +8,7 @@
 #ifndef SOURCE_FLOW_H
 #define SOURCE_FLOW_H
 
-#include "source/world.h"
+#include "source/tasks.h"
 
 /* The thread enters the kernel at `from`: by a system call there, a fault or an interrupt. */
 void flow_leave(struct world_thread *thread, uint64_t from);

@@ -9,7 +9,7 @@
 #include "source/kernel.h"
 #include "source/perf_record.h"
 #include "source/pt.h"
-#include "source/world.h"
+#include "source/tasks.h"
 
 /* The event of a processor. */
 struct perf_cpu {

@@ -11,7 +11,7 @@
 #ifndef SOURCE_PT_H
 #define SOURCE_PT_H
 
-#include "source/world.h"
+#include "source/tasks.h"
 
 /* State that continues from chunk to chunk of a processor. All zero at first, and after something was lost. */
 struct pt_state {

@@ -6,7 +6,7 @@
 #define SOURCE_SOURCE_INSIDE_H
 
 #include "source/kernel.h"
-#include "source/world.h"
+#include "source/tasks.h"
 
 struct source_functions {
   /* The child waits before execve: attach to it. Returns 0, or negative with the problem. */

@@ -7,7 +7,7 @@
 #ifndef SOURCE_STEP_BLOCK_H
 #define SOURCE_STEP_BLOCK_H
 
-#include "source/world.h"
+#include "source/tasks.h"
 
 #define STEP_EXITS_MAX 32u
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations that world.c and world_code.c share: a process, and the world.
+ * Declarations that tasks.c and tasks_code.c share: a process, and the world.
  */
-#ifndef SOURCE_WORLD_INSIDE_H
-#define SOURCE_WORLD_INSIDE_H
+#ifndef SOURCE_TASKS_INSIDE_H
+#define SOURCE_TASKS_INSIDE_H
 
-#include "source/world.h"
+#include "source/tasks.h"
 
 #define WORLD_BUCKETS 1024u
 #define WORLD_MODULES_MAX 16384u /* modules that a copy of a process gets */
@@ -101,12 +101,12 @@ int world_fail(struct world *world, int error);
 void process_code_forget(struct world_process *process, uint64_t address, uint64_t size);
 void process_code_clear(struct world_process *process);
 
-/* Puts the title of its process into a thread's stream (world_title.c). Returns 0 or negative. */
+/* Puts the title of its process into a thread's stream (tasks_title.c). Returns 0 or negative. */
 int world_title_put(struct world *world, const struct world_thread *thread);
 void world_title_forget(struct world *world, uint32_t process);
 void world_titles_done(struct world *world);
 
-/* A thread is gone: forgets its signals (world_signal.c). */
+/* A thread is gone: forgets its signals (tasks_signal.c). */
 void world_signals_forget(struct world *world, uint32_t thread);
 
 #endif

@@ -5,8 +5,8 @@
  * through here, so all sources make the same records. Memory is bounded: anything beyond the limits is left out and
  * marked as lost.
  */
-#ifndef SOURCE_WORLD_H
-#define SOURCE_WORLD_H
+#ifndef SOURCE_TASKS_H
+#define SOURCE_TASKS_H
 
 #include "source/source.h"
 #include "symbol/symbol.h"
@@ -118,7 +118,7 @@ int world_gap(struct world *world, struct world_thread *thread, enum lb_trace_ga
 /* Gives the sink what is buffered. Returns 0 or negative. */
 int world_flush(struct world *world);
 
-/* ---- titles (world_title.c) ---- */
+/* ---- titles (tasks_title.c) ---- */
 
 /* Reads the current title of a process. Returns false, touching nothing, if there is no such process. */
 typedef bool world_title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE_MOST]);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/world_inside.h"
+#include "source/tasks_inside.h"
 
 void world_titles(struct world *world, world_title_read *read, void *data)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "source/world_inside.h"
+#include "source/tasks_inside.h"
 
 static void signal_drop(struct world *world, size_t place)
 {

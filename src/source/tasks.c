@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Processes and threads on their way into a trace. A process has a number for its address space, the modules in it, and
- * its code (world_code.c); a thread has a stream from its first branch on, a new one for each program that it executes.
+ * its code (tasks_code.c); a thread has a stream from its first branch on, a new one for each program that it executes.
  */
-#include "source/world.h"
+#include "source/tasks.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "source/world_inside.h"
+#include "source/tasks_inside.h"
 
 int world_new(const struct source_sink *sink, world_memory *memory, void *data, struct world **ret_world)
 {

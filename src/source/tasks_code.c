@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "isa/isa.h"
-#include "source/world_inside.h"
+#include "source/tasks_inside.h"
 
 /* ---- pages ---- */
 
