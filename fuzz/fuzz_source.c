@@ -90,11 +90,11 @@ static int item_take(void *context, const struct perf_item *item)
 }
 
 /* One byte: which source; one: where the tail is. The rest is the ring, and its first bytes are AUX data, too. */
-static void ring_try(struct world *world, const uint8_t *data, size_t size)
+static void ring_try(struct tasks *tasks, const uint8_t *data, size_t size)
 {
   static const enum source_kind kinds[] = {SOURCE_LBR, SOURCE_BTS, SOURCE_PT, SOURCES};
   struct perf_cpu cpu = {0};
-  struct perf_session session = {.world = world, .cpus = &cpu, .count = 1};
+  struct perf_session session = {.tasks = tasks, .cpus = &cpu, .count = 1};
   uint8_t *buffer = malloc(PERF_RECORD_SIZE_MAX);
   struct perf_ring ring;
   uint64_t tail, head;
@@ -131,16 +131,16 @@ static void ring_try(struct world *world, const uint8_t *data, size_t size)
 }
 
 /* Chunks of two threads in turn: one byte has the size of each. */
-static void chunks_try(struct world *world, const uint8_t *data, size_t size, bool is_pt)
+static void chunks_try(struct tasks *tasks, const uint8_t *data, size_t size, bool is_pt)
 {
   struct pt_state state = {0};
   const struct pt_model model = {0};
 
   for (unsigned i = 0; size > 1; i++) {
-    struct world_thread *thread = world_thread(world, 1, 1 + (i & 1));
+    struct task_thread *thread = tasks_thread(tasks, 1, 1 + (i & 1));
     size_t length = (size_t)data[0] + 1 < size - 1 ? (size_t)data[0] + 1 : size - 1;
     int r =
-      is_pt ? pt_decode(world, thread, &model, &state, data + 1, length) : bts_decode(world, thread, data + 1, length);
+      is_pt ? pt_decode(tasks, thread, &model, &state, data + 1, length) : bts_decode(tasks, thread, data + 1, length);
 
     if (r < 0 && source_has_pt())
       abort();
@@ -151,17 +151,17 @@ static void chunks_try(struct world *world, const uint8_t *data, size_t size, bo
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  struct world *world;
+  struct tasks *tasks;
 
-  if (!size || size > 65536 || world_new(&sink, memory_read, NULL, &world) < 0)
+  if (!size || size > 65536 || tasks_new(&sink, memory_read, NULL, &tasks) < 0)
     return 0;
   streams = 0;
   if (data[0] % 3 == 0)
-    ring_try(world, data + 1, size - 1);
+    ring_try(tasks, data + 1, size - 1);
   else
-    chunks_try(world, data + 1, size - 1, data[0] % 3 == 2);
-  if (world_flush(world) < 0)
+    chunks_try(tasks, data + 1, size - 1, data[0] % 3 == 2);
+  if (tasks_flush(tasks) < 0)
     abort();
-  world_free(world);
+  tasks_free(tasks);
   return 0;
 }

@@ -10,26 +10,26 @@
 #include "base/base.h"
 #include "source/flow.h"
 
-static int record_take(struct world *world, struct world_thread *thread, const uint8_t *bytes)
+static int record_take(struct tasks *tasks, struct task_thread *thread, const uint8_t *bytes)
 {
   uint64_t from = bytes_get_u64(bytes), to = bytes_get_u64(bytes + 8);
 
   if ((!from && !to) || (flow_is_kernel(from) && flow_is_kernel(to)))
     return 0;
   if (flow_is_kernel(to))
-    return flow_turn(world, thread, from);
+    return flow_turn(tasks, thread, from);
   if (flow_is_kernel(from))
-    return flow_enter(world, thread, to);
-  return flow_jump(world, thread, from, to, 0);
+    return flow_enter(tasks, thread, to);
+  return flow_jump(tasks, thread, from, to, 0);
 }
 
-int bts_decode(struct world *world, struct world_thread *thread, const uint8_t *bytes, size_t size)
+int bts_decode(struct tasks *tasks, struct task_thread *thread, const uint8_t *bytes, size_t size)
 {
   int r = 0;
 
   for (; size >= BTS_RECORD_SIZE && r >= 0; bytes += BTS_RECORD_SIZE, size -= BTS_RECORD_SIZE)
-    r = record_take(world, thread, bytes);
+    r = record_take(tasks, thread, bytes);
   if (r >= 0 && size)
-    r = flow_lose(world, thread, 0);
+    r = flow_lose(tasks, thread, 0);
   return r;
 }

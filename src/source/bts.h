@@ -10,7 +10,7 @@
 #define BTS_RECORD_SIZE 24u
 
 /* Decodes the records of a thread from a piece of AUX data that begins with a record, and passes them to flow_jump. An
- * incomplete record at the end is lost. Returns 0, or as world_branch. */
-int bts_decode(struct world *world, struct world_thread *thread, const uint8_t *bytes, size_t size);
+ * incomplete record at the end is lost. Returns 0, or as tasks_branch. */
+int bts_decode(struct tasks *tasks, struct task_thread *thread, const uint8_t *bytes, size_t size);
 
 #endif

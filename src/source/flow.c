@@ -11,26 +11,26 @@
 
 /* ---- one branch ---- */
 
-int flow_branch(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned kind,
+int flow_branch(struct tasks *tasks, struct task_thread *thread, uint64_t from, uint64_t to, unsigned kind,
                 unsigned flags)
 {
-  if (kind == LB_BRANCH_NEAR_REL_CALL && world_instruction(world, thread, from).length + from == to)
+  if (kind == LB_BRANCH_NEAR_REL_CALL && tasks_instruction(tasks, thread, from).length + from == to)
     flags |= LB_BRANCH_TO_NEXT;
   thread->is_at = thread->is_begun = true;
   thread->is_out = false;
   thread->at = to;
-  return world_branch(world, thread, from, to, kind, flags);
+  return tasks_branch(tasks, thread, from, to, kind, flags);
 }
 
-int flow_lose(struct world *world, struct world_thread *thread, uint64_t count)
+int flow_lose(struct tasks *tasks, struct task_thread *thread, uint64_t count)
 {
   thread->is_at = thread->is_out = false;
-  return world_gap(world, thread, LB_TRACE_LOST, count);
+  return tasks_gap(tasks, thread, LB_TRACE_LOST, count);
 }
 
 /* ---- the kernel ---- */
 
-void flow_leave(struct world_thread *thread, uint64_t from)
+void flow_leave(struct task_thread *thread, uint64_t from)
 {
   thread->is_at = false;
   thread->is_out = true;
@@ -39,40 +39,40 @@ void flow_leave(struct world_thread *thread, uint64_t from)
 
 /* rt_sigreturn: MOV of its number, 15, into EAX or RAX right before SYSCALL, as libraries have it in their restorers.
  */
-static bool is_sigreturn(struct world *world, const struct world_thread *thread, uint64_t address)
+static bool is_sigreturn(struct tasks *tasks, const struct task_thread *thread, uint64_t address)
 {
   static const uint8_t longer[] = {0x48, 0xC7, 0xC0, 15, 0, 0, 0}, shorter[] = {0xB8, 15, 0, 0, 0};
   uint8_t bytes[sizeof(longer)];
 
-  if (world_code(world, thread, address - sizeof(bytes), bytes, sizeof(bytes)) < sizeof(bytes))
+  if (tasks_code(tasks, thread, address - sizeof(bytes), bytes, sizeof(bytes)) < sizeof(bytes))
     return false;
   return !memcmp(bytes, longer, sizeof(longer)) || !memcmp(bytes + 2, shorter, sizeof(shorter));
 }
 
 /* Behind a system call, or an instruction that traps, the program goes on; or a handler comes first. */
-static int call_return(struct world *world, struct world_thread *thread, const struct world_instruction *call,
+static int call_return(struct tasks *tasks, struct task_thread *thread, const struct task_instruction *call,
                        uint64_t to)
 {
   uint64_t next = call->address + call->length;
   int r;
 
-  if (to != next && call->kind == LB_BRANCH_SYSCALL && is_sigreturn(world, thread, call->address))
-    return flow_branch(world, thread, call->address, to, LB_BRANCH_IRET, 0);
-  r = flow_branch(world, thread, call->address, next, (unsigned)call->kind, 0);
-  if (to != next && call->kind == LB_BRANCH_SYSCALL && world_exec_take(world, thread)) {
+  if (to != next && call->kind == LB_BRANCH_SYSCALL && is_sigreturn(tasks, thread, call->address))
+    return flow_branch(tasks, thread, call->address, to, LB_BRANCH_IRET, 0);
+  r = flow_branch(tasks, thread, call->address, next, (unsigned)call->kind, 0);
+  if (to != next && call->kind == LB_BRANCH_SYSCALL && tasks_exec_take(tasks, thread)) {
     thread->is_at = thread->is_begun = true;
     thread->at = to;
     return r;
   }
   if (r >= 0 && to != next && to != call->address) /* the same place: it is done again, after a signal that has none */
-    r = flow_branch(world, thread, next, to, LB_BRANCH_INTERRUPT, 0);
+    r = flow_branch(tasks, thread, next, to, LB_BRANCH_INTERRUPT, 0);
   thread->at = to;
   return r;
 }
 
-int flow_enter(struct world *world, struct world_thread *thread, uint64_t to)
+int flow_enter(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
-  struct world_instruction out;
+  struct task_instruction out;
   bool is_out = thread->is_out;
 
   thread->is_out = false;
@@ -80,25 +80,25 @@ int flow_enter(struct world *world, struct world_thread *thread, uint64_t to)
   thread->at = to;
   if (!is_out)
     return 0;
-  out = world_instruction(world, thread, thread->from);
+  out = tasks_instruction(tasks, thread, thread->from);
   if (out.length && (out.kind == LB_BRANCH_SYSCALL || out.kind == LB_BRANCH_SYSENTER || out.kind == LB_BRANCH_INT ||
                      out.kind == LB_BRANCH_INT3))
-    return call_return(world, thread, &out, to);
+    return call_return(tasks, thread, &out, to);
   if (to - thread->from <= out.length) /* an interrupt, or a page that was missing: it goes on as if nothing was */
     return 0;
-  return flow_branch(world, thread, thread->from, to, LB_BRANCH_INTERRUPT, 0);
+  return flow_branch(tasks, thread, thread->from, to, LB_BRANCH_INTERRUPT, 0);
 }
 
-int flow_end(struct world *world, struct world_thread *thread)
+int flow_end(struct tasks *tasks, struct task_thread *thread)
 {
-  struct world_instruction out;
+  struct task_instruction out;
 
   if (!thread->is_out)
     return 0;
-  out = world_instruction(world, thread, thread->from);
+  out = tasks_instruction(tasks, thread, thread->from);
   if (!out.length || (out.kind != LB_BRANCH_SYSCALL && out.kind != LB_BRANCH_INT))
     return 0;
-  return flow_branch(world, thread, out.address, out.address + out.length, (unsigned)out.kind, 0);
+  return flow_branch(tasks, thread, out.address, out.address + out.length, (unsigned)out.kind, 0);
 }
 
 /* ---- straight code ---- */
@@ -114,12 +114,12 @@ static bool is_passed(int kind)
 }
 
 /* Does the code lead there? What is not known is believed. `*ret_end` is how far it is known. */
-static bool straight_check(struct world *world, const struct world_thread *thread, uint64_t to, uint64_t *ret_end)
+static bool straight_check(struct tasks *tasks, const struct task_thread *thread, uint64_t to, uint64_t *ret_end)
 {
   uint64_t address = thread->at;
 
   while (address < to && to - thread->at < STRAIGHT_MAX) {
-    struct world_instruction instruction = world_instruction(world, thread, address);
+    struct task_instruction instruction = tasks_instruction(tasks, thread, address);
 
     *ret_end = address;
     if (!instruction.length)
@@ -132,77 +132,77 @@ static bool straight_check(struct world *world, const struct world_thread *threa
   return address == to;
 }
 
-int flow_straight(struct world *world, struct world_thread *thread, uint64_t to)
+int flow_straight(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   uint64_t end;
   int r = 0;
 
-  if (!straight_check(world, thread, to, &end))
+  if (!straight_check(tasks, thread, to, &end))
     return 0;
   for (uint64_t address = thread->at; address < end && r >= 0;) {
-    struct world_instruction instruction = world_instruction(world, thread, address);
+    struct task_instruction instruction = tasks_instruction(tasks, thread, address);
 
     if (!instruction.length)
       break;
     if (is_call(instruction.kind) || instruction.kind == LB_BRANCH_INT3)
-      r = flow_branch(world, thread, address, address + instruction.length, (unsigned)instruction.kind, 0);
+      r = flow_branch(tasks, thread, address, address + instruction.length, (unsigned)instruction.kind, 0);
     address += instruction.length;
   }
   return r < 0 ? r : 1;
 }
 
 /* The code is not straight because the thread has executed another program. Returns 1; 0: it has not; or negative. */
-static int exec_pass(struct world *world, struct world_thread *thread)
+static int exec_pass(struct tasks *tasks, struct task_thread *thread)
 {
-  struct world_instruction instruction = {.address = thread->at, .length = 1};
+  struct task_instruction instruction = {.address = thread->at, .length = 1};
   int r;
 
-  if (!world_exec_is_due(thread))
+  if (!tasks_exec_is_due(thread))
     return 0;
   for (uint64_t address = thread->at; instruction.length && address - thread->at < STRAIGHT_MAX;) {
-    instruction = world_instruction(world, thread, address);
+    instruction = tasks_instruction(tasks, thread, address);
     if (is_call(instruction.kind))
       break;
     address += instruction.length;
   }
-  r = is_call(instruction.kind) ? flow_branch(world, thread, instruction.address,
+  r = is_call(instruction.kind) ? flow_branch(tasks, thread, instruction.address,
                                               instruction.address + instruction.length, (unsigned)instruction.kind, 0)
                                 : 0;
-  world_exec_take(world, thread);
+  tasks_exec_take(tasks, thread);
   return r < 0 ? r : 1;
 }
 
 /* ---- out of the kernel, and nobody said where ---- */
 
 /* It is behind the turn at `at`: a system call there becomes a branch. Where it goes on when a handler ends is kept. */
-static int turn_pass(struct world *world, struct world_thread *thread, bool was_out)
+static int turn_pass(struct tasks *tasks, struct task_thread *thread, bool was_out)
 {
-  struct world_instruction out = world_instruction(world, thread, thread->at);
+  struct task_instruction out = tasks_instruction(tasks, thread, thread->at);
   uint64_t from = thread->at;
   int r = 0;
 
   if (was_out && is_call(out.kind))
-    r = flow_branch(world, thread, from, from + out.length, (unsigned)out.kind, 0);
-  if (thread->frame_count == WORLD_FRAMES)
+    r = flow_branch(tasks, thread, from, from + out.length, (unsigned)out.kind, 0);
+  if (thread->frame_count == TASKS_FRAMES)
     memmove(thread->frames, thread->frames + 1, --thread->frame_count * sizeof(*thread->frames));
-  thread->frames[thread->frame_count++] = (struct world_frame){thread->at, from};
+  thread->frames[thread->frame_count++] = (struct task_frame){thread->at, from};
   return r;
 }
 
 /* It went on in the handler of a signal, or of several, from where the code leads to `to`. Returns 1; 0: nobody has
  * told of one; or negative. */
-static int handler_pass(struct world *world, struct world_thread *thread, uint64_t to, bool was_out)
+static int handler_pass(struct tasks *tasks, struct task_thread *thread, uint64_t to, bool was_out)
 {
-  struct world_instruction out = world_instruction(world, thread, thread->at);
+  struct task_instruction out = tasks_instruction(tasks, thread, thread->at);
   uint64_t place = thread->at + (was_out && is_call(out.kind) ? out.length : 0u), handler;
   int r = 0;
 
-  while (r == 0 && world_signal_take(world, thread, place, &handler)) {
-    r = turn_pass(world, thread, was_out);
+  while (r == 0 && tasks_signal_take(tasks, thread, place, &handler)) {
+    r = turn_pass(tasks, thread, was_out);
     if (r >= 0)
-      r = flow_branch(world, thread, place, handler, LB_BRANCH_INTERRUPT, 0);
+      r = flow_branch(tasks, thread, place, handler, LB_BRANCH_INTERRUPT, 0);
     if (r >= 0)
-      r = flow_straight(world, thread, to);
+      r = flow_straight(tasks, thread, to);
     was_out = false;
     place = handler;
   }
@@ -211,74 +211,74 @@ static int handler_pass(struct world *world, struct world_thread *thread, uint64
 
 /* The end of a handler: it is back where one of those that run was entered, from where the code leads to `to`, or into
  * the next handler. Jumps out of handlers may have left some behind. A system call may be done again. */
-static int sigreturn_pass(struct world *world, struct world_thread *thread, uint64_t to)
+static int sigreturn_pass(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   uint64_t from = thread->at, end;
 
   for (unsigned i = thread->frame_count; i-- > 0;) {
-    const struct world_frame *frame = &thread->frames[i];
+    const struct task_frame *frame = &thread->frames[i];
 
-    thread->at = to == frame->out || world_signal_is(world, thread, frame->out) ? frame->out : frame->at;
-    if (straight_check(world, thread, to, &end) || world_signal_is(world, thread, thread->at)) {
+    thread->at = to == frame->out || tasks_signal_is(tasks, thread, frame->out) ? frame->out : frame->at;
+    if (straight_check(tasks, thread, to, &end) || tasks_signal_is(tasks, thread, thread->at)) {
       thread->frame_count = i;
-      return flow_branch(world, thread, from, thread->at, LB_BRANCH_IRET, 0);
+      return flow_branch(tasks, thread, from, thread->at, LB_BRANCH_IRET, 0);
     }
   }
-  return flow_lose(world, thread, 0);
+  return flow_lose(tasks, thread, 0);
 }
 
 /* It came back: to where it was, or behind the call that is there. Returns whether it is there: not at the end of a
  * handler. */
-static int flow_back(struct world *world, struct world_thread *thread, uint64_t to)
+static int flow_back(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   thread->is_out = false;
   thread->is_at = thread->is_begun = true;
   thread->at = thread->from;
-  if (world_instruction(world, thread, thread->at).kind != LB_BRANCH_SYSCALL ||
-      !is_sigreturn(world, thread, thread->at))
+  if (tasks_instruction(tasks, thread, thread->at).kind != LB_BRANCH_SYSCALL ||
+      !is_sigreturn(tasks, thread, thread->at))
     return 1;
-  return sigreturn_pass(world, thread, to);
+  return sigreturn_pass(tasks, thread, to);
 }
 
 /* It is in user mode at `to`, whatever was before. */
-static int flow_arrive(struct world *world, struct world_thread *thread, uint64_t to)
+static int flow_arrive(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   bool may_handle = thread->is_out, was_out = false;
   int r = 0;
 
   if (thread->is_out) {
-    r = flow_back(world, thread, to);
+    r = flow_back(tasks, thread, to);
     was_out = r > 0;
   }
   if (r < 0 || !thread->is_at)
     return r;
-  r = flow_straight(world, thread, to);
+  r = flow_straight(tasks, thread, to);
   if (r == 0 && may_handle)
-    r = handler_pass(world, thread, to, was_out);
+    r = handler_pass(tasks, thread, to, was_out);
   if (r == 0)
-    r = exec_pass(world, thread);
+    r = exec_pass(tasks, thread);
   if (r == 0 && was_out)
-    r = turn_pass(world, thread, true); /* a handler that nobody has told of, mostly */
-  return r == 0 ? flow_lose(world, thread, 0) : r;
+    r = turn_pass(tasks, thread, true); /* a handler that nobody has told of, mostly */
+  return r == 0 ? flow_lose(tasks, thread, 0) : r;
 }
 
-int flow_turn(struct world *world, struct world_thread *thread, uint64_t from)
+int flow_turn(struct tasks *tasks, struct task_thread *thread, uint64_t from)
 {
-  int r = flow_arrive(world, thread, from);
+  int r = flow_arrive(tasks, thread, from);
 
   flow_leave(thread, from);
   return r < 0 ? r : 0;
 }
 
-int flow_jump(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned flags)
+int flow_jump(struct tasks *tasks, struct task_thread *thread, uint64_t from, uint64_t to, unsigned flags)
 {
-  struct world_instruction instruction;
-  int r = flow_arrive(world, thread, from);
+  struct task_instruction instruction;
+  int r = flow_arrive(tasks, thread, from);
 
   if (r < 0)
     return r;
-  instruction = world_instruction(world, thread, from);
-  return flow_branch(world, thread, from, to,
+  instruction = tasks_instruction(tasks, thread, from);
+  return flow_branch(tasks, thread, from, to,
                      instruction.length && instruction.kind >= 0 ? (unsigned)instruction.kind : LB_BRANCH_UNKNOWN,
                      flags);
 }

@@ -11,30 +11,30 @@
 #include "source/tasks.h"
 
 /* The thread enters the kernel at `from`: by a system call there, a fault or an interrupt. */
-void flow_leave(struct world_thread *thread, uint64_t from);
+void flow_leave(struct task_thread *thread, uint64_t from);
 
 /* The same, if the hardware may have reported neither the way to `from` nor an earlier return from the kernel. */
-int flow_turn(struct world *world, struct world_thread *thread, uint64_t from);
+int flow_turn(struct tasks *tasks, struct task_thread *thread, uint64_t from);
 
 /* It is back in user mode at `to`. */
-int flow_enter(struct world *world, struct world_thread *thread, uint64_t to);
+int flow_enter(struct tasks *tasks, struct task_thread *thread, uint64_t to);
 
 /* It goes on in straight code up to `to`, which it has not executed: system calls on the way become branches. Returns
  * 1; 0: the code does not lead there straight; or negative. If the code is not known, the claim is believed. */
-int flow_straight(struct world *world, struct world_thread *thread, uint64_t to);
+int flow_straight(struct tasks *tasks, struct task_thread *thread, uint64_t to);
 
 /* It jumps in user mode. `flags` are those of a branch. */
-int flow_jump(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned flags);
+int flow_jump(struct tasks *tasks, struct task_thread *thread, uint64_t from, uint64_t to, unsigned flags);
 
 /* A branch of this kind that is certain: the code before it is not searched. */
-int flow_branch(struct world *world, struct world_thread *thread, uint64_t from, uint64_t to, unsigned kind,
+int flow_branch(struct tasks *tasks, struct task_thread *thread, uint64_t from, uint64_t to, unsigned kind,
                 unsigned flags);
 
 /* It has ended: by the system call that it is in, if it is in one. */
-int flow_end(struct world *world, struct world_thread *thread);
+int flow_end(struct tasks *tasks, struct task_thread *thread);
 
 /* Branches were lost, and the place of the thread is unknown. Puts a gap into the trace. */
-int flow_lose(struct world *world, struct world_thread *thread, uint64_t count);
+int flow_lose(struct tasks *tasks, struct task_thread *thread, uint64_t count);
 
 /* Addresses from here on are the kernel's. */
 static inline bool flow_is_kernel(uint64_t address)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Recording with perf_event_open(2): one event per processor. Its records come from rings of shared memory, are sorted
- * by time (perf_queue.c) and passed to the world (perf_feed.c).
+ * by time (perf_queue.c) and reported to the task table (perf_feed.c).
  */
 #ifndef SOURCE_PERF_H
 #define SOURCE_PERF_H
@@ -49,7 +49,7 @@ struct perf_session {
   uint32_t kinds; /* of branches that are wanted; 0: all */
   struct perf_event_attr attributes;
   struct perf_layout layout;
-  struct world *world;
+  struct tasks *tasks;
   struct perf_cpu *cpus;
   size_t count;
   int *fds; /* of the events, and room for one more */
@@ -68,7 +68,7 @@ int perf_session_open(struct perf_session *session, int process, const struct so
 void perf_session_close(struct perf_session *session);
 
 /* Waits for at most so long, then takes the records that are there. `is_all`: no more will come. Returns 0, or as
- * world. */
+ * the functions of tasks.h. */
 int perf_session_step(struct perf_session *session, unsigned milliseconds, bool is_all);
 
 /* Waits as perf_session_step does, also for something to read from `fd`. */
@@ -98,10 +98,10 @@ int perf_queue_take(struct perf_queue *queue, uint64_t time, int (*take)(void *d
 
 /* ---- what records mean ---- */
 
-/* Passes a record to the world. A perf_queue_take function with the session as `data`. */
+/* Reports a record to the task table. A perf_queue_take function with the session as `data`. */
 int perf_feed(void *session, const struct perf_item *item);
 
 /* Takes the newest branches of a thread as a separate window. */
-int perf_feed_stack(struct perf_session *session, struct world_thread *thread, const struct perf_branch_stack *stack);
+int perf_feed_stack(struct perf_session *session, struct task_thread *thread, const struct perf_branch_stack *stack);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What records mean: processes and what lies where go into the world, branches through the decoder of their source. The
- * branches of a sample are a window of their own: between two of them nobody looked.
+ * What records mean: processes and what lies where go into the task table, branches through the decoder of their
+ * source. The branches of a sample are a window of their own: between two of them nobody looked.
  */
 #include "source/bts.h"
 #include "source/flow.h"
@@ -15,17 +15,17 @@ static unsigned branch_flags(const struct perf_branch *branch)
 }
 
 /* The code knows best, if it is there; perf has looked at it, too, when the branch was taken. */
-static unsigned branch_kind(struct perf_session *session, const struct world_thread *thread,
+static unsigned branch_kind(struct perf_session *session, const struct task_thread *thread,
                             const struct perf_branch *branch)
 {
-  struct world_instruction instruction = world_instruction(session->world, thread, branch->from);
+  struct task_instruction instruction = tasks_instruction(session->tasks, thread, branch->from);
 
   if (branch->is_abort || !instruction.length || instruction.kind < 0)
     return perf_branch_kind(branch);
   return (unsigned)instruction.kind;
 }
 
-int perf_feed_stack(struct perf_session *session, struct world_thread *thread, const struct perf_branch_stack *stack)
+int perf_feed_stack(struct perf_session *session, struct task_thread *thread, const struct perf_branch_stack *stack)
 {
   bool is_new = thread->is_begun;
   int r = 0;
@@ -38,10 +38,10 @@ int perf_feed_stack(struct perf_session *session, struct world_thread *thread, c
         (session->kinds && !(session->kinds >> kind & 1)))
       continue;
     if (is_new)
-      r = world_gap(session->world, thread, LB_TRACE_SAMPLED, 0);
+      r = tasks_gap(session->tasks, thread, LB_TRACE_SAMPLED, 0);
     is_new = false;
     if (r >= 0)
-      r = flow_branch(session->world, thread, branch.from, branch.to, kind, branch_flags(&branch));
+      r = flow_branch(session->tasks, thread, branch.from, branch.to, kind, branch_flags(&branch));
   }
   return r;
 }
@@ -50,23 +50,23 @@ int perf_feed_stack(struct perf_session *session, struct world_thread *thread, c
 
 static int aux_take(struct perf_session *session, const struct perf_item *item, const struct perf_record *record)
 {
-  struct world_thread *thread = world_thread(session->world, record->process, record->thread);
+  struct task_thread *thread = tasks_thread(session->tasks, record->process, record->thread);
   struct perf_cpu *cpu = &session->cpus[item->place];
   const uint8_t *bytes = item->bytes + item->size;
   bool is_lost = item->is_lost || record->aux.flags & (PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION);
   int r = 0;
 
   if (!thread)
-    return world_gap(session->world, NULL, LB_TRACE_LOST, 0);
+    return tasks_gap(session->tasks, NULL, LB_TRACE_LOST, 0);
   if (!item->is_lost && item->aux_size && session->kind == SOURCE_BTS)
-    r = bts_decode(session->world, thread, bytes, item->aux_size);
+    r = bts_decode(session->tasks, thread, bytes, item->aux_size);
   else if (!item->is_lost && item->aux_size && session->kind == SOURCE_PT)
-    r = pt_decode(session->world, thread, &session->model, &cpu->pt, bytes, item->aux_size);
+    r = pt_decode(session->tasks, thread, &session->model, &cpu->pt, bytes, item->aux_size);
   if (r >= 0 && is_lost) {
     cpu->pt = (struct pt_state){0};
-    r = flow_lose(session->world, thread, 0);
+    r = flow_lose(session->tasks, thread, 0);
   }
-  while (r >= 0 && world_exec_take(session->world, thread)) /* it was not seen in what it ran */
+  while (r >= 0 && tasks_exec_take(session->tasks, thread)) /* it was not seen in what it ran */
     ;
   return r;
 }
@@ -76,32 +76,32 @@ static int aux_take(struct perf_session *session, const struct perf_item *item, 
 static int comm_take(struct perf_session *session, const struct perf_record *record)
 {
   bool is_late = session->kind == SOURCE_BTS || session->kind == SOURCE_PT;
-  int (*exec)(struct world *, uint32_t, uint32_t, const char *) = is_late ? world_exec_later : world_exec;
+  int (*exec)(struct tasks *, uint32_t, uint32_t, const char *) = is_late ? tasks_exec_later : tasks_exec;
 
-  return (record->comm.is_exec ? exec : world_name)(session->world, record->comm.process, record->comm.thread,
+  return (record->comm.is_exec ? exec : tasks_name)(session->tasks, record->comm.process, record->comm.thread,
                                                     record->comm.name);
 }
 
 static int sample_take(struct perf_session *session, const struct perf_record *record)
 {
-  struct world_thread *thread = world_thread(session->world, record->process, record->thread);
+  struct task_thread *thread = tasks_thread(session->tasks, record->process, record->thread);
 
   return thread ? perf_feed_stack(session, thread, &record->sample.stack) : 0;
 }
 
 static int map_take(struct perf_session *session, const struct perf_record *record)
 {
-  const struct world_map map = {record->map.address, record->map.size, record->map.offset, record->map.path};
+  const struct task_map map = {record->map.address, record->map.size, record->map.offset, record->map.path};
 
-  return record->map.is_executable ? world_map(session->world, record->map.process, &map) : 0;
+  return record->map.is_executable ? tasks_map(session->tasks, record->map.process, &map) : 0;
 }
 
 static int exit_take(struct perf_session *session, const struct perf_record *record)
 {
-  struct world_thread *thread = world_thread(session->world, record->task.process, record->task.thread);
-  int r = thread ? flow_end(session->world, thread) : 0;
+  struct task_thread *thread = tasks_thread(session->tasks, record->task.process, record->task.thread);
+  int r = thread ? flow_end(session->tasks, thread) : 0;
 
-  return r < 0 ? r : world_exit(session->world, record->task.process, record->task.thread);
+  return r < 0 ? r : tasks_exit(session->tasks, record->task.process, record->task.thread);
 }
 
 int perf_feed(void *data, const struct perf_item *item)
@@ -110,7 +110,7 @@ int perf_feed(void *data, const struct perf_item *item)
   struct perf_record record;
 
   if (!item->size || perf_record_parse(&session->layout, item->bytes, item->size, &record) < 0)
-    return world_gap(session->world, NULL, LB_TRACE_LOST, 0);
+    return tasks_gap(session->tasks, NULL, LB_TRACE_LOST, 0);
   switch (record.kind) {
   case PERF_SAMPLE:
     return sample_take(session, &record);
@@ -119,12 +119,12 @@ int perf_feed(void *data, const struct perf_item *item)
   case PERF_COMM:
     return comm_take(session, &record);
   case PERF_FORK:
-    return world_fork(session->world, record.task.process, record.task.thread, record.task.parent,
+    return tasks_fork(session->tasks, record.task.process, record.task.thread, record.task.parent,
                       record.task.parent_thread);
   case PERF_EXIT:
     return exit_take(session, &record);
   case PERF_LOST:
-    return world_gap(session->world, NULL, LB_TRACE_LOST, 0);
+    return tasks_gap(session->tasks, NULL, LB_TRACE_LOST, 0);
   case PERF_AUX:
     return aux_take(session, item, &record);
   default:

@@ -18,8 +18,8 @@
 #define STEPS_MAX (1u << 16) /* instructions on which packets say nothing: more make no sense */
 
 struct pt_walk {
-  struct world *world;
-  struct world_thread *thread;
+  struct tasks *tasks;
+  struct task_thread *thread;
   struct pt_query_decoder *decoder;
   int status; /* of the last query: negative, or enum pt_status_flag */
   bool is_on; /* in user mode, at `ip` */
@@ -35,7 +35,7 @@ static int walk_on(struct pt_walk *walk, uint64_t ip)
 {
   walk->is_on = true;
   walk->ip = ip;
-  return flow_enter(walk->world, walk->thread, ip);
+  return flow_enter(walk->tasks, walk->thread, ip);
 }
 
 static void walk_off(struct pt_walk *walk)
@@ -47,7 +47,7 @@ static void walk_off(struct pt_walk *walk)
 static int walk_overflow(struct pt_walk *walk)
 {
   const struct pt_event *event = &walk->event;
-  int r = flow_lose(walk->world, walk->thread, 0);
+  int r = flow_lose(walk->tasks, walk->thread, 0);
 
   walk->is_on = !event->ip_suppressed;
   walk->ip = event->variant.overflow.ip;
@@ -111,10 +111,10 @@ static int walk_jump(struct pt_walk *walk, uint64_t to, unsigned kind)
   uint64_t from = walk->ip;
 
   walk->ip = to;
-  return flow_branch(walk->world, walk->thread, from, to, kind, 0);
+  return flow_branch(walk->tasks, walk->thread, from, to, kind, 0);
 }
 
-static int walk_conditional(struct pt_walk *walk, const struct world_instruction *instruction)
+static int walk_conditional(struct pt_walk *walk, const struct task_instruction *instruction)
 {
   int taken = 0;
 
@@ -146,7 +146,7 @@ static int walk_indirect(struct pt_walk *walk, unsigned kind)
 /* One instruction. An event that is bound to a branch is there when packets say no more about branches before it. */
 static int walk_step(struct pt_walk *walk)
 {
-  struct world_instruction instruction = world_instruction(walk->world, walk->thread, walk->ip);
+  struct task_instruction instruction = tasks_instruction(walk->tasks, walk->thread, walk->ip);
   bool is_bound = walk->has_event && walk->event.type == ptev_disabled;
 
   if (!instruction.length || ++walk->steps > STEPS_MAX) {
@@ -207,16 +207,16 @@ static int walk_chunk(struct pt_walk *walk)
     walk->steps = 0;
     walk->status = pt_qry_sync_forward(walk->decoder, &walk->ip);
     if (walk->status < 0)
-      return is_first && walk->status == -pte_eos ? 0 : flow_lose(walk->world, walk->thread, 0);
+      return is_first && walk->status == -pte_eos ? 0 : flow_lose(walk->tasks, walk->thread, 0);
     if (!is_first || (!(walk->status & pts_ip_suppressed) && walk->thread->is_begun))
-      r = flow_lose(walk->world, walk->thread, 0);
+      r = flow_lose(walk->tasks, walk->thread, 0);
     walk->is_on = !(walk->status & pts_ip_suppressed);
     if (r >= 0)
       r = walk_packets(walk);
     if (r >= 0 && walk->status == -pte_eos && !walk->is_on)
       return 0;
     if (r >= 0 && walk->status == -pte_eos) /* in the middle */
-      return flow_lose(walk->world, walk->thread, 0);
+      return flow_lose(walk->tasks, walk->thread, 0);
   }
   return r;
 }
@@ -235,10 +235,10 @@ static struct pt_config config_make(const struct pt_model *model, uint8_t *bytes
   return config;
 }
 
-int pt_decode(struct world *world, struct world_thread *thread, const struct pt_model *model, struct pt_state *state,
+int pt_decode(struct tasks *tasks, struct task_thread *thread, const struct pt_model *model, struct pt_state *state,
               const uint8_t *bytes, size_t size)
 {
-  struct pt_walk walk = {.world = world, .thread = thread};
+  struct pt_walk walk = {.tasks = tasks, .thread = thread};
   uint8_t *chunk = malloc(size + PT_CHUNK_HEAD);
   struct pt_config config;
   size_t length;
@@ -252,7 +252,7 @@ int pt_decode(struct world *world, struct world_thread *thread, const struct pt_
   if (walk.decoder)
     r = walk_chunk(&walk);
   else if (!length)
-    r = size ? flow_lose(world, thread, 0) : 0;
+    r = size ? flow_lose(tasks, thread, 0) : 0;
   pt_qry_free_decoder(walk.decoder);
   free(chunk);
   return r;

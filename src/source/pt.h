@@ -26,9 +26,9 @@ struct pt_model {
   unsigned family, model, stepping;
 };
 
-/* Decodes the chunk of a thread. Invalid packets become a gap. Returns 0; -ENOSYS without libipt; or as world_branch.
+/* Decodes the chunk of a thread. Invalid packets become a gap. Returns 0; -ENOSYS without libipt; or as tasks_branch.
  */
-int pt_decode(struct world *world, struct world_thread *thread, const struct pt_model *model, struct pt_state *state,
+int pt_decode(struct tasks *tasks, struct task_thread *thread, const struct pt_model *model, struct pt_state *state,
               const uint8_t *bytes, size_t size);
 
 #endif

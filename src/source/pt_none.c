@@ -6,9 +6,9 @@
 
 #include "source/pt.h"
 
-int pt_decode(struct world *world, struct world_thread *thread, const struct pt_model *model, struct pt_state *state,
+int pt_decode(struct tasks *tasks, struct task_thread *thread, const struct pt_model *model, struct pt_state *state,
               const uint8_t *bytes, size_t size)
 {
-  (void)world, (void)thread, (void)model, (void)state, (void)bytes, (void)size;
+  (void)tasks, (void)thread, (void)model, (void)state, (void)bytes, (void)size;
   return -ENOSYS;
 }

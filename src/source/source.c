@@ -115,9 +115,9 @@ int source_start(const struct source_kernel *kernel, const struct source_options
   source->kernel = kernel;
   source->options = *options;
   source->functions = options->kind == SOURCE_BLOCK_STEP ? &source_step_functions : &source_perf_functions;
-  r = world_new(sink, memory_read, (void *)(uintptr_t)kernel, &source->world);
+  r = tasks_new(sink, memory_read, (void *)(uintptr_t)kernel, &source->tasks);
   if (r >= 0)
-    world_titles(source->world, title_read, (void *)(uintptr_t)kernel);
+    tasks_titles(source->tasks, title_read, (void *)(uintptr_t)kernel);
   if (r < 0) {
     r = problem_memory(ret_problem);
   } else {
@@ -161,7 +161,7 @@ const struct source_state *source_state(const struct source *source)
 
 static int state_set(struct source *source, int r)
 {
-  struct world_counts counts = world_counts(source->world);
+  struct task_counts counts = tasks_counts(source->tasks);
 
   source->state.processes = counts.processes;
   source->state.threads = counts.threads;
@@ -178,7 +178,7 @@ int source_step(struct source *source, unsigned milliseconds)
   source_reap(source);
   if (now - source->titles_looked >= TITLES_NANOSECONDS) {
     source->titles_looked = now;
-    world_titles_look(source->world);
+    tasks_titles_look(source->tasks);
   }
   return state_set(source, r);
 }
@@ -187,11 +187,11 @@ int source_finish(struct source *source)
 {
   int r = source->functions->step(source, 0, true);
 
-  world_titles_look(source->world);
+  tasks_titles_look(source->tasks);
   if (r >= 0)
-    r = world_flush(source->world);
+    r = tasks_flush(source->tasks);
   if (r >= 0)
-    r = world_titles_put(source->world);
+    r = tasks_titles_put(source->tasks);
   return state_set(source, r);
 }
 
@@ -200,7 +200,7 @@ void source_free(struct source *source)
   if (!source)
     return;
   source->functions->free(source);
-  world_free(source->world);
+  tasks_free(source->tasks);
   free(source);
 }
 

@@ -28,7 +28,7 @@ struct source {
   const struct source_functions *functions;
   const struct source_kernel *kernel;
   struct source_options options;
-  struct world *world;
+  struct tasks *tasks;
   struct source_state state;
   struct source_death deaths[SOURCE_DEATHS_MAX];
   size_t death_count, death_taken;
@@ -52,7 +52,7 @@ struct watch_thread {
 
 struct watch {
   struct watch_thread *threads;
-  bool wants_handlers; /* the world is told where handlers of signals begin */
+  bool wants_handlers; /* the task table is told where handlers of signals begin */
   int bell;            /* a descriptor that can be read when a thread may have stopped; negative: there is none */
   bool has_blocked;    /* SIGCHLD, for the bell */
 };

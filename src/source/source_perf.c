@@ -51,7 +51,7 @@ static int perf_attach(struct source *source, struct source_problem *ret_problem
   perf->has_aux = source->options.kind == SOURCE_BTS || source->options.kind == SOURCE_PT;
   perf->session.kernel = source->kernel;
   perf->session.kind = source->options.kind;
-  perf->session.world = source->world;
+  perf->session.tasks = source->tasks;
   perf->session.model = model_find();
   r = perf_session_open(&perf->session, process, &source->options, ret_problem);
   if (r >= 0 && (source->options.wants_deaths || perf->has_aux) && source->kernel->is_traceable)

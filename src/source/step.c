@@ -32,10 +32,10 @@ struct tracee {
   struct tracee *link;
   int id;
   uint32_t process;
-  bool has_stopped, has_begun;      /* it may stop before its creator tells of it */
-  bool is_single;                   /* the last step was one of an instruction */
-  struct user_regs_struct before;   /* of the last stop */
-  struct world_instruction current; /* what a single step executes */
+  bool has_stopped, has_begun;     /* it may stop before its creator tells of it */
+  bool is_single;                  /* the last step was one of an instruction */
+  struct user_regs_struct before;  /* of the last stop */
+  struct task_instruction current; /* what a single step executes */
   struct step_block block;
   uint64_t start; /* of the block */
   uint64_t call;  /* where it goes on behind the system call that was last; 0: it was none */
@@ -82,9 +82,9 @@ static void tracee_drop(struct source *source, const struct tracee *gone)
   }
 }
 
-static struct world_thread *tracee_thread(struct source *source, const struct tracee *tracee)
+static struct task_thread *tracee_thread(struct source *source, const struct tracee *tracee)
 {
-  return world_thread(source->world, tracee->process, (uint32_t)tracee->id);
+  return tasks_thread(source->tasks, tracee->process, (uint32_t)tracee->id);
 }
 
 /* ---- going on ---- */
@@ -93,18 +93,18 @@ static struct world_thread *tracee_thread(struct source *source, const struct tr
 static void tracee_step(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers,
                         int signal)
 {
-  struct world_thread *thread = tracee_thread(source, tracee);
+  struct task_thread *thread = tracee_thread(source, tracee);
   bool is_single = source->options.steps_singly;
 
   if (!thread)
     return;
   tracee->before = *registers;
   if (!is_single || tracee->start != thread->at || tracee->block.is_ambiguous)
-    step_block_read(source->world, thread, thread->at, &tracee->block);
+    step_block_read(source->tasks, thread, thread->at, &tracee->block);
   tracee->start = thread->at;
   tracee->is_single = is_single || tracee->block.is_ambiguous;
   if (tracee->is_single)
-    tracee->current = world_instruction(source->world, thread, registers->rip);
+    tracee->current = tasks_instruction(source->tasks, thread, registers->rip);
   ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, (void *)(uintptr_t)signal);
 }
 
@@ -112,7 +112,7 @@ static void tracee_step(struct source *source, struct tracee *tracee, const stru
 
 static bool current_is_taken(struct source *source, const struct tracee *tracee, uint64_t rip)
 {
-  const struct world_instruction *current = &tracee->current;
+  const struct task_instruction *current = &tracee->current;
   uint8_t bytes[16];
   size_t size;
 
@@ -120,7 +120,7 @@ static bool current_is_taken(struct source *source, const struct tracee *tracee,
     return current->kind >= 0;
   if (current->target != current->address + current->length)
     return rip == current->target;
-  size = world_code(source->world, tracee_thread(source, tracee), current->address, bytes, current->length);
+  size = tasks_code(source->tasks, tracee_thread(source, tracee), current->address, bytes, current->length);
   return step_is_taken(bytes, size, tracee->before.eflags, tracee->before.rcx);
 }
 
@@ -134,23 +134,23 @@ static void call_note(struct source *source, struct tracee *tracee, uint64_t num
 static void exit_take(struct source *source, struct tracee *tracee, const struct step_exit *exit,
                       const struct user_regs_struct *registers)
 {
-  struct world_thread *thread = tracee_thread(source, tracee);
+  struct task_thread *thread = tracee_thread(source, tracee);
 
   if (exit->kind == LB_BRANCH_SYSCALL) {
     flow_leave(thread, exit->from);
-    flow_enter(source->world, thread, registers->rip);
+    flow_enter(source->tasks, thread, registers->rip);
     tracee->call = registers->rip;
     call_note(source, tracee, tracee->is_single ? tracee->before.rax : registers->orig_rax);
   } else {
-    flow_branch(source->world, thread, exit->from, registers->rip, (unsigned)exit->kind, 0);
+    flow_branch(source->tasks, thread, exit->from, registers->rip, (unsigned)exit->kind, 0);
   }
 }
 
 /* A step has ended. */
 static void step_take(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
 {
-  struct world_thread *thread = tracee_thread(source, tracee);
-  const struct world_instruction *current = &tracee->current;
+  struct task_thread *thread = tracee_thread(source, tracee);
+  const struct task_instruction *current = &tracee->current;
   struct step_exit single = {current->address, 0, current->kind, current->length};
   const struct step_exit *exit;
 
@@ -167,7 +167,7 @@ static void step_take(struct source *source, struct tracee *tracee, const struct
     return;
   }
   if (!tracee->is_single || (source->options.steps_singly && !tracee->block.is_ambiguous)) {
-    step_block_read(source->world, thread, thread->at, &tracee->block); /* as it is now: it may have changed itself */
+    step_block_read(source->tasks, thread, thread->at, &tracee->block); /* as it is now: it may have changed itself */
     exit = step_block_find(&tracee->block, registers->rip);
   } else {
     exit = &single;
@@ -175,7 +175,7 @@ static void step_take(struct source *source, struct tracee *tracee, const struct
   if (exit)
     exit_take(source, tracee, exit, registers);
   else
-    flow_lose(source->world, thread, 0);
+    flow_lose(source->tasks, thread, 0);
   thread->is_at = true;
   thread->at = registers->rip;
 }
@@ -185,24 +185,24 @@ static void step_take(struct source *source, struct tracee *tracee, const struct
 /* It has run up to here without a branch, or by a system call that it never comes back from. */
 static void tracee_settle(struct source *source, struct tracee *tracee, uint64_t rip)
 {
-  struct world_thread *thread = tracee_thread(source, tracee);
+  struct task_thread *thread = tracee_thread(source, tracee);
 
   if (!thread || thread->at == rip)
     return;
-  if (flow_straight(source->world, thread, rip) == 0)
-    flow_lose(source->world, thread, 0);
+  if (flow_straight(source->tasks, thread, rip) == 0)
+    flow_lose(source->tasks, thread, 0);
   thread->is_at = true;
   thread->at = rip;
 }
 
 static void handler_enter(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
 {
-  struct world_thread *thread = tracee_thread(source, tracee);
+  struct task_thread *thread = tracee_thread(source, tracee);
   uint64_t from = 0;
   struct iovec here = {&from, sizeof(from)}, there = {(void *)(uintptr_t)(registers->rsp + FRAME_RIP), sizeof(from)};
 
   if (thread && process_vm_readv(tracee->id, &here, 1, &there, 1, 0) == sizeof(from))
-    flow_branch(source->world, thread, from, registers->rip, LB_BRANCH_INTERRUPT, 0);
+    flow_branch(source->tasks, thread, from, registers->rip, LB_BRANCH_INTERRUPT, 0);
   tracee->call = 0;
   tracee_step(source, tracee, registers, 0);
 }
@@ -233,13 +233,13 @@ static void signal_take(struct source *source, struct tracee *tracee, int signal
 
 static void tracee_begin(struct source *source, struct tracee *tracee)
 {
-  struct world_thread *thread = tracee_thread(source, tracee);
+  struct task_thread *thread = tracee_thread(source, tracee);
   struct user_regs_struct registers;
 
   if (!thread || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
     return;
   tracee->has_begun = true;
-  world_title_look(source->world, tracee->process);
+  tasks_title_look(source->tasks, tracee->process);
   thread->is_at = true;
   thread->at = registers.rip;
   tracee_step(source, tracee, &registers, 0);
@@ -256,7 +256,7 @@ static void creation_take(struct source *source, struct tracee *tracee)
   made = tracee_get(source, (int)id);
   if (made) {
     made->process = step_maps_process(source, (int)id);
-    world_fork(source->world, made->process, (uint32_t)id, tracee->process, (uint32_t)tracee->id);
+    tasks_fork(source->tasks, made->process, (uint32_t)id, tracee->process, (uint32_t)tracee->id);
     step_maps_fork(&step_of(source)->maps, tracee->process, made->process);
     if (made->has_stopped)
       tracee_begin(source, made);
@@ -266,7 +266,7 @@ static void creation_take(struct source *source, struct tracee *tracee)
 }
 
 /* The system call that was execve. Its code is gone: it is what was read before the step. */
-static void exec_leave(struct source *source, const struct tracee *caller, struct world_thread *thread)
+static void exec_leave(struct source *source, const struct tracee *caller, struct task_thread *thread)
 {
   const struct step_block *block = &caller->block;
   const struct step_exit *exit = block->count ? &block->exits[block->count - 1] : NULL;
@@ -283,14 +283,14 @@ static void exec_leave(struct source *source, const struct tracee *caller, struc
     from = exit->from;
     to = from + exit->length;
   }
-  flow_branch(source->world, thread, from, to, LB_BRANCH_SYSCALL, 0);
+  flow_branch(source->tasks, thread, from, to, LB_BRANCH_SYSCALL, 0);
 }
 
 /* Inside execve. The thread that called it takes the number of its process. */
 static void exec_take(struct source *source, struct tracee *tracee)
 {
   struct user_regs_struct registers;
-  struct world_thread *thread;
+  struct task_thread *thread;
   struct tracee *caller;
   unsigned long id;
   char name[17];
@@ -298,17 +298,17 @@ static void exec_take(struct source *source, struct tracee *tracee)
   if (ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &id) < 0 || ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) < 0)
     return;
   caller = tracee_get(source, (int)id);
-  thread = world_thread(source->world, tracee->process, (uint32_t)id);
+  thread = tasks_thread(source->tasks, tracee->process, (uint32_t)id);
   if (caller && thread && thread->is_at)
     exec_leave(source, caller, thread);
   if ((int)id != tracee->id) {
-    world_exit(source->world, tracee->process, (uint32_t)id);
+    tasks_exit(source->tasks, tracee->process, (uint32_t)id);
     if (caller)
       tracee_drop(source, caller);
   }
   step_maps_name(source, tracee->process, name);
-  world_exec(source->world, tracee->process, (uint32_t)tracee->id, name);
-  world_title_look(source->world, tracee->process);
+  tasks_exec(source->tasks, tracee->process, (uint32_t)tracee->id, name);
+  tasks_title_look(source->tasks, tracee->process);
   step_maps_forget(&step_of(source)->maps, tracee->process);
   step_maps_read(&step_of(source)->maps, source, tracee->process);
   thread = tracee_thread(source, tracee);
@@ -330,10 +330,10 @@ static void exit_event(struct source *source, struct tracee *tracee)
 
   if (ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) == 0)
     tracee_settle(source, tracee, registers.rip);
-  world_title_look(source->world, tracee->process);
+  tasks_title_look(source->tasks, tracee->process);
   step_maps_name(source, (uint32_t)tracee->id, name);
   if (*name)
-    world_name(source->world, tracee->process, (uint32_t)tracee->id, name);
+    tasks_name(source->tasks, tracee->process, (uint32_t)tracee->id, name);
   if (tracee->signal && ptrace(PTRACE_GETEVENTMSG, tracee->id, NULL, &status) == 0 && WIFSIGNALED((int)status) &&
       WTERMSIG((int)status) == tracee->signal)
     source_death_add(source, tracee->id, tracee->signal, tracee->code, tracee->address);
@@ -370,12 +370,12 @@ static void step_waited(struct source *source, int id, int status)
 
   if (!tracee)
     return;
-  world_live_again(source->world);
+  tasks_live_again(source->tasks);
   if (WIFSTOPPED(status)) {
     tracee_stop(source, tracee, status);
     return;
   }
-  world_exit(source->world, tracee->process, (uint32_t)id);
+  tasks_exit(source->tasks, tracee->process, (uint32_t)id);
   tracee_drop(source, tracee);
 }
 
@@ -395,7 +395,7 @@ static int step_attach(struct source *source, struct source_problem *ret_problem
     snprintf(ret_problem->text, sizeof(ret_problem->text), "no memory");
     return -ENOMEM;
   }
-  world_live(source->world);
+  tasks_live(source->tasks);
   tracee->process = (uint32_t)process;
   tracee->has_stopped = tracee->has_begun = true;
   if (ptrace(PTRACE_SEIZE, process, NULL, (void *)options) < 0) {
@@ -423,7 +423,7 @@ static int step_step(struct source *source, unsigned milliseconds, bool is_all)
     if (!source_reap(source))
       sigtimedwait(&set, NULL, &time);
   sigprocmask(SIG_SETMASK, &before, NULL);
-  return world_flush(source->world);
+  return tasks_flush(source->tasks);
 }
 
 /* What is still there goes on as if it had not been traced. */

@@ -26,7 +26,7 @@ static bool exit_is_double(const struct step_block *block, uint64_t to)
 }
 
 /* Adds it. Returns false: nothing can come behind it. */
-static bool exit_add(struct step_block *block, const struct world_instruction *instruction)
+static bool exit_add(struct step_block *block, const struct task_instruction *instruction)
 {
   struct step_exit *exit = &block->exits[block->count++];
   int kind = instruction->kind;
@@ -40,12 +40,12 @@ static bool exit_add(struct step_block *block, const struct world_instruction *i
   return kind == LB_BRANCH_JCC && block->count < STEP_EXITS_MAX;
 }
 
-void step_block_read(struct world *world, const struct world_thread *thread, uint64_t address,
+void step_block_read(struct tasks *tasks, const struct task_thread *thread, uint64_t address,
                      struct step_block *ret_block)
 {
   *ret_block = (struct step_block){0};
   for (unsigned i = 0; i < INSTRUCTIONS_MAX; i++) {
-    struct world_instruction instruction = world_instruction(world, thread, address);
+    struct task_instruction instruction = tasks_instruction(tasks, thread, address);
 
     if (!instruction.length)
       break;

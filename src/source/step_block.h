@@ -25,7 +25,7 @@ struct step_block {
 };
 
 /* The code from `address` on. */
-void step_block_read(struct world *world, const struct world_thread *thread, uint64_t address,
+void step_block_read(struct tasks *tasks, const struct task_thread *thread, uint64_t address,
                      struct step_block *ret_block);
 
 /* The exit that was taken if the next stop is at `to`. NULL: none can have been taken. */

@@ -113,7 +113,7 @@ void step_maps_read(struct step_maps *maps, struct source *source, uint32_t proc
     maps->maps[i].is_there = maps->maps[i].process != process;
   while (fgets(line, sizeof(line), file))
     if (line_parse(line, &map) && !maps_mark(maps, &map)) {
-      world_map(source->world, process, &(struct world_map){map.start, map.end - map.start, map.offset, map.path});
+      tasks_map(source->tasks, process, &(struct task_map){map.start, map.end - map.start, map.offset, map.path});
       maps_add(maps, &map);
     }
   fclose(file);

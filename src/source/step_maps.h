@@ -19,7 +19,7 @@ struct step_maps {
   size_t count, capacity;
 };
 
-/* Tells the world what is new and what is gone. */
+/* Tells the task table what is new and what is gone. */
 void step_maps_read(struct step_maps *maps, struct source *source, uint32_t process);
 
 /* The first: a forked process has its parent's mappings. The second: after execve there are none. */

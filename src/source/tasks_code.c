@@ -14,7 +14,7 @@
 
 /* ---- pages ---- */
 
-static const struct world_page *page_find(const struct world_process *process, uint64_t address)
+static const struct task_page *page_find(const struct task_process *process, uint64_t address)
 {
   for (size_t i = 0; i < process->page_count; i++)
     if (process->pages[i].address == address)
@@ -23,18 +23,18 @@ static const struct world_page *page_find(const struct world_process *process, u
 }
 
 /* Reads it, and has it in the trace. */
-static const struct world_page *page_add(struct world *world, struct world_process *process, uint64_t address)
+static const struct task_page *page_add(struct tasks *tasks, struct task_process *process, uint64_t address)
 {
-  struct world_page *pages, page = {.address = address};
-  uint8_t bytes[WORLD_PAGE];
+  struct task_page *pages, page = {.address = address};
+  uint8_t bytes[TASKS_PAGE];
 
-  if (process->page_count >= WORLD_PAGES)
+  if (process->page_count >= TASKS_PAGES)
     return NULL;
   pages = array_grow(process->pages, sizeof(*pages), process->page_count, &process->page_capacity);
   if (!pages)
     return NULL;
   process->pages = pages;
-  page.size = (uint32_t)world->memory(world->memory_data, process->number, address, bytes, sizeof(bytes));
+  page.size = (uint32_t)tasks->memory(tasks->memory_data, process->number, address, bytes, sizeof(bytes));
   if (page.size) {
     const struct lb_trace_code code = {process->space, address, bytes, page.size};
 
@@ -42,21 +42,21 @@ static const struct world_page *page_add(struct world *world, struct world_proce
     if (!page.bytes)
       return NULL;
     memcpy(page.bytes, bytes, page.size);
-    world_fail(world, world->sink->code(world->sink->data, &code));
+    tasks_fail(tasks, tasks->sink->code(tasks->sink->data, &code));
   }
   pages[process->page_count] = page;
   return &pages[process->page_count++];
 }
 
-static size_t page_read(struct world *world, struct world_process *process, uint64_t address, uint8_t *buffer,
+static size_t page_read(struct tasks *tasks, struct task_process *process, uint64_t address, uint8_t *buffer,
                         size_t size)
 {
-  uint64_t start = address & ~(uint64_t)(WORLD_PAGE - 1);
-  const struct world_page *page = page_find(process, start);
+  uint64_t start = address & ~(uint64_t)(TASKS_PAGE - 1);
+  const struct task_page *page = page_find(process, start);
   size_t offset = (size_t)(address - start);
 
   if (!page)
-    page = page_add(world, process, start);
+    page = page_add(tasks, process, start);
   if (!page || offset >= page->size)
     return 0;
   if (size > page->size - offset)
@@ -65,24 +65,24 @@ static size_t page_read(struct world *world, struct world_process *process, uint
   return size;
 }
 
-static void page_drop(struct world_process *process, size_t place)
+static void page_drop(struct task_process *process, size_t place)
 {
   free(process->pages[place].bytes);
   process->pages[place] = process->pages[--process->page_count];
 }
 
-void process_code_forget(struct world_process *process, uint64_t address, uint64_t size)
+void process_code_forget(struct task_process *process, uint64_t address, uint64_t size)
 {
   for (size_t i = 0; i < process->page_count;)
-    if (process->pages[i].address + WORLD_PAGE > address && process->pages[i].address < address + size)
+    if (process->pages[i].address + TASKS_PAGE > address && process->pages[i].address < address + size)
       page_drop(process, i);
     else
       i++;
   if (process->instructions)
-    memset(process->instructions, 0, WORLD_INSTRUCTIONS * sizeof(*process->instructions));
+    memset(process->instructions, 0, TASKS_INSTRUCTIONS * sizeof(*process->instructions));
 }
 
-void process_code_clear(struct world_process *process)
+void process_code_clear(struct task_process *process)
 {
   while (process->page_count)
     page_drop(process, process->page_count - 1);
@@ -90,51 +90,51 @@ void process_code_clear(struct world_process *process)
   process->pages = NULL;
   process->page_capacity = 0;
   if (process->instructions)
-    memset(process->instructions, 0, WORLD_INSTRUCTIONS * sizeof(*process->instructions));
+    memset(process->instructions, 0, TASKS_INSTRUCTIONS * sizeof(*process->instructions));
 }
 
 /* ---- bytes ---- */
 
-void world_live(struct world *world)
+void tasks_live(struct tasks *tasks)
 {
-  world->is_live = !!world->memory;
+  tasks->is_live = !!tasks->memory;
 }
 
-void world_live_again(struct world *world)
+void tasks_live_again(struct tasks *tasks)
 {
-  world->line_size = 0;
+  tasks->line_size = 0;
 }
 
 /* The memory is asked for by the thread: the first thread of its process may be gone. */
-static size_t code_live(struct world *world, const struct world_thread *thread, uint64_t address, void *buffer,
+static size_t code_live(struct tasks *tasks, const struct task_thread *thread, uint64_t address, void *buffer,
                         size_t size)
 {
-  const struct world_process *process = thread->process;
-  uint64_t offset = address - world->line_address;
+  const struct task_process *process = thread->process;
+  uint64_t offset = address - tasks->line_address;
 
-  if (world->line_process != process->number || offset >= world->line_size || size > world->line_size - offset) {
-    world->line_process = process->number;
-    world->line_address = address;
-    world->line_size = world->memory(world->memory_data, thread->number, address, world->line, WORLD_LINE);
+  if (tasks->line_process != process->number || offset >= tasks->line_size || size > tasks->line_size - offset) {
+    tasks->line_process = process->number;
+    tasks->line_address = address;
+    tasks->line_size = tasks->memory(tasks->memory_data, thread->number, address, tasks->line, TASKS_LINE);
     offset = 0;
   }
-  if (size > world->line_size)
-    size = world->line_size;
-  memcpy(buffer, world->line + offset, size);
+  if (size > tasks->line_size)
+    size = tasks->line_size;
+  memcpy(buffer, tasks->line + offset, size);
   return size;
 }
 
-size_t world_code(struct world *world, const struct world_thread *thread, uint64_t address, void *buffer, size_t size)
+size_t tasks_code(struct tasks *tasks, const struct task_thread *thread, uint64_t address, void *buffer, size_t size)
 {
-  struct world_process *process = thread->process;
+  struct task_process *process = thread->process;
   uint8_t *bytes = buffer;
   size_t done, more = 1;
 
-  if (world->is_live)
-    return code_live(world, thread, address, buffer, size);
+  if (tasks->is_live)
+    return code_live(tasks, thread, address, buffer, size);
   done = process->symbols ? symbol_space_code(process->symbols, address, buffer, size) : 0;
-  while (world->memory && done < size && more) {
-    more = page_read(world, process, address + done, bytes + done, size - done);
+  while (tasks->memory && done < size && more) {
+    more = page_read(tasks, process, address + done, bytes + done, size - done);
     done += more;
   }
   return done;
@@ -152,17 +152,17 @@ static uint64_t instruction_target(const struct isa_instruction *decoded, uint64
 }
 
 /* Code that is in no file goes into the trace when it is first seen. */
-static void code_note(struct world *world, struct world_process *process, uint64_t address)
+static void code_note(struct tasks *tasks, struct task_process *process, uint64_t address)
 {
   uint8_t byte;
 
-  if (world->is_live && (!process->symbols || !symbol_space_code(process->symbols, address, &byte, 1)))
-    page_read(world, process, address, &byte, 1);
+  if (tasks->is_live && (!process->symbols || !symbol_space_code(process->symbols, address, &byte, 1)))
+    page_read(tasks, process, address, &byte, 1);
 }
 
-static void instruction_decode(const struct world_process *process, struct world_decoded *decoded)
+static void instruction_decode(const struct task_process *process, struct task_decoded *decoded)
 {
-  struct world_instruction *instruction = &decoded->instruction;
+  struct task_instruction *instruction = &decoded->instruction;
   enum isa_mode mode = process->is_32 ? ISA_COMPATIBLE_32 : ISA_64;
   struct isa_instruction parts;
   int length = decoded->size ? isa_decode(mode, false, decoded->bytes, decoded->size, &parts) : 0;
@@ -179,22 +179,22 @@ static void instruction_decode(const struct world_process *process, struct world
 }
 
 /* What is kept of it is good while its bytes are the same; of files they are, until something else is mapped. */
-struct world_instruction world_instruction(struct world *world, const struct world_thread *thread, uint64_t address)
+struct task_instruction tasks_instruction(struct tasks *tasks, const struct task_thread *thread, uint64_t address)
 {
-  struct world_process *process = thread->process;
-  size_t place = (size_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 50) & (WORLD_INSTRUCTIONS - 1);
-  struct world_decoded now = {.instruction = {.address = address, .kind = -1}}, *kept;
+  struct task_process *process = thread->process;
+  size_t place = (size_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 50) & (TASKS_INSTRUCTIONS - 1);
+  struct task_decoded now = {.instruction = {.address = address, .kind = -1}}, *kept;
 
   if (!process->instructions)
-    process->instructions = calloc(WORLD_INSTRUCTIONS, sizeof(*process->instructions));
+    process->instructions = calloc(TASKS_INSTRUCTIONS, sizeof(*process->instructions));
   kept = process->instructions ? &process->instructions[place] : &now;
-  if (kept != &now && kept->instruction.address == address && kept->instruction.length && !world->is_live)
+  if (kept != &now && kept->instruction.address == address && kept->instruction.length && !tasks->is_live)
     return kept->instruction;
-  now.size = (uint8_t)world_code(world, thread, address, now.bytes, sizeof(now.bytes));
+  now.size = (uint8_t)tasks_code(tasks, thread, address, now.bytes, sizeof(now.bytes));
   if (kept != &now && kept->instruction.address == address && kept->instruction.length &&
       kept->instruction.length <= now.size && !memcmp(kept->bytes, now.bytes, kept->instruction.length))
     return kept->instruction;
-  code_note(world, process, address);
+  code_note(tasks, process, address);
   instruction_decode(process, &now);
   *kept = now;
   return now.instruction;

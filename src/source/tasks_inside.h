@@ -1,112 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations that tasks.c and tasks_code.c share: a process, and the world.
+ * Declarations that tasks.c and tasks_code.c share: a process, and the task table.
  */
 #ifndef SOURCE_TASKS_INSIDE_H
 #define SOURCE_TASKS_INSIDE_H
 
 #include "source/tasks.h"
 
-#define WORLD_BUCKETS 1024u
-#define WORLD_MODULES_MAX 16384u /* modules that a copy of a process gets */
-#define WORLD_PAGES 4096u        /* of code in no file, of a process */
-#define WORLD_PAGE 4096u
-#define WORLD_INSTRUCTIONS 16384u /* that are kept decoded, of a process */
-#define WORLD_LINE 256u           /* bytes that are read at once from a stopped process */
+#define TASKS_BUCKETS 1024u
+#define TASKS_MODULES_MAX 16384u /* modules that a copy of a process gets */
+#define TASKS_PAGES 4096u        /* of code in no file, of a process */
+#define TASKS_PAGE 4096u
+#define TASKS_INSTRUCTIONS 16384u /* that are kept decoded, of a process */
+#define TASKS_LINE 256u           /* bytes that are read at once from a stopped process */
 
-struct world_module {
+struct task_module {
   uint64_t address, size, offset;
   char *path;
 };
 
 /* A page of code that is in no file, as it was when it was read. */
-struct world_page {
+struct task_page {
   uint64_t address;
   uint32_t size; /* 0: it could not be read */
   uint8_t *bytes;
 };
 
 /* A pending execve, or a mapping that follows one; all of them are in one list, in their order. */
-struct world_later {
+struct task_later {
   bool is_exec; /* then `path` is its name */
   uint32_t thread;
-  struct world_module map;
+  struct task_module map;
 };
 
 /* An instruction, and the bytes that it was made of. */
-struct world_decoded {
-  struct world_instruction instruction;
+struct task_decoded {
+  struct task_instruction instruction;
   uint8_t size, bytes[15];
 };
 
-struct world_process {
-  struct world_process *link;
+struct task_process {
+  struct task_process *link;
   uint32_t number, space;
   uint32_t threads; /* how many it has */
   bool is_32, is_counted;
   char *program;
   struct symbol_space *symbols;
-  struct world_module *modules;
+  struct task_module *modules;
   size_t module_count, module_capacity;
-  struct world_decoded *instructions; /* a hash; NULL: none yet */
-  struct world_later *laters;
+  struct task_decoded *instructions; /* a hash; NULL: none yet */
+  struct task_later *laters;
   size_t later_count, later_capacity;
-  struct world_page *pages;
+  struct task_page *pages;
   size_t page_count, page_capacity;
 };
 
 /* A signal that came to a thread. */
-struct world_signal {
+struct task_signal {
   uint32_t thread;
   uint64_t at, handler;
 };
 
 /* The title of a process. Kept apart from the processes, since perf reports processes later than they run. */
-struct world_title {
-  struct world_title *link;
+struct task_title {
+  struct task_title *link;
   uint32_t number;
   char text[SOURCE_TITLE_MOST];
 };
 
-#define WORLD_SIGNALS 4096u /* that wait to be asked for */
+#define TASKS_SIGNALS 4096u /* that wait to be asked for */
 
-struct world {
+struct tasks {
   const struct source_sink *sink;
-  world_memory *memory;
+  tasks_memory *memory;
   void *memory_data;
   bool is_live; /* code is read from memory each time, except for the bytes that were read since the process stopped: */
   uint32_t line_process;
   uint64_t line_address;
   size_t line_size;
-  uint8_t line[WORLD_LINE];
+  uint8_t line[TASKS_LINE];
   int error; /* the first failure, after which nothing is done any more */
   struct symbol_cache *cache;
   uint32_t spaces; /* numbers given out */
-  struct world_process *processes[WORLD_BUCKETS];
-  struct world_thread *threads[WORLD_BUCKETS];
+  struct task_process *processes[TASKS_BUCKETS];
+  struct task_thread *threads[TASKS_BUCKETS];
   size_t process_count, thread_count;
-  struct world_counts counts;
-  world_title_read *title_read; /* NULL: titles are not read */
+  struct task_counts counts;
+  tasks_title_read *title_read; /* NULL: titles are not read */
   void *title_data;
-  struct world_title *titles[WORLD_BUCKETS];
+  struct task_title *titles[TASKS_BUCKETS];
   size_t title_count;
-  struct world_signal *signals;
+  struct task_signal *signals;
   size_t signal_count, signal_capacity;
 };
 
 /* Remembers the first failure. Returns it. */
-int world_fail(struct world *world, int error);
+int tasks_fail(struct tasks *tasks, int error);
 
 /* Forgets the code in a range, or all of it. */
-void process_code_forget(struct world_process *process, uint64_t address, uint64_t size);
-void process_code_clear(struct world_process *process);
+void process_code_forget(struct task_process *process, uint64_t address, uint64_t size);
+void process_code_clear(struct task_process *process);
 
 /* Puts the title of its process into a thread's stream (tasks_title.c). Returns 0 or negative. */
-int world_title_put(struct world *world, const struct world_thread *thread);
-void world_title_forget(struct world *world, uint32_t process);
-void world_titles_done(struct world *world);
+int tasks_title_put(struct tasks *tasks, const struct task_thread *thread);
+void tasks_title_forget(struct tasks *tasks, uint32_t process);
+void tasks_titles_done(struct tasks *tasks);
 
 /* A thread is gone: forgets its signals (tasks_signal.c). */
-void world_signals_forget(struct world *world, uint32_t thread);
+void tasks_signals_forget(struct tasks *tasks, uint32_t thread);
 
 #endif

@@ -9,82 +9,82 @@
 
 #include "source/tasks_inside.h"
 
-void world_titles(struct world *world, world_title_read *read, void *data)
+void tasks_titles(struct tasks *tasks, tasks_title_read *read, void *data)
 {
-  world->title_read = read;
-  world->title_data = data;
+  tasks->title_read = read;
+  tasks->title_data = data;
 }
 
-static struct world_title *title_find(const struct world *world, uint32_t process)
+static struct task_title *title_find(const struct tasks *tasks, uint32_t process)
 {
-  struct world_title *title = world->titles[process % WORLD_BUCKETS];
+  struct task_title *title = tasks->titles[process % TASKS_BUCKETS];
 
   while (title && title->number != process)
     title = title->link;
   return title;
 }
 
-static struct world_title *title_new(struct world *world, uint32_t process)
+static struct task_title *title_new(struct tasks *tasks, uint32_t process)
 {
-  struct world_title *title = world->title_count < WORLD_TASKS_MAX ? calloc(1, sizeof(*title)) : NULL;
+  struct task_title *title = tasks->title_count < TASKS_MAX ? calloc(1, sizeof(*title)) : NULL;
 
   if (!title)
     return NULL; /* without it, then */
   title->number = process;
-  title->link = world->titles[process % WORLD_BUCKETS];
-  world->title_count++;
-  return world->titles[process % WORLD_BUCKETS] = title;
+  title->link = tasks->titles[process % TASKS_BUCKETS];
+  tasks->title_count++;
+  return tasks->titles[process % TASKS_BUCKETS] = title;
 }
 
 /* A process that is gone has no title any more: the last one stays. */
-void world_title_look(struct world *world, uint32_t process)
+void tasks_title_look(struct tasks *tasks, uint32_t process)
 {
   char text[SOURCE_TITLE_MOST];
-  struct world_title *title;
+  struct task_title *title;
 
-  if (!process || !world->title_read || !world->title_read(world->title_data, process, text))
+  if (!process || !tasks->title_read || !tasks->title_read(tasks->title_data, process, text))
     return;
-  title = title_find(world, process);
+  title = title_find(tasks, process);
   if (!title)
-    title = title_new(world, process);
+    title = title_new(tasks, process);
   if (title)
     memcpy(title->text, text, sizeof(text));
 }
 
-void world_title(const struct world *world, uint32_t process, char ret_title[SOURCE_TITLE_MOST])
+void tasks_title(const struct tasks *tasks, uint32_t process, char ret_title[SOURCE_TITLE_MOST])
 {
-  const struct world_title *title = title_find(world, process);
+  const struct task_title *title = title_find(tasks, process);
 
   memcpy(ret_title, title ? title->text : "", title ? sizeof(title->text) : 1);
 }
 
-void world_titles_look(struct world *world)
+void tasks_titles_look(struct tasks *tasks)
 {
-  for (size_t i = 0; i < WORLD_BUCKETS; i++)
-    for (const struct world_process *process = world->processes[i]; process; process = process->link)
-      world_title_look(world, process->number);
+  for (size_t i = 0; i < TASKS_BUCKETS; i++)
+    for (const struct task_process *process = tasks->processes[i]; process; process = process->link)
+      tasks_title_look(tasks, process->number);
 }
 
-int world_title_put(struct world *world, const struct world_thread *thread)
+int tasks_title_put(struct tasks *tasks, const struct task_thread *thread)
 {
-  const struct world_title *title = title_find(world, thread->process->number);
+  const struct task_title *title = title_find(tasks, thread->process->number);
 
-  if (!title || !thread->has_stream || !world->sink->describe || world->error < 0)
-    return world->error;
-  return world_fail(world, world->sink->describe(world->sink->data, thread->stream, "title", title->text));
+  if (!title || !thread->has_stream || !tasks->sink->describe || tasks->error < 0)
+    return tasks->error;
+  return tasks_fail(tasks, tasks->sink->describe(tasks->sink->data, thread->stream, "title", title->text));
 }
 
-int world_titles_put(struct world *world)
+int tasks_titles_put(struct tasks *tasks)
 {
-  for (size_t i = 0; i < WORLD_BUCKETS; i++)
-    for (const struct world_thread *thread = world->threads[i]; thread; thread = thread->link)
-      world_title_put(world, thread);
-  return world->error;
+  for (size_t i = 0; i < TASKS_BUCKETS; i++)
+    for (const struct task_thread *thread = tasks->threads[i]; thread; thread = thread->link)
+      tasks_title_put(tasks, thread);
+  return tasks->error;
 }
 
-void world_title_forget(struct world *world, uint32_t process)
+void tasks_title_forget(struct tasks *tasks, uint32_t process)
 {
-  struct world_title **link = &world->titles[process % WORLD_BUCKETS], *title;
+  struct task_title **link = &tasks->titles[process % TASKS_BUCKETS], *title;
 
   while (*link && (*link)->number != process)
     link = &(*link)->link;
@@ -92,13 +92,13 @@ void world_title_forget(struct world *world, uint32_t process)
   if (!title)
     return;
   *link = title->link;
-  world->title_count--;
+  tasks->title_count--;
   free(title);
 }
 
-void world_titles_done(struct world *world)
+void tasks_titles_done(struct tasks *tasks)
 {
-  for (size_t i = 0; i < WORLD_BUCKETS; i++)
-    while (world->titles[i])
-      world_title_forget(world, world->titles[i]->number);
+  for (size_t i = 0; i < TASKS_BUCKETS; i++)
+    while (tasks->titles[i])
+      tasks_title_forget(tasks, tasks->titles[i]->number);
 }

@@ -116,8 +116,8 @@ void source_death_add(struct source *source, int thread, int signal, int code, u
                                .address = address};
 
   registers_fill(thread, &death);
-  world_title_look(source->world, death.process);
-  world_title(source->world, death.process, death.command);
+  tasks_title_look(source->tasks, death.process);
+  tasks_title(source->tasks, death.process, death.command);
   if (source->death_count < SOURCE_DEATHS_MAX)
     source->deaths[source->death_count++] = death;
 }
@@ -211,7 +211,7 @@ static bool handler_note(struct watch *watch, struct source *source, int id, int
     return false;
   thread->is_stepped = false;
   if (info->si_code == SIGTRAP) /* no trap: the kernel tells that a handler was entered */
-    world_signal(source->world, (uint32_t)id, thread->at, thread_place(id));
+    tasks_signal(source->tasks, (uint32_t)id, thread->at, thread_place(id));
   return true;
 }
 
@@ -225,7 +225,7 @@ void watch_stop(struct watch *watch, struct source *source, int id, int status)
     return;
   }
   if (event == PTRACE_EVENT_EXIT) {
-    world_title_look(source->world, thread_process(source, id));
+    tasks_title_look(source->tasks, thread_process(source, id));
     exit_note(watch, source, id);
   }
   if (!event && ptrace(PTRACE_GETSIGINFO, id, NULL, &info) == 0) {

@@ -690,24 +690,24 @@ static void turns_decode(const uint64_t (*pairs)[2], size_t count, unsigned sign
 {
   struct log log = {0};
   struct source_sink sink = log_sink(&log);
-  struct world_thread *thread;
+  struct task_thread *thread;
   uint64_t record[3] = {0};
-  struct world *world;
+  struct tasks *tasks;
 
-  assert_int_equal(world_new(&sink, bare_memory, NULL, &world), 0);
+  assert_int_equal(tasks_new(&sink, bare_memory, NULL, &tasks), 0);
   for (unsigned i = 0; i < signals; i++) { /* at the system call; that of another thread counts for nothing */
-    world_signal(world, 8, CODE + 6, CODE);
-    world_signal(world, 7, CODE + 6, CODE + 8);
+    tasks_signal(tasks, 8, CODE + 6, CODE);
+    tasks_signal(tasks, 7, CODE + 6, CODE + 8);
   }
-  thread = world_thread(world, 7, 7);
+  thread = tasks_thread(tasks, 7, 7);
   for (size_t i = 0; i < count; i++) {
     memcpy(record, pairs[i], 16);
-    assert_int_equal(bts_decode(world, thread, (const uint8_t *)record, sizeof(record)), 0);
+    assert_int_equal(bts_decode(tasks, thread, (const uint8_t *)record, sizeof(record)), 0);
   }
-  assert_int_equal(world_flush(world), 0);
+  assert_int_equal(tasks_flush(tasks), 0);
   assert_non_null(strstr(log.text, "thread 7 \n"));
   assert_string_equal(strstr(log.text, "thread 7 \n") + 10, wanted);
-  world_free(world);
+  tasks_free(tasks);
 }
 
 #define TURNS(signals, wanted, ...)                                                                                    \
@@ -957,31 +957,31 @@ static void test_blocks(void **state)
   };
   struct log log = {0};
   struct source_sink sink = log_sink(&log);
-  struct world_thread *thread;
-  struct world *world;
+  struct task_thread *thread;
+  struct tasks *tasks;
   struct step_block block;
 
   (void)state;
-  assert_int_equal(world_new(&sink, block_memory, NULL, &world), 0);
-  world_live(world);
-  thread = world_thread(world, 1, 1);
+  assert_int_equal(tasks_new(&sink, block_memory, NULL, &tasks), 0);
+  tasks_live(tasks);
+  thread = tasks_thread(tasks, 1, 1);
   for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
     memset(block_bytes, 0x90, sizeof(block_bytes));
     memcpy(block_bytes, cases[i].bytes, sizeof(cases[i].bytes));
-    world_live_again(world);
-    step_block_read(world, thread, CODE, &block);
+    tasks_live_again(tasks);
+    step_block_read(tasks, thread, CODE, &block);
     if (block.count != cases[i].count || block.is_ambiguous != cases[i].is_ambiguous)
       fail_msg("case %zu: %zu exits, %d", i, block.count, block.is_ambiguous);
   }
   memcpy(block_bytes, cases[0].bytes, sizeof(cases[0].bytes));
-  world_live_again(world);
-  step_block_read(world, thread, CODE, &block);
+  tasks_live_again(tasks);
+  step_block_read(tasks, thread, CODE, &block);
   assert_int_equal(step_block_find(&block, CODE + 0x13)->from, CODE + 1);
   assert_int_equal(step_block_find(&block, CODE + 0x25)->from, CODE + 3);
   assert_null(step_block_find(&block, CODE + 7));
-  step_block_read(world, thread, CODE + 1000, &block); /* nothing there */
+  step_block_read(tasks, thread, CODE + 1000, &block); /* nothing there */
   assert_true(block.is_ambiguous);
-  world_free(world);
+  tasks_free(tasks);
 }
 
 /* ---- the real kernel ---- */
@@ -1000,13 +1000,13 @@ static void test_real_kernel(void **state)
   int process, status, r;
 
   (void)state;
-  assert_int_equal(world_new(&sink, NULL, NULL, &session.world), 0);
+  assert_int_equal(tasks_new(&sink, NULL, NULL, &session.tasks), 0);
   assert_int_equal(kernel->launch(kernel->data, "/bin/sh", arguments, environ, &process), 0);
   r = perf_session_open(&session, process, &options, &problem);
   if (r == -EACCES || r == -EPERM || r == -ENOSYS || r == -ENOENT) {
     kernel->drop(kernel->data, process);
     perf_session_close(&session);
-    world_free(session.world);
+    tasks_free(session.tasks);
     print_message("perf_event_open is not permitted here: %s\n", problem.text);
     skip();
   }
@@ -1025,7 +1025,7 @@ static void test_real_kernel(void **state)
   assert_non_null(strstr(log.text, "[vdso]\n"));
   assert_null(strstr(log.text, "gap"));
   perf_session_close(&session);
-  world_free(session.world);
+  tasks_free(session.tasks);
 }
 
 /* The same as a source, which is asked how processes die: a shell that starts another program, handles a signal, and is
