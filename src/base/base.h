@@ -114,6 +114,11 @@ char *printable_copy(const char *string, size_t max);
  * whatever their case. SIZE_MAX for words of more than 64 letters. */
 size_t word_distance(const char *one, const char *other);
 
+/* Makes a string of the first `size` bytes of a command line as the kernel has it: words, each ended by 0. A blank
+ * stands between two words; zeros at the end are dropped. `to` has room for size + 1 bytes and may be `words`. Returns
+ * the length of the string. */
+size_t words_join(char *to, const char *words, size_t size);
+
 /* ---- little-endian bytes, at any alignment ---- */
 
 static inline uint32_t bytes_get_u32(const void *bytes)

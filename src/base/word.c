@@ -2,7 +2,7 @@
  *
  * The letters of words: where a UTF-8 character ends, and how far apart two words are, for "did you mean": the optimal
  * string alignment distance, in which two letters that changed places count as one mistake, the commonest one in
- * typing.
+ * typing. Also command lines as strings.
  */
 #include <ctype.h>
 #include <string.h>
@@ -68,4 +68,14 @@ size_t word_distance(const char *one, const char *other)
     }
   }
   return rows[height % 3][width];
+}
+
+size_t words_join(char *to, const char *words, size_t size)
+{
+  while (size && !words[size - 1])
+    size--;
+  for (size_t i = 0; i < size; i++)
+    to[i] = words[i] ? words[i] : ' ';
+  to[size] = '\0';
+  return size;
 }

@@ -35,7 +35,7 @@ static void title_set(struct drain_slot *slot, const char words[PROCESS_COMMAND_
 {
   char title[PROCESS_COMMAND_MOST] = ""; /* zeroed to its end, so that it can serve as words again */
 
-  process_command_text(title, words);
+  words_join(title, words, sizeof(title) - 1);
   if (!*title || !strncmp(title, COMMAND_NAME, strlen(COMMAND_NAME)) || !strcmp(title, slot->title))
     return;
   memcpy(slot->title, title, sizeof(title));

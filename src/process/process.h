@@ -137,9 +137,6 @@ struct process_thread {
   char name[17];
 };
 
-/* The words of a command line, each of them ended by 0, become a string with a blank between them. */
-void process_command_text(char to[PROCESS_COMMAND_MOST], const char from[PROCESS_COMMAND_MOST]);
-
 /* How many slots there are to look at. */
 uint32_t process_slots(const struct process *process);
 

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "process/process.h"
 #include "process/shared.h"
 
@@ -64,17 +65,6 @@ uint32_t process_position(const struct process *process, uint32_t slot, uint64_t
 
 _Static_assert(PROCESS_COMMAND == PROCESS_COMMAND_MOST, "");
 
-void process_command_text(char to[PROCESS_COMMAND_MOST], const char from[PROCESS_COMMAND_MOST])
-{
-  size_t end = PROCESS_COMMAND - 1;
-
-  while (end && !from[end - 1])
-    end--;
-  for (size_t i = 0; i < end; i++)
-    to[i] = from[i] ? from[i] : ' ';
-  to[end] = 0;
-}
-
 bool process_thread(const struct process *process, uint32_t slot, struct process_thread *ret_thread)
 {
   struct process_state *shared, state;
@@ -111,7 +101,7 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
   memcpy(thread.name, state.name, sizeof(state.name));
   thread.has_top = state.has_top;
   thread.top = state.death_top;
-  process_command_text(thread.command, state.command);
+  words_join(thread.command, state.command, sizeof(state.command) - 1);
   *ret_thread = thread;
   return true;
 }

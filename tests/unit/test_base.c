@@ -250,6 +250,22 @@ static void test_word_long(void **state)
   assert_true(word_distance("a", word) == SIZE_MAX);
 }
 
+static void test_words_join(void **state)
+{
+  char text[16], words[] = "a\0bc\0\0d\0\0";
+
+  (void)state;
+  assert_int_equal(words_join(text, "ls\0-l\0/", 8), 7);
+  assert_string_equal(text, "ls -l /");
+  assert_int_equal(words_join(text, "ls\0-l", 4), 4); /* no more than `size` bytes */
+  assert_string_equal(text, "ls -");
+  assert_int_equal(words_join(text, "\0\0\0", 3), 0);
+  assert_string_equal(text, "");
+  assert_int_equal(words_join(text, "", 0), 0);
+  assert_int_equal(words_join(words, words, sizeof(words) - 1), 7);
+  assert_string_equal(words, "a bc  d");
+}
+
 /* ---- errors ---- */
 
 static void test_strerror(void **state)
@@ -320,11 +336,12 @@ static void test_kind_classes(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_number_good),  cmocka_unit_test(test_number_bad),      cmocka_unit_test(test_text_empty),
-    cmocka_unit_test(test_text_add),     cmocka_unit_test(test_text_growth),     cmocka_unit_test(test_text_too_big),
-    cmocka_unit_test(test_bytes),        cmocka_unit_test(test_word_distance),   cmocka_unit_test(test_word_long),
-    cmocka_unit_test(test_strerror),     cmocka_unit_test(test_error_sentences), cmocka_unit_test(test_kind_words),
-    cmocka_unit_test(test_kind_classes), cmocka_unit_test(test_array_grow),      cmocka_unit_test(test_utf8),
+    cmocka_unit_test(test_number_good), cmocka_unit_test(test_number_bad),    cmocka_unit_test(test_text_empty),
+    cmocka_unit_test(test_text_add),    cmocka_unit_test(test_text_growth),   cmocka_unit_test(test_text_too_big),
+    cmocka_unit_test(test_bytes),       cmocka_unit_test(test_word_distance), cmocka_unit_test(test_word_long),
+    cmocka_unit_test(test_words_join),  cmocka_unit_test(test_strerror),      cmocka_unit_test(test_error_sentences),
+    cmocka_unit_test(test_kind_words),  cmocka_unit_test(test_kind_classes),  cmocka_unit_test(test_array_grow),
+    cmocka_unit_test(test_utf8),
   };
 
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
