@@ -61,7 +61,7 @@ static size_t memory_read(void *data, uint32_t process, uint64_t address, void *
   return kernel->memory(kernel->data, process, address, buffer, size);
 }
 
-/* The words of proc(5)'s cmdline, each ended by 0, as a string. */
+/* Reads cmdline of proc(5). */
 static bool title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE_MOST])
 {
   const struct source_kernel *kernel = data;
@@ -70,13 +70,9 @@ static bool title_read(void *data, uint32_t process, char ret_title[SOURCE_TITLE
 
   snprintf(path, sizeof(path), "/proc/%u/cmdline", process);
   size = kernel->file_read(kernel->data, path, words, sizeof(words));
-  while (size > 0 && !words[size - 1])
-    size--;
-  if (size <= 0 || (size_t)size >= sizeof(words))
+  if (size <= 0 || (size_t)size >= sizeof(words) || !words_join(words, words, (size_t)size))
     return false;
-  for (int i = 0; i < size; i++)
-    ret_title[i] = words[i] ? words[i] : ' ';
-  ret_title[size] = '\0';
+  memcpy(ret_title, words, sizeof(words));
   return true;
 }
 
@@ -133,6 +129,18 @@ int source_start(const struct source_kernel *kernel, const struct source_options
   }
   *ret_source = source;
   return 0;
+}
+
+uint32_t source_thread_process(const struct source *source, int thread)
+{
+  char path[64], buffer[1024];
+  const char *line;
+
+  snprintf(path, sizeof(path), "/proc/%d/status", thread);
+  if (source->kernel->file_read(source->kernel->data, path, buffer, sizeof(buffer)) < 0)
+    return 0;
+  line = strstr(buffer, "\nTgid:");
+  return line ? (uint32_t)strtoul(line + 6, NULL, 10) : 0;
 }
 
 unsigned source_reap(struct source *source)

@@ -5,6 +5,7 @@
 #ifndef SOURCE_SOURCE_INSIDE_H
 #define SOURCE_SOURCE_INSIDE_H
 
+#include "source/id_table.h"
 #include "source/kernel.h"
 #include "source/tasks.h"
 
@@ -36,14 +37,15 @@ struct source {
   void *data;             /* the kind's own */
 };
 
+/* The process of a thread, from proc(5); 0: the thread is gone. */
+uint32_t source_thread_process(const struct source *source, int thread);
+
 /* Reaps all children that have ended. Returns how many there were. */
 unsigned source_reap(struct source *source);
 
 /* ---- ptrace (watch.c) ---- */
 
 struct watch_thread {
-  struct watch_thread *link;
-  int id;
   int signal, code; /* of the last signal that came to it; 0: none */
   uint64_t address;
   bool is_stepped; /* into a handler, from `at` */
@@ -51,10 +53,10 @@ struct watch_thread {
 };
 
 struct watch {
-  struct watch_thread *threads;
-  bool wants_handlers; /* the task table is told where handlers of signals begin */
-  int bell;            /* a descriptor that can be read when a thread may have stopped; negative: there is none */
-  bool has_blocked;    /* SIGCHLD, for the bell */
+  struct id_table threads; /* struct watch_thread */
+  bool wants_handlers;     /* the task table is told where handlers of signals begin */
+  int bell;                /* a descriptor that can be read when a thread may have stopped; negative: there is none */
+  bool has_blocked;        /* SIGCHLD, for the bell */
 };
 
 /* Begins to watch a child that waits before execve, and everything that it starts. `bell` must be -1. Returns 0, or

@@ -21,179 +21,13 @@
 
 #include "source/flow.h"
 #include "source/source_inside.h"
-#include "source/step_block.h"
-#include "source/step_maps.h"
+#include "source/step_tracee.h"
 
 #ifdef __x86_64__
 
 #define FRAME_RIP 176u /* of a signal frame: return address, then ucontext_t, whose gregs[REG_RIP] is at 168 */
 
-struct tracee {
-  struct tracee *link;
-  int id;
-  uint32_t process;
-  bool has_stopped, has_begun;     /* it may stop before its creator tells of it */
-  bool is_single;                  /* the last step was one of an instruction */
-  struct user_regs_struct before;  /* of the last stop */
-  struct task_instruction current; /* what a single step executes */
-  struct step_block block;
-  uint64_t start; /* of the block */
-  uint64_t call;  /* where it goes on behind the system call that was last; 0: it was none */
-  int signal, code;
-  uint64_t address;
-};
-
-struct step_source {
-  struct tracee *tracees;
-  struct step_maps maps;
-};
-
-static struct step_source *step_of(const struct source *source)
-{
-  return source->data;
-}
-
-static struct tracee *tracee_get(struct source *source, int id)
-{
-  struct tracee *tracee = step_of(source)->tracees;
-
-  while (tracee && tracee->id != id)
-    tracee = tracee->link;
-  if (tracee)
-    return tracee;
-  tracee = calloc(1, sizeof(*tracee));
-  if (!tracee)
-    return NULL;
-  tracee->id = id;
-  tracee->link = step_of(source)->tracees;
-  return step_of(source)->tracees = tracee;
-}
-
-static void tracee_drop(struct source *source, const struct tracee *gone)
-{
-  struct tracee **link = &step_of(source)->tracees;
-
-  while (*link && *link != gone)
-    link = &(*link)->link;
-  if (*link) {
-    struct tracee *tracee = *link;
-    *link = tracee->link;
-    free(tracee);
-  }
-}
-
-static struct task_thread *tracee_thread(struct source *source, const struct tracee *tracee)
-{
-  return tasks_thread(source->tasks, tracee->process, (uint32_t)tracee->id);
-}
-
-/* ---- going on ---- */
-
-/* From `rip` on, with a signal or 0. */
-static void tracee_step(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers,
-                        int signal)
-{
-  struct task_thread *thread = tracee_thread(source, tracee);
-  bool is_single = source->options.steps_singly;
-
-  if (!thread)
-    return;
-  tracee->before = *registers;
-  if (!is_single || tracee->start != thread->at || tracee->block.is_ambiguous)
-    step_block_read(source->tasks, thread, thread->at, &tracee->block);
-  tracee->start = thread->at;
-  tracee->is_single = is_single || tracee->block.is_ambiguous;
-  if (tracee->is_single)
-    tracee->current = tasks_instruction(source->tasks, thread, registers->rip);
-  ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, (void *)(uintptr_t)signal);
-}
-
-/* ---- what was executed ---- */
-
-static bool current_is_taken(struct source *source, const struct tracee *tracee, uint64_t rip)
-{
-  const struct task_instruction *current = &tracee->current;
-  uint8_t bytes[16];
-  size_t size;
-
-  if (current->kind != LB_BRANCH_JCC)
-    return current->kind >= 0;
-  if (current->target != current->address + current->length)
-    return rip == current->target;
-  size = tasks_code(source->tasks, tracee_thread(source, tracee), current->address, bytes, current->length);
-  return step_is_taken(bytes, size, tracee->before.eflags, tracee->before.rcx);
-}
-
-/* A system call may have mapped something. */
-static void call_note(struct source *source, struct tracee *tracee, uint64_t number)
-{
-  if (number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap)
-    step_maps_read(&step_of(source)->maps, source, tracee->process);
-}
-
-static void exit_take(struct source *source, struct tracee *tracee, const struct step_exit *exit,
-                      const struct user_regs_struct *registers)
-{
-  struct task_thread *thread = tracee_thread(source, tracee);
-
-  if (exit->kind == LB_BRANCH_SYSCALL) {
-    flow_leave(thread, exit->from);
-    flow_enter(source->tasks, thread, registers->rip);
-    tracee->call = registers->rip;
-    call_note(source, tracee, tracee->is_single ? tracee->before.rax : registers->orig_rax);
-  } else {
-    flow_branch(source->tasks, thread, exit->from, registers->rip, (unsigned)exit->kind, 0);
-  }
-}
-
-/* A step has ended. */
-static void step_take(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
-{
-  struct task_thread *thread = tracee_thread(source, tracee);
-  const struct task_instruction *current = &tracee->current;
-  struct step_exit single = {current->address, 0, current->kind, current->length};
-  const struct step_exit *exit;
-
-  if (!thread)
-    return;
-  if (tracee->call && registers->rip == tracee->call && tracee->before.rip == tracee->call) {
-    thread->at = registers->rip; /* the system call was done again after a signal */
-    return;
-  }
-  tracee->call = 0;
-  if (tracee->is_single && !current_is_taken(source, tracee, registers->rip)) {
-    if (!source->options.steps_singly || tracee->block.is_ambiguous)
-      thread->at = registers->rip;
-    return;
-  }
-  if (!tracee->is_single || (source->options.steps_singly && !tracee->block.is_ambiguous)) {
-    step_block_read(source->tasks, thread, thread->at, &tracee->block); /* as it is now: it may have changed itself */
-    exit = step_block_find(&tracee->block, registers->rip);
-  } else {
-    exit = &single;
-  }
-  if (exit)
-    exit_take(source, tracee, exit, registers);
-  else
-    flow_lose(source->tasks, thread, 0);
-  thread->is_at = true;
-  thread->at = registers->rip;
-}
-
 /* ---- stops ---- */
-
-/* It has run up to here without a branch, or by a system call that it never comes back from. */
-static void tracee_settle(struct source *source, struct tracee *tracee, uint64_t rip)
-{
-  struct task_thread *thread = tracee_thread(source, tracee);
-
-  if (!thread || thread->at == rip)
-    return;
-  if (flow_straight(source->tasks, thread, rip) == 0)
-    flow_lose(source->tasks, thread, 0);
-  thread->is_at = true;
-  thread->at = rip;
-}
 
 static void handler_enter(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers)
 {
@@ -220,7 +54,7 @@ static void signal_take(struct source *source, struct tracee *tracee, int signal
     return;
   }
   if (signal == SIGTRAP && info.si_code >= TRAP_BRKPT && info.si_code <= TRAP_BRANCH) {
-    step_take(source, tracee, &registers);
+    tracee_take(source, tracee, &registers);
     tracee_step(source, tracee, &registers, 0);
     return;
   }
@@ -255,7 +89,9 @@ static void creation_take(struct source *source, struct tracee *tracee)
     return;
   made = tracee_get(source, (int)id);
   if (made) {
-    made->process = step_maps_process(source, (int)id);
+    made->process = source_thread_process(source, (int)id);
+    if (!made->process)
+      made->process = (uint32_t)id;
     tasks_fork(source->tasks, made->process, (uint32_t)id, tracee->process, (uint32_t)tracee->id);
     step_maps_fork(&step_of(source)->maps, tracee->process, made->process);
     if (made->has_stopped)
@@ -304,7 +140,7 @@ static void exec_take(struct source *source, struct tracee *tracee)
   if ((int)id != tracee->id) {
     tasks_exit(source->tasks, tracee->process, (uint32_t)id);
     if (caller)
-      tracee_drop(source, caller);
+      id_table_drop(&step_of(source)->tracees, (uint32_t)id);
   }
   step_maps_name(source, tracee->process, name);
   tasks_exec(source->tasks, tracee->process, (uint32_t)tracee->id, name);
@@ -376,7 +212,7 @@ static void step_waited(struct source *source, int id, int status)
     return;
   }
   tasks_exit(source->tasks, tracee->process, (uint32_t)id);
-  tracee_drop(source, tracee);
+  id_table_drop(&step_of(source)->tracees, (uint32_t)id);
 }
 
 /* ---- as a source ---- */
@@ -426,28 +262,15 @@ static int step_step(struct source *source, unsigned milliseconds, bool is_all)
   return tasks_flush(source->tasks);
 }
 
-/* What is still there goes on as if it had not been traced. */
-static void tracee_release(const struct tracee *tracee)
-{
-  int status = 0, signal;
-
-  if (ptrace(PTRACE_INTERRUPT, tracee->id, NULL, NULL) < 0 || waitpid(tracee->id, &status, __WALL) < 0 ||
-      !WIFSTOPPED(status))
-    return;
-  signal = status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
-  ptrace(PTRACE_DETACH, tracee->id, NULL, (void *)(uintptr_t)signal);
-}
-
 static void step_free(struct source *source)
 {
   struct step_source *step = source->data;
 
   if (!step)
     return;
-  while (step->tracees) {
-    tracee_release(step->tracees);
-    tracee_drop(source, step->tracees);
-  }
+  for (size_t i = 0; i < step->tracees.count; i++)
+    tracee_release(step->tracees.entries[i].item);
+  id_table_done(&step->tracees);
   step_maps_done(&step->maps);
   free(step);
 }

@@ -122,18 +122,6 @@ void step_maps_read(struct step_maps *maps, struct source *source, uint32_t proc
       maps_remove(maps, i);
 }
 
-uint32_t step_maps_process(const struct source *source, int thread)
-{
-  char path[64], buffer[1024];
-  const char *line;
-
-  snprintf(path, sizeof(path), "/proc/%d/status", thread);
-  if (source->kernel->file_read(source->kernel->data, path, buffer, sizeof(buffer)) < 0)
-    return (uint32_t)thread;
-  line = strstr(buffer, "\nTgid:");
-  return line ? (uint32_t)strtoul(line + 6, NULL, 10) : (uint32_t)thread;
-}
-
 void step_maps_name(const struct source *source, uint32_t process, char name[17])
 {
   char path[64];

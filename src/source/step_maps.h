@@ -27,8 +27,7 @@ void step_maps_fork(struct step_maps *maps, uint32_t parent, uint32_t process);
 void step_maps_forget(struct step_maps *maps, uint32_t process);
 void step_maps_done(struct step_maps *maps);
 
-/* The process of a thread, and what it is called. */
-uint32_t step_maps_process(const struct source *source, int thread);
+/* What a process is called. */
 void step_maps_name(const struct source *source, uint32_t process, char name[17]);
 
 #endif

@@ -34,7 +34,6 @@ struct task_frame {
 
 /* A thread. The code that follows its branches keeps the thread's place here. */
 struct task_thread {
-  struct task_thread *link;
   uint32_t number;
   struct task_process *process;
   char name[17];

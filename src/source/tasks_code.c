@@ -25,15 +25,11 @@ static const struct task_page *page_find(const struct task_process *process, uin
 /* Reads it, and has it in the trace. */
 static const struct task_page *page_add(struct tasks *tasks, struct task_process *process, uint64_t address)
 {
-  struct task_page *pages, page = {.address = address};
+  struct task_page page = {.address = address}, *added;
   uint8_t bytes[TASKS_PAGE];
 
   if (process->page_count >= TASKS_PAGES)
     return NULL;
-  pages = array_grow(process->pages, sizeof(*pages), process->page_count, &process->page_capacity);
-  if (!pages)
-    return NULL;
-  process->pages = pages;
   page.size = (uint32_t)tasks->memory(tasks->memory_data, process->number, address, bytes, sizeof(bytes));
   if (page.size) {
     const struct lb_trace_code code = {process->space, address, bytes, page.size};
@@ -44,8 +40,12 @@ static const struct task_page *page_add(struct tasks *tasks, struct task_process
     memcpy(page.bytes, bytes, page.size);
     tasks_fail(tasks, tasks->sink->code(tasks->sink->data, &code));
   }
-  pages[process->page_count] = page;
-  return &pages[process->page_count++];
+  added = array_append(&process->pages, &process->page_count, &process->page_capacity);
+  if (added)
+    *added = page;
+  else
+    free(page.bytes);
+  return added;
 }
 
 static size_t page_read(struct tasks *tasks, struct task_process *process, uint64_t address, uint8_t *buffer,
@@ -71,7 +71,7 @@ static void page_drop(struct task_process *process, size_t place)
   process->pages[place] = process->pages[--process->page_count];
 }
 
-void process_code_forget(struct task_process *process, uint64_t address, uint64_t size)
+void task_code_forget(struct task_process *process, uint64_t address, uint64_t size)
 {
   for (size_t i = 0; i < process->page_count;)
     if (process->pages[i].address + TASKS_PAGE > address && process->pages[i].address < address + size)
@@ -82,7 +82,7 @@ void process_code_forget(struct task_process *process, uint64_t address, uint64_
     memset(process->instructions, 0, TASKS_INSTRUCTIONS * sizeof(*process->instructions));
 }
 
-void process_code_clear(struct task_process *process)
+void task_code_clear(struct task_process *process)
 {
   while (process->page_count)
     page_drop(process, process->page_count - 1);
@@ -182,7 +182,7 @@ static void instruction_decode(const struct task_process *process, struct task_d
 struct task_instruction tasks_instruction(struct tasks *tasks, const struct task_thread *thread, uint64_t address)
 {
   struct task_process *process = thread->process;
-  size_t place = (size_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 50) & (TASKS_INSTRUCTIONS - 1);
+  size_t place = (size_t)hash_start(address) & (TASKS_INSTRUCTIONS - 1);
   struct task_decoded now = {.instruction = {.address = address, .kind = -1}}, *kept;
 
   if (!process->instructions)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations that tasks.c and tasks_code.c share: a process, and the task table.
+ * Declarations that the files of the task table share: a process, and the table.
  */
 #ifndef SOURCE_TASKS_INSIDE_H
 #define SOURCE_TASKS_INSIDE_H
 
+#include "source/id_table.h"
 #include "source/tasks.h"
 
-#define TASKS_BUCKETS 1024u
 #define TASKS_MODULES_MAX 16384u /* modules that a copy of a process gets */
 #define TASKS_PAGES 4096u        /* of code in no file, of a process */
 #define TASKS_PAGE 4096u
@@ -40,7 +40,6 @@ struct task_decoded {
 };
 
 struct task_process {
-  struct task_process *link;
   uint32_t number, space;
   uint32_t threads; /* how many it has */
   bool is_32, is_counted;
@@ -63,8 +62,6 @@ struct task_signal {
 
 /* The title of a process. Kept apart from the processes, since perf reports processes later than they run. */
 struct task_title {
-  struct task_title *link;
-  uint32_t number;
   char text[SOURCE_TITLE_MOST];
 };
 
@@ -81,15 +78,13 @@ struct tasks {
   uint8_t line[TASKS_LINE];
   int error; /* the first failure, after which nothing is done any more */
   struct symbol_cache *cache;
-  uint32_t spaces; /* numbers given out */
-  struct task_process *processes[TASKS_BUCKETS];
-  struct task_thread *threads[TASKS_BUCKETS];
-  size_t process_count, thread_count;
+  uint32_t spaces;           /* numbers given out */
+  struct id_table processes; /* struct task_process */
+  struct id_table threads;   /* struct task_thread */
   struct task_counts counts;
   tasks_title_read *title_read; /* NULL: titles are not read */
   void *title_data;
-  struct task_title *titles[TASKS_BUCKETS];
-  size_t title_count;
+  struct id_table titles; /* struct task_title, by process */
   struct task_signal *signals;
   size_t signal_count, signal_capacity;
 };
@@ -97,14 +92,29 @@ struct tasks {
 /* Remembers the first failure. Returns it. */
 int tasks_fail(struct tasks *tasks, int error);
 
-/* Forgets the code in a range, or all of it. */
-void process_code_forget(struct task_process *process, uint64_t address, uint64_t size);
-void process_code_clear(struct task_process *process);
+/* The process, which is created if need be. NULL: there are too many, or there is no memory. */
+struct task_process *tasks_process(struct tasks *tasks, uint32_t number);
+
+/* Give the sink the branches of a thread, or of the threads of a process, before its address space changes; of all
+ * threads (NULL) (tasks_branch.c). Return 0 or negative. */
+int task_thread_flush(struct tasks *tasks, struct task_thread *thread);
+int task_process_flush(struct tasks *tasks, const struct task_process *process);
+
+/* Forgets the program of a process with its modules and code; gives a process copies of those of its parent
+ * (tasks_map.c). */
+void task_process_clear(struct task_process *process);
+int task_process_copy(struct tasks *tasks, struct task_process *process, const struct task_process *parent);
+
+/* Appends to the list of what waits for an execve (tasks_exec.c). Returns 0 or negative. */
+int task_later_add(struct tasks *tasks, struct task_process *process, const struct task_later *later);
+
+/* Forgets the code in a range, or all of it (tasks_code.c). */
+void task_code_forget(struct task_process *process, uint64_t address, uint64_t size);
+void task_code_clear(struct task_process *process);
 
 /* Puts the title of its process into a thread's stream (tasks_title.c). Returns 0 or negative. */
 int tasks_title_put(struct tasks *tasks, const struct task_thread *thread);
 void tasks_title_forget(struct tasks *tasks, uint32_t process);
-void tasks_titles_done(struct tasks *tasks);
 
 /* A thread is gone: forgets its signals (tasks_signal.c). */
 void tasks_signals_forget(struct tasks *tasks, uint32_t thread);

@@ -23,15 +23,12 @@ void tasks_signals_forget(struct tasks *tasks, uint32_t thread)
 
 void tasks_signal(struct tasks *tasks, uint32_t thread, uint64_t at, uint64_t handler)
 {
-  struct task_signal *signals =
-    tasks->signal_count < TASKS_SIGNALS
-      ? array_grow(tasks->signals, sizeof(*signals), tasks->signal_count, &tasks->signal_capacity)
-      : NULL;
+  struct task_signal *signal = tasks->signal_count < TASKS_SIGNALS
+                                 ? array_append(&tasks->signals, &tasks->signal_count, &tasks->signal_capacity)
+                                 : NULL;
 
-  if (!signals) /* a gap will tell */
-    return;
-  tasks->signals = signals;
-  signals[tasks->signal_count++] = (struct task_signal){thread, at, handler};
+  if (signal) /* else a gap will tell */
+    *signal = (struct task_signal){thread, at, handler};
 }
 
 static size_t signal_find(const struct tasks *tasks, const struct task_thread *thread, uint64_t at)

@@ -60,19 +60,6 @@ bool watch_has_rung(struct watch *watch)
 
 /* ---- deaths ---- */
 
-/* The process of a thread: "Tgid:" in its status; 0: it is gone. */
-static uint32_t thread_process(const struct source *source, int thread)
-{
-  char path[64], buffer[1024];
-  const char *line;
-
-  snprintf(path, sizeof(path), "/proc/%d/status", thread);
-  if (source->kernel->file_read(source->kernel->data, path, buffer, sizeof(buffer)) < 0)
-    return 0;
-  line = strstr(buffer, "\nTgid:");
-  return line ? (uint32_t)strtoul(line + 6, NULL, 10) : 0;
-}
-
 #ifdef __x86_64__
 /* In the order of the encoding. */
 static void registers_fill(int thread, struct source_death *death)
@@ -109,7 +96,7 @@ static void registers_fill(int thread, struct source_death *death)
 
 void source_death_add(struct source *source, int thread, int signal, int code, uint64_t address)
 {
-  struct source_death death = {.process = thread_process(source, thread),
+  struct source_death death = {.process = source_thread_process(source, thread),
                                .thread = (uint32_t)thread,
                                .signal = signal,
                                .code = code,
@@ -126,29 +113,7 @@ void source_death_add(struct source *source, int thread, int signal, int code, u
 
 static struct watch_thread *thread_get(struct watch *watch, int id)
 {
-  struct watch_thread *thread = watch->threads;
-
-  while (thread && thread->id != id)
-    thread = thread->link;
-  if (thread)
-    return thread;
-  thread = calloc(1, sizeof(*thread));
-  if (!thread)
-    return NULL;
-  thread->id = id;
-  thread->link = watch->threads;
-  return watch->threads = thread;
-}
-
-static void thread_drop(struct watch *watch, int id)
-{
-  for (struct watch_thread **link = &watch->threads; *link; link = &(*link)->link)
-    if ((*link)->id == id) {
-      struct watch_thread *gone = *link;
-      *link = gone->link;
-      free(gone);
-      return;
-    }
+  return id_table_get(&watch->threads, (uint32_t)id, sizeof(struct watch_thread));
 }
 
 /* It ends: by a signal that came to it? */
@@ -160,7 +125,7 @@ static void exit_note(struct watch *watch, struct source *source, int id)
   if (thread && thread->signal && ptrace(PTRACE_GETEVENTMSG, id, NULL, &status) == 0 && WIFSIGNALED((int)status) &&
       WTERMSIG((int)status) == thread->signal)
     source_death_add(source, id, thread->signal, thread->code, thread->address);
-  thread_drop(watch, id);
+  id_table_drop(&watch->threads, (uint32_t)id);
 }
 
 static void signal_note(struct watch *watch, int id, const siginfo_t *info)
@@ -225,7 +190,7 @@ void watch_stop(struct watch *watch, struct source *source, int id, int status)
     return;
   }
   if (event == PTRACE_EVENT_EXIT) {
-    tasks_title_look(source->tasks, thread_process(source, id));
+    tasks_title_look(source->tasks, source_thread_process(source, id));
     exit_note(watch, source, id);
   }
   if (!event && ptrace(PTRACE_GETSIGINFO, id, NULL, &info) == 0) {
@@ -242,7 +207,6 @@ void watch_stop(struct watch *watch, struct source *source, int id, int status)
 
 void watch_done(struct watch *watch)
 {
-  while (watch->threads)
-    thread_drop(watch, watch->threads->id);
+  id_table_done(&watch->threads);
   bell_take(watch);
 }

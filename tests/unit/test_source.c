@@ -20,6 +20,7 @@
 
 #include "source/bts.h"
 #include "source/flow.h"
+#include "source/id_table.h"
 #include "source/perf.h"
 #include "source/step_block.h"
 #include "source_fake.h"
@@ -899,6 +900,38 @@ static void test_names(void **state)
   assert_int_equal(source_choose(&host), SOURCE_SOFTWARE); /* BTS is there, but costs more */
 }
 
+/* ---- items by number ---- */
+
+#define ITEMS 1000u
+
+static void test_id_table(void **state)
+{
+  struct id_table table = {0};
+
+  (void)state;
+  assert_null(id_table_find(&table, 7));
+  id_table_drop(&table, 7);
+  for (uint32_t i = 0; i < ITEMS; i++) {
+    uint32_t *item = id_table_get(&table, i * 4096, sizeof(*item));
+
+    assert_non_null(item);
+    assert_int_equal(*item, 0);
+    *item = i + 1;
+  }
+  for (uint32_t i = 0; i < ITEMS; i += 3)
+    id_table_drop(&table, i * 4096);
+  for (uint32_t i = 0; i < ITEMS; i++) {
+    const uint32_t *item = id_table_find(&table, i * 4096);
+
+    assert_int_equal(item ? *item : 0, i % 3 ? i + 1 : 0);
+    if (item)
+      assert_ptr_equal(id_table_get(&table, i * 4096, sizeof(*item)), item);
+  }
+  assert_int_equal(table.count, ITEMS - (ITEMS + 2) / 3);
+  id_table_done(&table);
+  assert_null(id_table_find(&table, 4096));
+}
+
 /* ---- blocks ---- */
 
 static void test_conditions(void **state)
@@ -1077,8 +1110,9 @@ int main(void)
     cmocka_unit_test(test_bts_threads),   cmocka_unit_test(test_bts_turns),
     cmocka_unit_test(test_bts_full),      cmocka_unit_test(test_bts_liar),
     cmocka_unit_test(test_problems),      cmocka_unit_test(test_names),
-    cmocka_unit_test(test_conditions),    cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_real_kernel),   cmocka_unit_test(test_real_death),
+    cmocka_unit_test(test_id_table),      cmocka_unit_test(test_conditions),
+    cmocka_unit_test(test_blocks),        cmocka_unit_test(test_real_kernel),
+    cmocka_unit_test(test_real_death),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
