@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The separate debug file of a stripped file, where Debian, Fedora and gdb put it: by build-id, or by the name and
- * checksum of .gnu_debuglink. GDB manual, "Debugging Information in Separate Files". At last, where that is allowed, a
- * server is asked (fetch.c).
+ * checksum of .gnu_debuglink. GDB manual, "Debugging Information in Separate Files". As the last resort, and if that is
+ * allowed, a server is asked (fetch.c).
  */
 #include <errno.h>
 #include <gelf.h>
@@ -25,7 +25,7 @@ struct debug_search {
   uint32_t checksum;     /* and its CRC */
 };
 
-/* CRC-32 as zlib has it, four bits at a time. */
+/* CRC-32 as in zlib, four bits at a time. */
 static uint32_t crc_add(uint32_t crc, const uint8_t *bytes, size_t size)
 {
   static const uint32_t table[16] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
@@ -53,7 +53,7 @@ static bool checksum_is(const struct elf_file *file, uint32_t wanted)
   return size == 0 && ~crc == wanted;
 }
 
-/* Build-ids decide where there are some, else the checksum. */
+/* The build-ids decide if both have one, otherwise the checksum. */
 static bool candidate_fits(const struct debug_search *search, const struct elf_file *candidate)
 {
   const struct symbol_layout *layout = search->layout;
@@ -101,7 +101,7 @@ static bool build_id_try(const struct debug_search *search, struct elf_file *ret
   return candidate_try(search, ret_file, "%s/.build-id/%02x/%s.debug", search->root, layout->build_id[0], rest);
 }
 
-/* A name, zeros up to a multiple of four, the checksum. */
+/* The section has a name, zeros up to a multiple of four, and the checksum. */
 static void link_read(struct debug_search *search)
 {
   Elf_Scn *scn = elf_section(search->file->elf, ".gnu_debuglink");

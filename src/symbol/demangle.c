@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * C++ names as the source has them, by the C++ library of this system if it has one: that is loaded when the first such
- * name comes, and nothing is linked with it. The library puts no limit to what it makes of a name: a name can refer to
- * its own parts again and again, so that some hundred bytes stand for gigabytes. Those are not given to it.
+ * Demangles C++ names with the C++ library of this system, if there is one. The library is loaded on the first such
+ * name; nothing is linked with it. It does not limit the size of its results: a name can refer to its own parts again
+ * and again, so that a few hundred bytes stand for gigabytes. Such names are not given to it.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -15,15 +15,15 @@
 #include "symbol/table.h"
 
 #define LIBRARY "libstdc++.so.6"
-#define MADE_MAX 26u          /* bits: what the library may make of a name, at most: 64 MiB */
-#define BYTES_MAX (64u << 20) /* of what one demangler keeps or throws away */
+#define MADE_MAX 26u          /* bits: the largest result that the library may make of a name: 64 MiB */
+#define BYTES_MAX (64u << 20) /* of all results of one demangler, kept or discarded */
 
 /* ---- the library ---- */
 
 /* The C++ ABI, 3.4: the result is for free(3), or NULL. */
 typedef char *demangle_function(const char *name, char *buffer, size_t *size, int *ret_status);
 
-static demangle_function *library_demangle; /* NULL: none */
+static demangle_function *library_demangle; /* NULL if there is none */
 static once_flag library_flag = ONCE_FLAG_INIT;
 
 static void library_load(void)
@@ -42,10 +42,10 @@ static unsigned bits_of(size_t number)
   return bits;
 }
 
-/* How much can be made of a name, at most, as a power of two. S_, S1_, T_, T1_ and the like stand for what came before:
- * text grows fastest if each part names the one before it three times, which makes 3^(n/3) of n references, or 0.53
- * bits for each. Dp repeats what follows for each element of a list. Letters inside identifiers are counted, too: that
- * errs on the safe side. Of the names in LLVM's library, one of 1500 is over the limit. */
+/* An upper bound of the size of a demangled name, as a power of two. S_, S1_, T_, T1_ and similar codes stand for
+ * earlier parts. The text grows fastest if each part refers to the one before it three times: n references then make
+ * 3^(n/3) times the text, or 0.53 bits for each. Dp repeats what follows for each element of a list. Letters inside
+ * identifiers are counted, too, which is on the safe side. One of 1500 names in LLVM's library exceeds the limit. */
 static unsigned name_bits(const char *name, size_t length)
 {
   static const char numbers[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -58,7 +58,7 @@ static unsigned name_bits(const char *name, size_t length)
   return (references * 17 + 31) / 32 + (lists + 1) * bits_of(length);
 }
 
-/* The part of NAME@plt before the @, by the library, for free(3); or NULL. */
+/* Demangles the part of NAME@plt before the @. The result is for free(3), or NULL. */
 static char *name_demangle(const char *name, size_t length)
 {
   char part[SYMBOL_NAME_MAX + 1];
@@ -74,7 +74,7 @@ static char *name_demangle(const char *name, size_t length)
   return library_demangle(part, NULL, NULL, &status);
 }
 
-/* As symbol_demangle; and how long was what the library made. */
+/* Like symbol_demangle; also gives the length of the library's result. */
 static bool name_plain(const char *name, char ret_plain[SYMBOL_NAME_MAX + 1], size_t *ret_made)
 {
   size_t length = strcspn(name, "@"), rest = strlen(name + length), made;
@@ -98,12 +98,12 @@ bool symbol_demangle(const char *name, char ret_plain[SYMBOL_NAME_MAX + 1])
   return name_plain(name, ret_plain, &made);
 }
 
-/* ---- names that are kept ---- */
+/* ---- cached names ---- */
 
-/* A symbol's name, by where it lies, and what was made of it. */
+/* A symbol's name, identified by its address in memory, and its demangled form. */
 struct demangled {
   const char *name;
-  char *plain; /* NULL: the name is not mangled, or nothing could be made of it */
+  char *plain; /* NULL if the name is not mangled, or cannot be demangled */
 };
 
 struct symbol_demangler {
@@ -144,7 +144,7 @@ static char *plain_make(struct symbol_demangler *demangler, const char *name)
   return is_fit ? strdup(plain) : NULL;
 }
 
-/* What is known of a name now; NULL without memory. */
+/* Demangles a name and adds it to the cache; NULL without memory. */
 static const struct demangled *demangled_add(struct symbol_demangler *demangler, const char *name, uint64_t hash)
 {
   struct demangled *added = array_append(&demangler->list, &demangler->count, &demangler->capacity);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ELF files, 32 or 64 bits: opening one, and its symbols: functions and labels of .symtab, or of .dynsym where there is
- * no .symtab. ELF specification, "Symbol Table"; libelf reads the file and checks what it reads.
+ * no .symtab. ELF specification, "Symbol Table"; libelf reads and checks the file.
  */
 #include "symbol/elf.h"
 
@@ -16,9 +16,9 @@
 #include "base/base.h"
 
 #define SEGMENTS_MAX 64
-#define LOOKED_AT_MAX (4u * SYMBOL_COUNT_MAX) /* symbols, those that are not for branches included */
+#define LOOKED_AT_MAX (4u * SYMBOL_COUNT_MAX) /* symbols, including those that are no branch targets */
 
-/* Functions come before labels, what others may see before what is local, names for people before _IO_puts. */
+/* Functions come before labels, global symbols before local ones, readable names before _IO_puts. */
 static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
 {
   unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -28,7 +28,7 @@ static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
   return (uint8_t)(is_label << 2 | is_local << 1 | (*name == '_'));
 }
 
-/* Functions, and the labels of hand-written code, which have no type. Constants and data are not for branches. */
+/* Functions, and the labels of hand-written code, which have no type. Constants and data are no branch targets. */
 static bool symbol_is_code(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *section)
 {
   unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -42,8 +42,8 @@ static bool symbol_is_code(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *section)
   return scn && gelf_getshdr(scn, section) && (section->sh_flags & SHF_EXECINSTR);
 }
 
-/* Without the version, which linkers put behind names: hcreate@@GLIBC_2.2.5. A name that is too long is cut later,
- * where a character ends. */
+/* The length without the version that linkers append to names: hcreate@@GLIBC_2.2.5. A name that is too long is cut
+ * later, at the end of a character. */
 static size_t name_size(const char *name)
 {
   size_t size = strnlen(name, SYMBOL_NAME_MAX + 4);
@@ -98,7 +98,7 @@ int elf_symbols(struct symbol_table *table, Elf *elf, unsigned type)
   return r;
 }
 
-/* Where the program is loaded, if not where it is linked for. */
+/* Where the program is loaded, if that differs from where it is linked. */
 static int segments_read(struct symbol_table *table, Elf *elf)
 {
   size_t count = 0;
@@ -132,7 +132,7 @@ int elf_read(struct symbol_table *table, const void *bytes, size_t size)
 
 /* ---- files ---- */
 
-/* Sections lie beside each other: those that all say they are the whole file would take its size each. */
+/* Sections do not overlap in a valid file. If many claimed to be the whole file, each would take its size in memory. */
 static int sections_check(const struct elf_file *file)
 {
   uint64_t packed = 0, unpacked = 0;
@@ -188,7 +188,7 @@ int elf_open_path(struct elf_file *file, const char *path)
 {
   int r;
 
-  /* It may be a pipe or a terminal. */
+  /* The path may name a pipe or a terminal. */
   *file = (struct elf_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   r = file->fd < 0 ? -errno : file_stat(file);
   if (r < 0)

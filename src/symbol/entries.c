@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The symbols of an ELF file one by one, for those who must see them as another tool does: local or not, functions or
- * not, aliases too. ELF specification, "Symbol Table".
+ * The symbols of an ELF file one by one, for code that must see them as another tool does: local or not, functions or
+ * not, including aliases. ELF specification, "Symbol Table".
  */
 #include <gelf.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "symbol/elf.h"
 
-/* NULL for what is not fit: longer names are cut elsewhere, and then they are other names. */
+/* NULL for a name that is not printable or too long: a truncated name would be another name. */
 static const char *name_check(const char *name)
 {
   size_t length = name ? strnlen(name, SYMBOL_NAME_MAX + 1) : 0;
@@ -17,7 +17,7 @@ static const char *name_check(const char *name)
   return length && length <= SYMBOL_NAME_MAX && text_is_fit(name, length) ? name : NULL;
 }
 
-/* Returns false for a symbol that lies nowhere. */
+/* Returns false for a symbol without an address. */
 static bool entry_read(Elf *elf, const GElf_Sym *symbol, size_t names, struct symbol_entry *entry)
 {
   unsigned type = GELF_ST_TYPE(symbol->st_info);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Debug files from debuginfod servers, by elfutils' own client, which keeps them in its cache (debuginfod(8),
- * debuginfod_find_debuginfo(3)). The library is loaded when it is first needed: it brings an HTTP client and some
- * twenty libraries with it, which no other work of ours needs. Nothing is asked of the network unless
- * DEBUGINFOD_URLS is set and the program has allowed it.
+ * debuginfod_find_debuginfo(3)). The library is loaded when it is first needed: it depends on an HTTP client and some
+ * twenty libraries that nothing else here needs. The network is not used unless DEBUGINFOD_URLS is set and the program
+ * has allowed it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 
 #define LIBRARY "libdebuginfod.so.1"
 #define URLS "DEBUGINFOD_URLS"
-#define STALL_SECONDS 10 /* without a byte: then the server is given up */
+#define STALL_SECONDS 10 /* without a byte; then the server is given up */
 
-/* What of the library is used, as its manual declares it. */
+/* The functions of the library that are used, as its manual declares them. */
 struct library {
   void *(*begin)(void);
   void (*end)(void *client);
@@ -29,11 +29,11 @@ struct library {
 static struct {
   struct symbol_fetch hooks;
   bool is_enabled;
-  bool is_tried; /* to load the library */
-  int loaded;    /* what came of it: 0, or -errno */
-  bool is_over;  /* nothing more is asked: a server does not answer, or there is no library */
+  bool is_tried; /* loading was tried */
+  int loaded;    /* result of loading: 0, or -errno */
+  bool is_over;  /* no further requests: a server does not answer, or there is no library */
   struct library library;
-  /* of the file that is being fetched */
+  /* the file that is being fetched */
   const char *path;
   bool is_told;
   long done;
@@ -50,7 +50,7 @@ void symbol_fetch_enable(const struct symbol_fetch *hooks)
 
 /* ---- the library ---- */
 
-/* Returns 0, or as loader_find. */
+/* Returns 0, or the error of loader_find. */
 static int library_load(void)
 {
   struct library *library = &fetcher.library;
@@ -78,8 +78,8 @@ static time_t now(void)
   return time.tv_sec;
 }
 
-/* Is called about once a second, and when bytes come. `all` is above 0 once a server has begun to send the file: before
- * that, `done` counts nothing that matters. */
+/* Called about once a second, and when bytes arrive. `all` is above 0 once a server has begun to send the file; before
+ * that, `done` is meaningless. */
 static int fetch_watch(void *client, long done, long all)
 {
   (void)client;
@@ -95,7 +95,8 @@ static int fetch_watch(void *client, long done, long all)
   return fetcher.is_stalled || (all > 0 && (uint64_t)all > ELF_FILE_MAX);
 }
 
-/* A server that has no such file has answered. The client says the same of a file that fetch_watch has given up. */
+/* A server without such a file has still answered. The client returns the same error for a file that fetch_watch has
+ * given up. */
 static void fetch_failed(int error)
 {
   if (!fetcher.is_stalled && (error == -ENOENT || error == -ENOSYS))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where an ELF file lies in memory, and its build-id, from its program headers and notes. ELF specification, "Program
- * Header", "Note Section".
+ * The layout of an ELF file in memory, and its build-id, from its program headers and notes. ELF specification,
+ * "Program Header", "Note Section".
  */
 #include <gelf.h>
 #include <string.h>

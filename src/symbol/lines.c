@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The line of an address, and the chain of functions that were inlined there: the line table says where the code itself
- * comes from, the entries of inlined functions where they were called. DWARF 5, 3.3.8 and 6.2. libdw reads DWARF 2 to
- * 5; what it cannot read is not known.
+ * The line of an address, and the chain of functions that were inlined there: the line table has the line of the code
+ * itself, and the entries of inlined functions have their call sites. DWARF 5, 3.3.8 and 6.2. libdw reads DWARF 2 to 5;
+ * if it cannot read something, that is unknown here.
  */
 #include "symbol/lines.h"
 
@@ -17,11 +17,12 @@
 #include "base/base.h"
 
 #define CHAIN_MAX 64          /* functions inlined into each other */
-#define STRING_MAX (1u << 14) /* bytes of a name or a path; a longer one is none */
+#define STRING_MAX (1u << 14) /* bytes of a name or a path; a longer one is ignored */
 
 /* ---- libdw without memory ---- */
 
-/* It would end the program. What it was about to do stays undone, so its data is not used any more. */
+/* Without memory libdw would end the program. This jumps out of libdw, in the middle of its work, so its data is not
+ * used any more. */
 static _Thread_local jmp_buf memory_exit;
 
 __attribute__((noreturn)) static void memory_fail(void)
@@ -61,7 +62,7 @@ int lines_open(const struct elf_file *file, struct symbol_lines **ret_lines)
     return r;
   }
   table = elf_section(file->elf, ".debug_line");
-  lines->table = table ? elf_rawdata(table, NULL) : NULL; /* libdw has unpacked it where that was needed */
+  lines->table = table ? elf_rawdata(table, NULL) : NULL; /* libdw has decompressed it if necessary */
   *ret_lines = lines;
   return 0;
 }
@@ -82,7 +83,7 @@ void lines_close(struct symbol_lines *lines)
 
 /* ---- strings and numbers ---- */
 
-/* NULL for what is not fit to be printed. */
+/* NULL for a string that is not printable. */
 static const char *string_check(const char *string)
 {
   size_t length = string ? strnlen(string, STRING_MAX) : 0;
@@ -95,7 +96,7 @@ static int path_compare(const void *one, const void *other)
   return strcmp(one, other);
 }
 
-/* Keeps one of each path. Returns it, or NULL without memory. */
+/* Keeps one copy of each path. Returns it, or NULL without memory. */
 static const char *path_keep(struct symbol_lines *lines, char *path)
 {
   char **place = tsearch(path, &lines->paths, path_compare);
@@ -107,7 +108,7 @@ static const char *path_keep(struct symbol_lines *lines, char *path)
   return place ? *place : NULL;
 }
 
-/* Remembers in which folder a unit was compiled. */
+/* Notes the directory in which a unit was compiled. */
 static void directory_note(struct symbol_lines *lines, struct unit *unit)
 {
   Dwarf_Attribute attribute;
@@ -125,7 +126,7 @@ static void directory_note(struct symbol_lines *lines, struct unit *unit)
   lines->directories[lines->directory_count++] = directory;
 }
 
-/* A path is relative to the folder in which the compiler ran, if that is known. */
+/* A path is relative to the directory of the compilation, if that is known. */
 static const char *path_join(struct symbol_lines *lines, struct unit *unit, const char *file)
 {
   Dwarf_Attribute attribute;
@@ -164,8 +165,8 @@ static bool tag_is_block(int tag)
   return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-/* The outermost inlined function below an entry that holds the address. Blocks are gone into if they hold it, or do not
- * say what they hold. */
+/* Finds the outermost inlined function below an entry that contains the address. Descends into blocks that contain it,
+ * or that have no ranges. */
 static bool inlined_find(struct symbol_lines *lines, Dwarf_Die *entry, uint64_t address, Dwarf_Die *ret_die)
 {
   Dwarf_Die stack[LINES_DEPTH_MAX];
@@ -191,7 +192,7 @@ static bool inlined_find(struct symbol_lines *lines, Dwarf_Die *entry, uint64_t 
   }
 }
 
-/* The function that holds an address, and all that is inlined there, outermost first. Returns how many. */
+/* The function that contains an address, and all functions inlined there, outermost first. Returns their number. */
 static size_t chain_read(struct symbol_lines *lines, struct unit *unit, uint64_t address, Dwarf_Die chain[CHAIN_MAX])
 {
   const struct range *range = range_list_find(&unit->functions, address);
@@ -206,7 +207,7 @@ static size_t chain_read(struct symbol_lines *lines, struct unit *unit, uint64_t
 
 /* ---- frames ---- */
 
-/* Bytes of the line table of a unit; 0: it has none that can be read. DWARF 5, 6.2.4: the length comes first. */
+/* Size of a unit's line table; 0 if it has none that can be read. DWARF 5, 6.2.4: the length comes first. */
 static uint64_t table_size(const struct symbol_lines *lines, struct unit *unit)
 {
   Dwarf_Attribute attribute;
@@ -221,7 +222,7 @@ static uint64_t table_size(const struct symbol_lines *lines, struct unit *unit)
   return bytes_get_u32(bytes + at);
 }
 
-/* May libdw read the line table of a unit? */
+/* Whether libdw may read the line table of a unit. */
 static bool table_is_usable(struct symbol_lines *lines, struct unit *unit)
 {
   uint64_t size;
@@ -267,7 +268,7 @@ static void frame_call(struct symbol_lines *lines, struct unit *unit, Dwarf_Die 
   frame->column = entry_number(inlined, DW_AT_call_column);
 }
 
-/* What the compiler calls a function, and where that is declared. */
+/* The compiler's name of a function, and the line of its declaration. */
 static void frame_name(Dwarf_Die *function, struct symbol_frame *frame)
 {
   Dwarf_Attribute attribute;
@@ -335,7 +336,7 @@ bool lines_line(struct symbol_lines *lines, uint64_t address, struct symbol_fram
 
 /* ---- from lines to addresses ---- */
 
-/* "sort.c" and "lib/sort.c" are "/home/me/lib/sort.c". */
+/* "sort.c" and "lib/sort.c" match "/home/me/lib/sort.c". */
 static bool path_is(const char *word, const char *path)
 {
   size_t length = strlen(word), whole = strlen(path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of shared libraries, by the dynamic linker. A library that was loaded stays so.
+ * Functions of shared libraries, through the dynamic linker. A loaded library stays loaded.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In the place of loader.c, for a static program. glibc's dlopen works there only beside the very glibc that the
- * program was linked with, and a static program is made to be carried to other systems: it loads nothing. The demangler
- * of C++ names is linked into it instead, if the compiler has it as an archive.
+ * Replaces loader.c in a static program. glibc's dlopen works there only together with exactly the glibc that the
+ * program was linked with. A static program is meant for other systems, so it loads nothing. The demangler of C++ names
+ * is linked into it instead, if the compiler has it as an archive.
  */
 #include <errno.h>
 #include <string.h>

@@ -21,7 +21,7 @@ struct word {
   size_t length;
 };
 
-/* Splits a line. Returns how many words there are; WORDS_MAX if there are so many or more. */
+/* Splits a line. Returns the number of words; WORDS_MAX if there are that many or more. */
 static size_t line_split(const char *line, const char *end, struct word words[WORDS_MAX])
 {
   size_t count = 0;
@@ -58,7 +58,8 @@ static bool word_is_type(const struct word *word)
   return word->length == 1 && (isalpha((unsigned char)*word->text) || *word->text == '?' || *word->text == '-');
 }
 
-/* Code before data before the rest. Returns -1 for what has no address: undefined, absolute and debug symbols. */
+/* Code comes before data before the rest. Returns -1 for symbols without an address: undefined, absolute and debug
+ * symbols. */
 static int type_rank(char type)
 {
   if (strchr("UaANn-", type))
@@ -87,7 +88,7 @@ static int line_read(struct symbol_table *table, const char *line, const char *e
   uint64_t second;
 
   if (count == 4 && word_is_type(&words[1]) && words[3].text[0] == '[')
-    count = 3; /* kallsyms: the module behind the name */
+    count = 3; /* kallsyms: the module after the name */
   if (count < 2 || count > 4 || !word_hex(&words[0], &symbol.address))
     return 0;
   if (count == 2)

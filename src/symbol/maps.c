@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the code of a running process lies, out of /proc/PID/maps: START-END MODE OFFSET DEVICE INODE PATH, the first
- * three and the offset hexadecimal. The kernel writes a newline in a path as \012; nothing else is escaped, so that a
- * path is what it is up to the end of the line.
+ * The code mappings of a running process, from /proc/PID/maps: START-END MODE OFFSET DEVICE INODE PATH; the addresses
+ * and the offset are hexadecimal. The kernel writes a newline in a path as \012 and escapes nothing else, so a path
+ * extends to the end of the line.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -18,7 +18,7 @@ struct line {
   const char *at, *end;
 };
 
-/* A hexadecimal number that `stop` follows. */
+/* A hexadecimal number followed by `stop`. */
 static bool line_hex(struct line *line, char stop, uint64_t *ret_value)
 {
   uint64_t value = 0;
@@ -34,7 +34,7 @@ static bool line_hex(struct line *line, char stop, uint64_t *ret_value)
   return true;
 }
 
-/* A word and the blanks behind it. */
+/* A word and the blanks after it. */
 static bool line_word(struct line *line, const char **ret_word, size_t *ret_length)
 {
   const char *start = line->at;
@@ -48,7 +48,7 @@ static bool line_word(struct line *line, const char **ret_word, size_t *ret_leng
   return *ret_length;
 }
 
-/* Reads a line of code in a file, or in the vdso. Returns whether it is one. */
+/* Reads a line that maps code of a file, or of the vdso. Returns whether it is one. */
 static bool line_read(struct line line, struct symbol_mapping *mapping, struct line *ret_path)
 {
   const char *mode, *skipped;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A module: an ELF file and, if that is stripped, its debug file, with what was read out of them so far.
+ * A module: an ELF file and, if that is stripped, its debug file, with the data read from them so far.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 
 struct symbol_module {
   struct elf_file file;
-  char *path; /* NULL: it is in memory */
+  char *path; /* NULL if it is in memory */
   char *debug_root;
   struct symbol_layout layout;
-  bool has_names, has_lines, has_debug; /* they were looked for */
-  struct symbol_table *table;           /* NULL: none */
-  struct symbol_lines *lines;           /* NULL: none */
-  struct elf_file debug;                /* elf NULL: none */
+  bool has_names, has_lines, has_debug; /* the search was made */
+  struct symbol_table *table;           /* NULL if there is none */
+  struct symbol_lines *lines;           /* NULL if there is none */
+  struct elf_file debug;                /* elf is NULL if there is none */
   struct address_list addresses;        /* of the line that was asked for last */
 };
 
@@ -87,7 +87,7 @@ const struct symbol_layout *symbol_module_layout(const struct symbol_module *mod
   return &module->layout;
 }
 
-/* ---- what is read when it is first asked for ---- */
+/* ---- data that is read on first use ---- */
 
 /* The debug file, or NULL. */
 static Elf *module_debug(struct symbol_module *module)
@@ -132,7 +132,7 @@ static void module_read_lines(struct symbol_module *module)
     (void)lines_open(&module->debug, &module->lines);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wants_lines,
                         struct symbol_place *ret_place)

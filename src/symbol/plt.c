@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names for the entries of the procedure linkage tables of x86-64, NAME@plt. Symbol tables have none of them. An entry
- * jumps through a slot of the global offset table, and a relocation says whose address goes into that slot. An entry
- * that only pushes a number (with -z ibtplt, where .plt.sec has the jump) gives the number of its relocation in
- * .rela.plt. System V ABI for AMD64, "Procedure Linkage Table".
+ * jumps through a slot of the global offset table, and a relocation tells which function's address goes into that slot.
+ * An entry that only pushes a number (with -z ibtplt, where .plt.sec has the jump) gives the number of its relocation
+ * in .rela.plt. System V ABI for AMD64, "Procedure Linkage Table".
  */
 #include <errno.h>
 #include <gelf.h>
@@ -22,18 +22,18 @@
 /* A word of the global offset table that the dynamic linker fills. */
 struct slot {
   uint64_t address;
-  uint64_t function; /* IRELATIVE: who decides; else 0 */
-  const char *name;  /* else of the symbol */
+  uint64_t function; /* IRELATIVE: the resolver; otherwise 0 */
+  const char *name;  /* otherwise the name of the symbol */
 };
 
 struct slot_list {
-  struct slot *slots; /* those of .rela.plt first and in its order, until they are sorted */
+  struct slot *slots; /* those of .rela.plt first and in its order, until all are sorted */
   size_t count, capacity;
 };
 
 struct plt {
   const struct symbol_table *table;
-  struct symbol_table entries; /* apart, so that the table can be asked meanwhile */
+  struct symbol_table entries; /* separate, so that the table can be searched meanwhile */
   Elf *elf;
   struct slot_list by_number, by_address;
 };
@@ -78,7 +78,8 @@ static int slot_add(struct slot_list *list, const struct slot *slot)
   return 0;
 }
 
-/* All of one section go into the list in their order, those that are no functions as well: entries count them. */
+/* Adds all relocations of one section in their order, including those that are no functions, because entries count
+ * them. */
 static int relocations_read(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *header, bool is_numbered)
 {
   Elf_Scn *symbols = header->sh_link ? elf_getscn(plt->elf, header->sh_link) : NULL;
@@ -135,7 +136,7 @@ static const struct slot *slot_at(const struct plt *plt, uint64_t address)
   return bsearch(&wanted, plt->by_address.slots, plt->by_address.count, sizeof(wanted), slot_compare);
 }
 
-/* JMP [RIP + disp32], wherever in the entry: linkers put ENDBR64, a BND prefix or a load before it. */
+/* JMP [RIP + disp32] anywhere in the entry: linkers put ENDBR64, a BND prefix or a load before it. */
 static const struct slot *entry_slot(const struct plt *plt, const uint8_t *code, size_t size, uint64_t address)
 {
   for (size_t at = 0; at + 6 <= size; at++)
@@ -149,7 +150,7 @@ static const struct slot *entry_slot(const struct plt *plt, const uint8_t *code,
   return NULL;
 }
 
-/* PUSH imm32, as the first instruction or behind ENDBR64, and no jump through a slot in the entry. */
+/* PUSH imm32 as the first instruction or after ENDBR64, and no jump through a slot in the entry. */
 static const struct slot *entry_number(const struct plt *plt, const uint8_t *code, size_t size)
 {
   static const uint8_t endbr64[] = {0xF3, 0x0F, 0x1E, 0xFA};
@@ -178,7 +179,7 @@ static int entry_add(struct plt *plt, const struct slot *slot, uint64_t address,
   return symbol_table_add(&plt->entries, &symbol, name, (size_t)length);
 }
 
-/* Linkers leave the size of entries out for static programs, whose entries are no more than a jump. */
+/* Linkers omit the size of entries in static programs, where an entry is only a jump. */
 static size_t entry_size(const GElf_Shdr *header)
 {
   if (header->sh_entsize >= 8 && header->sh_entsize <= ENTRY_SIZE_MAX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An address space: which piece of which file lies where; and the files, which spaces share. A space may come from a
- * trace of a stranger, which names any file as often as it likes: so there are limits, and a file is opened only when
- * an address in it is asked for.
+ * An address space: which part of which file is mapped where; and the files, which spaces share. A space may come from
+ * an untrusted trace, which may name any number of files, so there are limits, and a file is opened only when an
+ * address in it is asked for.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,15 +17,15 @@
 
 struct cached {
   char *path;
-  uint8_t build_id[SYMBOL_BUILD_ID_MAX]; /* that it must have */
+  uint8_t build_id[SYMBOL_BUILD_ID_MAX]; /* the build-id that it must have */
   size_t build_id_size;
   bool is_asked;
   struct symbol_module *module;
-  int error; /* why there is none */
+  int error; /* why it cannot be used */
 };
 
 struct symbol_cache {
-  char *debug_root; /* NULL: the usual one */
+  char *debug_root; /* NULL for the usual one */
   struct cached *list;
   size_t count, capacity;
   struct symbol_module *vdso;
@@ -33,7 +33,7 @@ struct symbol_cache {
 
 struct symbol_space {
   struct symbol_cache *cache;
-  struct interval_map map; /* values are numbers in the cache, offsets those in the file */
+  struct interval_map map; /* values are indexes in the cache, offsets are those in the file */
 };
 
 /* ---- the cache ---- */
@@ -76,7 +76,7 @@ int symbol_cache_add_vdso(struct symbol_cache *cache)
 
   if (!vdso || cache->vdso)
     return 0;
-  size = vdso->e_shoff + (uint64_t)vdso->e_shnum * vdso->e_shentsize; /* the headers of its sections end it */
+  size = vdso->e_shoff + (uint64_t)vdso->e_shnum * vdso->e_shentsize; /* its section headers are at its end */
   if (size > VDSO_SIZE_MAX)
     return 0;
   r = symbol_module_open_bytes(vdso, size, &cache->vdso);
@@ -90,7 +90,7 @@ static bool cached_is(const struct cached *cached, const struct symbol_mapping *
          !strcmp(cached->path, mapping->path);
 }
 
-/* The number of a mapping's file, which may be new to the cache. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
+/* The cache index of a mapping's file, which may be new. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
 static int cache_get(struct symbol_cache *cache, const struct symbol_mapping *mapping, uint32_t *ret_number)
 {
   struct cached *list;
@@ -125,7 +125,7 @@ static int cached_check(const struct cached *cached)
   return LB_E_NO_SYMBOLS;
 }
 
-/* Opens a file at the first question about it. "[vdso]" and the like are none. */
+/* Opens a file on its first use. "[vdso]" and similar names are not files. */
 static int cached_ask(const struct symbol_cache *cache, struct cached *cached)
 {
   if (cached->is_asked)
@@ -189,7 +189,7 @@ void symbol_space_free(struct symbol_space *space)
   free(space);
 }
 
-/* Any change may need room for two more: a cut and a new one. */
+/* Any change may need room for two more entries: a cut one and a new one. */
 static bool space_is_full(const struct symbol_space *space)
 {
   return space->map.count + 2 > SYMBOL_MAPPINGS_MAX;
@@ -222,7 +222,7 @@ int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end
   return interval_map_clear(&space->map, 0, start, end - 1, SYMBOL_MAPPINGS_MAX);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 bool symbol_space_mapping(const struct symbol_space *space, uint64_t address, struct symbol_mapping *ret_mapping)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of symbols: sorted by address once it is full, then searched.
+ * The table of symbols: sorted by address once it is complete, then searched.
  */
 #include "symbol/table.h"
 
@@ -11,22 +11,22 @@
 
 #include "base/base.h"
 
-#define NESTED_MAX 16 /* symbols inside another one that a search goes back over */
+#define NESTED_MAX 16 /* nested symbols that a search goes back over */
 
 /* ---- filling ---- */
 
-/* Bytes of the character at the start of `text`; 0 if it is no UTF-8, or controls terminals. */
+/* Bytes of the character at the start of `text`; 0 if it is not UTF-8, or a terminal control character. */
 static size_t character_size(const char *text, size_t length)
 {
   unsigned char c = (unsigned char)*text;
-  char copy[5] = {0}; /* utf8_size wants a string that ends */
+  char copy[5] = {0}; /* utf8_size needs a terminated string */
   size_t size;
 
   if (c < 0x80)
     return iscntrl(c) ? 0 : 1;
   memcpy(copy, text, length < 4 ? length : 4);
   size = utf8_size(copy);
-  return size < 2 || (c == 0xC2 && (unsigned char)copy[1] < 0xA0) ? 0 : size; /* U+0080 to U+009F control them, too */
+  return size < 2 || (c == 0xC2 && (unsigned char)copy[1] < 0xA0) ? 0 : size; /* U+0080 to U+009F, too */
 }
 
 bool text_is_fit(const char *text, size_t length)
@@ -41,7 +41,7 @@ bool text_is_fit(const char *text, size_t length)
   return true;
 }
 
-/* Bytes of a name that are kept: whole characters. 0 if it is not fit. */
+/* The bytes of a name that are kept: whole characters. 0 if it is not printable. */
 static size_t name_length(const char *name, size_t length)
 {
   size_t at = 0;
@@ -124,10 +124,10 @@ static int symbol_compare(const void *one, const void *other)
     return a->address < b->address ? -1 : 1;
   if (a->rank != b->rank)
     return a->rank < b->rank ? -1 : 1;
-  return a->name < b->name ? -1 : a->name > b->name; /* the order of the file */
+  return a->name < b->name ? -1 : a->name > b->name; /* in the order of the file */
 }
 
-/* Of several at one address the best stays, and takes a size that only another one knows. */
+/* Of several symbols at one address the best is kept, with the size of another if it has none. */
 static void symbols_join(struct symbol_table *table)
 {
   size_t kept = 0;
@@ -143,7 +143,7 @@ static void symbols_join(struct symbol_table *table)
   table->count = kept;
 }
 
-/* Symbols without a size reach up to the next one. */
+/* Symbols without a size extend to the next one. */
 static void symbols_close(struct symbol_table *table)
 {
   for (size_t i = 0; i < table->count; i++) {
@@ -203,9 +203,9 @@ size_t symbol_table_count(const struct symbol_table *table)
   return table->count;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* How many symbols begin at or before an address. */
+/* The number of symbols that begin at or before an address. */
 static size_t symbols_up_to(const struct symbol_table *table, uint64_t address)
 {
   size_t low = 0, high = table->count;
@@ -221,7 +221,8 @@ static size_t symbols_up_to(const struct symbol_table *table, uint64_t address)
   return low;
 }
 
-/* The nearest symbol before the address that holds it: a label inside a function may end before the function does. */
+/* The nearest symbol before the address that contains it: a label inside a function may end before the function
+ * does. */
 static const struct symbol *symbol_at(const struct symbol_table *table, uint64_t address)
 {
   size_t i = symbols_up_to(table, address);
@@ -245,7 +246,7 @@ static const struct symbol *symbol_at_physical(const struct symbol_table *table,
   return NULL;
 }
 
-/* Makes a physical address the one that it is linked for. */
+/* Converts a physical address to the linked one. */
 static const struct symbol *symbol_find(const struct symbol_table *table, uint64_t *address)
 {
   const struct symbol *symbol = table ? symbol_at(table, *address) : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which compilation unit and which function an address belongs to. DWARF has lists for that (.debug_aranges), but not
- * every compiler writes them: so the ranges of the units are read once, and those of a unit's functions when an address
- * in it is first asked for. DWARF 5, 3.1 and 3.3.
+ * Which compilation unit and which function an address belongs to. DWARF has lists for this (.debug_aranges), but not
+ * every compiler writes them. The ranges of the units are therefore read once, and those of a unit's functions when an
+ * address in it is first asked for. DWARF 5, 3.1 and 3.3.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "symbol/lines.h"
 
-#define BACK_MAX 64 /* ranges over each other that a search goes back over */
+#define BACK_MAX 64 /* overlapping ranges that a search goes back over */
 
 /* ---- lists of ranges ---- */
 
@@ -32,7 +32,7 @@ static int range_compare(const void *one, const void *other)
 
   if (a->start != b->start)
     return a->start < b->start ? -1 : 1;
-  return a->end > b->end ? -1 : a->end < b->end; /* the smaller one is found first */
+  return a->end > b->end ? -1 : a->end < b->end; /* so that the smaller one is found first */
 }
 
 void range_list_finish(struct range_list *list)
@@ -109,7 +109,7 @@ int entry_holds(struct symbol_lines *lines, Dwarf_Die *die, uint64_t address)
   return answer;
 }
 
-/* Code that the linker threw away keeps its entries: at address 0, or so that it would end before it starts. */
+/* Code that the linker discarded keeps its entries: at address 0, or with an end before the start. */
 static bool range_is_alive(uint64_t start, uint64_t end)
 {
   return start && start < end;
@@ -142,7 +142,7 @@ static int unit_add(struct symbol_lines *lines, const Dwarf_Die *die)
   return entry_add_ranges(lines, &unit->die, &lines->ranges, lines->count - 1);
 }
 
-/* The functions of a unit whose entries are in a file of their own (-gsplit-dwarf) are not read: it has lines only. */
+/* For a unit whose entries are in a separate file (-gsplit-dwarf) the functions are not read: it has lines only. */
 int units_read(struct symbol_lines *lines)
 {
   Dwarf_CU *unit = NULL;
@@ -162,7 +162,7 @@ int units_read(struct symbol_lines *lines)
   return r;
 }
 
-/* Functions can be anywhere: in name spaces, in classes, in each other. */
+/* Functions can be anywhere: in namespaces, in classes, in each other. */
 static int functions_read(struct symbol_lines *lines, struct unit *unit)
 {
   Dwarf_Die stack[LINES_DEPTH_MAX];
@@ -193,7 +193,7 @@ struct unit *unit_find(struct symbol_lines *lines, uint64_t address)
   if (unit && !unit->is_asked) {
     unit->is_asked = true;
     lines->work = lines->index_work;
-    (void)functions_read(lines, unit); /* without memory: those that were read */
+    (void)functions_read(lines, unit); /* without memory, only those that were read */
     lines->index_work = lines->work;
     range_list_finish(&unit->functions);
   }
