@@ -45,8 +45,11 @@ BENCH_LBR = $(if $(OLD),--lbr old=$(OLD) --lbr new=$(BUILD)/lbr,--lbr $(BUILD)/l
 bench-process: bench-deps build ## what lbr run and lbr record cost, beside valgrind and QEMU; ten minutes
 	@bench/process $(BENCH_LBR)
 
-bench-micro: bench-deps build ## what lbr run and lbr record cost by construct (calls, jumps, conditionals); five minutes
+bench-micro: bench-deps build ## what lbr run and lbr record cost by construct (calls, jumps, conditionals)
 	@bench/process --set micro --best -n 5 --peers run,record $(BENCH_LBR)
+
+bench-work: bench-deps build ## what they cost for node, java, g++, configure, make and short processes
+	@bench/process --set work $(BENCH_LBR)
 
 bench-read: bench-deps build ## how fast the commands that read a trace are; ten minutes
 	@bench/read --lbr $(BUILD)/lbr
@@ -71,4 +74,4 @@ format: deps ## put every C file into the project's shape
 clean: ## remove build/
 	@rm -rf $(BUILD)
 
-.PHONY: help deps build test check-quick test-long demo bench-deps bench bench-process bench-micro bench-read bench-bolt tidy fuzz install format clean
+.PHONY: help deps build test check-quick test-long demo bench-deps bench bench-process bench-micro bench-work bench-read bench-bolt tidy fuzz install format clean

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from . import inputs
+from . import inputs, projects
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TEXT_BLOCK = 4000000
@@ -13,10 +13,11 @@ MICRO_OPTIONS = ["-O2", "-fno-inline", "-fno-optimize-sibling-calls"]
 
 
 class Case:
-    """A program: its command, what it reads, and the same at a tenth for peers that are slow."""
+    """A program: its command, what it reads, and the same at a tenth for peers that are slow. `processes` says how many
+    it starts for each unit of the amount."""
 
-    def __init__(self, name, package, find, make, amount):
-        self.name, self.package, self.amount = name, package, amount
+    def __init__(self, name, package, find, make, amount, processes=0):
+        self.name, self.package, self.amount, self.processes = name, package, amount, processes
         self.find, self.make = find, make
 
     def program(self):
@@ -25,7 +26,10 @@ class Case:
     def prepare(self, program, folder, scale):
         """Makes the input for `scale` times the amount. The command and the file for its standard input, or None."""
         path = os.path.join(folder, "%s-%g" % (self.name, scale))
-        return self.make(program, path, max(int(self.amount * scale), 1))
+        return self.make(program, path, self.amount_at(scale))
+
+    def amount_at(self, scale):
+        return max(int(self.amount * scale), 1)
 
 
 def find_elf(*names):
@@ -88,6 +92,41 @@ def make_micro(name):
     return make
 
 
+def make_java(program, path, amount):
+    """The class is compiled before, natively."""
+    folder = path + ".classes"
+    subprocess.run([os.path.join(os.path.dirname(program), "javac"), "-d", folder, os.path.join(FOLDER, "Work.java")],
+                   check=True)
+    return [program, "-cp", folder, "Work", str(amount)], None
+
+
+def find_java():
+    """A java with its compiler beside it."""
+    java = find_elf("java")
+    return java if java and os.access(os.path.join(os.path.dirname(java), "javac"), os.X_OK) else None
+
+
+def make_cplusplus(program, path, amount):
+    projects.cplusplus(path + ".cc", amount)
+    return [program, "-O2", "-S", "-o", "-", path + ".cc"], None
+
+
+def make_configure(program, path, amount):
+    projects.configure(path, amount)
+    return [program, path], None
+
+
+def make_project(program, path, amount):
+    projects.project(path + ".d", amount)
+    return [program, "-s", "-j2", "-B", "-C", path + ".d"], None
+
+
+def make_spawns(program, path, amount):
+    del path
+    script = "i=0; while [ $i -lt %d ]; do %s; i=$((i + 1)); done" % (amount, find_elf("true"))
+    return [program, "-c", script], None
+
+
 def micro(name, amount):
     return Case(name, "gcc", lambda: shutil.which("gcc"), make_micro(name), amount)
 
@@ -118,4 +157,13 @@ MICRO = [
     micro("memcpy", 45000000),
 ]
 
-SETS = {"programs": PROGRAMS, "micro": MICRO}
+WORK = [
+    Case("node", "nodejs", lambda: find_elf("node"), make_work("js"), 3000),
+    Case("java", "openjdk-17-jdk-headless", find_java, make_java, 3000),
+    Case("g++", "g++", lambda: find_elf("g++"), make_cplusplus, 3),
+    Case("configure", "gcc", lambda: shutil.which("gcc") and find_elf("sh"), make_configure, 30, processes=13.5),
+    Case("make", "make", lambda: shutil.which("gcc") and find_elf("make"), make_project, 100, processes=3),
+    Case("true", "coreutils", lambda: find_elf("sh"), make_spawns, 200, processes=1),
+]
+
+SETS = {"programs": PROGRAMS, "micro": MICRO, "work": WORK}

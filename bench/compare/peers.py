@@ -26,13 +26,23 @@ class Peer:
     def command(self, command):
         return [*self.words, *command]
 
-    def run(self, command, stdin=None, limit=300):
+    def environment(self):
+        """For the next run, whose cache it makes ready."""
         if not self.cache:
-            return measure.run(self.command(command), stdin, limit)
+            return {}
         if not self.is_second:
             shutil.rmtree(self.cache, ignore_errors=True)
         os.makedirs(self.cache, exist_ok=True)
-        return measure.run(self.command(command), stdin, limit, environment={"XDG_CACHE_HOME": self.cache})
+        return {"XDG_CACHE_HOME": self.cache}
+
+    def run(self, command, stdin=None, limit=300):
+        return measure.run(self.command(command), stdin, limit, environment=self.environment())
+
+    def clean(self):
+        """Removes the trace."""
+        for name in (self.trace, self.trace + ".incomplete") if self.trace else ():
+            if os.path.exists(name):
+                os.unlink(name)
 
     def missing(self):
         """None if it works here, else why it does not."""

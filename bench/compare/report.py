@@ -158,6 +158,43 @@ def print_start(data):
     table(rows)
 
 
+def over_native(data, result, peer, clock):
+    """ms over native for each process that a program starts, or "error"."""
+    values = result["peers"].get(peer)
+    if not values or values["error"]:
+        return "error"
+    over = [1e3 * (under - native) / result["processes"] for under, native in
+            zip(values[clock], values["native_" + clock])]
+    return "%.1f" % (min if data["is_best"] else statistics.median)(over)
+
+
+def print_processes(data):
+    """Of programs that start many others."""
+    results = [result for result in data["results"] if result["processes"]]
+    if not results:
+        return
+    print("\nms over native for each process, CPU / clock, %s" % statistic(data).replace(" (min..max)", ""))
+    rows = [["", "processes"] + [data["titles"][peer] for peer in data["peers"]]]
+    for result in results:
+        cells = ["%s / %s" % tuple(over_native(data, result, peer, clock) for clock in ("cpu", "wall"))
+                 for peer in data["peers"]]
+        rows.append([result["name"], str(result["processes"])] + cells)
+    table(rows)
+
+
+def print_memory(data):
+    sizes = data.get("memory")
+    if not sizes:
+        return
+    print("\nmemory of a small program, MiB: resident at most, resident while it waits, the same in proportion (PSS)")
+    rows = [["", "peak RSS", "RSS", "PSS", "lbr: peak RSS", "RSS", "PSS"]]
+    for name, size in sizes.items():
+        cells = ["%.1f" % size[part][field] for part in ("program", "lbr") for field in ("peak", "rss", "pss")
+                 if "error" not in size and (part, name) != ("lbr", "native")]
+        rows.append([data["titles"].get(name, name), *(cells or ["error"]), *[""] * (6 - len(cells or ["error"]))])
+    table(rows)
+
+
 def goals(data):
     """(goal, what was measured, whether it is met, of how many programs) of all that was measured."""
     results = data["results"]
@@ -212,6 +249,9 @@ def errors(data):
                 yield "%s under %s: %s" % (result["name"], data["titles"][peer], entry["error"])
     if "start" in data and data["start"]["error"]:
         yield "start-up: " + data["start"]["error"]
+    for name, size in data.get("memory", {}).items():
+        if "error" in size:
+            yield "memory under %s: %s" % (data["titles"].get(name, name), size["error"])
 
 
 def print_all(data):
@@ -226,7 +266,9 @@ def print_all(data):
         table_ratios(data, "wall", "time by the clock")
         table_builds(data, "cpu", "CPU time")
     print_traces(data)
+    print_processes(data)
     print_start(data)
+    print_memory(data)
     print_goals(data)
     lines = list(errors(data))
     if lines:
