@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BTS records: from, to, and a word whose only bit, "predicted", most processors do not set, so that it is not looked
- * at (Intel SDM vol. 3, "BTS and DS save area", 64-bit format). The kernel fills what it leaves out, at the end of a
- * piece of its buffer, with zeros. Although recording is switched off in the kernel, the jumps into it and out of it
- * are there; which of them differs between processors.
+ * BTS records: from, to, and a word with one flag, "predicted". Most processors do not set the flag, so it is ignored
+ * (Intel SDM vol. 3, "BTS and DS save area", 64-bit format). The kernel fills unused space at the end of a part of its
+ * buffer with zeros. Although recording is off in the kernel, the jumps into it and out of it are recorded; which of
+ * them are depends on the processor.
  */
 #include "source/bts.h"
 

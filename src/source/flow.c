@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jumps and turns into the kernel become branches. Straight code between two jumps is walked through for system calls,
- * which BTS shows as jumps to kernel addresses, or not at all; and if it cannot be straight, something is missing.
+ * Turns jumps and entries into the kernel into branches. Straight code between two jumps is searched for system calls,
+ * which BTS shows as jumps to kernel addresses, or not at all. If the code cannot be straight, something is missing.
  */
 #include "source/flow.h"
 
 #include <string.h>
 
-#define STRAIGHT_MAX 65536u /* bytes of code without a taken branch: beyond that it is not walked through */
+#define STRAIGHT_MAX 65536u /* bytes of code without a taken branch: longer pieces are not searched */
 
 /* ---- one branch ---- */
 
@@ -37,8 +37,7 @@ void flow_leave(struct task_thread *thread, uint64_t from)
   thread->from = from;
 }
 
-/* rt_sigreturn: MOV of its number, 15, into EAX or RAX right before SYSCALL, as libraries have it in their restorers.
- */
+/* rt_sigreturn: its number, 15, is moved into EAX or RAX right before SYSCALL, as in the restorers of libraries. */
 static bool is_sigreturn(struct tasks *tasks, const struct task_thread *thread, uint64_t address)
 {
   static const uint8_t longer[] = {0x48, 0xC7, 0xC0, 15, 0, 0, 0}, shorter[] = {0xB8, 15, 0, 0, 0};
@@ -49,7 +48,7 @@ static bool is_sigreturn(struct tasks *tasks, const struct task_thread *thread, 
   return !memcmp(bytes, longer, sizeof(longer)) || !memcmp(bytes + 2, shorter, sizeof(shorter));
 }
 
-/* Behind a system call, or an instruction that traps, the program goes on; or a handler comes first. */
+/* After a system call, or an instruction that traps, the program continues; or a signal handler comes first. */
 static int call_return(struct tasks *tasks, struct task_thread *thread, const struct task_instruction *call,
                        uint64_t to)
 {
@@ -64,7 +63,7 @@ static int call_return(struct tasks *tasks, struct task_thread *thread, const st
     thread->at = to;
     return r;
   }
-  if (r >= 0 && to != next && to != call->address) /* the same place: it is done again, after a signal that has none */
+  if (r >= 0 && to != next && to != call->address) /* else it is made again, after a signal without a handler */
     r = flow_branch(tasks, thread, next, to, LB_BRANCH_INTERRUPT, 0);
   thread->at = to;
   return r;
@@ -84,7 +83,7 @@ int flow_enter(struct tasks *tasks, struct task_thread *thread, uint64_t to)
   if (out.length && (out.kind == LB_BRANCH_SYSCALL || out.kind == LB_BRANCH_SYSENTER || out.kind == LB_BRANCH_INT ||
                      out.kind == LB_BRANCH_INT3))
     return call_return(tasks, thread, &out, to);
-  if (to - thread->from <= out.length) /* an interrupt, or a page that was missing: it goes on as if nothing was */
+  if (to - thread->from <= out.length) /* an interrupt or a page fault, which leaves no trace */
     return 0;
   return flow_branch(tasks, thread, thread->from, to, LB_BRANCH_INTERRUPT, 0);
 }
@@ -113,7 +112,7 @@ static bool is_passed(int kind)
   return kind < 0 || kind == LB_BRANCH_JCC || kind == LB_BRANCH_INT3 || is_call(kind);
 }
 
-/* Does the code lead there? What is not known is believed. `*ret_end` is how far it is known. */
+/* Whether the code leads to `to`. Unknown code is assumed to. `*ret_end` is how far it is known. */
 static bool straight_check(struct tasks *tasks, const struct task_thread *thread, uint64_t to, uint64_t *ret_end)
 {
   uint64_t address = thread->at;
@@ -151,7 +150,7 @@ int flow_straight(struct tasks *tasks, struct task_thread *thread, uint64_t to)
   return r < 0 ? r : 1;
 }
 
-/* The code is not straight because the thread has executed another program. Returns 1; 0: it has not; or negative. */
+/* The code is not straight because the thread has executed another program. Returns 1; 0 if it has not; or negative. */
 static int exec_pass(struct tasks *tasks, struct task_thread *thread)
 {
   struct task_instruction instruction = {.address = thread->at, .length = 1};
@@ -172,9 +171,10 @@ static int exec_pass(struct tasks *tasks, struct task_thread *thread)
   return r < 0 ? r : 1;
 }
 
-/* ---- out of the kernel, and nobody said where ---- */
+/* ---- back from the kernel without a recorded address ---- */
 
-/* It is behind the turn at `at`: a system call there becomes a branch. Where it goes on when a handler ends is kept. */
+/* Passes the entry into the kernel at `at`: a system call there becomes a branch. Keeps the address at which the
+ * program continues when a handler ends. */
 static int turn_pass(struct tasks *tasks, struct task_thread *thread, bool was_out)
 {
   struct task_instruction out = tasks_instruction(tasks, thread, thread->at);
@@ -189,8 +189,8 @@ static int turn_pass(struct tasks *tasks, struct task_thread *thread, bool was_o
   return r;
 }
 
-/* It went on in the handler of a signal, or of several, from where the code leads to `to`. Returns 1; 0: nobody has
- * told of one; or negative. */
+/* The program continued in one or several signal handlers, from which the code leads to `to`. Returns 1; 0 if no
+ * handler was reported; or negative. */
 static int handler_pass(struct tasks *tasks, struct task_thread *thread, uint64_t to, bool was_out)
 {
   struct task_instruction out = tasks_instruction(tasks, thread, thread->at);
@@ -209,8 +209,9 @@ static int handler_pass(struct tasks *tasks, struct task_thread *thread, uint64_
   return r;
 }
 
-/* The end of a handler: it is back where one of those that run was entered, from where the code leads to `to`, or into
- * the next handler. Jumps out of handlers may have left some behind. A system call may be done again. */
+/* The end of a handler: the program is back where one of the running handlers was entered, from where the code leads to
+ * `to` or into the next handler. Jumps out of handlers may have left old frames behind. A system call may be made
+ * again. */
 static int sigreturn_pass(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   uint64_t from = thread->at, end;
@@ -227,8 +228,8 @@ static int sigreturn_pass(struct tasks *tasks, struct task_thread *thread, uint6
   return flow_lose(tasks, thread, 0);
 }
 
-/* It came back: to where it was, or behind the call that is there. Returns whether it is there: not at the end of a
- * handler. */
+/* The thread came back from the kernel: to where it was, or after the call that is there. Returns 1 if it is there; not
+ * at the end of a handler. */
 static int flow_back(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   thread->is_out = false;
@@ -240,7 +241,7 @@ static int flow_back(struct tasks *tasks, struct task_thread *thread, uint64_t t
   return sigreturn_pass(tasks, thread, to);
 }
 
-/* It is in user mode at `to`, whatever was before. */
+/* The thread is in user mode at `to`, whatever happened before. */
 static int flow_arrive(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   bool may_handle = thread->is_out, was_out = false;
@@ -258,7 +259,7 @@ static int flow_arrive(struct tasks *tasks, struct task_thread *thread, uint64_t
   if (r == 0)
     r = exec_pass(tasks, thread);
   if (r == 0 && was_out)
-    r = turn_pass(tasks, thread, true); /* a handler that nobody has told of, mostly */
+    r = turn_pass(tasks, thread, true); /* mostly a handler that was not reported */
   return r == 0 ? flow_lose(tasks, thread, 0) : r;
 }
 

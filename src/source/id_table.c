@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items by number: an array of entries, and a hash index of it.
+ * Items by number: an array of entries with a hash index.
  */
 #include "source/id_table.h"
 

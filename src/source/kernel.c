@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The real kernel. A program is started in two steps: the child waits at a pipe, so that events can be attached to it
- * before it executes; a second pipe, which execve closes, brings the error if it fails.
+ * before execve. A second pipe, which execve closes, carries the error if it fails.
  */
 #include "source/kernel.h"
 
@@ -33,7 +33,7 @@ static size_t real_cpus(void *data, int *cpus, size_t room)
   for (int cpu = 0; cpu < count && found < room; cpu++) {
     snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char state = '1'; /* the first has no such file: it cannot be switched off */
+    char state = '1'; /* processor 0 has no such file: it cannot be switched off */
     if (fd >= 0 && read(fd, &state, 1) != 1)
       state = '1';
     if (fd >= 0)
@@ -87,12 +87,12 @@ static void real_wait(void *data, const int *fds, size_t count, unsigned millise
 
   (void)data;
   if (count > sizeof(polls) / sizeof(*polls))
-    count = sizeof(polls) / sizeof(*polls); /* the others are read when one of these, or the time, wakes us */
+    count = sizeof(polls) / sizeof(*polls); /* the others are read when one of these, or the time-out, wakes us */
   for (size_t i = 0; i < count; i++)
     polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
   poll(polls, (nfds_t)count, (int)milliseconds);
   for (size_t i = 0; i < count; i++)
-    if (polls[i].revents & POLLHUP) { /* an event whose process is gone would wake us for ever */
+    if (polls[i].revents & POLLHUP) { /* an event whose process is gone would wake us again and again */
       nanosleep(&(struct timespec){0, 1000000}, NULL);
       break;
     }
@@ -116,7 +116,7 @@ static int real_file_read(void *data, const char *path, char *buffer, size_t siz
 
 /* ---- processes ---- */
 
-/* Of the one program that is being started. */
+/* For the program that is being started. */
 static int gate = -1, verdict = -1;
 
 static _Noreturn void child_run(int wait_fd, int error_fd, const char *path, char *const arguments[],
@@ -173,7 +173,7 @@ static int real_launch(void *data, const char *path, char *const arguments[], ch
   return kernel_launch(path, arguments, environment, ret_process);
 }
 
-/* Also if it is traced: its stops, that of its end too, are passed over. */
+/* Also works if the process is traced: all its stops are skipped, including that of its end. */
 static void child_end(int process)
 {
   int status = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sources by name, and which of them can be used. Apart from the rest, for whoever only wants to know that.
+ * Sources by name, and whether each can be used. Separate from the rest, for code that needs only this.
  */
 #include <errno.h>
 #include <string.h>
@@ -60,8 +60,8 @@ bool source_is_usable(const struct hardware_host *host, unsigned kind, const cha
   return finding->verdict <= HARDWARE_PARTLY;
 }
 
-/* BTS stops the processor for each branch and is many times slower than the software source; stepping is slower still;
- * samples are another answer. */
+/* BTS interrupts the processor for each branch and is many times slower than the software source. Stepping is slower
+ * still. Samples are not a complete recording. */
 enum source_kind source_choose(const struct hardware_host *host)
 {
   const char *reason, *advice;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The events of a recording and their memory. Events are inherited by what the program starts, which the kernel allows
- * for rings only with one event for each processor. They begin with execve, as the software source does. The rings are
- * shared with the kernel; a test can be the kernel, and nothing in them is believed.
+ * The events of a recording and their memory. Processes that the program starts inherit the events; the kernel allows
+ * this for rings only with one event for each processor. The events begin with execve, as the software source does. The
+ * rings are shared with the kernel. Nothing in them is trusted, and tests can replace the kernel.
  */
 #include "source/perf.h"
 
@@ -17,9 +17,9 @@
 #include "source/perf_problem.h"
 
 #define CPUS_MAX 4096u
-#define RING_SIZE (512u << 10) /* records of a processor; what perf_event_mlock_kb allows everybody */
+#define RING_SIZE (512u << 10) /* records of a processor; the size that perf_event_mlock_kb allows every user */
 #define RING_LEAST (32u << 10)
-#define NORETCOMP_BIT 11 /* of intel_pt, if its format does not say */
+#define NORETCOMP_BIT 11 /* of intel_pt, if its format file is missing */
 
 /* ---- the event ---- */
 
@@ -34,7 +34,7 @@ static int number_read(const struct source_kernel *kernel, const char *path, uin
   return number_parse(buffer, ret_number);
 }
 
-/* "config:11": which bit of the event's config an option of a PMU is. */
+/* "config:11": the bit of the event's config that an option of a PMU has. */
 static unsigned format_bit(const struct source_kernel *kernel, const char *path, unsigned otherwise)
 {
   char buffer[32];
@@ -46,7 +46,7 @@ static unsigned format_bit(const struct source_kernel *kernel, const char *path,
   return bit;
 }
 
-/* What all events have in common. */
+/* The attributes that all events have in common. */
 static struct perf_event_attr attributes_base(const struct source_options *options)
 {
   return (struct perf_event_attr){
@@ -73,8 +73,8 @@ static struct perf_event_attr attributes_base(const struct source_options *optio
   };
 }
 
-/* Intel PT sends returns in full: their short form means the calls since the last PSB, which chunks (pt.h) do not have.
- * Times are not needed. */
+/* Intel PT sends returns uncompressed: a compressed return refers to the calls since the last PSB, which chunks (pt.h)
+ * do not have. Times are not needed. */
 static int attributes_pmu(const struct source_kernel *kernel, enum source_kind kind, struct perf_event_attr *attributes)
 {
   uint64_t type;
@@ -93,7 +93,7 @@ static int attributes_pmu(const struct source_kernel *kernel, enum source_kind k
   return 0;
 }
 
-/* Events that a branch stack can go with: the first is what we want to count, the last is AMD's branch sampling. */
+/* Events that can have a branch stack: the first is the preferred one, the last is AMD's branch sampling. */
 static const struct {
   uint32_t type;
   uint64_t config;
@@ -109,7 +109,7 @@ static const uint64_t stack_extras[] = {PERF_SAMPLE_BRANCH_TYPE_SAVE | PERF_SAMP
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof(*(array)))
 
-/* Tries what this processor's driver takes. Returns a descriptor or the -errno of the first try. */
+/* Tries what this processor's driver accepts. Returns a descriptor or the -errno of the first try. */
 static int stack_open(struct perf_session *session, int process, int cpu, const struct source_options *options)
 {
   struct perf_event_attr *attributes = &session->attributes;
@@ -137,7 +137,7 @@ static int stack_open(struct perf_session *session, int process, int cpu, const 
   return first;
 }
 
-/* The first event finds out which attributes are taken; the others get the same. */
+/* The first event finds the attributes that are accepted; the others use the same. */
 static int event_open(struct perf_session *session, size_t place, int process, const struct source_options *options)
 {
   struct perf_event_attr *attributes = &session->attributes;
@@ -149,7 +149,7 @@ static int event_open(struct perf_session *session, size_t place, int process, c
 
 /* ---- its memory ---- */
 
-/* The ring, as big as the limit on locked memory allows. */
+/* Maps the ring, as large as the limit on locked memory allows. */
 static int ring_map(struct perf_session *session, struct perf_cpu *cpu)
 {
   const struct source_kernel *kernel = session->kernel;
@@ -233,7 +233,7 @@ int perf_session_open(struct perf_session *session, int process, const struct so
   for (size_t i = 0; i < session->count && r >= 0; i++)
     r = cpu_open(session, i, process, options, ret_problem);
   if (r >= 0 && session->attributes.aux_watermark)
-    perf_mark_add(session, process); /* without it, gaps tell */
+    perf_mark_add(session, process); /* without it, there will be gaps */
   session->layout = (struct perf_layout){session->attributes.sample_type, session->attributes.branch_sample_type, true};
   return r < 0 ? r : 0;
 }
@@ -262,7 +262,7 @@ void perf_session_close(struct perf_session *session)
 
 /* ---- reading ---- */
 
-/* The AUX data of a record must be there: `head` is how far the kernel has written. */
+/* Whether the AUX data of a record is still available: `head` is how far the kernel has written. */
 static bool aux_is_there(const struct perf_cpu *cpu, uint64_t head, const struct perf_record *record)
 {
   return record->aux.size <= cpu->aux_size && head - record->aux.offset <= cpu->aux_size &&
@@ -278,7 +278,7 @@ static int record_queue(struct perf_session *session, struct perf_cpu *cpu, cons
   uint64_t head;
 
   if (perf_record_parse(&session->layout, bytes, size, &record) < 0)
-    record.kind = PERF_OTHER; /* perf_feed finds it, too, and says so */
+    record.kind = PERF_OTHER; /* perf_feed detects and reports it, too */
   item.time = record.time;
   if (record.kind == PERF_AUX) {
     head = __atomic_load_n(&cpu->page->aux_head, __ATOMIC_ACQUIRE);
@@ -290,7 +290,7 @@ static int record_queue(struct perf_session *session, struct perf_cpu *cpu, cons
   return perf_queue_add(&session->queue, &item, bytes, &aux, record.kind == PERF_AUX ? record.aux.offset : 0);
 }
 
-/* All records of a processor. What makes no sense is lost, and an empty item says so. */
+/* Reads all records of a processor. Invalid ones are lost, and an empty item marks the loss. */
 static int cpu_read(struct perf_session *session, struct perf_cpu *cpu, uint8_t *buffer)
 {
   uint64_t head = __atomic_load_n(&cpu->page->data_head, __ATOMIC_ACQUIRE), tail = cpu->page->data_tail;
@@ -332,7 +332,7 @@ int perf_session_step(struct perf_session *session, unsigned milliseconds, bool 
   free(buffer);
   if (r < 0)
     return r;
-  /* A record may be written a little after the time that it bears: those of the last round are safe. */
+  /* A record may be written a little later than its time stamp: only those of the last round are safe. */
   is_all |= session->queue.bytes > PERF_QUEUE_BYTES;
   r = perf_queue_take(&session->queue, is_all ? UINT64_MAX : session->before, perf_feed, session);
   session->before = now;

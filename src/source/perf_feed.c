@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What records mean: processes and what lies where go into the task table, branches through the decoder of their
- * source. The branches of a sample are a window of their own: between two of them nobody looked.
+ * The meaning of records: processes and mappings go into the task table, branches through the decoder of their source.
+ * The branches of a sample are a window of their own: nothing was recorded between two samples.
  */
 #include "source/bts.h"
 #include "source/flow.h"
@@ -14,7 +14,7 @@ static unsigned branch_flags(const struct perf_branch *branch)
   return (branch->is_mispredicted ? LB_BRANCH_MISPREDICTED : 0u) | (branch->is_in_tx ? LB_BRANCH_IN_TSX : 0u);
 }
 
-/* The code knows best, if it is there; perf has looked at it, too, when the branch was taken. */
+/* The code is the best evidence, if it is available. perf has read it, too, when the branch was taken. */
 static unsigned branch_kind(struct perf_session *session, const struct task_thread *thread,
                             const struct perf_branch *branch)
 {
@@ -66,12 +66,12 @@ static int aux_take(struct perf_session *session, const struct perf_item *item, 
     cpu->pt = (struct pt_state){0};
     r = flow_lose(session->tasks, thread, 0);
   }
-  while (r >= 0 && tasks_exec_take(session->tasks, thread)) /* it was not seen in what it ran */
+  while (r >= 0 && tasks_exec_take(session->tasks, thread)) /* it was not seen in the branches */
     ;
   return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all records ---- */
 
 static int comm_take(struct perf_session *session, const struct perf_record *record)
 {

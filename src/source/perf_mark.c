@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Marks. When a processor changes from one thread to another whose events were inherited from the same ones, Linux does
- * not stop the events: it lets the two threads change their lists of events, which are alike (context_equiv in its
- * kernel/events/core.c). AUX data then goes on, that of both threads in one piece, with no sign between. A list of
- * which a part was not inherited is not like another. So each thread has an event of its own, which does nothing.
+ * not stop the events: it lets the two threads swap their lists of events, which are equivalent (context_equiv in its
+ * kernel/events/core.c). The AUX data of both threads is then in one piece, without a boundary. A list with an event
+ * that was not inherited is not equivalent to another. Each thread therefore gets an event of its own, which does
+ * nothing.
  */
 #include <errno.h>
 

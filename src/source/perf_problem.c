@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The errors of perf_event_open(2) and mmap(2) in words. Most of what can be wrong, hardware_probe has found before:
- * the rest shows when a source is really started.
+ * The errors of perf_event_open(2) and mmap(2) in words. hardware_probe finds most problems in advance; the others show
+ * when a source is started.
  */
 #include "source/perf_problem.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records of several processors, brought into the order of their times: what one processor says of a process must be
- * known before the branches that another one brings.
+ * Records of several processors, brought into the order of their times: the records of one processor about a process
+ * must come before the branches recorded by another.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records of perf_event_open(2), taken out of a ring and apart. Nothing is believed: sizes are checked before bytes are
- * looked at, and a ring whose counts make no sense is given up up to its head.
+ * Records of perf_event_open(2): takes them out of a ring and parses them. Nothing is trusted: sizes are checked before
+ * bytes are read, and a ring with invalid counts is skipped up to its head.
  */
 #include "source/perf_record.h"
 
@@ -50,7 +50,7 @@ int perf_ring_next(const struct perf_ring *ring, uint64_t head, uint64_t *tail, 
 
 /* ---- fields ---- */
 
-/* Bytes of a record from front to end; past the end everything is 0 and `is_short` says so. */
+/* The bytes of a record from start to end. Reads past the end give 0 and set `is_short`. */
 struct fields {
   const uint8_t *at, *end;
   bool is_short;
@@ -83,7 +83,7 @@ static uint32_t fields_u32(struct fields *fields)
   return at ? bytes_get_u32(at) : 0;
 }
 
-/* A text that ends before the fields do. */
+/* A text that is terminated within the fields. */
 static const char *fields_text(struct fields *fields)
 {
   const uint8_t *zero = memchr(fields->at, 0, (size_t)(fields->end - fields->at));
@@ -97,7 +97,7 @@ static const char *fields_text(struct fields *fields)
   return text;
 }
 
-/* ---- who ---- */
+/* ---- process, thread and time ---- */
 
 static unsigned id_size(uint64_t type)
 {
@@ -110,7 +110,7 @@ static unsigned id_size(uint64_t type)
   return size;
 }
 
-/* struct sample_id at the end of every record that is no sample. The fields then end before it. */
+/* Parses the struct sample_id at the end of every record that is not a sample. The fields then end before it. */
 static void id_parse(const struct perf_layout *layout, struct fields *fields, struct perf_record *record)
 {
   unsigned size = layout->sample_id_all ? id_size(layout->sample_type) : 0;
@@ -154,7 +154,8 @@ static void stack_parse(const struct perf_layout *layout, struct fields *fields,
   stack->count = stack->entries ? count : 0;
 }
 
-/* Only what we ask for: what comes behind the branch stack, and what has a size of its own before it, is not known. */
+/* Parses only the fields that we ask for. Fields after the branch stack, and fields of variable size before it, are
+ * unknown. */
 static void sample_parse(const struct perf_layout *layout, struct fields *fields, struct perf_record *record)
 {
   const uint64_t type = layout->sample_type;
@@ -186,7 +187,7 @@ static void sample_parse(const struct perf_layout *layout, struct fields *fields
     stack_parse(layout, fields, &record->sample.stack);
 }
 
-/* ---- the others ---- */
+/* ---- other records ---- */
 
 static void map_parse(struct fields *fields, bool is_second, unsigned misc, struct perf_record *record)
 {

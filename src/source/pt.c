@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intel PT with libipt: the packet layer makes a chunk stand alone (pt_chunk.c), the query layer tells whether
- * conditional branches were taken, where indirect ones went, and what else happened; the code in between is walked
- * through here. (libipt's own instruction layer does not tell a taken branch to the next instruction from one that was
- * not taken.) Packets are hostile input: what cannot be followed is a gap, and decoding goes on at the next PSB.
+ * Intel PT with libipt: the packet layer makes each chunk independent (pt_chunk.c). The query layer tells whether
+ * conditional branches were taken, the targets of indirect ones, and other events. This file follows the code in
+ * between. (libipt's own instruction layer does not distinguish a taken branch to the next instruction from one that
+ * was not taken.) Packets are hostile input: packets that cannot be followed become a gap, and decoding continues at
+ * the next PSB.
  */
 #include "source/pt.h"
 
@@ -15,7 +16,7 @@
 #include "source/flow.h"
 #include "source/pt_chunk.h"
 
-#define STEPS_MAX (1u << 16) /* instructions on which packets say nothing: more make no sense */
+#define STEPS_MAX (1u << 16) /* instructions without packets: more are implausible */
 
 struct pt_walk {
   struct tasks *tasks;
@@ -54,7 +55,7 @@ static int walk_overflow(struct pt_walk *walk)
   return r;
 }
 
-/* Tells the place of an event, if it has one that must be reached first. */
+/* Tells the address of an event, if it has one that must be reached first. */
 static bool event_place(const struct pt_event *event, uint64_t *ret_ip)
 {
   if (event->type == ptev_async_disabled)
@@ -66,7 +67,7 @@ static bool event_place(const struct pt_event *event, uint64_t *ret_ip)
   return true;
 }
 
-/* Where the event belongs it has been reached. Returns 0, or negative. */
+/* Applies an event whose address has been reached. Returns 0, or negative. */
 static int event_apply(struct pt_walk *walk)
 {
   const struct pt_event *event = &walk->event;
@@ -88,7 +89,7 @@ static int event_apply(struct pt_walk *walk)
     return walk_on(walk, event->variant.async_branch.to);
   case ptev_overflow:
     return walk_overflow(walk);
-  default: /* modes, times, power: nothing that a branch says */
+  default: /* modes, times, power: irrelevant for branches */
     return 0;
   }
 }
@@ -136,14 +137,15 @@ static int walk_indirect(struct pt_walk *walk, unsigned kind)
   walk->status = pt_qry_indirect_branch(walk->decoder, &to);
   if (walk->status < 0)
     return 0;
-  if (walk->status & pts_ip_suppressed) { /* it went somewhere that is not traced */
+  if (walk->status & pts_ip_suppressed) { /* the target is not traced */
     walk_off(walk);
     return 0;
   }
   return walk_jump(walk, to, kind);
 }
 
-/* One instruction. An event that is bound to a branch is there when packets say no more about branches before it. */
+/* Executes one instruction. An event that belongs to a branch is due when there are no more packets about earlier
+ * branches. */
 static int walk_step(struct pt_walk *walk)
 {
   struct task_instruction instruction = tasks_instruction(walk->tasks, walk->thread, walk->ip);
@@ -165,11 +167,11 @@ static int walk_step(struct pt_walk *walk)
     return walk_conditional(walk, &instruction);
   if (is_indirect(instruction.kind))
     return walk_indirect(walk, (unsigned)instruction.kind);
-  walk->status = -pte_bad_query; /* a system call that tracing goes on behind */
+  walk->status = -pte_bad_query; /* a system call after which tracing continues */
   return 0;
 }
 
-/* Until the packets end, or make no sense. */
+/* Continues until the packets end, or are invalid. */
 static int walk_packets(struct pt_walk *walk)
 {
   uint64_t place;
@@ -197,7 +199,7 @@ static int walk_packets(struct pt_walk *walk)
 
 /* ---- a chunk ---- */
 
-/* From each PSB on that is needed. */
+/* Starts at each PSB where that is necessary. */
 static int walk_chunk(struct pt_walk *walk)
 {
   int r = 0;

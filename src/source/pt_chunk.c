@@ -2,8 +2,8 @@
  *
  * Linux starts and stops Intel PT with every switch of threads, but a PSB packet, from which a decoder can begin, comes
  * only every few KiB, and addresses are sent as differences to the last one that was sent (Intel SDM vol. 3, "Intel
- * Processor Trace", IP compression). So that the chunks of one thread can be decoded by themselves, the last address is
- * followed through all chunks of a processor, and a chunk gets a PSB and its first address in full.
+ * Processor Trace", IP compression). To make the chunks of one thread decodable on their own, the last address is
+ * tracked through all chunks of a processor, and each chunk gets a PSB and its first address in full.
  */
 #include "source/pt_chunk.h"
 
@@ -19,7 +19,7 @@ static const uint8_t psb[16] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
 
 /* ---- addresses ---- */
 
-/* The address of a packet; false: it has none. */
+/* The address of a packet. Returns false if it has none. */
 static bool ip_apply(struct pt_state *state, const struct pt_packet_ip *packet)
 {
   uint64_t low = packet->ip;
@@ -47,7 +47,7 @@ static bool ip_apply(struct pt_state *state, const struct pt_packet_ip *packet)
   return true;
 }
 
-/* The low five bits of the opcode of a packet with an address; 0: it has none. */
+/* The low five bits of the opcode of a packet with an address; 0 if it has none. */
 static uint8_t ip_opcode(enum pt_packet_type type)
 {
   switch (type) {
@@ -70,7 +70,7 @@ struct chunk {
   struct pt_state *state;
   uint8_t *bytes;
   size_t size;
-  bool has_ip; /* its first address is there, whole */
+  bool has_ip; /* its first address has been written in full */
 };
 
 static void chunk_put(struct chunk *chunk, const void *bytes, size_t size)
@@ -89,7 +89,7 @@ static void chunk_put_ip(struct chunk *chunk, uint8_t opcode)
   chunk->has_ip = true;
 }
 
-/* Returns false: its address cannot be known. */
+/* Returns false if the address cannot be determined. */
 static bool chunk_take(struct chunk *chunk, const struct pt_packet *packet, const uint8_t *bytes)
 {
   uint8_t opcode = ip_opcode(packet->type);
@@ -133,7 +133,7 @@ size_t pt_chunk_make(struct pt_state *state, const uint8_t *bytes, size_t size, 
     offset += packet.size;
   }
   pt_pkt_free_decoder(decoder);
-  if (is_good && offset < size) { /* what makes no sense is for the decoder, which looks for the next PSB */
+  if (is_good && offset < size) { /* the decoder handles invalid packets: it searches for the next PSB */
     chunk_put(&chunk, bytes + offset, (size_t)(size - offset));
     *state = (struct pt_state){0};
   }

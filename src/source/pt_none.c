@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In the place of pt.c, for builds without libipt.
+ * Replaces pt.c in builds without libipt.
  */
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all sources have in common: the program is started, waited for and let go.
+ * The common part of all sources: starts the program, waits for it and releases it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "source/source_inside.h"
 #include "trace/trace.h"
 
-#define REAPED_MAX 1000u                        /* at once: a program that is stepped stops all the time */
-#define TITLES_NANOSECONDS UINT64_C(1000000000) /* between two looks at what processes are called */
+#define REAPED_MAX 1000u                        /* at once: a stepped program stops all the time */
+#define TITLES_NANOSECONDS UINT64_C(1000000000) /* between two reads of the processes' titles */
 
 /* ---- a trace's writer ---- */
 
@@ -82,7 +82,7 @@ static int problem_memory(struct source_problem *problem)
   return -ENOMEM;
 }
 
-/* The child is there: attaches to it and lets it go. */
+/* The child exists: attaches to it and lets it run. */
 static int child_begin(struct source *source, int process, struct source_problem *ret_problem)
 {
   const struct source_kernel *kernel = source->kernel;

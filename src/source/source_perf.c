@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sources that are events of perf_event_open(2), as a source. With AUX data, what the program starts is watched
- * with ptrace(2), too, to get its marks (perf_mark.c) before it runs; and if somebody wants to know how processes die.
- * That costs only where something is started and where signals come.
+ * The sources that are events of perf_event_open(2), as a source. With AUX data, new threads and processes are also
+ * watched with ptrace(2), to give them their marks (perf_mark.c) before they run. The same is done if the caller wants
+ * to know how processes die. This costs time only when a thread starts and when signals arrive.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct perf_source {
   struct perf_session session;
   bool has_aux, is_watching;
   struct watch watch;
-  int error; /* of a step: nothing is recorded any more */
+  int error; /* of a step: recording has stopped */
 };
 
 static struct pt_model model_find(void)
@@ -59,7 +59,8 @@ static int perf_attach(struct source *source, struct source_problem *ret_problem
   return r;
 }
 
-/* A thread that has stopped waits for us: it comes first, but rings are read now and then. Returns whether it does. */
+/* Handles stopped threads first, because they wait for us, but reads the rings now and then. Returns whether a thread
+ * has stopped. */
 static bool step_wait(struct perf_source *perf, unsigned milliseconds)
 {
   const struct source_kernel *kernel = perf->session.kernel;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stepping a program with ptrace(2) from branch to branch: every stop is a taken branch, a system call or a signal. For
- * short programs: a stop costs microseconds. Whether the processor really does so, hardware_probe has tried on code
- * that it knows; a test can have single steps stand in for it.
+ * Steps a program with ptrace(2) from branch to branch: every stop is a taken branch, a system call or a signal. For
+ * short programs only: a stop costs microseconds. hardware_probe has tested on known code that the processor supports
+ * this; tests can use single steps instead.
  *
  * What a program could notice: that it takes long; PUSHF stores the trap flag.
  */
@@ -97,11 +97,11 @@ static void creation_take(struct source *source, struct tracee *tracee)
     if (made->has_stopped)
       tracee_begin(source, made);
   }
-  /* Still in the system call: it goes on from before it. */
+  /* Still in the system call: continues it. */
   ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, NULL);
 }
 
-/* The system call that was execve. Its code is gone: it is what was read before the step. */
+/* Records the execve system call. Its code is gone, so the copy read before the step is used. */
 static void exec_leave(struct source *source, const struct tracee *caller, struct task_thread *thread)
 {
   const struct step_block *block = &caller->block;
@@ -122,7 +122,7 @@ static void exec_leave(struct source *source, const struct tracee *caller, struc
   flow_branch(source->tasks, thread, from, to, LB_BRANCH_SYSCALL, 0);
 }
 
-/* Inside execve. The thread that called it takes the number of its process. */
+/* A stop inside execve. The calling thread takes the number of its process. */
 static void exec_take(struct source *source, struct tracee *tracee)
 {
   struct user_regs_struct registers;
@@ -152,7 +152,7 @@ static void exec_take(struct source *source, struct tracee *tracee)
     thread->is_at = true;
     thread->at = registers.rip;
   }
-  tracee->start = 0;            /* the block is the old program's */
+  tracee->start = 0;            /* the block belongs to the old program */
   tracee->call = registers.rip; /* the step out of execve ends where it began */
   tracee->before = registers;
   ptrace(source->options.steps_singly ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, NULL);
@@ -187,7 +187,7 @@ static void tracee_stop(struct source *source, struct tracee *tracee, int status
   else if (event == PTRACE_EVENT_EXIT)
     exit_event(source, tracee);
   else if (event == PTRACE_EVENT_STOP && is_first && !tracee->process)
-    return; /* until its creator tells */
+    return; /* until its creator reports it */
   else if (event == PTRACE_EVENT_STOP && !tracee->has_begun)
     tracee_begin(source, tracee);
   else if (event == PTRACE_EVENT_STOP && signal != SIGTRAP)
@@ -243,7 +243,7 @@ static int step_attach(struct source *source, struct source_problem *ret_problem
   return 0;
 }
 
-/* Every stop sends us SIGCHLD: kept back, it can be waited for with an end. */
+/* Every stop sends us SIGCHLD. It is blocked, so that it can be waited for with a time-out. */
 static int step_step(struct source *source, unsigned milliseconds, bool is_all)
 {
   const struct source_kernel *kernel = source->kernel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ways out of straight code. `cmp; je L; cmp; jg L` has two that lead to one place, and the default of a switch is
- * reached by a conditional and by an indirect jump: such code is stepped through by instructions.
+ * The exits of straight code. `cmp; je L; cmp; jg L` has two exits to one address, and the default of a switch is
+ * reached by a conditional and by an indirect jump: such code is stepped by single instructions.
  */
 #include "source/step_block.h"
 
@@ -11,7 +11,8 @@
 
 /* ---- reading ---- */
 
-/* May an indirect jump lead where a conditional one before it leads? A return to there would be strange. */
+/* Whether an indirect branch may lead to the target of an earlier conditional one. For a return this would be
+ * unusual. */
 static bool is_wild(int kind)
 {
   return kind == LB_BRANCH_NEAR_IND_JMP || kind == LB_BRANCH_NEAR_IND_CALL;
@@ -25,7 +26,7 @@ static bool exit_is_double(const struct step_block *block, uint64_t to)
   return false;
 }
 
-/* Adds it. Returns false: nothing can come behind it. */
+/* Adds an exit. Returns false if nothing can follow it. */
 static bool exit_add(struct step_block *block, const struct task_instruction *instruction)
 {
   struct step_exit *exit = &block->exits[block->count++];

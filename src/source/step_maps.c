@@ -84,7 +84,7 @@ void step_maps_done(struct step_maps *maps)
 
 /* ---- reading ---- */
 
-/* "START-END r-xp OFFSET DEVICE INODE    PATH". Returns false for what is not executed, or makes no sense. */
+/* "START-END r-xp OFFSET DEVICE INODE PATH". Returns false for a mapping that is not executable, or an invalid line. */
 static bool line_parse(char *line, struct step_map *map)
 {
   char permissions[5];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps of a thread: from the registers before and after a step, and the code between them, follows the branch.
+ * Steps of a thread: finds the branch from the registers before and after a step and the code between them.
  */
 #include "source/step_tracee.h"
 
@@ -26,7 +26,7 @@ struct task_thread *tracee_thread(struct source *source, const struct tracee *tr
   return tasks_thread(source->tasks, tracee->process, (uint32_t)tracee->id);
 }
 
-/* ---- going on ---- */
+/* ---- continuing ---- */
 
 void tracee_step(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers, int signal)
 {
@@ -45,7 +45,7 @@ void tracee_step(struct source *source, struct tracee *tracee, const struct user
   ptrace(tracee->is_single ? PTRACE_SINGLESTEP : PTRACE_SINGLEBLOCK, tracee->id, NULL, (void *)(uintptr_t)signal);
 }
 
-/* ---- what was executed ---- */
+/* ---- executed code ---- */
 
 static bool current_is_taken(struct source *source, const struct tracee *tracee, uint64_t rip)
 {
@@ -61,7 +61,7 @@ static bool current_is_taken(struct source *source, const struct tracee *tracee,
   return step_is_taken(bytes, size, tracee->before.eflags, tracee->before.rcx);
 }
 
-/* A system call may have mapped something. */
+/* A system call may have changed the mappings. */
 static void call_note(struct source *source, struct tracee *tracee, uint64_t number)
 {
   if (number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect || number == SYS_mremap)
@@ -93,7 +93,7 @@ void tracee_take(struct source *source, struct tracee *tracee, const struct user
   if (!thread)
     return;
   if (tracee->call && registers->rip == tracee->call && tracee->before.rip == tracee->call) {
-    thread->at = registers->rip; /* the system call was done again after a signal */
+    thread->at = registers->rip; /* the system call was made again after a signal */
     return;
   }
   tracee->call = 0;
@@ -103,7 +103,7 @@ void tracee_take(struct source *source, struct tracee *tracee, const struct user
     return;
   }
   if (!tracee->is_single || (source->options.steps_singly && !tracee->block.is_ambiguous)) {
-    step_block_read(source->tasks, thread, thread->at, &tracee->block); /* as it is now: it may have changed itself */
+    step_block_read(source->tasks, thread, thread->at, &tracee->block); /* it may have changed itself */
     exit = step_block_find(&tracee->block, registers->rip);
   } else {
     exit = &single;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes and threads on their way into a trace. A process has a number for its address space, the modules in it, and
- * its code (tasks_code.c); a thread has a stream from its first branch on, a new one for each program that it executes.
+ * The processes and threads that are written into a trace. A process has a number for its address space, the modules in
+ * it, and its code (tasks_code.c); a thread has a stream from its first branch on, a new one for each program that it
+ * executes.
  */
 #include "source/tasks.h"
 
@@ -64,9 +65,9 @@ int tasks_fail(struct tasks *tasks, int error)
   return tasks->error;
 }
 
-/* ---- looking them up ---- */
+/* ---- lookup ---- */
 
-/* A new process or thread. NULL: there are too many, which is no error, or there is no memory. */
+/* Adds a process or thread. Returns NULL if there are too many, which is not an error, or without memory. */
 static void *task_new(struct tasks *tasks, struct id_table *table, uint32_t number, size_t size)
 {
   void *task;
@@ -123,7 +124,7 @@ static void thread_drop(struct tasks *tasks, struct task_thread *thread)
   id_table_drop(&tasks->threads, thread->number);
 }
 
-/* ---- what happens to them ---- */
+/* ---- events ---- */
 
 int tasks_fork(struct tasks *tasks, uint32_t number, uint32_t thread_number, uint32_t parent_number,
                uint32_t parent_thread)
@@ -182,7 +183,7 @@ int tasks_exit(struct tasks *tasks, uint32_t number, uint32_t thread_number)
   return tasks->error;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 uint32_t tasks_space(const struct task_thread *thread)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of threads and the gaps between them: kept together in batches, then given to the sink.
+ * The branches of threads and the gaps between them: collected in batches, then given to the sink.
  */
 #include <assert.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "source/tasks_inside.h"
 
-/* A thread has a stream from when there is something to say of it. */
+/* A thread gets a stream when there is something to write about it. */
 static int thread_open(struct tasks *tasks, struct task_thread *thread)
 {
   const struct lb_trace_stream stream = {.space = thread->process->space,

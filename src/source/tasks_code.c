@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The code of a process: from the files that are mapped, or out of its memory while it lives. What is in no file goes
- * into the trace, too, so that readers have the same bytes. Instructions are kept decoded: a program runs the same ones
- * again and again.
+ * The code of a process: from the mapped files, or from its memory while it lives. Code that is in no file goes into
+ * the trace, too, so that readers have the same bytes. Decoded instructions are cached, because a program runs the same
+ * ones again and again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const struct task_page *page_find(const struct task_process *process, uin
   return NULL;
 }
 
-/* Reads it, and has it in the trace. */
+/* Reads a page and puts it into the trace. */
 static const struct task_page *page_add(struct tasks *tasks, struct task_process *process, uint64_t address)
 {
   struct task_page page = {.address = address}, *added;
@@ -105,7 +105,7 @@ void tasks_live_again(struct tasks *tasks)
   tasks->line_size = 0;
 }
 
-/* The memory is asked for by the thread: the first thread of its process may be gone. */
+/* Memory is read through the thread, because the first thread of its process may be gone. */
 static size_t code_live(struct tasks *tasks, const struct task_thread *thread, uint64_t address, void *buffer,
                         size_t size)
 {
@@ -178,7 +178,7 @@ static void instruction_decode(const struct task_process *process, struct task_d
     instruction->target = instruction_target(&parts, instruction->address);
 }
 
-/* What is kept of it is good while its bytes are the same; of files they are, until something else is mapped. */
+/* The cached instruction is valid while its bytes are the same; those of files are, until something else is mapped. */
 struct task_instruction tasks_instruction(struct tasks *tasks, const struct task_thread *thread, uint64_t address)
 {
   struct task_process *process = thread->process;

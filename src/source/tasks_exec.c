@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A process executes another program. perf reports an execve before the branches that lead to it: such an execve, and
- * what is mapped after it, waits in a list until the thread has come there.
+ * A process executes another program. perf reports an execve before the branches that lead to it. Such an execve, and
+ * the mappings after it, wait in a list until the thread has reached it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int tasks_exec(struct tasks *tasks, uint32_t number, uint32_t thread_number, con
   task_process_flush(tasks, process);
   tasks_title_put(tasks, thread);
   tasks_title_forget(tasks, number);
-  if (process->is_counted || process->module_count) /* else nobody has heard of its address space */
+  if (process->is_counted || process->module_count) /* otherwise its address space is not in the trace */
     process->space = tasks->spaces++;
   task_process_clear(process);
   process->is_32 = false;
@@ -65,7 +65,7 @@ bool tasks_exec_is_due(const struct task_thread *thread)
   return thread->process->later_count && thread->process->laters[0].thread == thread->number;
 }
 
-/* One program and what was mapped for it. */
+/* Takes one executed program and its mappings. */
 bool tasks_exec_take(struct tasks *tasks, struct task_thread *thread)
 {
   struct task_process *process = thread->process;

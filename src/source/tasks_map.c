@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program of a process and the modules in its address space: the trace gets each of them, symbols and code are
+ * The program of a process and the modules in its address space. Each module goes into the trace; symbols and code are
  * looked up in them.
  */
 #include <errno.h>
@@ -34,7 +34,7 @@ static int module_keep(struct task_process *process, const struct task_module *m
   char *path;
 
   if (process->module_count >= TASKS_MODULES_MAX)
-    return 0; /* a copy of the space will not have it */
+    return 0; /* a copy of the space will lack it */
   path = strdup(module->path);
   kept = path ? array_append(&process->modules, &process->module_count, &process->module_capacity) : NULL;
   if (!kept) {
@@ -46,7 +46,7 @@ static int module_keep(struct task_process *process, const struct task_module *m
   return 0;
 }
 
-/* The module goes into the trace and into what the process knows. */
+/* Adds the module to the trace and to the process. */
 static int module_add(struct tasks *tasks, struct task_process *process, const struct task_module *module)
 {
   const struct symbol_mapping mapping = {
@@ -70,7 +70,7 @@ static bool path_is_file(const char *path)
          !strcmp(path, "[vdso]");
 }
 
-/* The first file that is mapped is the program, or for a script its interpreter. */
+/* The first mapped file is the program, or for a script its interpreter. */
 static void process_see_program(struct tasks *tasks, struct task_process *process, const char *path)
 {
   struct symbol_module *file;
@@ -107,7 +107,7 @@ int tasks_map(struct tasks *tasks, uint32_t number, const struct task_map *map)
                                                                                             .name = ""}));
 }
 
-/* ---- all of them ---- */
+/* ---- all modules ---- */
 
 void task_process_clear(struct task_process *process)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that came to threads, as somebody has told, until the branches of their threads come to them.
+ * Signals of threads that were reported, kept until the branches of their threads reach them.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ void tasks_signal(struct tasks *tasks, uint32_t thread, uint64_t at, uint64_t ha
                                  ? array_append(&tasks->signals, &tasks->signal_count, &tasks->signal_capacity)
                                  : NULL;
 
-  if (signal) /* else a gap will tell */
+  if (signal) /* otherwise there will be a gap */
     *signal = (struct task_signal){thread, at, handler};
 }
 

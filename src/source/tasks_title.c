@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What processes are called: their command lines, or the titles that they set while they run. The last that was read
- * goes into the trace when a process ends or executes another program.
+ * The titles of processes: their command lines, or the titles that they set while they run. The last title read goes
+ * into the trace when a process ends or executes another program.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ void tasks_titles(struct tasks *tasks, tasks_title_read *read, void *data)
   tasks->title_data = data;
 }
 
-/* A process that is gone has no title any more: the last one stays. */
+/* A process that is gone has no title any more: the last one is kept. */
 void tasks_title_look(struct tasks *tasks, uint32_t process)
 {
   char text[SOURCE_TITLE_MOST];
@@ -24,7 +24,7 @@ void tasks_title_look(struct tasks *tasks, uint32_t process)
   title = id_table_find(&tasks->titles, process);
   if (!title && tasks->titles.count < TASKS_MAX)
     title = id_table_new(&tasks->titles, process, sizeof(*title));
-  if (title) /* else without it */
+  if (title) /* otherwise it goes without a title */
     memcpy(title->text, text, sizeof(text));
 }
 

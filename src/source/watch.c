@@ -16,7 +16,8 @@
 
 #include "source/source_inside.h"
 
-/* A descriptor that can be read when a thread has stopped: who is watched does not wait for us longer than it must. */
+/* A descriptor that becomes readable when a thread has stopped, so that a watched thread does not wait longer than
+ * necessary. */
 static void bell_hang(struct watch *watch)
 {
   sigset_t set, before;
@@ -61,7 +62,7 @@ bool watch_has_rung(struct watch *watch)
 /* ---- deaths ---- */
 
 #ifdef __x86_64__
-/* In the order of the encoding. */
+/* The registers in the order of their encoding. */
 static void registers_fill(int thread, struct source_death *death)
 {
   struct user_regs_struct registers;
@@ -116,7 +117,7 @@ static struct watch_thread *thread_get(struct watch *watch, int id)
   return id_table_get(&watch->threads, (uint32_t)id, sizeof(struct watch_thread));
 }
 
-/* It ends: by a signal that came to it? */
+/* The thread ends: notes whether a signal that it received ended it. */
 static void exit_note(struct watch *watch, struct source *source, int id)
 {
   const struct watch_thread *thread = thread_get(watch, id);
@@ -154,8 +155,8 @@ static bool has_handler(const struct source *source, int thread, int signal)
   return line && signal >= 1 && signal <= 64 && strtoull(line + 8, NULL, 16) >> (signal - 1) & 1;
 }
 
-/* The signal that it has stopped for has a handler: a step goes to the handler's first instruction and executes none.
- */
+/* The signal for which the thread has stopped has a handler: a step leads to the handler's first instruction without
+ * executing any. */
 static bool handler_step(struct watch *watch, const struct source *source, int id, int signal)
 {
   struct watch_thread *thread = thread_get(watch, id);
@@ -167,7 +168,7 @@ static bool handler_step(struct watch *watch, const struct source *source, int i
   return thread->is_stepped;
 }
 
-/* Is this the stop behind such a step? */
+/* Whether this is the stop after such a step. */
 static bool handler_note(struct watch *watch, struct source *source, int id, int signal, const siginfo_t *info)
 {
   struct watch_thread *thread = thread_get(watch, id);
@@ -175,7 +176,7 @@ static bool handler_note(struct watch *watch, struct source *source, int id, int
   if (!thread || !thread->is_stepped || signal != SIGTRAP)
     return false;
   thread->is_stepped = false;
-  if (info->si_code == SIGTRAP) /* no trap: the kernel tells that a handler was entered */
+  if (info->si_code == SIGTRAP) /* not a trap: the kernel reports that a handler was entered */
     tasks_signal(source->tasks, (uint32_t)id, thread->at, thread_place(id));
   return true;
 }
@@ -185,7 +186,7 @@ void watch_stop(struct watch *watch, struct source *source, int id, int status)
   int signal = WSTOPSIG(status), event = status >> 16;
   siginfo_t info;
 
-  if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) { /* the whole group stops: it stays so until SIGCONT */
+  if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) { /* the whole group stops, until SIGCONT */
     ptrace(PTRACE_LISTEN, id, NULL, NULL);
     return;
   }
