@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "report/report.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
 

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/live_options.h"
+#include "cli/live_page.h"
 #include "session/session.h"
 
 /* On a terminal over the last page: each line to its end, then nothing below. */
@@ -25,14 +26,28 @@ static void page_put_in_place(const char *line)
   fputs("\033[J", stdout);
 }
 
-static int page_show(const struct live_arguments *arguments, uint64_t number, const char *page)
+static void page_write(const struct live_session *session, const struct live_reading *reading, bool is_json,
+                       const char *page)
 {
-  bool is_json = arguments->format == REPORT_JSON;
-
-  if (arguments->wants_watch && !is_json && isatty(STDOUT_FILENO))
+  if (session->arguments->wants_watch && !is_json && isatty(STDOUT_FILENO))
     page_put_in_place(page);
   else
-    printf("%s%s", number && !is_json ? "\n" : "", page);
+    printf("%s%s", reading->number && !is_json ? "\n" : "", page);
+}
+
+static int page_show(void *data, struct live_session *session, const struct live_reading *reading)
+{
+  const struct live_show *show = data;
+  struct text text = {0};
+  int r = live_page_print(&text, session, reading, show);
+
+  if (r < 0)
+    cli_error("%s", lb_strerror(r));
+  else
+    page_write(session, reading, show->format == REPORT_JSON, text_string(&text));
+  text_done(&text);
+  if (r < 0)
+    return r;
   fflush(stdout);
   return ferror(stdout) ? -EIO : 0;
 }
@@ -57,9 +72,10 @@ int cmd_live(int argc, char **argv)
 {
   struct live_arguments arguments;
   struct live_session session;
+  struct live_show show;
   int r, end;
 
-  live_arguments_read(&arguments, argc, argv);
+  live_arguments_read(&arguments, &show, argc, argv);
   r = live_session_open(&session, &arguments);
   if (r < 0)
     return CLI_FAILURE;
@@ -71,7 +87,7 @@ int cmd_live(int argc, char **argv)
     if (arguments.has_symbols)
       r = live_names_new(arguments.process, &session.names);
     if (r >= 0)
-      r = live_session_show(&session, page_show);
+      r = live_session_read(&session, page_show, &show);
   }
   end = live_session_close(&session);
   return r < 0 || end < 0 ? CLI_FAILURE : CLI_OK;

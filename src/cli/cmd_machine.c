@@ -74,11 +74,31 @@ static void events_complain(const struct machine_view *view)
   text_done(&text);
 }
 
-/* A guest died: everything that may tell why, on stderr. */
-static void death_show(struct machine_session *session)
+static struct machine_view session_view(const struct machine_session *session, const struct machine_show *show)
 {
-  struct machine_view view = machine_session_view(session);
-  struct machine_result result = machine_session_result(session);
+  return (struct machine_view){session->machine, session->symbols, show->dumps};
+}
+
+static struct machine_result session_result(const struct machine_session *session)
+{
+  return (struct machine_result){
+    .end = machine_session_end_name(session->end),
+    .has_exit = session->end == END_EXIT,
+    .seconds = session->seconds,
+    .wants_screens = session->screen == SCREEN_ALL,
+    .serial = text_string(&session->heard),
+    .serial_dropped = session->heard_dropped,
+    .last = session->trace.last,
+    .last_size = TRACE_LAST,
+    .total = session->trace.total,
+  };
+}
+
+/* A guest died: everything that may tell why, on stderr. */
+static void death_show(const struct machine_session *session, const struct machine_show *show)
+{
+  struct machine_view view = session_view(session, show);
+  struct machine_result result = session_result(session);
   const char *reason = machine_stop_reason(session->machine);
   struct text text = {0};
 
@@ -89,13 +109,13 @@ static void death_show(struct machine_session *session)
   text_done(&text);
 }
 
-static void session_show(struct machine_session *session)
+static void session_show(struct machine_session *session, const struct machine_show *show)
 {
   struct report_output output = cli_output();
-  struct machine_view view = machine_session_view(session);
-  struct machine_result result = machine_session_result(session);
+  struct machine_view view = session_view(session, show);
+  struct machine_result result = session_result(session);
 
-  if (session->arguments->is_json) {
+  if (show->is_json) {
     output.wants_color = false;
     machine_page_result(&view, &result, &output);
     return;
@@ -106,14 +126,15 @@ static void session_show(struct machine_session *session)
     putchar('\n');
   if (session->screen != SCREEN_NONE)
     machine_page_screen(&view, session->screen == SCREEN_ALL, &output);
-  machine_page_dumps(&view, session->arguments->format, &output);
+  machine_page_dumps(&view, show->format, &output);
   events_complain(&view);
   if (isatty(STDERR_FILENO) && session->end != END_SHUTDOWN && session->end != END_UNIMPLEMENTED)
     cli_error("ended: %s, after %llu instructions in %.2f s", machine_session_end_name(session->end),
               (unsigned long long)machine_retired(session->machine), session->seconds);
 }
 
-static int session_run_and_show(struct machine_session *session, struct gdb_machine *gdb)
+static int session_run_and_show(struct machine_session *session, const struct machine_show *show,
+                                struct gdb_machine *gdb)
 {
   int status;
 
@@ -122,9 +143,9 @@ static int session_run_and_show(struct machine_session *session, struct gdb_mach
   gdb_machine_close(gdb);
   if (machine_trace_close(session) < 0)
     session->end = END_FAILED;
-  session_show(session);
+  session_show(session, show);
   if (session->end == END_SHUTDOWN || session->end == END_UNIMPLEMENTED)
-    death_show(session);
+    death_show(session, show);
   status = session_status(session);
   if (session->arguments->save && machine_session_save(session) < 0 && status == CLI_OK)
     status = CLI_FAILURE;
@@ -132,23 +153,25 @@ static int session_run_and_show(struct machine_session *session, struct gdb_mach
 }
 
 /* What the user did not say follows from what was said, and from where the output goes. */
-static int session_begin(struct machine_session *session, struct machine_arguments *arguments)
+static int session_begin(struct machine_session *session, struct machine_arguments *arguments,
+                         const struct machine_show *show)
 {
   bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
   bool has_limit = arguments->until_instructions || arguments->until_seconds > 0;
   bool has_until = has_limit || arguments->until_idle || arguments->until_halt || arguments->until_text;
 
+  session->is_json = show->is_json || show->format == REPORT_JSON;
   session->screen = arguments->screen;
   if (session->screen == SCREEN_LIVE && !is_terminal) {
     cli_error("--screen live wants a terminal for input and output; --screen final needs none");
     return CLI_USAGE;
   }
   if (session->screen == SCREEN_DEFAULT) {
-    bool is_taken = arguments->is_json || (arguments->serial && !strcmp(arguments->serial, "stdio")) ||
+    bool is_taken = show->is_json || (arguments->serial && !strcmp(arguments->serial, "stdio")) ||
                     (arguments->bus && !strcmp(arguments->bus, "-"));
 
     session->screen = is_terminal && !is_taken ? SCREEN_LIVE : SCREEN_FINAL;
-    if (arguments->format == REPORT_JSON && !arguments->is_json)
+    if (show->format == REPORT_JSON && !show->is_json)
       session->screen = SCREEN_NONE; /* standard output is for the objects */
   }
   session->is_serial_live = is_terminal && arguments->serial && !strcmp(arguments->serial, "stdio");
@@ -161,8 +184,8 @@ static int session_begin(struct machine_session *session, struct machine_argumen
 }
 
 /* Returns the exit status. */
-static int machine_run_and_show(struct machine_session *session, struct machine_arguments *arguments, int argc,
-                                char **argv)
+static int machine_run_and_show(struct machine_session *session, struct machine_arguments *arguments,
+                                const struct machine_show *show, int argc, char **argv)
 {
   struct gdb_machine *gdb = NULL;
   const struct machine_file *kernel = &session->files.started;
@@ -172,12 +195,13 @@ static int machine_run_and_show(struct machine_session *session, struct machine_
     r = machine_trace_open(session, kernel, argc, argv);
   if (r >= 0 && arguments->gdb)
     r = gdb_machine_open(session, kernel, &gdb);
-  return r < 0 ? CLI_FAILURE : session_run_and_show(session, gdb);
+  return r < 0 ? CLI_FAILURE : session_run_and_show(session, show, gdb);
 }
 
 int cmd_machine(int argc, char **argv)
 {
   struct machine_arguments arguments;
+  struct machine_show show;
   struct machine_session *session = calloc(1, sizeof(*session));
   int status;
 
@@ -185,12 +209,12 @@ int cmd_machine(int argc, char **argv)
     cli_error("no memory");
     return CLI_FAILURE;
   }
-  machine_arguments_read(&arguments, argc, argv);
+  machine_arguments_read(&arguments, &show, argc, argv);
   session->console = stdout;
   session->progress = progress_show;
-  status = session_begin(session, &arguments);
+  status = session_begin(session, &arguments, &show);
   if (status == CLI_OK)
-    status = machine_run_and_show(session, &arguments, argc, argv);
+    status = machine_run_and_show(session, &arguments, &show, argc, argv);
   machine_session_close(session);
   free(session);
   machine_arguments_done(&arguments);

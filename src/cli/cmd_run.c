@@ -3,55 +3,25 @@
  * lbr run: runs a program and, when it dies, shows the last branches that it took. The program keeps its terminal, its
  * environment, its exit status and its core dump.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/run_options.h"
+#include "cli/run_page.h"
 #include "gdb/gdb.h"
 #include "session/session.h"
-
-/* ---- where the report goes ---- */
-
-static int stdout_copy(void)
-{
-  int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-
-  return fd < 0 ? -errno : fd;
-}
-
-static int report_open(struct run_session *session)
-{
-  const char *name = session->arguments->output;
-
-  session->fd = STDERR_FILENO;
-  if (name && !strcmp(name, "-"))
-    session->fd = stdout_copy();
-  else if (name)
-    session->fd = new_file_create(name);
-  if (session->fd < 0) {
-    cli_error("%s: %s", name, lb_strerror(session->fd));
-    return PROGRAM_FAILURE;
-  }
-  session->wants_color = cli_wants_color_on(session->fd);
-  return CLI_OK;
-}
-
-/* ---- the command ---- */
 
 int cmd_run(int argc, char **argv)
 {
   struct run_arguments arguments;
+  struct run_show show;
+  struct run_page page;
   struct run_session *session;
   struct lb_recorder *recorder = NULL;
   int status;
 
-  run_arguments_read(&arguments, argc, argv);
+  run_arguments_read(&arguments, &show, argc, argv);
   if (arguments.cpu && run_lbr_new(&arguments, &recorder) < 0)
     return CLI_USAGE;
   free(recorder); /* now it is known that there will be one */
@@ -64,8 +34,9 @@ int cmd_run(int argc, char **argv)
   }
   session->arguments = &arguments;
   session->debug = arguments.is_gdb ? gdb_debug_dead : NULL;
-  status = report_open(session);
-  if (status == CLI_OK) {
+  status = PROGRAM_FAILURE;
+  if (run_page_open(&page, &show) >= 0) {
+    session->reporter = run_page_reporter(&page);
     relay_start(arguments.signal);
     status = run_session_run(session);
   }

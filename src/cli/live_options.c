@@ -62,6 +62,7 @@ static const struct argp_child children[] = {SHARED_SYMBOLS, SHARED_JSON, SHARED
 /* What a command line parses into. */
 struct live_line {
   struct live_arguments *arguments;
+  struct live_show *show;
   struct shared_options shared;
 };
 
@@ -147,8 +148,9 @@ static error_t filter_parse(int key, char *argument, struct live_arguments *argu
   return 0;
 }
 
-static error_t show_parse(int key, char *argument, struct live_arguments *arguments, struct argp_state *state)
+static error_t show_parse(int key, char *argument, const struct live_line *line, struct argp_state *state)
 {
+  struct live_arguments *arguments = line->arguments;
   int format;
 
   switch (key) {
@@ -168,7 +170,7 @@ static error_t show_parse(int key, char *argument, struct live_arguments *argume
     format = report_format_find(argument);
     if (format < 0)
       argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
-    arguments->format = (enum report_format)format;
+    line->show->format = (enum report_format)format;
     break;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -200,11 +202,11 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case ARGP_KEY_END:
     arguments->has_symbols = line->shared.has_symbols;
     if (line->shared.is_json)
-      arguments->format = REPORT_JSON;
+      line->show->format = REPORT_JSON;
     options_check(arguments, state);
     break;
   default:
-    return filter_parse(key, argument, arguments, state) == 0 ? 0 : show_parse(key, argument, arguments, state);
+    return filter_parse(key, argument, arguments, state) == 0 ? 0 : show_parse(key, argument, line, state);
   }
   return 0;
 }
@@ -217,13 +219,14 @@ const struct argp live_argp = {
   .children = children,
 };
 
-void live_arguments_read(struct live_arguments *ret_arguments, int argc, char **argv)
+void live_arguments_read(struct live_arguments *ret_arguments, struct live_show *ret_show, int argc, char **argv)
 {
   struct live_arguments arguments = {.interval = 1, .state_directory = STATE_DIRECTORY};
-  struct live_line line = {.arguments = &arguments};
+  struct live_show show = {.wants_color = cli_wants_color()};
+  struct live_line line = {.arguments = &arguments, .show = &show};
 
   shared_options_init(&line.shared);
   argp_parse(&live_argp, argc, argv, 0, NULL, &line);
-  arguments.wants_color = cli_wants_color();
   *ret_arguments = arguments;
+  *ret_show = show;
 }

@@ -5,9 +5,16 @@
 #ifndef CLI_LIVE_OPTIONS_H
 #define CLI_LIVE_OPTIONS_H
 
+#include "report/report.h"
 #include "session/session.h"
 
+/* How the pages look. */
+struct live_show {
+  enum report_format format;
+  bool wants_color;
+};
+
 /* Reads the command line; a mistake in it ends the program. */
-void live_arguments_read(struct live_arguments *ret_arguments, int argc, char **argv);
+void live_arguments_read(struct live_arguments *ret_arguments, struct live_show *ret_show, int argc, char **argv);
 
 #endif

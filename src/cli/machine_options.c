@@ -80,14 +80,15 @@ static const struct argp_child children[] = {SHARED_JSON, SHARED_COMMON, {0}};
 /* What a command line parses into. */
 struct machine_line {
   struct machine_arguments *arguments;
+  struct machine_show *show;
   struct shared_options shared;
 };
 
 /* ---- all of it ---- */
 
-static void arguments_check(const struct machine_arguments *arguments, struct argp_state *state)
+static void arguments_check(const struct machine_line *line, struct argp_state *state)
 {
-  const struct machine_arguments *a = arguments;
+  const struct machine_arguments *a = line->arguments;
   bool is_serial_stdio = a->serial && !strcmp(a->serial, "stdio"), is_bus_stdout = a->bus && !strcmp(a->bus, "-");
   unsigned starts = !!a->kernel + !!a->flat + !!a->image;
 
@@ -100,13 +101,13 @@ static void arguments_check(const struct machine_arguments *arguments, struct ar
     argp_error(state, "--kernel and --flat exclude each other");
   if ((a->append || a->module_count) && !a->kernel && !a->image)
     argp_error(state, "--append and --initrd need --kernel");
-  if (a->is_json && (is_serial_stdio || is_bus_stdout))
+  if (line->show->is_json && (is_serial_stdio || is_bus_stdout))
     argp_error(state, "--json takes standard output: --serial and --bus need a file");
   if (a->wants_wait && !a->gdb)
     argp_error(state, "--wait needs --gdb");
   if (a->gdb && a->cpus > 1)
     argp_error(state, "--gdb needs a machine with one processor: --cpus 1");
-  if (a->is_json && a->screen == SCREEN_LIVE)
+  if (line->show->is_json && a->screen == SCREEN_LIVE)
     argp_error(state, "--json and --screen live exclude each other");
   if (a->screen == SCREEN_LIVE && is_serial_stdio)
     argp_error(state, "--screen live takes the terminal: --serial needs a file or none");
@@ -176,10 +177,10 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     machine_option_until(arguments, argument, state);
     break;
   case 'd':
-    machine_option_dump(arguments, argument, state);
+    machine_option_dump(line->show, argument, state);
     break;
   case 'f':
-    machine_option_format(arguments, argument, state);
+    machine_option_format(line->show, argument, state);
     break;
   case KEY_SYMBOLS:
     arguments->symbols = argument;
@@ -210,8 +211,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->image = argument;
     break;
   case ARGP_KEY_END:
-    arguments->is_json = line->shared.is_json;
-    arguments_check(arguments, state);
+    line->show->is_json = line->shared.is_json;
+    arguments_check(line, state);
     break;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -228,11 +229,13 @@ const struct argp machine_argp = {
   .children = children,
 };
 
-void machine_arguments_read(struct machine_arguments *ret_arguments, int argc, char **argv)
+void machine_arguments_read(struct machine_arguments *ret_arguments, struct machine_show *ret_show, int argc,
+                            char **argv)
 {
-  struct machine_line line = {.arguments = ret_arguments};
+  struct machine_line line = {.arguments = ret_arguments, .show = ret_show};
 
-  *ret_arguments = (struct machine_arguments){.format = REPORT_TABLE};
+  *ret_arguments = (struct machine_arguments){0};
+  *ret_show = (struct machine_show){.format = REPORT_TABLE};
   shared_options_init(&line.shared);
   argp_parse(&machine_argp, argc, argv, 0, NULL, &line);
   if (!ret_arguments->cpu && !ret_arguments->load)

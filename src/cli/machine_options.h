@@ -7,10 +7,19 @@
 
 #include <argp.h>
 
+#include "report/report.h"
 #include "session/session.h"
 
+/* What is shown of the machine at the end. */
+struct machine_show {
+  unsigned dumps;            /* enum machine_dump */
+  enum report_format format; /* of these */
+  bool is_json;              /* one object with everything */
+};
+
 /* Reads the command line; a mistake in it ends the program. */
-void machine_arguments_read(struct machine_arguments *ret_arguments, int argc, char **argv);
+void machine_arguments_read(struct machine_arguments *ret_arguments, struct machine_show *ret_show, int argc,
+                            char **argv);
 void machine_arguments_done(struct machine_arguments *arguments);
 
 /* ---- values (machine_values.c): one that makes no sense is an error of argp's ---- */
@@ -21,8 +30,8 @@ unsigned machine_option_word(const char *name, const char *argument, const char 
 uint64_t machine_option_number(const char *name, const char *argument, uint64_t least, uint64_t most,
                                struct argp_state *state);
 void machine_option_until(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
-void machine_option_dump(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
-void machine_option_format(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
+void machine_option_dump(struct machine_show *show, const char *argument, struct argp_state *state);
+void machine_option_format(struct machine_show *show, const char *argument, struct argp_state *state);
 void machine_option_recorder(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
 void machine_option_flat(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
 void machine_option_module(struct machine_arguments *arguments, const char *argument, struct argp_state *state);

@@ -67,23 +67,23 @@ void machine_option_until(struct machine_arguments *arguments, const char *argum
     argp_error(state, "--until wants idle, halt, insns=N, seconds=S or text=STRING, not '%s'", argument);
 }
 
-void machine_option_dump(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+void machine_option_dump(struct machine_show *show, const char *argument, struct argp_state *state)
 {
   static const char *const words[] = {"lbr", "ds", "bts", "pebs", "regs", "msrs", NULL};
   char *copy = strdup(argument), *rest = copy, *word;
 
   while ((word = strsep(&rest, ",")))
-    arguments->dumps |= 1u << machine_option_word("dump", word, words, state);
+    show->dumps |= 1u << machine_option_word("dump", word, words, state);
   free(copy);
 }
 
-void machine_option_format(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
+void machine_option_format(struct machine_show *show, const char *argument, struct argp_state *state)
 {
   int format = report_format_find(argument);
 
   if (format < 0)
     argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
-  arguments->format = (enum report_format)format;
+  show->format = (enum report_format)format;
 }
 
 void machine_option_recorder(struct machine_arguments *arguments, const char *argument, struct argp_state *state)

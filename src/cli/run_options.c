@@ -73,18 +73,23 @@ static const struct argp_child children[] = {SHARED_TAIL,   SHARED_DEMANGLE, SHA
 /* What a command line parses into. */
 struct run_line {
   struct run_arguments *arguments;
+  struct run_show *show;
   struct shared_options shared;
 };
 
-static void shared_take(struct run_arguments *arguments, const struct shared_options *shared, struct argp_state *state)
+static void shared_take(const struct run_line *line, struct argp_state *state)
 {
+  const struct shared_options *shared = &line->shared;
+  struct run_arguments *arguments = line->arguments;
+  struct run_show *show = line->show;
+
   if (shared->tail < 1 || shared->tail > UINT32_MAX)
     argp_error(state, "--tail wants a number from 1 to %u", UINT32_MAX);
-  arguments->last = (uint32_t)shared->tail;
+  arguments->last = show->last = (uint32_t)shared->tail;
   arguments->is_mangled = shared->is_mangled;
-  arguments->output = shared->output;
+  show->output = shared->output;
   if (shared->is_json)
-    arguments->format = REPORT_JSON;
+    show->format = REPORT_JSON;
 }
 
 /* "USR1", "SIGUSR1" or its number; one that can be caught. */
@@ -129,15 +134,16 @@ static void program_take(struct run_arguments *arguments, struct argp_state *sta
   state->next = state->argc;
 }
 
-static void arguments_check(const struct run_arguments *arguments, struct argp_state *state)
+static void arguments_check(const struct run_line *line, struct argp_state *state)
 {
-  bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
+  const struct run_arguments *arguments = line->arguments;
+  enum report_format format = line->show->format;
+  bool is_windbg = format == REPORT_WINDBG || format == REPORT_WINDBG_OLD;
 
   if (!arguments->program)
     argp_error(state, "name a program");
   if (is_windbg && !arguments->cpu)
-    argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu",
-               report_format_name(arguments->format));
+    argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu", report_format_name(format));
   if (arguments->filter && !arguments->cpu)
     argp_error(state, "--select is for the LBR of a processor: name one with --cpu");
   if (arguments->is_gdb && arguments->source != SOURCE_SOFTWARE)
@@ -158,10 +164,10 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     line->shared.tail = option_number("--last", argument, 1, UINT32_MAX, state);
     return 0;
   case KEY_OWN:
-    arguments->show = ANALYSIS_SHOW_OWN;
+    line->show->show = ANALYSIS_SHOW_OWN;
     return 0;
   case KEY_ALL:
-    arguments->show = ANALYSIS_SHOW_ALL;
+    line->show->show = ANALYSIS_SHOW_ALL;
     return 0;
   case KEY_ALL_THREADS:
     arguments->wants_all_threads = true;
@@ -176,7 +182,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->filter = argument;
     return 0;
   case 'f':
-    arguments->format = format_option(argument, state);
+    line->show->format = format_option(argument, state);
     return 0;
   case KEY_ALWAYS:
     arguments->is_always = true;
@@ -209,8 +215,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     program_take(arguments, state);
     return 0;
   case ARGP_KEY_END:
-    shared_take(arguments, &line->shared, state);
-    arguments_check(arguments, state);
+    shared_take(line, state);
+    arguments_check(line, state);
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -226,10 +232,11 @@ const struct argp run_argp = {
   .children = children,
 };
 
-void run_arguments_read(struct run_arguments *ret_arguments, int argc, char **argv)
+void run_arguments_read(struct run_arguments *ret_arguments, struct run_show *ret_show, int argc, char **argv)
 {
-  struct run_arguments arguments = {.exit_code = -1, .format = REPORT_TABLE, .source = SOURCE_SOFTWARE};
-  struct run_line line = {.arguments = &arguments};
+  struct run_arguments arguments = {.exit_code = -1, .source = SOURCE_SOFTWARE};
+  struct run_show show = {.format = REPORT_TABLE};
+  struct run_line line = {.arguments = &arguments, .show = &show};
 
   shared_options_init(&line.shared);
   line.shared.tail = LAST_DEFAULT;
@@ -238,4 +245,5 @@ void run_arguments_read(struct run_arguments *ret_arguments, int argc, char **ar
   argp_parse(&run_argp, argc, argv, ARGP_IN_ORDER, NULL, &line);
   arguments.kept = arguments.is_gdb && arguments.last < GDB_TAIL_DEFAULT ? GDB_TAIL_DEFAULT : arguments.last;
   *ret_arguments = arguments;
+  *ret_show = show;
 }

@@ -19,11 +19,16 @@ typedef int monitor_command(struct gdb_machine *gdb, const char *rest, struct te
 
 /* ---- the recording unit ---- */
 
+static struct machine_view machine_view(const struct gdb_machine *gdb)
+{
+  return (struct machine_view){.machine = gdb->session->machine, .symbols = gdb->session->symbols};
+}
+
 static int monitor_lbr(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
   int format = *rest ? report_format_find(rest) : REPORT_TABLE;
 
-  struct machine_view view = machine_session_view(gdb->session);
+  struct machine_view view = machine_view(gdb);
 
   return format < 0 ? -EINVAL : machine_text_records(&view, (enum report_format)format, false, output);
 }
@@ -35,7 +40,7 @@ static int dump_text(struct gdb_machine *gdb, void (*put)(const struct machine_v
   char *bytes = NULL;
   size_t size = 0;
   struct report_output memory = {.file = open_memstream(&bytes, &size)};
-  struct machine_view view = machine_session_view(gdb->session);
+  struct machine_view view = machine_view(gdb);
   struct page page;
   int r;
 
@@ -63,7 +68,7 @@ static int monitor_ds(struct gdb_machine *gdb, const char *rest, struct text *ou
 
 static int monitor_events(struct gdb_machine *gdb, const char *rest, struct text *output)
 {
-  struct machine_view view = machine_session_view(gdb->session);
+  struct machine_view view = machine_view(gdb);
 
   return *rest ? -EINVAL : machine_text_events(&view, output);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `lbr live`: a processor's registers through the msr device (live.c), the state that --arm left behind
- * (live_state.c), names for its addresses (live_names.c), and the pages that it shows (live_show.c).
+ * (live_state.c), names for its addresses (live_names.c), and reading it again and again (live_read.c).
  */
 #ifndef SESSION_LIVE_H
 #define SESSION_LIVE_H
 
 #include "hardware/hardware.h"
-#include "report/report.h"
 
 struct live_arguments {
   const struct lb_cpu *cpu; /* NULL: the one that CPUID names */
@@ -19,8 +18,6 @@ struct live_arguments {
   bool wants_watch;
   double interval;
   uint64_t count; /* of pages; 0: no end */
-  enum report_format format;
-  bool wants_color;
   bool has_symbols;
   unsigned process; /* process whose names the user addresses get; 0: none */
   const char *state_directory;
@@ -80,13 +77,20 @@ int live_session_switch_on(struct live_session *session);
 int live_session_arm(struct live_session *session, unsigned *ret_counters);
 int live_session_disarm(struct live_session *session);
 
-/* ---- what is shown ---- */
+/* ---- its records ---- */
 
-/* Takes page `number`, from 0 on. Returns 0, or negative: it cannot be shown, and no more are wanted. */
-typedef int live_page_function(const struct live_arguments *arguments, uint64_t number, const char *page);
+/* What was read from the processor. */
+struct live_reading {
+  uint64_t number; /* of the reading, from 0 on */
+  const struct lb_recorder *recorder;
+  const struct hardware_reading *reading;
+};
 
-/* Makes as many pages as the arguments ask for. Complains. Returns 0 or negative. */
-int live_session_show(struct live_session *session, live_page_function *put);
+/* Shows a reading. Returns 0, or negative: it cannot be shown, and no more are wanted. */
+typedef int live_reading_function(void *data, struct live_session *session, const struct live_reading *reading);
+
+/* Reads as often as the arguments ask for. Complains. Returns 0 or negative. */
+int live_session_read(struct live_session *session, live_reading_function *show, void *data);
 
 /* Names of the kernel and, if one is named, of a process. Complains. Returns 0 or negative. */
 int live_names_new(unsigned process, struct live_names **ret_names);
@@ -95,7 +99,7 @@ void live_names_free(struct live_names *names); /* takes NULL */
 /* To be called for each new page, since the process may have loaded more files. */
 void live_names_refresh(struct live_names *names);
 
-/* For struct report_symbols. */
+/* The name of an address: `data` is a struct live_names. */
 bool live_names_find(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 
 /* Why addresses of this page had no names; NULL: they had, or there were none. */

@@ -115,6 +115,7 @@ struct machine_session {
   /* Set by whoever makes the session: */
   enum screen_mode screen;
   bool is_serial_live;                 /* somebody types at the serial line */
+  bool is_json;                        /* the console is for JSON alone */
   FILE *console;                       /* where the guest's serial line and bus go if they name no file */
   machine_progress_function *progress; /* NULL: progress is not wanted */
   /* The rest is the session's own. */
@@ -252,10 +253,5 @@ bool machine_keys_press(struct machine_keys *keys, struct machine *machine);
 /* Types a text: "\\n" is Enter, and "<NAME>" a key. Returns 0; -EINVAL: no key has this name; -ENOSPC: the keyboard
  * accepts no more, and the rest is lost. */
 int machine_keys_type(struct machine *machine, const char *text);
-
-/* ---- what is shown of it ---- */
-
-struct machine_view machine_session_view(struct machine_session *session);
-struct machine_result machine_session_result(struct machine_session *session);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "cpu/cpu.h"
 #include "lastbranch/cpudb.h"
-#include "report/report.h"
 
 enum screen_mode { SCREEN_DEFAULT, SCREEN_LIVE, SCREEN_FINAL, SCREEN_ALL, SCREEN_NONE };
 
@@ -41,9 +40,6 @@ struct machine_arguments {
   double until_seconds;        /* 0: no limit */
   const char *until_text;
 
-  unsigned dumps; /* enum machine_dump */
-  enum report_format format;
-  bool is_json;
   const char *symbols, *trace, *bus;
   const char *load, *save; /* files with a machine */
 

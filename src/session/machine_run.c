@@ -69,26 +69,6 @@ const char *machine_session_end_name(enum machine_session_end end)
   return names[end];
 }
 
-struct machine_view machine_session_view(struct machine_session *session)
-{
-  return (struct machine_view){session->machine, session->symbols, session->arguments->dumps};
-}
-
-struct machine_result machine_session_result(struct machine_session *session)
-{
-  return (struct machine_result){
-    .end = machine_session_end_name(session->end),
-    .has_exit = session->end == END_EXIT,
-    .seconds = session->seconds,
-    .wants_screens = session->screen == SCREEN_ALL,
-    .serial = text_string(&session->heard),
-    .serial_dropped = session->heard_dropped,
-    .last = session->trace.last,
-    .last_size = TRACE_LAST,
-    .total = session->trace.total,
-  };
-}
-
 void machine_session_look_for_text(struct machine_session *session)
 {
   const char *wanted = session->arguments->until_text;

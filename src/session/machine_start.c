@@ -252,8 +252,7 @@ static int outputs_open(struct machine_session *session)
 {
   const struct machine_arguments *arguments = session->arguments;
   bool is_stdio = arguments->serial && !strcmp(arguments->serial, "stdio");
-  bool is_json = arguments->is_json || arguments->format == REPORT_JSON;
-  bool is_default = !arguments->serial && !is_json && session->screen != SCREEN_LIVE;
+  bool is_default = !arguments->serial && !session->is_json && session->screen != SCREEN_LIVE;
 
   if (arguments->save && !strcmp(arguments->save, "-")) {
     message("--save wants a file: standard output is the guest's");

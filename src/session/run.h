@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/analysis.h"
 #include "process/process.h"
-#include "report/report.h"
 #include "source/source.h"
 
 enum { RUN_SLOTS = 4096 };
@@ -19,18 +19,15 @@ enum { RUN_SLOTS = 4096 };
 #define RUN_STACK_BRANCHES (1u << 20) /* for call stacks, of all threads of a report together */
 
 struct run_arguments {
-  uint64_t last; /* number of branches of a thread that are shown, */
-  uint64_t kept; /* and the least number that is kept */
-  enum analysis_show show;
+  uint64_t last;            /* number of branches of a thread that are shown, */
+  uint64_t kept;            /* and the least number that is kept */
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
   bool wants_all_threads, is_always, is_alone, is_mangled;
-  bool is_fixed;  /* the program has no address randomisation */
-  int exit_code;  /* exit status that is reported, -1: none */
-  int signal;     /* signal that requests a report on the running program, 0: none */
-  double timeout; /* seconds, 0: none */
-  enum report_format format;
-  const char *output;    /* NULL: standard error */
+  bool is_fixed;         /* the program has no address randomisation */
+  int exit_code;         /* exit status that is reported, -1: none */
+  int signal;            /* signal that requests a report on the running program, 0: none */
+  double timeout;        /* seconds, 0: none */
   bool is_gdb;           /* a dying process is shown in gdb before it is gone, */
   const char *gdb_place; /* where gdb connects; NULL: lbr starts gdb */
   char **program;        /* its words */
@@ -43,14 +40,19 @@ struct run_session;
 /* Shows a process of which a thread has died to a debugger, then lets it end. The process was launched with is_held. */
 typedef void run_debug_function(struct run_session *session, const struct process_thread *thread);
 
+/* Shows the reports. Each function returns 0, or negative after a complaint: the report cannot be written. */
+struct run_reporter {
+  void *data; /* handed to the functions */
+  int (*report)(void *data, const struct analysis_death *death, const struct analysis_places *places);
+  int (*no_names)(void *data); /* no address of the last report had a name */
+};
+
 struct run_session {
   const struct run_arguments *arguments;
+  struct run_reporter reporter;
   struct run_source *source; /* NULL: the software source; else only the number in `process` is used */
   struct process process;
-  run_debug_function *debug; /* NULL: deaths are reported only */
-  int fd;                    /* where reports go */
-  bool wants_color;
-  bool has_reported;
+  run_debug_function *debug;    /* NULL: deaths are reported only */
   bool is_timed_out;            /* --timeout has passed, and the program was told to end */
   bool is_broken;               /* a report could not be written, and that was reported */
   uint64_t reported[RUN_SLOTS]; /* by slot: serial + 1 of the thread whose death was reported */
@@ -85,11 +87,9 @@ void run_report_alive(struct run_session *session);
 /* The program has ended: reports the deaths that were not reported yet, and what the user asked for. */
 void run_report_end(struct run_session *session, int status);
 
-/* ---- printing them (run_print.c) ---- */
-
-/* The first prints a report; the second says that no address had a name. */
-void run_report_print(struct run_session *session, const struct analysis_death *seen,
-                      const struct analysis_places *places);
+/* Hand a report to the reporter; the second says that no address had a name. */
+void run_report_put(struct run_session *session, const struct analysis_death *seen,
+                    const struct analysis_places *places);
 void run_report_no_names(struct run_session *session);
 
 /* ---- other sources (run_source.c) ---- */

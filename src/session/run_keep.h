@@ -6,7 +6,7 @@
 #ifndef SESSION_RUN_KEEP_H
 #define SESSION_RUN_KEEP_H
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 #include "source/source.h"
 
 /* A stream and its last branches. */

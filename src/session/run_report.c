@@ -143,7 +143,31 @@ static void maker_done(struct maker *maker)
   free(maker->sources);
 }
 
-/* ---- printing ---- */
+/* ---- handing them over ---- */
+
+/* Whether the limit of --timeout ended the program. */
+static bool death_is_timeout(const struct run_session *session, const struct analysis_death *death)
+{
+  return session->is_timed_out && (int)death->process == session->process.pid &&
+         ((death->ending == ANALYSIS_DIED && death->signal == SIGTERM && death->code == SI_USER) ||
+          (death->ending == ANALYSIS_KILLED && (death->signal == SIGKILL || death->signal == SIGTERM)));
+}
+
+void run_report_put(struct run_session *session, const struct analysis_death *seen,
+                    const struct analysis_places *places)
+{
+  struct analysis_death timed = *seen;
+
+  timed.timeout = death_is_timeout(session, seen) ? session->arguments->timeout : 0;
+  if (session->reporter.report(session->reporter.data, &timed, places) < 0)
+    session->is_broken = true;
+}
+
+void run_report_no_names(struct run_session *session)
+{
+  if (session->reporter.no_names(session->reporter.data) < 0)
+    session->is_broken = true;
+}
 
 /* Removes what a panicking thread did afterwards. */
 static void maker_find_panic(struct maker *maker, const struct analysis_places *places)
@@ -177,8 +201,8 @@ static void maker_print(struct maker *maker)
     run_names_free(names);
     return;
   }
-  run_report_print(session, &maker->death, run_names_places(names));
-  if (session->arguments->format != REPORT_JSON && run_names_are_missing(names))
+  run_report_put(session, &maker->death, run_names_places(names));
+  if (run_names_are_missing(names))
     run_report_no_names(session);
   run_names_free(names);
 }

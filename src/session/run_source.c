@@ -136,8 +136,8 @@ static void report_make(struct run_session *session, const struct analysis_death
   if (r < 0)
     message("no memory for the report");
   else
-    run_report_print(session, &maker.death, run_keep_places(keep));
-  if (r >= 0 && session->arguments->format != REPORT_JSON && run_keep_names_are_missing(keep))
+    run_report_put(session, &maker.death, run_keep_places(keep));
+  if (r >= 0 && run_keep_names_are_missing(keep))
     run_report_no_names(session);
   maker_done(&maker);
 }
