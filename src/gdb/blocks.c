@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From branches to blocks: from where one branch led to where the next one stands. gdb takes the last instruction of
- * all for the one that comes next.
+ * Converts branches to blocks: from the target of one branch to the next branch. gdb takes the last instruction of all
+ * as the one that comes next.
  */
 #include "gdb/blocks.h"
 
@@ -12,7 +12,8 @@
 #include "base/base.h"
 #include "isa/isa.h"
 
-#define INSTRUCTIONS_MAX 65536u /* that are looked at between two branches: a stranger may have put them far apart */
+#define INSTRUCTIONS_MAX 65536u /* that are examined between two branches: an untrusted trace may have them far apart  \
+                                 */
 
 void gdb_blocks_clear(struct gdb_blocks *blocks)
 {
@@ -37,14 +38,14 @@ static int block_add(struct gdb_blocks *blocks, uint64_t begin, uint64_t end)
   return 0;
 }
 
-/* Does an event of this kind come before the instruction at `from` was done? */
+/* Whether an event of this kind comes before the instruction at `from` is executed. */
 static bool kind_is_before(unsigned kind)
 {
   return kind == LB_BRANCH_FAULT || kind == LB_BRANCH_TRAP || kind == LB_BRANCH_INTERRUPT || kind == LB_BRANCH_NMI ||
          kind == LB_BRANCH_MACHINE_CHECK;
 }
 
-/* The last instruction before the one at `end` in the straight line from `begin`; `end` itself if that is not known. */
+/* The last instruction before the one at `end` in the straight line from `begin`; `end` itself if that is unknown. */
 static uint64_t instruction_before(const struct gdb_blocks *blocks, uint64_t begin, uint64_t end)
 {
   struct isa_instruction instruction;
@@ -63,7 +64,7 @@ static uint64_t instruction_before(const struct gdb_blocks *blocks, uint64_t beg
   return end;
 }
 
-/* Of a block whose beginning is not known, one instruction alone is. */
+/* If the start of a block is unknown, the block is one instruction. */
 int gdb_blocks_branch(struct gdb_blocks *blocks, const struct lb_branch *branch)
 {
   uint64_t from = analysis_from(branch), begin = blocks->has_begin ? blocks->begin : from;
@@ -79,7 +80,7 @@ int gdb_blocks_branch(struct gdb_blocks *blocks, const struct lb_branch *branch)
   return r;
 }
 
-/* gdb takes a block that begins behind its end for a gap. */
+/* gdb takes a block that begins after its end as a gap. */
 int gdb_blocks_gap(struct gdb_blocks *blocks)
 {
   if (!blocks->has_begin)
@@ -88,8 +89,8 @@ int gdb_blocks_gap(struct gdb_blocks *blocks)
   return block_add(blocks, blocks->begin + 1, blocks->begin);
 }
 
-/* A return to where there is no code would be taken for one to the caller of all that is known, and bt before it would
- * show that instead: a gap in front keeps gdb from it. */
+/* gdb would take a return to an address without code as a return to an unknown caller, and bt would show that instead
+ * of the stack before it. A gap before the block prevents this. */
 int gdb_blocks_end(struct gdb_blocks *blocks, uint64_t rip)
 {
   uint8_t byte;
@@ -105,7 +106,7 @@ int gdb_blocks_end(struct gdb_blocks *blocks, uint64_t rip)
 int gdb_blocks_read(struct gdb_blocks *blocks, enum gdb_history which, bool is_read)
 {
   if (which == GDB_HISTORY_DELTA && !is_read)
-    return -EOPNOTSUPP; /* gdb then asks for all that is new */
+    return -EOPNOTSUPP; /* gdb then asks for all new blocks */
   blocks->is_delta = which == GDB_HISTORY_DELTA;
   blocks->next = which == GDB_HISTORY_ALL || !is_read ? blocks->count : blocks->is_delta;
   return 0;

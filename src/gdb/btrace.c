@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The branch trace as gdb reads it: XML with one <block> for each straight piece of code, the newest first. gdb asks
- * for 4096 bytes at a time, and a trace may have millions: what was read is forgotten, what comes next is made when it
- * is asked for.
+ * for 4096 bytes at a time, and a trace may have millions. Bytes that were read are dropped, and the next ones are made
+ * on demand.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "gdb/session.h"
 
-#define BUFFER_SIZE 0x10000u /* what gdb is told about a buffer that there is not */
+#define BUFFER_SIZE 0x10000u /* the buffer size that gdb is told, although there is no buffer */
 
 /* ---- switching ---- */
 
@@ -30,7 +30,7 @@ void command_btrace(struct gdb_session *session, const char *at)
     reply_ok(session);
 }
 
-/* How much is kept is the target's matter. */
+/* The target decides how much is kept. */
 void command_btrace_size(struct gdb_session *session, const char *at)
 {
   (void)at;
@@ -72,7 +72,7 @@ static int btrace_begin(struct gdb_session *session, enum gdb_history which)
   return r;
 }
 
-/* One more block, or the end. */
+/* Adds one more block, or the end. */
 static int btrace_more(struct gdb_session *session)
 {
   const struct gdb_target *target = session->target;
@@ -88,7 +88,7 @@ static int btrace_more(struct gdb_session *session)
                             block.end);
 }
 
-/* Forgets what comes before an offset that is in the window, or right behind it. */
+/* Drops the bytes before an offset that is in the window, or right after it. */
 static void window_drop(struct btrace *btrace, uint64_t offset)
 {
   size_t count = (size_t)(offset - btrace->start);
@@ -100,7 +100,7 @@ static void window_drop(struct btrace *btrace, uint64_t offset)
   btrace->start = offset;
 }
 
-/* Has the window begin at `offset`, with `size` bytes and one more, as far as there are so many. */
+/* Moves the window to `offset`, with `size` bytes and one more, as far as they exist. */
 static int window_fill(struct gdb_session *session, uint64_t offset, uint64_t size)
 {
   struct btrace *btrace = &session->btrace;
@@ -130,7 +130,7 @@ static int history_find(const char *annex, enum gdb_history *ret_which)
   return -EINVAL;
 }
 
-/* Is this where reading can go on? */
+/* Whether reading can continue at this offset. */
 static bool btrace_is_at(struct gdb_session *session, enum gdb_history which, uint64_t offset)
 {
   const struct btrace *btrace = &session->btrace;
@@ -156,7 +156,7 @@ void btrace_read(struct gdb_session *session, const char *annex, uint64_t offset
     reply_error(session, r);
     return;
   }
-  if (btrace->start < offset) { /* it ends before */
+  if (btrace->start < offset) { /* the data ends before it */
     reply_add(session, "l");
     return;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way to gdb. A port is open on 127.0.0.1 only, a socket in the file system for the owner only: the protocol knows
+ * The connection to gdb. A port is open on 127.0.0.1 only, a Unix socket for its owner only, because the protocol has
  * no passwords.
  */
 #include "gdb/listen.h"
@@ -28,7 +28,7 @@
 
 /* ---- bytes ---- */
 
-/* Has a signal come that would end us, and is held back or caught? */
+/* Whether a signal that would end lbr has arrived and is blocked or caught. */
 static bool is_told_to_end(unsigned ends)
 {
   sigset_t set;
@@ -37,7 +37,7 @@ static bool is_told_to_end(unsigned ends)
                                                              sigismember(&set, SIGHUP)));
 }
 
-/* Waits until a file is ready for it. Returns 0, or -ECANCELED. */
+/* Waits until a file is ready. Returns 0, or -ECANCELED. */
 static int connection_wait(const struct gdb_connection *connection, int fd, short events)
 {
   struct pollfd look = {.fd = fd, .events = events};
@@ -72,7 +72,7 @@ ssize_t gdb_connection_put(const struct gdb_connection *connection, const void *
   return r < 0 ? -errno : r;
 }
 
-/* A client that does not read must not keep us from ending. */
+/* A client that does not read must not keep lbr from ending. */
 static int connection_write(void *data, const void *bytes, size_t size)
 {
   const struct gdb_connection *connection = data;
@@ -134,7 +134,7 @@ bool gdb_listen_is_place(const char *place)
   return number_parse(place, &port) >= 0 && port <= PORT_MAX;
 }
 
-/* Both return a socket that listens, or -errno. */
+/* This and the next function return a listening socket, or -errno. */
 static int listen_unix(const char *path)
 {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -169,7 +169,7 @@ static int listen_port(uint64_t port)
   return r < 0 ? r : fd;
 }
 
-/* Port 0 is one that is free: says which. */
+/* Port 0 means any free port: reports which one it is. */
 void gdb_listener_announce(const struct gdb_listener *listener)
 {
   struct sockaddr_in address = {0};
@@ -183,7 +183,7 @@ void gdb_listener_announce(const struct gdb_listener *listener)
   message("waiting for gdb: target remote 127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
 }
 
-/* Did the process end, or are we to end? */
+/* Whether the process has ended, or lbr is to end. */
 static bool is_in_vain(int pid, unsigned ends)
 {
   siginfo_t end = {0};
@@ -193,14 +193,14 @@ static bool is_in_vain(int pid, unsigned ends)
   return is_told_to_end(ends);
 }
 
-/* Returns the socket of who is there, or -errno. */
+/* Returns the socket of the client, or -errno. */
 static int client_accept(int listener)
 {
   int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), on = 1;
 
   if (fd < 0)
     return -errno;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails on a socket in the file system: no harm */
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails on a Unix socket, which does no harm */
   return fd;
 }
 
@@ -219,7 +219,7 @@ void gdb_listen_refuse(void)
   message("refused a client that is not gdb");
 }
 
-/* Looks at the first byte of a client. Returns 1: it is a gdb; 0: it is not, and that was said; -errno. */
+/* Reads the first byte of a client. Returns 1 if it is a gdb; 0 if it is not, after a message; or -errno. */
 static int client_check(int fd, int pid, unsigned ends)
 {
   uint8_t byte;
@@ -233,7 +233,7 @@ static int client_check(int fd, int pid, unsigned ends)
   return 0;
 }
 
-/* Waits for a gdb to connect, as long as process `pid` runs (0: for ever). Other clients are refused. Returns the
+/* Waits for a gdb to connect, as long as process `pid` runs (0: forever). Other clients are refused. Returns the
  * socket, or -errno. */
 static int client_wait(int listener, int pid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the modules of a trace to what gdb reads: an auxiliary vector whose entry point tells where the program lies,
- * and a list of libraries. Files are a stranger's: only those whose build-id is the trace's are named to gdb.
+ * Converts the modules of a trace to what gdb reads: an auxiliary vector whose entry point tells the program's address,
+ * and a list of libraries. Files are untrusted: only those whose build-id is that of the trace are named to gdb.
  */
 #include "gdb/modules.h"
 
@@ -17,14 +17,14 @@
 #define MODULES_MAX 4096u
 #define HEADERS_MAX 64u
 
-/* ---- which files there are ---- */
+/* ---- the files ---- */
 
 static bool is_covered(const struct gdb_module *module, const struct lb_trace_module *by)
 {
   return module->address >= by->address && module->address - by->address < by->size;
 }
 
-/* Files whose first piece something else covers are gone. */
+/* A file whose first part is covered by another mapping is gone. */
 static void modules_cover(struct gdb_modules *modules, const struct lb_trace_module *by)
 {
   size_t kept = 0;
@@ -46,7 +46,7 @@ static bool modules_have(const struct gdb_modules *modules, const char *path)
   return false;
 }
 
-/* Is it a path that gdb can be told? */
+/* Whether gdb can be given this path. */
 static bool path_is_plain(const char *path)
 {
   if (path[0] != '/')
@@ -82,9 +82,9 @@ int gdb_modules_add(struct gdb_modules *modules, const struct lb_trace_module *m
   return 0;
 }
 
-/* ---- what is in them ---- */
+/* ---- their contents ---- */
 
-/* A program header, wherever it lies in the file; the classes are brought to one form. */
+/* A program header, at any offset in the file; both ELF classes are converted to one form. */
 static bool header_get(const struct gdb_module *module, unsigned number, Elf64_Phdr *ret_header)
 {
   const uint8_t *bytes = module->bytes;
@@ -108,7 +108,7 @@ static bool header_get(const struct gdb_module *module, unsigned number, Elf64_P
   return true;
 }
 
-/* The head of the file. Returns false if it is none that runs here. */
+/* Reads the head of the file. Returns false if it is not one that runs here. */
 static bool file_head(struct gdb_module *module)
 {
   const uint8_t *bytes = module->bytes;
@@ -138,7 +138,7 @@ static bool file_is_same(const struct gdb_module *module, const struct symbol_la
                                         !memcmp(module->build_id, layout->build_id, layout->build_id_size));
 }
 
-/* Returns NULL, or why the file cannot be used. */
+/* Returns NULL, or the reason why the file cannot be used. */
 static const char *file_look(struct gdb_module *module)
 {
   struct symbol_layout layout;
@@ -236,7 +236,7 @@ static int auxv_add(struct text *text, uint64_t type, uint64_t value)
   return text_add_bytes(text, (const char *)bytes, sizeof(bytes));
 }
 
-/* Only what gdb needs to find the program: it compares the entry point with the file's. */
+/* Only what gdb needs to locate the program: it compares the entry point with the file's. */
 int gdb_modules_auxv(const struct gdb_modules *modules, struct text *text)
 {
   const struct gdb_module *program = gdb_modules_program(modules);
@@ -252,7 +252,7 @@ int gdb_modules_auxv(const struct gdb_modules *modules, struct text *text)
   return r < 0 ? r : auxv_add(text, AT_NULL, 0);
 }
 
-/* The addresses of link maps serve to tell them apart: gdb does not read them. */
+/* The addresses of link maps only distinguish the libraries: gdb does not read them. */
 static int library_add(const struct gdb_module *module, size_t number, struct text *text)
 {
   int r = text_add(text, "<library name=\"");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The registers as gdb numbers them: by their order in the target description, which is that of its features
- * org.gnu.gdb.i386.core, .sse and .segments; behind these, a feature of our own for what only a machine has.
+ * org.gnu.gdb.i386.core, .sse and .segments; after these, a feature of our own for registers that only a machine has.
  */
 #include "gdb/register.h"
 
@@ -9,7 +9,7 @@
 
 /* A row for each register of enum gdb_register, in its order. */
 struct row {
-  const char *name[2]; /* by architecture; NULL: it has none */
+  const char *name[2]; /* by architecture; NULL if it does not exist there */
   uint8_t bits[2];
   const char *type[2];
 };
@@ -137,7 +137,7 @@ const char *gdb_register_name(enum gdb_architecture architecture, enum gdb_regis
 
 /* ---- the order ---- */
 
-/* gdb wants the general registers in an order of its own, another for each architecture; from RIP on it is ours. */
+/* gdb expects the general registers in its own order, which differs by architecture. From RIP on the order is ours. */
 static const uint8_t general[2][16] = {
   {GDB_RAX, GDB_RBX, GDB_RCX, GDB_RDX, GDB_RSI, GDB_RDI, GDB_RBP, GDB_RSP, GDB_R8, GDB_R8 + 1, GDB_R8 + 2, GDB_R8 + 3,
    GDB_R8 + 4, GDB_R8 + 5, GDB_R8 + 6, GDB_R8 + 7},
@@ -212,7 +212,7 @@ static const char vector_types[] =
   "end=\"9\"/><field name=\"OM\" start=\"10\" end=\"10\"/><field name=\"UM\" start=\"11\" end=\"11\"/><field "
   "name=\"PM\" start=\"12\" end=\"12\"/><field name=\"FZ\" start=\"15\" end=\"15\"/></flags>";
 
-/* Which feature a register begins. */
+/* The feature that a register begins. */
 static int feature_begin(unsigned number, bool is_first, struct text *text)
 {
   static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packets of gdb's remote protocol in and out: framing, checksums, escapes, acknowledgements, Ctrl-C. The other side
- * may send anything; a packet that is too long is read to its end and left out.
+ * Packets of gdb's remote protocol in and out: framing, checksums, escapes, acknowledgements, Ctrl-C. The peer is not
+ * trusted; a packet that is too long is read to its end and discarded.
  */
 #include "gdb/remote.h"
 
@@ -88,7 +88,7 @@ static bool is_special(char letter)
   return letter == '$' || letter == '#' || letter == '*' || letter == ESCAPE;
 }
 
-/* Bytes with escapes, the plain ones between them at once. */
+/* Adds bytes with escapes, and the plain ones between them at once. */
 static int escaped_add(struct text *text, const char *bytes, size_t size)
 {
   size_t plain;
@@ -137,7 +137,7 @@ static int acknowledge(struct remote *remote, char letter)
 
 /* ---- in ---- */
 
-/* Returns 1; 0: the other side is gone; -errno. */
+/* Returns 1; 0 if the connection is closed; or -errno. */
 static int input_fill(struct remote *remote)
 {
   ssize_t r = remote->is_gone ? 0 : remote->io->read(remote->io->data, remote->input, sizeof(remote->input));
@@ -148,7 +148,7 @@ static int input_fill(struct remote *remote)
   return r > 0 ? 1 : (int)r;
 }
 
-/* The next byte; -1: the other side is gone; other negative numbers: -errno - 1. */
+/* The next byte; -1 if the connection is closed; other negative numbers are -errno - 1. */
 static int byte_get(struct remote *remote)
 {
   if (remote->at == remote->count) {
@@ -168,13 +168,13 @@ static void packet_add(struct remote *remote, int byte, bool *is_escaped)
   }
   if (remote->size < GDB_PACKET_MAX)
     remote->packet[remote->size] = (char)(*is_escaped ? byte ^ ESCAPE_BIT : byte);
-  if (remote->size <= GDB_PACKET_MAX) /* one more than fits says that it is too big */
+  if (remote->size <= GDB_PACKET_MAX) /* one byte more than fits marks it as too long */
     remote->size++;
   *is_escaped = false;
 }
 
-/* What stands between "$" and "#". A "$" begins anew: the end of the one before was lost. Returns the checksum, or as
- * byte_get. */
+/* Reads the packet between "$" and "#". A "$" starts again: the end of the previous packet was lost. Returns the
+ * checksum, or the values of byte_get. */
 static int body_get(struct remote *remote)
 {
   unsigned char checksum = 0;
@@ -195,7 +195,7 @@ static int body_get(struct remote *remote)
   return byte < 0 ? byte : checksum;
 }
 
-/* Returns 1: it is whole; 0: it is not; or as byte_get. */
+/* Returns 1 if the packet is valid, 0 if not, or the values of byte_get. */
 static int packet_get(struct remote *remote)
 {
   int checksum = body_get(remote), high, low;
@@ -210,7 +210,7 @@ static int packet_get(struct remote *remote)
          checksum == (hex_digit((char)high) << 4 | hex_digit((char)low));
 }
 
-/* Whatever comes that is no packet. Returns 0, or -errno. */
+/* Handles a byte outside of packets. Returns 0, or -errno. */
 static int other_take(struct remote *remote, int byte)
 {
   return byte == '-' && !remote->is_quiet ? resend(remote) : 0;
@@ -264,7 +264,7 @@ bool remote_interrupted(struct remote *remote)
     if (remote->at == remote->count && (!remote->io->is_ready(remote->io->data) || input_fill(remote) <= 0))
       return remote->is_gone;
     if (remote->input[remote->at] != '+' && remote->input[remote->at] != CTRL_C)
-      return true; /* it is read when it has stopped */
+      return true; /* it is read after the stop */
     if (remote->input[remote->at++] == CTRL_C)
       return true;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One gdb: takes a packet, finds its command, sends the answer. A packet that is not known gets an empty answer, as the
- * protocol wants it.
+ * A session with one gdb: takes a packet, finds its command, sends the answer. An unknown packet gets an empty answer,
+ * as the protocol requires.
  */
 #include "gdb/session.h"
 
@@ -119,7 +119,7 @@ static void command_thread_alive(struct gdb_session *session, const char *at)
     reply_error(session, -ESRCH);
 }
 
-/* ---- why it stands still ---- */
+/* ---- the reason for a stop ---- */
 
 static void stop_add_register(struct gdb_session *session, uint64_t thread, enum gdb_register number)
 {
@@ -171,7 +171,7 @@ static void command_stop(struct gdb_session *session, const char *at)
   stop_reply(session, &stop);
 }
 
-/* ---- going on ---- */
+/* ---- continuing ---- */
 
 static void resume(struct gdb_session *session, uint64_t thread, bool is_step, unsigned signal)
 {
@@ -190,7 +190,7 @@ static void resume(struct gdb_session *session, uint64_t thread, bool is_step, u
     stop_reply(session, &stop);
 }
 
-/* c, s [ADDRESS]; C, S SIGNAL[;ADDRESS]. An address to go on at is not taken: gdb writes RIP instead. */
+/* c, s [ADDRESS]; C, S SIGNAL[;ADDRESS]. The address is ignored: gdb writes RIP instead. */
 static void command_continue(struct gdb_session *session, const char *at)
 {
   (void)at;
@@ -245,7 +245,7 @@ static bool action_take(const char **at, struct action *action)
   return thread_take(at, &action->thread);
 }
 
-/* The first action that steps counts, or the first of all. */
+/* The first action that steps counts, or else the first action. */
 static void command_actions(struct gdb_session *session, const char *at)
 {
   struct action chosen = {0}, action;
@@ -329,7 +329,7 @@ static void packet_take(struct gdb_session *session)
   }
 }
 
-/* One packet and its answer; Ctrl-C while it stands still is nothing. Returns 0, or negative. */
+/* Handles one packet. Ctrl-C while the target is stopped has no effect. Returns 0, or negative. */
 static int session_step(struct gdb_session *session)
 {
   int event = remote_receive(&session->remote);
@@ -399,7 +399,7 @@ void gdb_session_print(struct gdb_session *session, const char *text)
   text_done(&packet);
 }
 
-/* gdb numbers signals as 4.4BSD does up to 31, and those that came later behind. */
+/* gdb numbers signals up to 31 as 4.4BSD does, and later ones after them. */
 unsigned gdb_signal(int number)
 {
   static const uint8_t numbers[32] = {0,  1,  2,  3,  4,  5,  6,  10, 8,  9,  30, 11, 31, 13, 14, 15, SIGNAL_UNKNOWN,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions and settings (q and Q packets), and what gdb reads as a whole, piece by piece (qXfer).
+ * Queries and settings (q and Q packets), and objects that gdb reads piece by piece (qXfer).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 /* ---- XML ---- */
 
-/* One letter, of `size` bytes. */
+/* One character of `size` bytes. */
 static int letter_add(struct text *text, const char *letter, size_t size)
 {
   switch (*letter) {
@@ -66,9 +66,9 @@ static int description_make(struct gdb_session *session, struct text *text)
   return register_describe(session->architecture, target->features, target->osabi, text);
 }
 
-/* ---- what is read as a whole ---- */
+/* ---- objects ---- */
 
-/* `object` is enum gdb_object where there is no function to make it. */
+/* `object` is enum gdb_object if there is no function to make it. */
 static const struct transfer {
   const char *name;
   enum gdb_object object;
@@ -94,7 +94,7 @@ static bool transfer_is_there(const struct gdb_session *session, const struct tr
   return transfer->make || (target->object && target->objects & 1u << transfer->object);
 }
 
-/* Makes it anew when its beginning is asked for; gdb reads one thing after the other. */
+/* Makes the object anew when its start is asked for; gdb reads one object after the other. */
 static int transfer_make(struct gdb_session *session, const struct transfer *transfer)
 {
   const struct gdb_target *target = session->target;
@@ -120,7 +120,7 @@ static void transfer_read(struct gdb_session *session, const struct transfer *tr
     session_check(session, text_add_bytes(&session->reply, object->data + offset, (size_t)size));
 }
 
-/* The word up to the next colon, which is made its end. */
+/* The word up to the next colon, which is replaced by a terminator. */
 static char *field_take(char **at)
 {
   char *start = *at, *colon = strchr(start, ':');
@@ -156,7 +156,7 @@ static void query_transfer(struct gdb_session *session, const char *at)
       transfer_read(session, &transfers[i], offset, size);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static void query_supported(struct gdb_session *session, const char *at)
 {
@@ -175,7 +175,7 @@ static void query_thread(struct gdb_session *session, const char *at)
   reply_add(session, "QC%" PRIx64, session_thread(session, session->general));
 }
 
-/* As many as fit a packet: gdb 13 reads the list as a whole, this is for others. */
+/* As many as fit in a packet. gdb 13 reads the list as an object; this is for other versions. */
 static void query_threads(struct gdb_session *session, const char *at)
 {
   struct gdb_thread thread;
@@ -194,7 +194,7 @@ static void query_more_threads(struct gdb_session *session, const char *at)
 static void query_attached(struct gdb_session *session, const char *at)
 {
   (void)at;
-  reply_add(session, "1"); /* it was there before gdb: on leaving, gdb detaches */
+  reply_add(session, "1"); /* the process existed before gdb: gdb detaches when it leaves */
 }
 
 static void query_symbol(struct gdb_session *session, const char *at)
@@ -203,7 +203,7 @@ static void query_symbol(struct gdb_session *session, const char *at)
   reply_ok(session);
 }
 
-/* What fits no answer goes before it, as output of the program. */
+/* Output that does not fit in the answer is sent before it, as output of the program. */
 static void output_send(struct gdb_session *session, struct text *output)
 {
   size_t done = 0;
@@ -217,7 +217,7 @@ static void output_send(struct gdb_session *session, struct text *output)
   reply_hex(session, output->data + done, output->length - done);
 }
 
-/* The command is in hexadecimal; so is what gdb shall print. A failure without words is an error. */
+/* The command and the output are in hexadecimal. A failure without output is an error. */
 static void query_monitor(struct gdb_session *session, const char *at)
 {
   const struct gdb_target *target = session->target;
@@ -245,7 +245,7 @@ static void set_quiet(struct gdb_session *session, const char *at)
   session->remote.is_quiet = true;
 }
 
-/* SIGNAL;SIGNAL...: instead of those before. */
+/* SIGNAL;SIGNAL...: replaces the earlier list. */
 static void set_passed(struct gdb_session *session, const char *at)
 {
   uint64_t signal;
@@ -263,7 +263,7 @@ struct word {
   session_command *run;
 };
 
-/* Runs the command whose word the packet has next. */
+/* Runs the command that the next word of the packet names. */
 static void word_find(struct gdb_session *session, const char *at, const struct word *words, size_t count)
 {
   for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 
 /* ---- registers ---- */
 
-/* Appends a register; "x" for each digit of one whose value is not known. */
+/* Appends a register, with "x" for each digit if its value is unknown. */
 static void register_add(struct gdb_session *session, uint64_t thread, enum gdb_register number)
 {
   const struct gdb_target *target = session->target;
@@ -51,7 +51,7 @@ void command_read_register(struct gdb_session *session, const char *at)
     reply_error(session, -EINVAL);
 }
 
-/* A register's digits. "x" leaves it as it is. Returns 0, or negative. */
+/* Writes a register from its digits. "x" leaves it unchanged. Returns 0, or negative. */
 static int register_write(struct gdb_session *session, uint64_t thread, enum gdb_register number, const char **at)
 {
   const struct gdb_target *target = session->target;
@@ -143,7 +143,7 @@ void command_write_memory(struct gdb_session *session, const char *at)
     reply_error(session, -EINVAL);
 }
 
-/* The bytes as they are. gdb tries with none whether there is this command. */
+/* Writes memory from raw bytes. gdb tests with no bytes whether the command is supported. */
 void command_write_binary(struct gdb_session *session, const char *at)
 {
   const char *end = session->remote.packet + session->remote.size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Becoming gdb, with the settings that suit what is served.
+ * Executes gdb, with settings that suit the target.
  */
 #include "gdb/start.h"
 
@@ -19,7 +19,7 @@ static const char *const gdb_settings[] = {
   /* The files are those of this machine. */
   "-iex",
   "set sysroot",
-  /* While gdb is in the past it reads only what cannot be written; what we serve does not change. */
+  /* In replay mode, gdb would read only read-only memory; our target does not change. */
   "-ex",
   "set record btrace replay-memory-access read-write",
   "-ex",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A machine that runs, as gdb's target: points, stops, and going on, slice after slice, through the front that runs the
- * machine without gdb, too.
+ * A running machine as gdb's target: points, stops, and continuing, slice after slice, through the same front that runs
+ * the machine without gdb.
  */
 #include "gdb/target_machine.h"
 
@@ -18,7 +18,7 @@ static struct cpu *cpu_of(const struct gdb_machine *gdb)
   return machine_cpu(gdb->session->machine);
 }
 
-/* ---- looking ---- */
+/* ---- state ---- */
 
 static enum gdb_architecture target_architecture(void *data)
 {
@@ -82,7 +82,7 @@ static int target_point(void *data, bool is_set, enum gdb_point kind, uint64_t a
   return 0;
 }
 
-/* The processor's points have the same order. */
+/* The processor's points are in the same order. */
 static int points_apply(struct gdb_machine *gdb)
 {
   static const uint8_t accesses[GDB_POINTS] = {
@@ -111,7 +111,7 @@ static void target_stop(void *data, struct gdb_stop *ret_stop)
   *ret_stop = ((const struct gdb_machine *)data)->stop;
 }
 
-/* Each returns true: it stands still. */
+/* These functions return true: the machine is stopped. */
 static bool stop_signal(struct gdb_machine *gdb, unsigned signal)
 {
   gdb->stop = (struct gdb_stop){.kind = GDB_STOPPED, .signal = signal};
@@ -161,9 +161,9 @@ static bool stop_dead(struct gdb_machine *gdb, struct gdb_session *session, unsi
   return stop_signal(gdb, signal);
 }
 
-/* ---- going on ---- */
+/* ---- continuing ---- */
 
-/* Exceptions that stop it: not those whose signals gdb has us pass. */
+/* The exceptions that stop the machine: not those whose signals gdb passes on. */
 static uint32_t catches_of(const struct gdb_machine *gdb, const struct gdb_session *session)
 {
   uint32_t vectors = 0;
@@ -174,7 +174,8 @@ static uint32_t catches_of(const struct gdb_machine *gdb, const struct gdb_sessi
   return vectors;
 }
 
-/* The processor stopped for us. `is_passing`: it has just been stepped over an exception that was shown before. */
+/* The processor stopped for the debugger. `is_passing` means that it was just stepped over an exception that was shown
+ * before. */
 static bool stop_hit(struct gdb_machine *gdb, const struct gdb_resume *resume, bool *is_passing)
 {
   struct cpu_hit hit = cpu_of(gdb)->hit;
@@ -195,7 +196,7 @@ static bool stop_hit(struct gdb_machine *gdb, const struct gdb_resume *resume, b
   }
 }
 
-/* Runs a slice. Returns true when it stands still. */
+/* Runs a slice. Returns true if the machine has stopped. */
 static bool run_slice(struct gdb_machine *gdb, const struct gdb_resume *resume, bool *is_passing)
 {
   const struct machine_front *front = gdb->front;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processor's exceptions as gdb's signals, and which of them stop a guest. Those that operating systems live on
- * (#PF, #NM, #BP, #DB, unmasked ones of the FPU) are left to them unless the user wants to see them.
+ * The processor's exceptions as gdb's signals, and which of them stop a guest. Exceptions that operating systems use in
+ * normal operation (#PF, #NM, #BP, #DB, unmasked ones of the FPU) do not stop the guest unless the user asks for them.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static uint32_t exceptions_all(void)
   return vectors;
 }
 
-/* The bit of a name of so many letters, with or without "#"; 0: none. */
+/* The bit of a name of `size` letters, with or without "#"; 0 if there is none. */
 static uint32_t exception_find(const char *name, size_t size)
 {
   size_t skipped = *name == '#';

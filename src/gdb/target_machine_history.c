@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the processor was: its branches while gdb records, and the blocks between them, as gdb's `record btrace` reads
- * them. An event ends its block at the instruction that it came at, so that the history is the places at which single
- * steps would have stopped. gdb reads all code as that of one mode: what ran in another is a gap.
+ * The history of the processor: its branches while gdb records, and the blocks between them, as gdb's `record btrace`
+ * reads them. An event ends its block at the instruction at which it came, so that the history has the addresses at
+ * which single steps would have stopped. gdb reads all code in one mode: code that ran in another mode is a gap.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static uint8_t bits_now(const struct cpu *cpu)
   return cpu->mode & MODE_BITS;
 }
 
-/* The older half goes, at once. */
+/* Drops the older half at once. */
 static void history_drop(struct gdb_machine_history *history)
 {
   size_t gone = history->count - history->most / 2;
@@ -44,7 +44,7 @@ static void history_add(struct gdb_machine_history *history, uint64_t from, uint
   if (history->count >= history->most)
     history_drop(history);
   list = array_grow(history->list, sizeof(*list), history->count, &history->capacity);
-  if (!list) { /* then there is room for what is there: it does with that */
+  if (!list) { /* without memory it goes on with the present room */
     history->most = history->count > 2 ? history->count : 2;
     history->is_short = true;
     if (history->count < 2)
@@ -96,7 +96,7 @@ static uint64_t history_total(const struct gdb_machine_history *history)
   return history->dropped + history->count;
 }
 
-/* The block that ends with branch `i`, or at RIP for the one behind the last. */
+/* The block that ends with branch `i`, or at RIP for the one after the last. */
 struct piece {
   uint64_t begin, end, count;
   uint8_t bits;
@@ -115,8 +115,8 @@ static struct piece history_piece(const struct gdb_machine_history *history, siz
   };
 }
 
-/* The firmware's own instruction in ROM (0F 3F and a byte) is none that gdb can read: blocks end with it. Finds the
- * last one in a piece, and returns the address behind it; 0: none. */
+/* gdb cannot read the firmware's private instruction in ROM (0F 3F and a byte): blocks end with it. Finds the last one
+ * in a piece and returns the address after it; 0 if there is none. */
 static uint64_t piece_cut(const struct gdb_machine_history *history, uint64_t begin, uint64_t end)
 {
   uint64_t cut = 0;
@@ -137,8 +137,8 @@ static uint64_t piece_cut(const struct gdb_machine_history *history, uint64_t be
   return cut;
 }
 
-/* Can gdb follow it? A line that is too long for its instructions has something in it that was no branch: a reset, the
- * way into or out of SMM. */
+/* Whether gdb can follow the piece. If it is too long for its instructions, it contains a change of RIP that was not a
+ * branch: a reset, or the entry to or exit from SMM. */
 static bool piece_is_straight(const struct gdb_machine_history *history, const struct piece *piece)
 {
   return piece->bits == history->bits && piece->begin <= piece->end &&
@@ -176,7 +176,7 @@ int gdb_machine_history_begin(struct gdb_machine_history *history, enum gdb_hist
   return 0;
 }
 
-/* The piece that gdb reads next, without what was read of it. */
+/* The piece that gdb reads next, without the part that was already read. */
 static struct piece piece_next(struct gdb_machine_history *history)
 {
   struct piece piece = history_piece(history, history->next - 1);
@@ -207,7 +207,7 @@ int gdb_machine_history_next(struct gdb_machine_history *history, struct gdb_blo
       ret_block->begin = 0;
     return 1;
   }
-  history->is_read = true; /* gdb may have left off before */
+  history->is_read = true; /* gdb may have stopped reading before */
   history->read_count = history->end_count;
   history->read_at = history->end_at;
   return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gdb's `monitor` commands for a machine: what gdb itself has no words for.
+ * gdb's `monitor` commands for a machine: functions that gdb itself has no commands for.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 
 #define PHYSICAL_MAX 4096u /* bytes that are shown */
 
-/* Each is given what stands behind its name, and appends its answer. Returns 0; -EINVAL: it was wrongly asked; or
- * negative, after it has said why. */
+/* Each command gets the text after its name and appends its output. Returns 0; -EINVAL for wrong arguments; or
+ * negative, after it has given the reason. */
 typedef int monitor_command(struct gdb_machine *gdb, const char *rest, struct text *output);
 
 /* ---- the recording unit ---- */
@@ -33,7 +33,7 @@ static int monitor_lbr(struct gdb_machine *gdb, const char *rest, struct text *o
   return format < 0 ? -EINVAL : machine_text_records(&view, (enum report_format)format, false, output);
 }
 
-/* A piece of --dump. */
+/* A part of --dump. */
 static int dump_text(struct gdb_machine *gdb, void (*put)(const struct machine_view *, struct page *),
                      struct text *output)
 {
@@ -75,7 +75,7 @@ static int monitor_events(struct gdb_machine *gdb, const char *rest, struct text
 
 /* ---- MSRs ---- */
 
-/* The address of a register that is a number or named by the catalogue. Returns 0, or -EINVAL. */
+/* The address of a register given as a number or by its name in the catalogue. Returns 0, or -EINVAL. */
 static int msr_find(const struct lb_cpu *cpu, const char *word, uint32_t *ret_msr)
 {
   struct lb_register_range range;
@@ -268,7 +268,7 @@ static int monitor_key(struct gdb_machine *gdb, const char *rest, struct text *o
   return r;
 }
 
-/* ---- all of them ---- */
+/* ---- the table of commands ---- */
 
 static monitor_command monitor_help;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The machine's registers for gdb. gdb knows addresses only, not segments: RIP is the linear address of the next
- * instruction, whatever the base of CS. Values that the processor would refuse are refused.
+ * The machine's registers for gdb. gdb has only addresses, not segments: RIP is the linear address of the next
+ * instruction, whatever the base of CS. A value that the processor would refuse is refused.
  */
 #include <errno.h>
 #include <string.h>
@@ -221,7 +221,7 @@ static int word_write(struct cpu *cpu, enum gdb_register number, uint64_t value)
   return 0;
 }
 
-/* The half of a general register that gdb does not know stays. */
+/* The half of a general register that gdb does not see keeps its value. */
 static int general_write(struct cpu *cpu, enum gdb_register number, const uint8_t *bytes, unsigned size)
 {
   memcpy(&cpu->r[number], bytes, size); /* little-endian hosts */

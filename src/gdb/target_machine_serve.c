@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --gdb: listens, takes one gdb after the other and serves it. While one is connected, it decides when the guest runs;
- * the rest of the run (the screen, the serial line, --until) goes on beside it.
+ * --gdb: listens, and serves one gdb after the other. While one is connected, it decides when the guest runs; the rest
+ * of the run (the screen, the serial line, --until) continues.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,11 +14,11 @@
 
 #define IDLE_MILLISECONDS 50
 #define MSR_FS_BASE 0xC0000100u
-#define LINUX_LOAD_FLAGS 0x236u /* bit 0: it has a 64-bit entry */
+#define LINUX_LOAD_FLAGS 0x236u /* bit 0: it has a 64-bit entry point */
 
-/* ---- the way to gdb ---- */
+/* ---- the connection ---- */
 
-/* While it stands still, whatever else there is goes on. */
+/* While the machine is stopped, the rest of the run continues. */
 static ssize_t way_read(void *data, void *bytes, size_t size)
 {
   struct gdb_machine *gdb = data;
@@ -32,8 +32,8 @@ static ssize_t way_read(void *data, void *bytes, size_t size)
   return io->read(io->data, bytes, size);
 }
 
-/* A gdb that does not read must hold up neither signals nor --until seconds, which is `end`. Returns false when the run
- * is over. */
+/* A gdb that does not read must delay neither signals nor --until seconds, which is `end`. Returns false if the run is
+ * over. */
 static bool room_wait(struct gdb_machine *gdb, double end)
 {
   struct pollfd look = {.fd = gdb->connection.out, .events = POLLOUT};
@@ -75,7 +75,7 @@ static bool way_is_ready(void *data)
   return io->is_ready(io->data);
 }
 
-/* A gdb that was started with a 64-bit kernel takes no description but that of 64-bit mode, whatever mode the kernel
+/* A gdb that was started with a 64-bit kernel accepts only the description of 64-bit mode, whatever mode the kernel
  * begins in. */
 static bool kernel_is_64(const struct machine_session *session, const struct machine_file *kernel)
 {
@@ -92,7 +92,7 @@ static bool kernel_is_64(const struct machine_session *session, const struct mac
 
 /* ---- the debugger of the session ---- */
 
-/* Serves who is connected. Returns true when the run is over. */
+/* Serves the connected gdb. Returns true if the run is over. */
 static bool session_serve(struct gdb_machine *gdb)
 {
   struct gdb_target target = gdb_machine_target(gdb);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that has died, in gdb, before it is gone: the runtime holds it, its registers are in the shared memory, its
- * memory is read from the system, and its last branches are the history. When gdb leaves, it ends as it would have.
+ * A program that has died, as gdb's target, before it is gone: the runtime holds it, its registers are in the shared
+ * memory, its memory is read from the system, and its last branches are the history. When gdb leaves, the program ends
+ * as it would have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -148,9 +149,9 @@ static struct gdb_target held_target(struct held *held)
   };
 }
 
-/* ---- what it is made of ---- */
+/* ---- its files ---- */
 
-/* A line of /proc/PID/maps: code in a file. The runtime's own is in none. */
+/* A line of /proc/PID/maps: code in a file. The runtime's own code is in no file. */
 static int map_take(struct gdb_modules *modules, char *line)
 {
   struct lb_trace_module module = {0};
@@ -196,7 +197,7 @@ static int history_read(struct held *held, const struct process *process)
   return r < 0 ? r : gdb_blocks_end(&held->blocks, held->thread->rip);
 }
 
-/* The program goes to the front, where gdb_modules_program looks. */
+/* Moves the program to the front, where gdb_modules_program expects it. */
 static void program_first(struct gdb_modules *modules, const char *path)
 {
   for (size_t i = 1; i < modules->count; i++)
@@ -208,7 +209,7 @@ static void program_first(struct gdb_modules *modules, const char *path)
     }
 }
 
-/* How far back gdb can go, and what it is about to warn of. */
+/* Tells how far back gdb can go, and explains the warning that gdb will print. */
 static void held_tell(struct held *held)
 {
   uint8_t byte;
@@ -259,7 +260,7 @@ static void held_close(struct held *held)
 
 /* ---- gdb ---- */
 
-/* Is that really the process that we run? The number was in memory that it can write to. */
+/* Whether that is really the process that we run. The number was in memory that the process can write to. */
 static bool process_is_ours(uint32_t process)
 {
   static const char runtime[] = "/memfd:lbr-runtime";
@@ -271,7 +272,7 @@ static bool process_is_ours(uint32_t process)
   return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
 }
 
-/* Serves who connects to the place. */
+/* Serves the gdb that connects. */
 static void serve_at(struct held *held, const char *place)
 {
   struct gdb_target target = held_target(held);
@@ -292,7 +293,7 @@ static _Noreturn void child_execute(const char *path)
   _exit(127);
 }
 
-/* Starts a gdb of its own. */
+/* Starts a gdb and serves it. */
 static void serve_own(struct held *held)
 {
   struct gdb_target target = held_target(held);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as a target of gdb. It stands at its end and does not move: of the registers RIP alone is known, of memory
- * the code that ran and what its files have. gdb itself goes back and forth in the history.
+ * A trace as gdb's target. It is stopped at its end. Only RIP is known of the registers, and only executed code and the
+ * contents of its files of the memory. gdb itself moves in the history.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,11 +39,11 @@ static int target_read_register(void *data, uint64_t id, enum gdb_register numbe
   thread = gdb_trace_find(data, id);
   if (!thread)
     return -ESRCH;
-  bytes_put_u64(bytes, thread->rip); /* of 32 bits, the first four bytes */
+  bytes_put_u64(bytes, thread->rip); /* in 32-bit mode, the first four bytes */
   return 1;
 }
 
-/* gdb finds breakpoints in the history by itself, but wants them set. */
+/* gdb finds breakpoints in the history by itself, but requires them to be set. */
 static int target_point(void *data, bool is_set, enum gdb_point kind, uint64_t address, uint64_t size)
 {
   (void)data, (void)is_set, (void)address, (void)size;
@@ -108,7 +108,7 @@ static bool target_history_is_on(void *data, uint64_t id)
   return true;
 }
 
-/* gdb may leave off and begin again; what is recorded stays, and is then new to it. */
+/* gdb may stop and start recording again. The recorded branches stay, and are then new to it. */
 static int target_history_enable(void *data, uint64_t id, bool is_on)
 {
   struct gdb_trace_thread *thread = gdb_trace_find(data, id);

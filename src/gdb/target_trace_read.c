@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading a trace for gdb. What describes it is read once; of the branches, those at the end of a thread, when gdb asks
- * for them: a trace may have thousands of threads, and gdb looks at few.
+ * Reading a trace for gdb. Its description is read once. The last branches of a thread are read when gdb asks for them:
+ * a trace may have thousands of threads, and gdb looks at few.
  */
 #include "gdb/target_trace.h"
 
@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "trace/trace.h"
 
-/* ---- what describes the trace ---- */
+/* ---- the description ---- */
 
 static int stream_add(struct gdb_trace *trace, const struct lb_trace_stream *stream)
 {
@@ -29,13 +29,13 @@ static int stream_add(struct gdb_trace *trace, const struct lb_trace_stream *str
   return 0;
 }
 
-/* Modules that went away are kept, since some of the branches are older. */
+/* Unmapped modules are kept, since some of the branches are older. */
 static bool record_is_wanted(const struct lb_trace_record *record)
 {
   return record->type != LB_TRACE_MODULE || !record->module.is_gone;
 }
 
-/* Streams and names; everything that is said of one address space comes later, when it is known which. */
+/* Reads streams and names. Records about address spaces are read later, when the space is known. */
 static int description_read(struct gdb_trace *trace)
 {
   struct lb_trace_record record;
@@ -65,7 +65,7 @@ static int modules_read(struct gdb_trace *trace, uint32_t space)
   return r;
 }
 
-/* Code that the trace has goes before what the files have now. */
+/* Code in the trace has priority over the present contents of files. */
 size_t gdb_trace_code(void *data, uint64_t address, uint8_t *bytes, size_t size)
 {
   struct gdb_trace *trace = data;
@@ -91,7 +91,7 @@ static int record_take(struct gdb_trace *trace, const struct lb_trace_record *re
   return r;
 }
 
-/* The last `count` branches of a thread, and where it ended. */
+/* Reads the last `count` branches of a thread, and its last address. */
 static int thread_read(struct gdb_trace *trace, struct gdb_trace_thread *thread, uint64_t count)
 {
   struct gdb_blocks *blocks = &trace->blocks;
@@ -140,7 +140,8 @@ struct gdb_trace_thread *gdb_trace_find(struct gdb_trace *trace, uint64_t id)
 
 /* ---- which threads ---- */
 
-/* Swaps the thread with the number to the front; LB_TRACE_ALL: the last one that died. Returns false: there is none. */
+/* Moves the thread with the number to the front; for LB_TRACE_ALL the last one that died. Returns false if there is
+ * none. */
 static bool thread_choose(struct gdb_trace *trace, uint32_t stream)
 {
   size_t chosen = 0;
@@ -165,7 +166,7 @@ static bool thread_choose(struct gdb_trace *trace, uint32_t stream)
   return is_found;
 }
 
-/* Keeps those of the chosen one's address space. The system's numbers serve as ids, unless they are none. */
+/* Keeps the threads of the chosen one's address space. The system's numbers are their ids, unless they are 0. */
 static void threads_select(struct gdb_trace *trace)
 {
   size_t kept = 0;
