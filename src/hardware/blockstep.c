@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Does PTRACE_SINGLEBLOCK really step from branch to branch? The kernel accepts the request wherever it believes that
- * DEBUGCTL.BTF exists; but where the bit has no effect, as under many hypervisors, EFLAGS.TF alone is left and the
- * tracee stops after every instruction (Intel SDM vol. 3 (June 2016) 17.4.3). So count the stops of a child over a loop
- * whose length is known. The child kills itself after a second, so that no wait here lasts longer.
+ * Tests whether PTRACE_SINGLEBLOCK really steps from branch to branch. The kernel accepts the request if it believes
+ * that DEBUGCTL.BTF exists. If the bit has no effect, as under many hypervisors, only EFLAGS.TF works and the tracee
+ * stops after every instruction (Intel SDM vol. 3 (June 2016) 17.4.3). The test counts the stops of a child in a loop
+ * of known length. The child kills itself after a second, so that no wait here lasts longer.
  */
 #include "hardware/blockstep.h"
 
@@ -56,7 +56,7 @@ __asm__(".pushsection .text\n"
         ".size hardware_trial, . - hardware_trial\n"
         ".popsection\n");
 
-/* The exit status hands the errno of a refused PTRACE_TRACEME to the parent. */
+/* The exit status passes the errno of a refused PTRACE_TRACEME to the parent. */
 static void child_run(void)
 {
   sigset_t alarm_only;
@@ -72,8 +72,8 @@ static void child_run(void)
   _exit(0);
 }
 
-/* Waits for the next stop. Returns 0 with the instruction pointer, or -errno when the child is gone or stopped for
- * another reason than a trap. `*is_gone` is set when there is nothing left to kill. */
+/* Waits for the next stop. Returns 0 with the instruction pointer, or -errno if the child is gone or stopped for
+ * another reason than a trap. Sets `*is_gone` if there is nothing left to kill. */
 static int child_wait(pid_t child, bool *is_gone, uintptr_t *ret_ip)
 {
   int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * /dev/cpu/N/msr: a read or write of 8 bytes at offset M is RDMSR or WRMSR of M on processor N. What #GP does to the
- * instruction is EIO here. Linux arch/x86/kernel/msr.c.
+ * /dev/cpu/N/msr: a read or write of 8 bytes at offset M is RDMSR or WRMSR of M on processor N. #GP becomes EIO. Linux
+ * arch/x86/kernel/msr.c.
  */
 #include "hardware/device.h"
 
@@ -21,7 +21,7 @@ static int device_write(void *data, uint32_t msr, uint64_t value)
   const struct hardware_device *device = data;
   int r = device->system->msr_pwrite(device->system->data, device->fd, msr, value);
 
-  return r == -EBADF ? -EACCES : r; /* opened for reading alone */
+  return r == -EBADF ? -EACCES : r; /* opened for reading only */
 }
 
 int hardware_device_open(const struct hardware_system *system, unsigned number, struct hardware_device *ret_device)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A signal that ends the program first has the registers put back. The handler blocks every other signal, runs on a
- * stack of its own and only reads and writes registers, by pread and pwrite; then the signal does what it would have
- * done. Of SIGKILL nobody hears.
+ * Restores the registers when a signal ends the program. The handler blocks every other signal, runs on a stack of its
+ * own and only reads and writes registers, by pread and pwrite; then the signal has its usual effect. SIGKILL cannot be
+ * handled.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 static const struct {
   int number;
-  bool is_request; /* a user's, to end */
+  bool is_request; /* a request of the user to end */
 } signals[] = {
   {SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},     {SIGQUIT, false}, {SIGPIPE, false},
   {SIGALRM, false}, {SIGUSR1, false}, {SIGUSR2, false},   {SIGXCPU, false}, {SIGXFSZ, false},
@@ -47,7 +47,7 @@ static void guard_handle(int number)
   if (guard_exits && is_request(number))
     _exit(0);
   signal(number, SIG_DFL);
-  raise(number); /* comes when the handler returns and unblocks it */
+  raise(number); /* delivered when the handler returns, which unblocks it */
 }
 
 void hardware_guard_begin(struct hardware_undo *undo, int exits)

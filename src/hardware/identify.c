@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who the processor is: vendor, family, model, hypervisor, the CPUID fields of the machinery, and the row of the
- * catalogue. Intel SDM vol. 2, CPUID; AMD APM vol. 3, appendix E; 0x40000000 is where hypervisors sign.
+ * The identity of the processor: vendor, family, model, hypervisor, the CPUID fields about recording, and the row of
+ * the catalogue. Intel SDM vol. 2, CPUID; AMD APM vol. 3, appendix E; hypervisors have their signature at 0x40000000.
  */
 #include "hardware/identify.h"
 
@@ -52,7 +52,7 @@ const struct hardware_cpuid_place *hardware_cpuid_place(unsigned field)
   return field < HARDWARE_CPUID_FIELDS ? &places[field] : NULL;
 }
 
-/* A leaf past the last one would answer with another leaf's data: give zeros. */
+/* A leaf past the last one would return another leaf's data: gives zeros instead. */
 static void leaf_read(const struct hardware_system *system, struct cpuid_limits limits, uint32_t leaf,
                       uint32_t value[4])
 {
@@ -70,7 +70,7 @@ static uint32_t field_get(const struct hardware_cpuid_place *place, const uint32
   return value[place->reg] >> place->low & mask;
 }
 
-/* Copies registers as the text that they spell, up to the first 0; it is shown to people, so only what can be. */
+/* Copies registers as text, up to the first 0. The text is shown to people, so it has only printable characters. */
 static void text_copy(char *text, const uint32_t *registers, size_t count)
 {
   size_t size = count * sizeof(registers[0]);

@@ -11,11 +11,12 @@
 #include "base/base.h"
 #include "cpudb/cpudb.h"
 
-/* Where the DS area and its BTS buffer lie, for the recorder only: 32-bit processors can reach it, too. */
+/* The addresses of the DS area and its BTS buffer, as the recorder sees them; 32-bit processors can address them,
+ * too. */
 #define AREA_ADDRESS UINT64_C(0x10000000)
 #define BUFFER_ADDRESS UINT64_C(0x10001000)
 
-/* The register with the filters: of architectural LBR also the one that switches it on. */
+/* The register with the filters; in architectural LBR it also has the enable bit. */
 static bool filter_register(const struct lb_cpu *cpu, enum lb_register *ret_id)
 {
   *ret_id = lb_cpu_register(cpu, LB_REG_LBR_CTL).count ? LB_REG_LBR_CTL : LB_REG_LBR_SELECT;
@@ -52,7 +53,7 @@ static void filter_complain(const struct lb_cpu *cpu, enum lb_register id, const
   text_done(&fields);
 }
 
-/* The value of a list of fields of one bit. */
+/* The value of a list of one-bit fields. */
 static int filter_parse(const struct lb_cpu *cpu, enum lb_register id, const char *list, uint64_t *ret_value)
 {
   char *copy = strdup(list), *rest = copy, *word;
@@ -74,7 +75,7 @@ static int filter_parse(const struct lb_cpu *cpu, enum lb_register id, const cha
   return r;
 }
 
-/* Without a filter everything is recorded: of architectural LBR that takes a 1 for each kind. */
+/* Without a filter everything is recorded: architectural LBR needs a 1 for each kind. */
 static uint64_t filter_of_all(const struct lb_cpu *cpu, enum lb_register id)
 {
   static const char *const kinds[] = {"COND",          "NEAR_REL_JMP", "NEAR_IND_JMP", "NEAR_REL_CALL",
@@ -83,7 +84,8 @@ static uint64_t filter_of_all(const struct lb_cpu *cpu, enum lb_register id)
   return id == LB_REG_LBR_CTL ? fields_bits(cpu, id, kinds) : 0;
 }
 
-/* Calls and returns alone, and returns take records away (SDM vol. 3, June 2016, 17.8). 0: it has no such mode. */
+/* Call-stack mode: only calls and returns are recorded, and returns remove records (SDM vol. 3, June 2016, 17.8). 0 if
+ * there is no such mode. */
 static uint64_t filter_of_call_stack(const struct lb_cpu *cpu, enum lb_register id)
 {
   static const char *const left_out[] = {"JCC", "NEAR_IND_JMP", "NEAR_REL_JMP", "FAR_BRANCH", NULL};
@@ -93,7 +95,7 @@ static uint64_t filter_of_call_stack(const struct lb_cpu *cpu, enum lb_register 
   return mode ? mode | fields_bits(cpu, id, id == LB_REG_LBR_CTL ? recorded : left_out) : 0;
 }
 
-/* The value of the filter register. Returns 0, or negative after a complaint. */
+/* The value of the filter register. Returns 0, or negative after a message. */
 static int filter_value(const struct lbr_setup *setup, enum lb_register id, uint64_t *ret_value)
 {
   uint64_t value;
@@ -113,7 +115,7 @@ static int filter_value(const struct lbr_setup *setup, enum lb_register id, uint
   return 0;
 }
 
-/* The rings that are recorded: a 1 of LBR_CTL records, a 1 of LBR_SELECT leaves out. */
+/* Adds the rings that are recorded: a 1 in LBR_CTL includes a ring, a 1 in LBR_SELECT excludes it. */
 static int filter_add_rings(const struct lb_cpu *cpu, enum lb_register id, enum lbr_rings rings, uint64_t *value)
 {
   bool is_ctl = id == LB_REG_LBR_CTL;
@@ -166,7 +168,7 @@ static int enable_complain(const struct lb_cpu *cpu)
   return LB_E_NO_REGISTER;
 }
 
-/* The filter; of architectural LBR with its switch. */
+/* Writes the filter; in architectural LBR with the enable bit. */
 static int filter_write(struct lb_recorder *recorder, const struct lbr_setup *setup, enum lb_register id,
                         uint64_t value)
 {
@@ -207,7 +209,7 @@ static int lbr_enable(struct lb_recorder *recorder, const struct lbr_setup *setu
   return r < 0 ? enable_complain(cpu) : 0;
 }
 
-/* A recorder that is off. Returns 0, or negative after a complaint. */
+/* Creates a recorder that is off. Returns 0, or negative after a message. */
 static int recorder_new(const struct lbr_setup *setup, const struct lb_host *host, struct lb_recorder **ret_recorder)
 {
   struct lb_recorder *recorder = aligned_alloc(_Alignof(struct lb_recorder), sizeof(*recorder));
@@ -248,7 +250,7 @@ int lbr_setup_new(const struct lbr_setup *setup, struct lb_recorder **ret_record
 
 /* ---- BTS ---- */
 
-/* The memory of the area and the buffer. NULL: there is none. */
+/* The memory of the area and the buffer. NULL if the address is outside of both. */
 static unsigned char *bts_memory(struct lbr_bts *bts, uint64_t linear, size_t size)
 {
   uint64_t in_area = linear - AREA_ADDRESS, in_buffer = linear - BUFFER_ADDRESS, bytes = bts->size * bts->record_size;
@@ -355,7 +357,7 @@ size_t lbr_bts_sort(const struct lb_recorder *recorder, struct lbr_bts *bts)
 
   if (stored < bts->size)
     return (size_t)stored;
-  bytes_reverse(bts->bytes, at); /* three reversals turn the buffer so that the oldest record comes first */
+  bytes_reverse(bts->bytes, at); /* three reversals rotate the buffer so that the oldest record comes first */
   bytes_reverse(bts->bytes + at, all - at);
   bytes_reverse(bts->bytes, all);
   return bts->size;

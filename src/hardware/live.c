@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Switching the recording unit of a real processor on and off, and asking whether it is. Which register has the switch:
- * IA32_LBR_CTL.LBREN of architectural LBR, DbgExtnCfg.LBRV2EN of AMD's version 2, else DEBUGCTL.LBR; of Zen 3 and later
- * DEBUGCTL.LBR has the classic pair beside the stack. Branch sampling (Zen 3) is left alone: switching it off would let
- * a held interrupt go, and it stops by itself.
+ * Switches the recording unit of a real processor on and off, and tells whether it is on. The enable bit is
+ * IA32_LBR_CTL.LBREN for architectural LBR, DbgExtnCfg.LBRV2EN for AMD's version 2, and otherwise DEBUGCTL.LBR. On Zen
+ * 3 and later, DEBUGCTL.LBR enables the classic pair beside the stack. Branch sampling (Zen 3) is not touched:
+ * switching it off would release a held interrupt, and it stops by itself.
  */
 #include "hardware/live.h"
 
@@ -40,7 +40,7 @@ int live_read_id(struct hardware_live *live, enum lb_register id, uint64_t *ret_
   return live_read(live, lb_cpu_register(&live->row->cpu, id).first, ret_value);
 }
 
-/* A change that is noted. */
+/* Makes a change that is noted for undoing. */
 static int live_change(struct hardware_live *live, enum lb_register id, uint64_t mask, uint64_t value)
 {
   uint32_t msr = lb_cpu_register(&live->row->cpu, id).first;
@@ -67,7 +67,7 @@ unsigned live_switches(const struct lb_cpu *cpu, struct live_switch switches[LIV
   return count;
 }
 
-/* Notes what is to be switched off. Returns how many there are, in `numbers`, or -errno. */
+/* Notes what is to be switched off. Returns the number of changes, with their numbers in `numbers`, or -errno. */
 static int stop_note(struct hardware_live *live, int numbers[LIVE_SWITCHES_MAX])
 {
   struct live_switch switches[LIVE_SWITCHES_MAX];
@@ -105,7 +105,7 @@ int live_stop(struct hardware_live *live)
     if (r < 0) {
       live->trouble =
         (struct hardware_trouble){.error = r, .msr = live->undo.changes[numbers[i]].msr, .is_write = true};
-      live->undo.count = numbers[i]; /* neither this one nor those behind it were made */
+      live->undo.count = numbers[i]; /* neither this change nor the following ones were made */
       return r;
     }
   }
@@ -155,11 +155,11 @@ int hardware_live_end(struct hardware_live *live)
 static int arm_filter(struct hardware_live *live, uint64_t value)
 {
   if (!live_has(live, LB_REG_LBR_SELECT))
-    return 0; /* of architectural LBR the filter lies beside the switch */
+    return 0; /* in architectural LBR the filter is in the same register as the enable bit */
   return live_change(live, LB_REG_LBR_SELECT, UINT64_MAX, value);
 }
 
-/* The first switch is that of the stack. A hypervisor may take the write and forget it. */
+/* The first switch is that of the stack. A hypervisor may accept the write and ignore it. */
 static int arm_switch(struct hardware_live *live, uint64_t filter)
 {
   struct live_switch switches[LIVE_SWITCHES_MAX];
@@ -277,8 +277,7 @@ static unsigned counters_fixed(struct hardware_live *live)
   return count;
 }
 
-/* IA32_PERF_GLOBAL_INUSE: bits 7:0 and 34:32 are counters that somebody has programmed. SDM vol. 3 (June
- * 2016) 18.2.4.3. */
+/* IA32_PERF_GLOBAL_INUSE: bits 7:0 and 34:32 are counters that are in use. SDM vol. 3 (June 2016) 18.2.4.3. */
 static unsigned counters_programmed(struct hardware_live *live)
 {
   const struct hardware_registers *registers = live->undo.registers;

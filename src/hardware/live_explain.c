@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why the registers of a processor cannot be had, and the one thing to do about it. The errors are those of Linux'
- * arch/x86/kernel/msr.c: open gives EPERM without CAP_SYS_RAWIO and ENXIO for a processor that is offline; a read gives
- * EIO for #GP; a write EPERM under lockdown or with allow_writes=off.
+ * Explains why the registers of a processor cannot be accessed, with one piece of advice. The errors are those of
+ * Linux' arch/x86/kernel/msr.c: open gives EPERM without CAP_SYS_RAWIO and ENXIO for a processor that is offline; a
+ * read gives EIO for #GP; a write EPERM under lockdown or with allow_writes=off.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -28,9 +28,9 @@ static struct hardware_finding finding_of(const char *advice, const char *format
   return finding;
 }
 
-/* ---- which processors there are ---- */
+/* ---- processors ---- */
 
-/* Is a number in a list such as "0-3,5"? False for a file that cannot be read. */
+/* Whether a number is in a list such as "0-3,5". False if the file cannot be read. */
 static bool list_has(const struct hardware_system *system, const char *path, unsigned number, char *list, size_t size)
 {
   const char *p = list;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the LBR stack of a real processor into a recorder. Between stopping and going on there is nothing but reads
- * of registers, since the processor records nothing meanwhile; what they hold is looked at behind that.
+ * Reads the LBR stack of a real processor into a recorder. Between stopping and restarting there are only reads of
+ * registers, because the processor records nothing meanwhile. The values are examined afterwards.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define VALUES_MAX (3 * LB_DEPTH_MAX + 16)
 #define BRS_TRIES 4
 
-/* What stays the same while recording is off, in the order in which a recorder must get it. */
+/* The values that do not change while recording is off, in the order in which a recorder must get them. */
 struct raw {
   struct {
     uint32_t msr;
@@ -21,7 +21,7 @@ struct raw {
   unsigned count;
 };
 
-/* Registers beside the stack, before the entries. The stack is worth something without `optional` ones. */
+/* Registers besides the stack, before the entries. The stack is useful without the `optional` ones. */
 static const struct {
   enum lb_register id;
   bool is_optional;
@@ -37,7 +37,7 @@ static void raw_put(struct raw *raw, uint32_t msr, uint64_t value)
   raw->values[raw->count++].value = value;
 }
 
-/* The mirrors of the newest entry say nothing that it does not. */
+/* The mirrors of the newest entry add nothing to it. */
 static bool is_wanted(const struct lb_cpu *cpu, enum lb_register id)
 {
   bool has_pair = lb_cpu_has(cpu, LB_FEATURE_BRS) || lb_cpu_has(cpu, LB_FEATURE_LBR_V2);
@@ -64,7 +64,7 @@ static int raw_read_single(struct hardware_live *live, enum lb_register id, bool
   return r;
 }
 
-/* Entries in use: IA32_LBR_DEPTH tells those of architectural LBR. */
+/* The number of entries in use: for architectural LBR, IA32_LBR_DEPTH. */
 static int raw_depth(struct hardware_live *live, const struct raw *raw, unsigned *ret_depth)
 {
   unsigned depth = lb_cpu_depth(&live->row->cpu);
@@ -126,8 +126,8 @@ static bool raw_find(const struct hardware_live *live, const struct raw *raw, en
   return false;
 }
 
-/* Did records come while it was read? What moves with them tells: TOS, the sampling buffer's position, or the newest
- * entry where that is always entry 0. */
+/* Whether records were added while the stack was read. A register that changes with them tells: TOS, the sampling
+ * buffer's position, or the newest entry if that is always entry 0. */
 static int raw_is_torn(struct hardware_live *live, const struct raw *raw)
 {
   static const enum lb_register movers[] = {LB_REG_LBR_TOS, LB_REG_AMD_DBG_EXTN_CFG, LB_REG_LBR_FROM, LB_REG_LBR};
@@ -145,7 +145,8 @@ static int raw_is_torn(struct hardware_live *live, const struct raw *raw)
   return 0;
 }
 
-/* With recording off once; what records on, branch sampling too, is read until it did not move meanwhile. */
+/* If recording is off, reads once. If it continues, including branch sampling, reads until nothing changed
+ * meanwhile. */
 static int raw_read_whole(struct hardware_live *live, bool is_running, struct raw *raw,
                           struct hardware_reading *reading)
 {
@@ -164,7 +165,7 @@ static int raw_read_whole(struct hardware_live *live, bool is_running, struct ra
   return 0;
 }
 
-/* Bits of TOS that are no number of an entry; the Pentium M's bit 27 means nothing. */
+/* Checks the bits of TOS that are not part of an entry number; the Pentium M's bit 27 has no meaning. */
 static void tos_judge(const struct hardware_live *live, const struct raw *raw, struct hardware_reading *reading)
 {
   uint64_t known = lb_cpu_depth(&live->row->cpu) - 1u;
@@ -177,7 +178,7 @@ static void tos_judge(const struct hardware_live *live, const struct raw *raw, s
 
 /* ---- all of it ---- */
 
-/* What the switches were before they were touched. */
+/* The original values of the switches. */
 struct controls {
   uint64_t debugctl, ctl, extn;
 };
@@ -193,7 +194,7 @@ static int controls_read(struct hardware_live *live, struct controls *controls)
   return r;
 }
 
-/* The row says what this CPU says. */
+/* Corrects the row by what this CPU reports. */
 static int capabilities_read(struct hardware_live *live, struct hardware_reading *reading)
 {
   struct lb_cpu *cpu = &live->row->cpu;
@@ -212,7 +213,7 @@ static int capabilities_read(struct hardware_live *live, struct hardware_reading
   return 0;
 }
 
-/* Stops, reads and lets go on. */
+/* Stops recording, reads, and restarts it. */
 static int raw_read_stopped(struct hardware_live *live, bool keeps_running, struct raw *raw,
                             struct hardware_reading *reading)
 {

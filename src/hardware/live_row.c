@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The row of the catalogue for a real processor, corrected by what CPUID says of it: a hypervisor may give fewer
- * entries than the silicon has, and processors that the catalogue does not know yet describe themselves.
+ * The row of the catalogue for a real processor, corrected by CPUID: a hypervisor may offer fewer entries than the
+ * silicon has, and processors that are not in the catalogue yet describe themselves.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ void hardware_row_of(const struct lb_cpu *cpu, struct hardware_row *ret_row)
   ret_row->cpu.lbr = &ret_row->lbr;
 }
 
-/* The newest row with a feature: for a CPU of which only that is known. */
+/* The newest row with a feature, for a CPU of which only the feature is known. */
 static const struct lb_cpu *row_with(unsigned vendor, enum lb_feature feature)
 {
   const struct lb_cpu *cpu, *last = NULL;
@@ -51,7 +51,7 @@ static void row_set_arch(const struct hardware_host *host, struct hardware_row *
   row->cpu.leaf_1c[2] = cpuid[HARDWARE_CPUID_LBR_FLAGS] | cpuid[HARDWARE_CPUID_LBR_EVENTS] << 16;
 }
 
-/* The stack's registers lie where they lie; CPUID tells how many of them there are. */
+/* The stack's registers have fixed addresses; CPUID tells their number. */
 static void row_set_v2(const struct hardware_host *host, struct hardware_row *row)
 {
   uint32_t depth = host->cpuid[HARDWARE_CPUID_AMD_LBR_DEPTH];
@@ -60,7 +60,7 @@ static void row_set_v2(const struct hardware_host *host, struct hardware_row *ro
     row->lbr.depth = (uint8_t)depth;
 }
 
-/* Is what the row's CPU announces by CPUID announced here? */
+/* Whether CPUID here reports what the row's CPU reports. */
 static bool is_announced(const struct hardware_host *host, const struct lb_cpu *cpu)
 {
   if (lb_cpu_has(cpu, LB_FEATURE_ARCH_LBR))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probe: asks who the processor is (identify.c), reads the kernel's few settings that explain a refusal, and has
- * each facility judged (usable.c, usable_perf.c). Changes nothing on the host.
+ * The probe: identifies the processor (identify.c), reads the kernel settings that explain a refusal, and checks each
+ * facility (usable.c, usable_perf.c). It changes nothing on the host.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ void finding_set(struct hardware_host *host, enum hardware_facility facility, en
   finding->advice = advice;
 }
 
-/* A file that holds one number. `missing` when it cannot be read or holds none. */
+/* Reads a file that holds one number. Returns `missing` if it cannot be read or holds none. */
 static int file_number(const struct hardware_system *system, const char *path, int missing)
 {
   char buffer[32];
@@ -77,7 +77,7 @@ static bool seccomp_is_filtering(const struct hardware_system *system)
   return line && strtol(line + strlen("\nSeccomp:"), NULL, 10) == 2;
 }
 
-/* "none [integrity] confidentiality": the one in brackets holds. */
+/* "none [integrity] confidentiality": the one in brackets is in force. */
 static bool kernel_is_locked_down(const struct hardware_system *system)
 {
   char buffer[64];

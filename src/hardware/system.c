@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real host: CPUID, small files of /proc and /sys, the msr device, perf_event_open. No verdicts here; those are
- * usable.c's. Writing registers is live.c's alone.
+ * The real host: CPUID, small files of /proc and /sys, the msr device, perf_event_open. usable.c has the verdicts. Only
+ * live.c writes registers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void real_cpuid(void *data, uint32_t leaf, uint32_t subleaf, uint32_t ret
 #endif
 }
 
-/* Some bytes of a file. Returns how many there were, or -errno. */
+/* Reads some bytes of a file. Returns their number, or -errno. */
 static int bytes_read(const char *path, off_t offset, void *bytes, size_t size)
 {
   ssize_t got;
@@ -80,7 +80,7 @@ static int real_msr_open(void *data, unsigned number, bool for_writing)
   return fd < 0 ? -errno : fd;
 }
 
-/* Also from signal handlers: errno stays as it was. */
+/* Also called from signal handlers: errno is preserved. */
 static int real_msr_pread(void *data, int fd, uint32_t msr, uint64_t *ret_value)
 {
   int before = errno, r = 0;
@@ -114,7 +114,7 @@ static void real_msr_close(void *data, int fd)
   close(fd);
 }
 
-/* User mode only: perf_event_paranoid = 2, the kernel's default, then lets everybody in. */
+/* User mode only: perf_event_paranoid = 2, the kernel's default, allows that to every user. */
 static struct perf_event_attr event_attributes(enum hardware_event event, uint32_t pmu)
 {
   struct perf_event_attr attributes = {
@@ -137,7 +137,7 @@ static struct perf_event_attr event_attributes(enum hardware_event event, uint32
   attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
   attributes.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
   if (event == HARDWARE_EVENT_BRANCH_SAMPLE) {
-    attributes.type = PERF_TYPE_RAW; /* AMD's branch sampling goes with this event and a fixed period only */
+    attributes.type = PERF_TYPE_RAW; /* AMD's branch sampling works with this event and a fixed period only */
     attributes.config = 0xC4;
   }
   return attributes;

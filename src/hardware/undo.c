@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes of registers that can be taken back. A signal may come between any two instructions here, and its handler
- * calls hardware_undo_to: so a change is complete in the list before `count` says so, and that before the register is
- * written. Taking back what was not yet changed, or twice, does no harm.
+ * Changes of registers that can be undone. A signal may come between any two instructions here, and its handler calls
+ * hardware_undo_to. A change is therefore complete in the list before `count` includes it, and `count` includes it
+ * before the register is written. Undoing a change that was not made yet, or undoing it twice, does no harm.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -59,7 +59,7 @@ int hardware_undo_change(struct hardware_undo *undo, uint32_t msr, uint64_t mask
   return r;
 }
 
-/* Bits that are not ours may have changed since. Where they cannot be read, they are taken to be as before. */
+/* Bits that we did not change may have changed since. If they cannot be read, the old values are assumed. */
 static int others_read(const struct hardware_registers *registers, const struct hardware_change *change,
                        uint64_t *ret_others)
 {

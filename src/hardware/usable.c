@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verdicts on what the processor shows and on the msr device: is it there, can it be used, why not, what to do. perf
- * and ptrace have usable_perf.c.
+ * Verdicts on the processor's features and on the msr device: whether each exists and can be used, why not, and what to
+ * do. usable_perf.c has perf and ptrace.
  */
 #include "hardware/usable.h"
 
@@ -54,7 +54,7 @@ static void msr_device_refused(const struct hardware_system *system, struct hard
   }
 }
 
-/* Lockdown refuses every write through the device, allow_writes=off too; reads go on working. */
+/* Lockdown refuses every write through the device, and so does allow_writes=off; reads still work. */
 const char *usable_msr_forbidden(const struct hardware_system *system, const char **ret_advice)
 {
   char buffer[64];
@@ -95,7 +95,7 @@ void usable_msr_device(const struct hardware_system *system, struct hardware_hos
     host->has_perf_capabilities = true;
 }
 
-/* ---- the LBR stack, as CPUID and the catalogue have it ---- */
+/* ---- the LBR stack, according to CPUID and the catalogue ---- */
 
 static unsigned arch_depth(uint32_t depths)
 {
@@ -107,7 +107,7 @@ static unsigned arch_depth(uint32_t depths)
   return depth;
 }
 
-/* What CPUID itself announces. Returns false when it announces nothing. */
+/* What CPUID itself reports. Returns false if it reports nothing. */
 static bool lbr_announced(struct hardware_host *host)
 {
   if (host->cpuid[HARDWARE_CPUID_ARCH_LBR])
@@ -124,7 +124,7 @@ static bool lbr_announced(struct hardware_host *host)
   return true;
 }
 
-/* A model-specific stack under a hypervisor: no bit of CPUID stands for it, LBR_FMT at most. */
+/* A model-specific stack under a hypervisor: no CPUID bit reports it, at most LBR_FMT does. */
 static void lbr_virtual(struct hardware_host *host)
 {
   unsigned depth = lb_cpu_depth(host->cpu);
@@ -145,7 +145,7 @@ static void lbr_virtual(struct hardware_host *host)
                 depth == 1 ? "record" : "entries", depth == 1 ? "it" : "them");
 }
 
-/* No hypervisor that we know passes AMD's stacks through. */
+/* No known hypervisor passes AMD's stacks through. */
 static const char *lbr_advice(const struct hardware_host *host)
 {
   if (!host->is_virtual)
@@ -175,9 +175,9 @@ void usable_lbr(struct hardware_host *host)
                 lb_cpu_depth(cpu), lb_cpu_depth(cpu) == 1 ? "record" : "entries");
 }
 
-/* ---- the LBR stack by the msr device ---- */
+/* ---- the LBR stack through the msr device ---- */
 
-/* The first register of the stack tells whether the others are there. */
+/* The first register of the stack tells whether the others exist. */
 void usable_live(const struct hardware_system *system, struct hardware_host *host)
 {
   const struct hardware_finding *device = &host->findings[HARDWARE_MSR_DEVICE];

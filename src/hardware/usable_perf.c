@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verdicts on what the kernel offers: perf_event_open with counters, branch stack, BTS and Intel PT, and stepping by
+ * Verdicts on the kernel's facilities: perf_event_open with counters, branch stack, BTS and Intel PT, and stepping by
  * branches with ptrace. The reasons follow the errors of perf_event_open(2) and ptrace(2).
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define ADVICE_CONTAINER "run outside the container, or give it CAP_PERFMON and a seccomp profile with perf_event_open"
 #define ADVICE_PMU_VM "ask for a virtual PMU (QEMU: -cpu host,pmu=on; Xen: vpmu=on), or run on the bare machine"
 
-/* The kernel or a filter refuses the call itself. Returns false when `error` means something else. */
+/* The kernel or a filter refuses the call itself. Returns false if `error` has another meaning. */
 static bool perf_is_refused(struct hardware_host *host, enum hardware_facility facility, int error)
 {
   if (error == -ENOSYS)
