@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rule runs twice, with and without host.map: whatever can be seen of the unit must come out the same.
+ * A rule runs twice, with and without host.map: the visible state of the unit must be the same.
  */
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void compare_memory(struct run *run, const struct areas *one, const struc
       differ(run, "memory");
 }
 
-/* Each run stands for itself if it failed in the same places. */
+/* If both runs failed in the same places, there is nothing to add. */
 static void compare_failures(struct run *run, const struct run *other)
 {
   bool differs = run->result.count != other->result.count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What must be true: each expectation looks at the unit and complains if it holds something else.
+ * Expectations: each checks the state of the unit and reports a difference.
  */
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static void check_truth(struct run *run, const struct statement *statement, bool
     run_fail(run, statement, "%s", got ? "yes" : "no");
 }
 
-/* How many were seen since this was last asked. */
+/* The number of events since the last query. */
 static uint64_t tally_ask(struct tally *tally)
 {
   uint64_t fresh = tally->seen - tally->asked;
@@ -39,8 +39,7 @@ static bool flag_fits(int8_t wanted, bool has, bool is)
   return wanted < 0 || (wanted ? is : has && !is);
 }
 
-/* `predicted` is said by a clear flag, so that the flag must exist; `no-tsx` and `no-abort` are true without one too.
- */
+/* `predicted` means a clear flag, so the flag must exist; `no-tsx` and `no-abort` are also true without one. */
 static bool record_fits(const struct wanted_record *wanted, const struct lb_record *got)
 {
   if (got->is_empty || got->from != wanted->from || got->to != wanted->to)
@@ -109,7 +108,7 @@ void expect_ler(struct run *run, const struct statement *statement)
     run_fail(run, statement, "0x%llx 0x%llx", (unsigned long long)got.from, (unsigned long long)got.to);
 }
 
-/* ---- what the host has seen ---- */
+/* ---- calls of the host ---- */
 
 void expect_bus(struct run *run, const struct statement *statement)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the guest and the processor do: each statement becomes one call of the recorder, with the thread's mode, CPL,
- * base and TF filled in where the statement does not say.
+ * Actions of the guest and the processor: each statement becomes one call of the recorder. The thread's mode, CPL, base
+ * and TF are used where the statement gives none.
  */
 #include "sim/run.h"
 
@@ -12,7 +12,7 @@ static struct lb_recorder *recorder_of(struct run *run)
 
 /* ---- the state of the thread ---- */
 
-/* The other thread comes to life when it is first named. */
+/* The other thread is created when it is first named. */
 void run_thread(struct run *run, const struct statement *statement)
 {
   struct thread *thread = &run->threads[statement->number];
@@ -62,7 +62,7 @@ static uint64_t base_in(enum code_mode mode, uint64_t base)
   return mode == CODE_64 ? 0 : base;
 }
 
-/* Fills in what the statement leaves to the thread, and moves the thread to the CPL that the jump leads to. */
+/* Fills in what the statement leaves open, and changes the thread's CPL to that of the target. */
 static struct jump jump_complete(struct thread *thread, const struct jump *said)
 {
   struct jump jump = *said;
@@ -137,7 +137,7 @@ void run_match(struct run *run, const struct statement *statement)
 
 /* ---- modes of the processor ---- */
 
-/* A transfer that no instruction makes, inside the code that the thread runs. */
+/* A transfer that no instruction makes, inside the thread's code. */
 static struct lb_branch place_in(const struct thread *thread, uint64_t from, uint64_t to)
 {
   uint64_t base = base_in(thread->mode, thread->base);
@@ -152,7 +152,7 @@ void run_smi(struct run *run, const struct statement *statement)
 {
   struct lb_branch entry = place_in(run->thread, statement->pair[0], statement->pair[1]);
 
-  entry.to_base = 0; /* of the handler: the rules that see it name offsets */
+  entry.to_base = 0; /* of the handler: the rules that need it give offsets */
   entry.to_cpl = 0;
   entry.flags |= LB_BRANCH_TO_32;
   lb_recorder_smi(recorder_of(run), &entry);
@@ -169,8 +169,7 @@ void run_rsm(struct run *run, const struct statement *statement)
   lb_recorder_rsm(recorder_of(run), &resumed);
 }
 
-/* Reset and INIT begin at CPL 0 without TF. The code mode of what follows is what the file says, whatever the unit made
- * of it. */
+/* Reset and INIT begin at CPL 0 without TF. The code mode stays as the file set it, whatever the unit does. */
 static void thread_restart(struct thread *thread)
 {
   thread->cpl = 0;

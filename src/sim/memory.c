@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The guest's memory: a few pieces of linear address space, and the page attributes that lb_ds_check asks for.
+ * The guest's memory: a few pieces of linear address space, and the page attributes for lb_ds_check.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void areas_done(struct areas *memory)
 unsigned char *areas_at(const struct areas *memory, uint64_t address, size_t size)
 {
   for (unsigned i = 0; i < memory->count; i++) {
-    uint64_t offset = address - memory->pieces[i].address; /* wraps to something great when the address is below */
+    uint64_t offset = address - memory->pieces[i].address; /* wraps to a large number if the address is below */
 
     if (offset < memory->pieces[i].size && size <= memory->pieces[i].size - offset)
       return memory->pieces[i].bytes + offset;

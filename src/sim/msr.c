@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RDMSR and WRMSR of a rule file, and the answer that they must give.
+ * RDMSR and WRMSR of a rule file, and their expected result.
  */
 #include "sim/run.h"
 
@@ -34,7 +34,7 @@ static const char *answer_text(enum lb_msr_answer answer)
   return texts[answer];
 }
 
-/* ---- registers that this CPU must not have ---- */
+/* ---- registers that this CPU must lack ---- */
 
 static enum lb_msr_answer register_touch(struct run *run, const struct statement *statement, bool is_write,
                                          uint32_t msr)
@@ -46,8 +46,8 @@ static enum lb_msr_answer register_touch(struct run *run, const struct statement
   return lb_recorder_rdmsr(&run->thread->recorder, msr, &ignored);
 }
 
-/* The CPU knows no register of this name. Then the places where other CPUs have it must be foreign, unless they are
- * another register here. */
+/* This CPU has no register of this name. The addresses of other CPUs for it must then be unknown here, unless they
+ * belong to another register. */
 static void check_foreign(struct run *run, const struct statement *statement, bool is_write)
 {
   const struct named_register *reg = &statement->msr.reg;
@@ -64,7 +64,7 @@ static void check_foreign(struct run *run, const struct statement *statement, bo
   }
 }
 
-/* The register's address. Returns false when there is nothing more to do: this CPU has none, rightly or wrongly. */
+/* Finds the register's address. Returns false if there is nothing more to do: this CPU has none, as expected or not. */
 static bool find_or_fail(struct run *run, const struct statement *statement, bool is_write, uint32_t *ret_msr)
 {
   if (register_address(run, &statement->msr.reg, ret_msr) >= 0)
@@ -78,7 +78,7 @@ static bool find_or_fail(struct run *run, const struct statement *statement, boo
 
 /* ---- statements ---- */
 
-/* A write that faults must leave the register as it was. */
+/* A write that faults must leave the register unchanged. */
 static void check_unchanged(struct run *run, const struct statement *statement, uint32_t msr, uint64_t before)
 {
   uint64_t after;

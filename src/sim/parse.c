@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From text to statements: lines, words and comments, the verb of each line, and the verbs that concern the file itself
- * (title, cpu, option, on, end, expect).
+ * Parses text into statements: lines, words and comments, the verb of each line, and the verbs that concern the file
+ * itself (title, cpu, option, on, end, expect).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -23,11 +23,11 @@ int parser_fail(struct parser *parser, const char *format, ...)
   va_end(list);
   for (char *c = parser->error->text; *c; c += utf8_size(c))
     if (!utf8_size(c))
-      *c = '?'; /* a word was cut in the middle of a letter */
+      *c = '?'; /* a word was cut in the middle of a character */
   return LB_E_BAD_SYNTAX;
 }
 
-/* ---- what the file holds ---- */
+/* ---- contents of the file ---- */
 
 static int sim_add_statement(struct sim *sim, const struct statement *statement)
 {
@@ -139,7 +139,7 @@ static bool is_too_few_or_many(const struct parser *parser)
   return parser->count < parser->verb->least || parser->count > parser->verb->most;
 }
 
-/* The word behind `expect` is a verb of its own; if it is none, it names a register. */
+/* The word after `expect` is a verb of its own; any other word names a register. */
 int parse_expect(struct parser *parser, struct statement *statement)
 {
   const struct verb *verb = verb_find_expect(parser->words[0]);
@@ -154,7 +154,7 @@ int parse_expect(struct parser *parser, struct statement *statement)
   return parser->verb->parse(parser, statement);
 }
 
-/* Takes the comment away from the end of a line. */
+/* Removes the comment from the end of a line. */
 static void comment_strip(char *line)
 {
   for (char *c = line; (c = strchr(c, '#')); c++)
@@ -172,7 +172,7 @@ static void blanks_strip(char *line)
     line[--length] = '\0';
 }
 
-/* Cuts the first word off. Returns what follows, without blanks. */
+/* Cuts off the first word. Returns the rest without blanks. */
 static char *word_cut(char *line)
 {
   char *end = line + strcspn(line, BLANKS);
@@ -183,7 +183,7 @@ static char *word_cut(char *line)
   return end + strspn(end, BLANKS);
 }
 
-/* Takes what stands behind a verb that wants text. */
+/* Takes the text after a verb that has a text. */
 static int text_cut(struct parser *parser, char *rest)
 {
   blanks_strip(rest);
@@ -194,7 +194,7 @@ static int text_cut(struct parser *parser, char *rest)
   return 0;
 }
 
-/* Cuts what stands behind any other verb into words. */
+/* Splits the text after any other verb into words. */
 static int words_cut(struct parser *parser, char *rest)
 {
   comment_strip(rest);
@@ -204,7 +204,7 @@ static int words_cut(struct parser *parser, char *rest)
     if (parser->count == SIM_WORDS_MAX)
       return parser_fail(parser, "more than %d words", SIM_WORDS_MAX);
     rest = word_cut(word);
-    if (strlen(word) > SIM_WORD_MAX) /* the name of a symbol may be printed with every record */
+    if (strlen(word) > SIM_WORD_MAX) /* a symbol's name may be printed with every record */
       return parser_fail(parser, "a word of more than %d bytes", SIM_WORD_MAX);
     parser->words[parser->count] = word;
   }
@@ -245,7 +245,7 @@ static int parse_statement(struct parser *parser, char *line)
   return sim_add_statement(parser->sim, &statement);
 }
 
-/* A line of what `expect print` expects, exactly as it stands behind "| ". */
+/* A line of expected output: exactly the text after "| ". */
 static int parse_printed(struct parser *parser, char *line)
 {
   if (!parser->is_printing)
@@ -263,7 +263,7 @@ static bool is_control(const unsigned char *s)
   return (s[0] < 0x20 && s[0] != '\t') || s[0] == 0x7F || (s[0] == 0xC2 && s[1] < 0xA0);
 }
 
-/* Anything but text could do mischief on a terminal. */
+/* Characters other than text could control a terminal. */
 static int line_check(struct parser *parser, const char *line)
 {
   for (size_t size; *line; line += size) {
@@ -291,7 +291,7 @@ static int parse_line(struct parser *parser, char *line)
 
 /* ---- the file ---- */
 
-/* Keeps two copies: one stays as it is but for the ends of its lines, the other will be cut into words. */
+/* Keeps two copies of the text: one is only split into lines, the other will be split into words. */
 static int sim_copy(struct sim *sim, const char *text, size_t size)
 {
   char *line;
@@ -336,7 +336,7 @@ static int parse_lines(struct parser *parser)
   return parser->on_line ? parser_fail(parser, "'on' without 'end'") : 0;
 }
 
-/* A file that names CPUs and takes them all away again would hold by doing nothing. */
+/* A file that names CPUs and then excludes them all would succeed without testing anything. */
 static int check_cpus(struct parser *parser)
 {
   uint64_t any = 0;
@@ -347,7 +347,7 @@ static int check_cpus(struct parser *parser)
   return parser->has_cpus && !any ? parser_fail(parser, "the rule is for no CPU at all") : 0;
 }
 
-/* What must be true before the text can be copied as a string. */
+/* Checks the text before it is copied as a string. */
 static int check_text(const char *text, size_t size, struct sim_error *ret_error)
 {
   if (size > SIM_BYTES_MAX) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading what stands behind `expect`.
+ * Parses the statements that begin with `expect`.
  */
 #include <string.h>
 #include <strings.h>
 
 #include "sim/parser.h"
 
-/* "mask M" from the word `index` on, if it is there. */
+/* "mask M" from word `index` on, if present. */
 static int parse_mask(struct parser *parser, unsigned index, uint64_t limit, uint64_t *mask)
 {
   if (parser->count <= index)
@@ -97,7 +97,7 @@ int parse_record(struct parser *parser, struct statement *statement)
 
 /* ---- the rest ---- */
 
-/* `expect bus none` is a record that is empty. */
+/* `expect bus none` is an empty record. */
 int parse_bus(struct parser *parser, struct statement *statement)
 {
   struct wanted_record *record = &statement->record;
@@ -165,7 +165,7 @@ int parse_cpuid(struct parser *parser, struct statement *statement)
   return 0;
 }
 
-/* The lines that are expected follow; parse.c adds them. */
+/* The expected lines follow; parse.c adds them. */
 int parse_expect_print(struct parser *parser, struct statement *statement)
 {
   int r = parse_print(parser, statement);

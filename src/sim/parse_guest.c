@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the statements that do something to the unit or to what surrounds it.
+ * Parses the statements that change the unit or its surroundings.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
-/* ---- shapes that several statements have ---- */
+/* ---- forms shared by several statements ---- */
 
 int parse_nothing(struct parser *parser, struct statement *statement)
 {
@@ -27,7 +27,7 @@ int parse_choice(struct parser *parser, struct statement *statement)
   return word_choice(parser, parser->words[0], parser->verb->choices, &statement->number);
 }
 
-/* Up to two numbers; 0 for those that are not there. */
+/* Up to two numbers; missing ones are 0. */
 int parse_numbers(struct parser *parser, struct statement *statement)
 {
   int r = 0;
@@ -46,7 +46,7 @@ int parse_pair(struct parser *parser, struct statement *statement)
 
 /* ---- RDMSR, WRMSR, VM entry ---- */
 
-/* The answer that the statement wants, if it names one; else success. */
+/* The expected result, if the statement names one; otherwise success. */
 static int parse_answer(struct parser *parser, unsigned index, const char *choices, struct statement *statement)
 {
   uint64_t choice;
@@ -250,7 +250,7 @@ int parse_pebs(struct parser *parser, struct statement *statement)
   return words_fields(parser, 0, fields, LENGTH(fields), &statement->registers);
 }
 
-/* ---- what surrounds the unit ---- */
+/* ---- the surroundings of the unit ---- */
 
 int parse_memory(struct parser *parser, struct statement *statement)
 {
@@ -269,7 +269,7 @@ int parse_memory(struct parser *parser, struct statement *statement)
   return 0;
 }
 
-/* Does the number fit, as a positive or as a negative one? */
+/* Whether the number fits, as a positive or a negative one. */
 static bool value_fits(uint64_t value, unsigned size)
 {
   uint64_t most = UINT64_MAX >> (64 - 8 * size);

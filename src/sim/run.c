@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the statements of a rule file on one CPU and gathers what does not hold.
+ * Runs the statements of a rule file on one CPU and collects the failures.
  */
 #include "sim/run.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- failures ---- */
 
-/* The statement's words, without comment and outer blanks. The caller frees; NULL if there is no memory. */
+/* The statement's text, without its comment and outer blanks. The caller frees it; NULL without memory. */
 static char *statement_text(const struct run *run, const struct statement *statement)
 {
   const char *line = run->sim->lines[statement->line - 1], *end;
@@ -26,7 +26,7 @@ static char *statement_text(const struct run *run, const struct statement *state
   return strndup(line, (size_t)(end - line));
 }
 
-/* Takes both strings, which may be NULL for want of memory. */
+/* Takes ownership of both strings, which may be NULL if memory ran out. */
 static void add_failure(struct run *run, unsigned line, char *expected, char *got)
 {
   struct sim_result *result = &run->result;
@@ -76,7 +76,7 @@ void run_note(struct run *run, const char *format, ...)
   va_end(list);
 }
 
-/* ---- what who looks on is told ---- */
+/* ---- reports to an observer ---- */
 
 /* The newest record, to see whether a statement changed it. */
 struct glance {
@@ -242,7 +242,7 @@ void sim_result_done(struct sim_result *result)
   *result = (struct sim_result){0};
 }
 
-/* ---- looking at a file ---- */
+/* ---- queries about a file ---- */
 
 const char *sim_title(const struct sim *sim)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words that select CPUs of the catalogue: by name, or by what they have in common.
+ * Words that select CPUs of the catalogue: by name, or by a common property.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -41,7 +41,7 @@ const struct lb_cpu *sim_cpu_at(const struct sim *sim, size_t index)
   return NULL;
 }
 
-/* ---- what CPUs have in common ---- */
+/* ---- common properties ---- */
 
 static bool has_class(const struct lb_cpu *cpu, const char *value)
 {
@@ -91,7 +91,7 @@ static const struct {
 
 /* ---- words ---- */
 
-/* A CPU's word like 06_8E or amd:19_21 says which of its models is meant: printing shows it. */
+/* A word such as 06_8E or amd:19_21 tells which of a CPU's models is meant: printing shows it. */
 static void model_note(struct sim *sim, const struct lb_cpu *cpu, const char *word)
 {
   const char *colon = strchr(word, ':');
@@ -110,7 +110,7 @@ static void model_note(struct sim *sim, const struct lb_cpu *cpu, const char *wo
 static const struct lb_cpu *cpu_guess(const char *word)
 {
   const struct lb_cpu *cpu, *nearest = NULL;
-  size_t distance = 4; /* must be less */
+  size_t distance = 4; /* a match must be nearer */
 
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++) {
     size_t d = word_distance(word, cpu->name);

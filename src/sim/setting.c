@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What surrounds the unit while a rule runs: memory, facts for lb_ds_check, symbols; and printing what the unit holds.
+ * The surroundings of the unit while a rule runs: memory, facts for lb_ds_check, symbols; and printing of the unit's
+ * contents.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,7 @@ void run_memory(struct run *run, const struct statement *statement)
     run->error = r;
   for (unsigned i = 0; i < 2; i++)
     if (run->threads[i].is_made)
-      lb_recorder_flush(&run->threads[i].recorder); /* what the unit knows of the host's memory is old */
+      lb_recorder_flush(&run->threads[i].recorder); /* the unit's pointers into the host's memory are out of date */
 }
 
 void run_poke(struct run *run, const struct statement *statement)
@@ -118,13 +119,13 @@ void run_print(struct run *run, const struct statement *statement)
   text_done(&output);
 }
 
-/* The next line of `text`, which is cut off; NULL at the end. */
+/* Cuts off the next line of `text`; NULL at the end. */
 static char *next_line(char **text)
 {
   return *text && **text ? strsep(text, "\n") : NULL;
 }
 
-/* "..." among the expected lines: goes on to where the next expected line is printed. */
+/* "..." among the expected lines: skips to the line that equals the next expected one. */
 static char *skip_to(char **text, const char *expected)
 {
   char *got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rule file from its name to its verdict: read, run on the CPUs that it names or on one that the user names, and what
- * the unit holds in the end and which expectations did not hold, written to the output.
+ * A rule file from its name to its verdict: reads it, runs it on the CPUs that it names or on the user's choice, and
+ * writes the final contents of the unit and the failed expectations to the output.
  */
 #include "sim/show.h"
 
@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "sim/sim.h"
 
-/* One file while it is shown. */
+/* The state of showing one file. */
 struct sim_show {
   const struct sim_show_options *options;
   const char *file;
@@ -23,7 +23,7 @@ struct sim_show {
 
 /* ---- reading ---- */
 
-/* Reads a file of at most SIM_BYTES_MAX bytes, and one more to see that it is longer. Returns 0, or -errno. */
+/* Reads a file of at most SIM_BYTES_MAX bytes, and one more to detect a longer one. Returns 0, or -errno. */
 static int stream_read(FILE *stream, char **ret_text, size_t *ret_size)
 {
   char *text = malloc(SIM_BYTES_MAX + 1);
@@ -62,13 +62,13 @@ static const char *file_name(const char *name)
   return strcmp(name, "-") ? name : "stdin";
 }
 
-/* The statement that did not hold, without the word that says so again. */
+/* The failed statement, without its first word `expect`. */
 static const char *expected_text(const struct sim_failure *failure)
 {
   return failure->expected + (strncmp(failure->expected, "expect ", 7) == 0 ? 7 : 0);
 }
 
-/* Complains where the complaint belongs: --check answers for every file on stdout. */
+/* Reports an error in the right place: with --check, to stdout for every file. */
 static void file_complain(const struct sim_show_options *options, const char *file, unsigned line, const char *text)
 {
   char place[32] = "";
@@ -81,7 +81,7 @@ static void file_complain(const struct sim_show_options *options, const char *fi
     message("%s: %s%s", file, place, text);
 }
 
-/* Returns 0, or negative after a complaint. */
+/* Returns 0, or negative after a message. */
 static int file_parse(const struct sim_show_options *options, const char *name, struct sim **ret_sim)
 {
   struct sim_error error = {0};
@@ -151,11 +151,11 @@ static void show_failures(const struct sim_show *show, const struct sim_result *
 
 /* ---- running ---- */
 
-/* What a run gives back: how many expectations failed, or negative after a complaint. */
+/* A run returns the number of failed expectations, or negative after a message. */
 typedef int run_function(const struct sim_show_options *options, const struct sim *sim, const struct lb_cpu *cpu,
                          const char *file);
 
-/* Says nothing unless it is the first thing that fails: one line for each file. */
+/* Prints only the first failure: one line for each file. */
 static int check_cpu(const struct sim_show_options *options, const struct sim *sim, const struct lb_cpu *cpu,
                      const char *file)
 {
@@ -216,7 +216,7 @@ static bool is_for(const struct sim *sim, const struct lb_cpu *cpu)
   return false;
 }
 
-/* Of several files, each says which it is. */
+/* With several files, each has a title. */
 static void show_title(const struct sim_show_options *options, const struct sim *sim, const char *file)
 {
   FILE *out = options->notes;
@@ -257,7 +257,8 @@ static int file_run(const struct sim_show_options *options, const struct sim *si
   return failures;
 }
 
-/* On a CPU that the file does not name, differences are what the user wants to see: no failure, unless with --check. */
+/* On a CPU that the file does not name, the user wants to see the differences: they are not failures, unless with
+ * --check. */
 static bool failures_count(const struct sim_show_options *options, const struct sim *sim)
 {
   return options->is_check || !options->cpu || !sim_cpu_at(sim, 0) || is_for(sim, options->cpu);

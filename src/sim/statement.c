@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of verbs, and finding one: the statements themselves, and what may stand behind `expect`.
+ * The tables of verbs and the search in them: the statements themselves, and the words that may follow `expect`.
  */
 #include "sim/statement.h"
 
@@ -29,7 +29,7 @@ static const struct verb expects[] = {
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
 #define EXPECTS (sizeof(expects) / sizeof(*expects))
 
-/* What `expect REG VALUE` is. Its first word is none of the table, and parse_register counts its words itself. */
+/* The statement `expect REG VALUE`. Its first word is not in the table, and parse_register counts its words itself. */
 const struct verb verb_expect_register = {
   .word = "REG", .parse = parse_register, .run = expect_register, .usage = "VALUE [mask M]"};
 
@@ -44,7 +44,7 @@ static const struct verb *table_find(const struct verb *table, size_t count, con
 static const struct verb *table_guess(const struct verb *table, size_t count, const char *word)
 {
   const struct verb *nearest = NULL;
-  size_t distance = strlen(word) < 5 ? 2 : 3; /* must be less */
+  size_t distance = strlen(word) < 5 ? 2 : 3; /* a match must be nearer */
 
   for (size_t i = 0; i < count; i++) {
     size_t d = word_distance(word, table[i].word);

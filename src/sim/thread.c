@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread of the core: its recorder, and the host that answers it and counts what it asks for.
+ * One thread of the core: its recorder, and the host, which answers the recorder's calls and counts them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static void *host_map(void *data, uint64_t linear, size_t size)
 {
   const struct thread *thread = data;
 
-  assert((linear & 0xFFF) + size <= 0x1000); /* the recorder has promised so */
+  assert((linear & 0xFFF) + size <= 0x1000); /* the recorder guarantees this */
   return areas_at(&thread->run->memory, linear, size);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What single words of a rule file mean: numbers, choices, registers, "word=number".
+ * The meaning of single words of a rule file: numbers, choices, registers, "word=number".
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static void register_add(struct named_register *reg, uint32_t address)
   for (unsigned i = 0; i < reg->count; i++)
     if (reg->addresses[i] == address)
       return;
-  assert(reg->count < SIM_ADDRESSES_MAX); /* whatever the name: it is the catalogue that must fit */
+  assert(reg->count < SIM_ADDRESSES_MAX); /* for any name: the limit must fit the catalogue */
   reg->addresses[reg->count++] = address;
 }
 
