@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The catalogue's tables, made from the .def files, and the ways to find a row: by number, by name, by what CPUID says.
+ * The catalogue's tables, made from the .def files, and lookup of a row: by number, by name, by CPUID.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "cpudb/tables.h"
 #include "lastbranch/error.h"
 
-/* The words of the rows for how well they are known. */
+/* The words of the rows for their basis. */
 #define MEASURED LB_BASIS_MEASURED
 #define DOCUMENTED LB_BASIS_DOCUMENTED
 #define INFERRED LB_BASIS_INFERRED
@@ -67,7 +67,7 @@ const struct lb_ds cpudb_dss[] = {
 #undef LB_DS_ROW
 };
 
-/* ---- the words of cpu.def ---- */
+/* ---- macros for cpu.def ---- */
 
 #define LBR_CLASS(row) &cpudb_classes[CLASS_##row]
 #define DEBUGCTL(row) &cpudb_debugctls[DEBUGCTL_##row]
@@ -130,7 +130,7 @@ bool lb_cpu_is_linear(const struct lb_cpu *cpu)
     return true;
   case LB_FORMAT_ARCH:
     return cpu->leaf_1c[0] >> 31;
-  default: /* AMD's too: APM vol. 2, 13.1.6.1. Knights Landing's LBR_FMT, 1, says linear. */
+  default: /* AMD too: APM vol. 2, 13.1.6.1. Knights Landing's LBR_FMT, 1, means linear. */
     return lb_cpu_quirk(cpu, LB_QUIRK_KNL_FORMAT);
   }
 }
@@ -156,7 +156,7 @@ unsigned lb_cpu_depth(const struct lb_cpu *cpu)
   return most;
 }
 
-/* ---- by what CPUID says ---- */
+/* ---- by CPUID ---- */
 
 #define ANY_STEPPING UINT32_MAX
 
@@ -189,7 +189,7 @@ int lb_cpu_find_model(unsigned vendor, unsigned family, unsigned model, unsigned
 
 /* ---- by name ---- */
 
-/* True when the first word of `list` is `name`, whatever their case. '-', '_' and, in `name`, ' ' do not count. */
+/* Whether the first word of `list` is `name`. Case is ignored, and so are '-', '_' and, in `name`, ' '. */
 static bool word_is(const char *list, const char *name)
 {
   for (;; list++, name++) {
@@ -213,7 +213,7 @@ static bool list_has(const char *list, const char *name)
   return false;
 }
 
-/* Reads one to four hex digits. Returns where they end, or NULL when there are none or too many. */
+/* Reads one to four hex digits. Returns where they end, or NULL if there are none or too many. */
 static const char *hex_read(const char *p, unsigned *ret_value)
 {
   unsigned value = 0;
@@ -249,7 +249,7 @@ static bool signature_read(const char *p, unsigned *ret_family, unsigned *ret_mo
   return true;
 }
 
-/* Takes "amd:" off the front of a name. Returns the vendor, LB_VENDORS when none is named, or LB_E_NO_CPU. */
+/* Removes "amd:" from the front of a name. Returns the vendor, LB_VENDORS if none is named, or LB_E_NO_CPU. */
 static int vendor_read(const char **name)
 {
   const char *colon = strchr(*name, ':');

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CPUID as a CPU of the catalogue reports it, as far as branch recording goes. Leaves 1, 7, 0AH: Intel SDM vol. 2; 1CH:
- * architectural LBR; 80000008H, 80000022H: AMD APM vol. 3, appendix E.
+ * CPUID of a CPU of the catalogue, limited to branch recording. Leaves 1, 7, 0AH: Intel SDM vol. 2; 1CH: architectural
+ * LBR; 80000008H, 80000022H: AMD APM vol. 3, appendix E.
  */
 #include "cpudb/cpudb.h"
 
 enum { EAX, EBX, ECX, EDX };
 
-/* Bits of a register belong to this machinery; some of them are 1. */
+/* Marks bits of a register as belonging to branch recording, and sets those of them that are 1. */
 static void own(struct lb_cpuid *cpuid, unsigned reg, uint32_t bits, uint32_t value)
 {
   cpuid->mask[reg] |= bits;
@@ -45,7 +45,7 @@ static uint32_t ones(unsigned count)
   return (UINT32_C(1) << count) - 1;
 }
 
-/* The whole leaf is ours; all zero without architectural performance monitoring. */
+/* The whole leaf belongs to recording; it is zero without architectural performance monitoring. */
 static void leaf_a(const struct lb_cpu *cpu, struct lb_cpuid *cpuid)
 {
   const struct lb_pmu *pmu = cpu->pmu;
@@ -59,7 +59,7 @@ static void leaf_a(const struct lb_cpu *cpu, struct lb_cpuid *cpuid)
     fixed |= UINT32_C(1) << 15;
   own(cpuid, EAX, UINT32_MAX, is_arch ? shape : 0);
   own(cpuid, EBX, UINT32_MAX, is_arch ? pmu->absent : 0);
-  /* Version 5 names the fixed counters one by one. */
+  /* Version 5 lists the fixed counters one by one. */
   own(cpuid, ECX, UINT32_MAX, is_arch && pmu->version >= 5 ? ones(fixed_counters) : 0);
   own(cpuid, EDX, UINT32_MAX, is_arch ? fixed : 0);
 }

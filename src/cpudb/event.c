@@ -17,7 +17,7 @@ enum event_set {
 
 _Static_assert(EVENT_SETS <= 64, "a set is a bit of a 64-bit word");
 
-/* ---- the words of event.def: sets ---- */
+/* ---- macros for event.def: sets ---- */
 
 #define S(set) (UINT64_C(1) << SET_##set)
 #define FROM_TO(first, last) ((S(last) << 1) - S(first)) /* in the order of event_set.def */
@@ -51,7 +51,7 @@ _Static_assert(EVENT_SETS <= 64, "a set is a bit of a 64-bit word");
 #define PRECISE_BRANCHES (FROM_TO(SLM, DKT) | PRECISE_NEW)
 #define PRECISE_MISSES (CORE2_BNL | FROM_TO(SLM, DKT) | PRECISE_NEW)
 
-/* ---- the words of event.def: outcomes ---- */
+/* ---- macros for event.def: outcomes ---- */
 
 #define ANY 0x100 /* no unit mask has this value */
 #define O(outcome) (UINT32_C(1) << LB_OUTCOME_##outcome)
@@ -93,7 +93,7 @@ static const struct row rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* ---- what a CPU has ---- */
+/* ---- events of a CPU ---- */
 
 static const uint8_t cpu_sets[] = {
 #define LB_CPU(row, set, ...) [CPUDB_##row] = SET_##set,

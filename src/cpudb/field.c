@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of a register as they lie on one CPU, for decoding and for help. DEBUGCTL is laid out by its row of
- * debugctl.def, every other register by field.def.
+ * The fields of a register on one CPU, for decoding and for help. debugctl.def has the layout of DEBUGCTL, field.def
+ * that of every other register.
  */
 #include "cpudb/cpudb.h"
 #include "cpudb/expression.h"
 #include "lastbranch/error.h"
 
-/* DEBUGCTL: the named bits in the order of their places. */
+/* DEBUGCTL: the named bits in the order of their positions. */
 static int debugctl_field(const struct lb_cpu *cpu, unsigned index, struct lb_field *ret_field)
 {
   for (unsigned place = 0; place < 64; place++)
@@ -64,7 +64,7 @@ static enum lb_register layout_register(enum lb_register id)
   }
 }
 
-/* How the addresses of a register lie. */
+/* The format of a register's addresses. */
 static unsigned address_format(const struct lb_cpu *cpu, enum lb_register id)
 {
   bool is_stack = id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO;
@@ -81,7 +81,7 @@ static unsigned highest_bit(unsigned value)
   return bit;
 }
 
-/* ---- the words of field.def ---- */
+/* ---- macros for field.def ---- */
 
 #define FORMAT(f) (format == LB_FORMAT_##f)
 #define WHOLE_ADDRESS (FORMAT(LIP) || FORMAT(EIP) || FORMAT(LINEAR) || FORMAT(ARCH) || FORMAT(AMD))

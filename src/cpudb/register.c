@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which registers a CPU has, where they are and what they are called. Everything is asked of lastbranch/register.def
- * and of the two tables of names beside this file; nothing is stored.
+ * The registers of a CPU: which exist, their addresses and names. All data comes from lastbranch/register.def and the
+ * two tables of names beside this file; nothing is stored.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 #define NAME_MAX_LENGTH 64 /* longer than any name of a register */
 
-/* ---- where ---- */
+/* ---- addresses ---- */
 
 static struct lb_register_range range_make(uint32_t first, uint32_t count, uint32_t stride)
 {
@@ -51,7 +51,7 @@ int lb_cpu_register_at(const struct lb_cpu *cpu, uint32_t msr, unsigned *ret_num
   return LB_E_NO_REGISTER;
 }
 
-/* ---- what it is called ---- */
+/* ---- names ---- */
 
 static const char *const generic_names[LB_REGISTERS] = {
 #define LB_REGISTER(id, name, first, count, stride, text) [LB_REG_##id] = name,
@@ -69,7 +69,7 @@ static const char *manual_name(const struct lb_cpu *cpu, enum lb_register id)
   return generic_names[id];
 }
 
-/* Writes a name with its number in the place of %u. Returns the length in full. */
+/* Writes a name with its number in place of %u. Returns the full length. */
 static int name_format(const char *name, unsigned number, char *buffer, size_t size)
 {
   const char *place;
@@ -100,14 +100,14 @@ const char *lb_register_text(enum lb_register id)
 
 /* ---- by name ---- */
 
-#define ONLY (-1)   /* the one register of a run of one */
+#define ONLY (-1)   /* the only register of its run */
 #define MANUAL (-2) /* number 0, on CPUs whose manual has this name */
 
-/* Every name that there is, in the order in which they are tried. */
+/* All names, in the order in which they are tried. */
 static const struct name {
   enum lb_register id;
   const char *pattern;
-  int number; /* that a pattern without %u means */
+  int number; /* the number that a pattern without %u means */
 } names[] = {
 #define LB_REGISTER(id, name, first, count, stride, text) {LB_REG_##id, name, 0},
 #include "lastbranch/register.def"
@@ -125,8 +125,8 @@ static bool is_separator(char c)
   return c == '_' || c == '-' || c == ' ';
 }
 
-/* Copies what counts in a name, letters in lower case and digits, into a buffer of zeros. Returns where the name begins
- * there: behind IA32 or MSR. A name that is too long becomes "", which no register has. */
+/* Copies the significant characters of a name, lower-case letters and digits, into a buffer of zeros. Returns where the
+ * name begins in it: after IA32 or MSR. A name that is too long becomes "", which matches no register. */
 static const char *name_fold(const char *name, char folded[NAME_MAX_LENGTH])
 {
   size_t length = 0;
@@ -143,13 +143,13 @@ static const char *name_fold(const char *name, char folded[NAME_MAX_LENGTH])
   return strncmp(folded, "msr", 3) ? folded : folded + 3;
 }
 
-/* Reads the number of a register, as %u prints it. Returns where it ends, or NULL when there is none. */
+/* Reads the number of a register, as %u prints it. Returns where it ends, or NULL if there is none. */
 static const char *number_read(const char *p, unsigned *ret_number)
 {
   const char *start = p;
   unsigned number = 0;
 
-  for (; isdigit((unsigned char)*p) && p - start < 4; p++) /* no run is so long */
+  for (; isdigit((unsigned char)*p) && p - start < 4; p++) /* no run is that long */
     number = number * 10 + (unsigned)(*p - '0');
   if (p == start || (*start == '0' && p - start > 1))
     return NULL;
@@ -157,7 +157,8 @@ static const char *number_read(const char *p, unsigned *ret_number)
   return p;
 }
 
-/* True when the folded word `wanted` is `pattern` with a number in the place of %u, 0 where there is no such place. */
+/* Whether the folded word `wanted` is `pattern` with a number in place of %u. The number is 0 if the pattern has no
+ * %u. */
 static bool name_matches(const char *pattern, const char *wanted, unsigned *ret_number)
 {
   unsigned number = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The catalogue's words: names and one-line texts of vendors, formats, DEBUGCTL bits, quirks and features. A number
- * that is none gives "?".
+ * The catalogue's words: names and one-line texts of vendors, formats, DEBUGCTL bits, quirks and features. An invalid
+ * number gives "?".
  */
 #include "cpudb/cpudb.h"
 
