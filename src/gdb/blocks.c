@@ -12,8 +12,7 @@
 #include "base/base.h"
 #include "isa/isa.h"
 
-#define INSTRUCTIONS_MAX 65536u /* that are examined between two branches: an untrusted trace may have them far apart  \
-                                 */
+#define INSTRUCTIONS_MAX 65536u /* examined between two branches: an untrusted trace may have them far apart */
 
 void gdb_blocks_clear(struct gdb_blocks *blocks)
 {
