@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * State to and from bytes. See base.h. What is read is hostile: every size and every value is checked before anything
- * is changed.
+ * State to and from bytes. See base.h. Input is hostile: every size and every value is checked before anything is
+ * changed.
  */
 #include "base/base.h"
 
@@ -18,7 +18,7 @@ int archive_end(struct archive *archive)
   return archive->error;
 }
 
-/* The next bytes that are read, NULL when there are not so many. */
+/* The next bytes of the input, NULL if there are too few. */
 static const uint8_t *archive_take(struct archive *archive, size_t size)
 {
   const uint8_t *bytes = archive->from + archive->at;
@@ -60,7 +60,8 @@ static uint64_t number_get(const void *place, size_t size)
   return value;
 }
 
-/* Numbers lie in memory as in the file: hosts are little-endian, as everywhere where guest memory is accessed. */
+/* Numbers have the same form in memory as in the file: hosts are little-endian, as everywhere where guest memory is
+ * accessed. */
 void archive_number(struct archive *archive, void *place, size_t size, uint64_t most)
 {
   const uint8_t *from;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every folder may use and what knows nothing of x86: numbers as people write them, strings and arrays that grow,
- * hash indexes (hash.h), interval maps (interval.h), UTF-8, numbers in little-endian bytes, state to and from bytes,
+ * Helpers that every folder may use and that know nothing of x86: parsing of numbers, growable strings and arrays, hash
+ * indexes (hash.h), interval maps (interval.h), UTF-8, numbers in little-endian bytes, state to and from bytes,
  * checksums, messages for people, a clock, and the distance between two words for "did you mean". lb_strerror and the
- * names of branch kinds are implemented here too; their contracts stand in lastbranch/error.h and lastbranch/branch.h.
+ * names of branch kinds are implemented here too; their contracts are in lastbranch/error.h and lastbranch/branch.h.
  *
  * LB_VERSION, a string such as "0.2.0", comes from the build.
  */
@@ -23,12 +23,11 @@
 /* ---- numbers ---- */
 
 /* Reads a whole word as a number: decimal, 0x hex, or negative decimal as two's complement. No blanks, no plus sign, no
- * octal: "010" is ten. Returns 0; LB_E_BAD_NUMBER when the word is not such a number or does not fit 64 bits (-2^63 is
- * the least).
- */
+ * octal: "010" is ten. Returns 0; LB_E_BAD_NUMBER if the word is not such a number or does not fit in 64 bits (-2^63 is
+ * the least). */
 int number_parse(const char *text, uint64_t *ret_value);
 
-/* ---- a string that grows ---- */
+/* ---- a growable string ---- */
 
 /* Starts as all zero. `data` is NULL until something is added, and terminated after that: text_string is never NULL. */
 struct text {
@@ -37,8 +36,8 @@ struct text {
   size_t capacity;
 };
 
-/* Append. Return 0, or -ENOMEM: the text is then as it was before. text_addf and text_addv return -EINVAL when the
- * format cannot be printed. */
+/* Append. Return 0, or -ENOMEM: the text is then unchanged. text_addf and text_addv return -EINVAL if the format cannot
+ * be printed. */
 int text_add(struct text *text, const char *string);
 int text_add_bytes(struct text *text, const char *bytes, size_t size);
 int text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -52,25 +51,25 @@ static inline const char *text_string(const struct text *text)
   return text->data ? text->data : "";
 }
 
-/* ---- an array that grows ---- */
+/* ---- a growable array ---- */
 
 /* Makes room for `wanted` elements of `size` bytes in the array `data`, which starts as NULL with a capacity of 0. The
  * capacity at least doubles when it changes. Returns the array, which may have moved and which the caller frees; NULL
- * without memory: the array and its capacity are then as before. */
+ * without memory: the array and its capacity are then unchanged. */
 void *array_reserve(void *data, size_t size, size_t wanted, size_t *capacity);
 
-/* Makes room for one more element behind the `count` that `data` holds. Returns as array_reserve. */
+/* Makes room for one more element after the `count` that `data` holds. Returns the same values as array_reserve. */
 static inline void *array_grow(void *data, size_t size, size_t count, size_t *capacity)
 {
   return count < *capacity ? data : array_reserve(data, size, count + 1, capacity);
 }
 
 /* Appends an element: array_append(&items, &count, &capacity). Gives a pointer to it, which has the type of `items`,
- * for the caller to fill in: its bytes are undefined. NULL without memory: the array is then as before. */
+ * for the caller to fill in: its bytes are undefined. NULL without memory: the array is then unchanged. */
 #define array_append(array, count, capacity)                                                                           \
   ((__typeof__(*(array)))array_append_size((array), sizeof(**(array)), (count), (capacity)))
 
-/* The function behind array_append: `array` points to the pointer to the elements. */
+/* Implements array_append. `array` points to the pointer to the elements. */
 static inline void *array_append_size(void *array, size_t size, size_t *count, size_t *capacity)
 {
   void *data;
@@ -87,9 +86,9 @@ static inline void *array_append_size(void *array, size_t size, size_t *count, s
 
 /* ---- messages ---- */
 
-/* A sentence for the person in front of the program, without full stop and newline: an error, or a note. The library
- * does not print it: it goes to the one function that the program has named with message_listen, before anything else
- * runs. Without such a function it is dropped. */
+/* A sentence for the user, without full stop and newline: an error, or a note. The library does not print it but passes
+ * it to the function that the program has set with message_listen, before anything else runs. Without such a function
+ * it is dropped. */
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 typedef void message_function(const char *sentence);
@@ -97,26 +96,26 @@ void message_listen(message_function *function);
 
 /* ---- time ---- */
 
-/* Of a clock that only goes forward, in seconds. */
+/* A monotonic clock, in seconds. */
 double clock_seconds(void);
 
 /* ---- words ---- */
 
-/* Bytes of the UTF-8 character that starts here, 1 at the end of a string; 0 if it is none (RFC 3629: no overlong
+/* Bytes of the UTF-8 character that starts here, 1 at the end of a string; 0 if it is invalid (RFC 3629: no overlong
  * forms, no surrogates). */
 size_t utf8_size(const char *string);
 
-/* A copy of at most `max` bytes of a string from a stranger, fit to be printed: a question mark stands for each byte
- * that is no UTF-8 and each control character. NULL without memory. */
+/* A printable copy of at most `max` bytes of an untrusted string: each byte that is not UTF-8 and each control
+ * character becomes a question mark. NULL without memory. */
 char *printable_copy(const char *string, size_t max);
 
-/* How many letters must be put in, taken out, changed or swapped with their neighbour to make one word the other,
- * whatever their case. SIZE_MAX for words of more than 64 letters. */
+/* The number of letters that must be inserted, removed, changed or swapped with their neighbour to turn one word into
+ * the other. Case is ignored. SIZE_MAX for words of more than 64 letters. */
 size_t word_distance(const char *one, const char *other);
 
-/* Makes a string of the first `size` bytes of a command line as the kernel has it: words, each ended by 0. A blank
- * stands between two words; zeros at the end are dropped. `to` has room for size + 1 bytes and may be `words`. Returns
- * the length of the string. */
+/* Makes a string of the first `size` bytes of a command line as the kernel has it: words, each ended by 0. Words are
+ * separated by a blank; zeros at the end are dropped. `to` has room for size + 1 bytes and may be `words`. Returns the
+ * length of the string. */
 size_t words_join(char *to, const char *words, size_t size);
 
 /* ---- little-endian bytes, at any alignment ---- */
@@ -149,15 +148,15 @@ static inline void bytes_put_u64(void *bytes, uint64_t value)
 
 /* ---- state to and from bytes ---- */
 
-/* One walk over the state of something serves both ways: a function names every field once, and the archive writes them
- * one behind the other, little-endian and without gaps, or reads and checks them. What is read may be forged: a field
- * that may not have every value is named with its most. Nothing is allocated. */
+/* One walk over the state of an object serves both directions: a function names every field once, and the archive
+ * writes the fields one after the other, little-endian and without gaps, or reads and checks them. Input may be forged:
+ * a field that may not have every value is given with its greatest. Nothing is allocated. */
 struct archive {
-  uint8_t *to;         /* writing: at most `size` bytes; what does not fit is counted only */
-  const uint8_t *from; /* reading; NULL: writing */
+  uint8_t *to;         /* writing: at most `size` bytes; further ones are only counted */
+  const uint8_t *from; /* reading; NULL when writing */
   size_t size;
   size_t at;
-  int error; /* of reading, the first one: LB_E_TRUNCATED, LB_E_DAMAGED. From then on nothing is changed any more */
+  int error; /* the first error of reading: LB_E_TRUNCATED, LB_E_DAMAGED. Nothing is changed after it */
 };
 
 static inline struct archive archive_writer(void *bytes, size_t size)
@@ -176,18 +175,18 @@ static inline int archive_is_reading(const struct archive *archive)
   return archive->from != NULL;
 }
 
-/* What was read cannot be. */
+/* Reports that the input is impossible. */
 void archive_refuse(struct archive *archive);
 
-/* The end: returns 0, or the error; LB_E_DAMAGED when not all was read. */
+/* Ends the walk. Returns 0, or the error; LB_E_DAMAGED if there is more input. */
 int archive_end(struct archive *archive);
 
 void archive_bytes(struct archive *archive, void *bytes, size_t size);
 void archive_number(struct archive *archive, void *place, size_t size, uint64_t most);
 void archive_numbers(struct archive *archive, void *places, size_t size, size_t count, uint64_t most);
 
-/* A number of any type (structs and pointers do not compile), one up to `most`, and arrays of such. A bool has most 1.
- */
+/* A number of any type (structs and pointers do not compile), a number up to `most`, and arrays of such. The most of a
+ * bool is 1. */
 #define archive_value(archive, place) archive_most(archive, place, UINT64_MAX)
 #define archive_most(archive, place, most)                                                                             \
   archive_number(archive, place, 0 * sizeof(*(place) | 0) + sizeof(*(place)), most)
@@ -197,7 +196,7 @@ void archive_numbers(struct archive *archive, void *places, size_t size, size_t 
   archive_numbers(archive, places, 0 * sizeof((places)[0] | 0) + sizeof((places)[0]),                                  \
                   sizeof(places) / sizeof((places)[0]), most)
 
-/* CRC-32C (Castagnoli): goes on from `sum`, which is 0 at the start. */
+/* CRC-32C (Castagnoli), continued from `sum`, which is 0 at the start. */
 uint32_t checksum_add(uint32_t sum, const void *bytes, size_t size);
 
 #endif

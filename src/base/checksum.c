@@ -4,7 +4,7 @@
  */
 #include "base/base.h"
 
-/* CRC-32C (Castagnoli), four bits at a time, where the processor has no instruction for it. */
+/* CRC-32C (Castagnoli), four bits at a time, for processors without an instruction for it. */
 static const uint32_t nibbles[16] = {
   0x00000000, 0x105EC76F, 0x20BD8EDE, 0x30E349B1, 0x417B1DBC, 0x5125DAD3, 0x61C69362, 0x7198540D,
   0x82F63B78, 0x92A8FC17, 0xA24BB5A6, 0xB21572C9, 0xC38D26C4, 0xD3D3E1AB, 0xE330A81A, 0xF36E6F75,

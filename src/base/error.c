@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One function that puts every error of the library into words: our own codes from error.def, all others as the system
- * has them.
+ * Puts every error of the library into words: our own codes from error.def, all others with the system's text.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +23,7 @@ const char *lb_strerror(int error)
 #include "lastbranch/error.def"
 #undef LB_ERROR
   }
-  if (error == -EFBIG) /* the system says "File too large", and not whose limit it is */
+  if (error == -EFBIG) /* the system's text, "File too large", does not tell which limit */
     return "file size limit reached (ulimit -f)";
   /* strerrordesc_np is static and thread-safe, and NULL for a number without a text; strerror may be neither. */
   const char *text = error < 0 && error >= -ERRNO_MAX ? strerrordesc_np(-error) : NULL;

@@ -14,7 +14,7 @@
 #define SLOTS_BITS_LEAST 6u
 #define NUMBERS_MAX (UINT32_C(1) << 31)
 
-/* These serve where the kernel gives no random bytes. */
+/* Used if the kernel gives no random bytes. */
 uint64_t hash_key[2] = {UINT64_C(0x9E3779B97F4A7C15), UINT64_C(0xD6E8FEB86659FD93)};
 
 /* ---- hashes ---- */
@@ -93,7 +93,7 @@ int hash_index_add(struct hash_index *index, uint64_t hash, size_t number)
   return 0;
 }
 
-/* The slot of an element that is there. */
+/* The slot of an element that must be in the index. */
 static size_t slot_find(const struct hash_index *index, uint64_t hash, uint32_t number)
 {
   size_t mask = index->capacity - 1, i;
@@ -104,7 +104,7 @@ static size_t slot_find(const struct hash_index *index, uint64_t hash, uint32_t 
   return i;
 }
 
-/* Moves slots behind the gap into it, as long as there are any that would not be found any more. */
+/* Moves slots after the gap into it, as long as there are any that could not be found any more. */
 void hash_index_remove(struct hash_index *index, uint64_t hash, uint32_t number)
 {
   size_t mask = index->capacity - 1, gap = slot_find(index, hash, number);

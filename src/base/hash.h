@@ -4,8 +4,8 @@
  * the caller holds the keys and compares them. Elements keep the order in which they were appended, so no output
  * depends on hashes.
  *
- * Keys come from traces and programs that may be hostile. Hashes are therefore mixed with two numbers that the kernel
- * chooses anew for each process: nobody can prepare keys that collide.
+ * Keys come from traces and programs that may be hostile. Hashes are therefore mixed with two random numbers of the
+ * process, so that nobody can prepare keys that collide.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -19,8 +19,8 @@
 /* Chosen before main; hash_key[1] is odd. */
 extern uint64_t hash_key[2];
 
-/* Mixes one more value into a hash. The first product depends on what nobody knows; the second breaks up the regular
- * distances that one product leaves between keys in a row. */
+/* Mixes one more value into a hash. The first product depends on a secret; the second breaks up the regular distances
+ * that one product leaves between consecutive keys. */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
 {
   hash = (hash ^ value) * hash_key[1];
@@ -42,7 +42,7 @@ uint64_t hash_mix_string(uint64_t hash, const char *string);
 #define HASH_NONE UINT32_MAX
 
 struct hash_slot {
-  uint32_t tag;    /* the upper half of the hash; its upper bits say where the slot should be */
+  uint32_t tag;    /* the upper half of the hash; its upper bits give the preferred slot */
   uint32_t number; /* of the element, plus 1; 0: the slot is empty */
 };
 
@@ -81,13 +81,13 @@ static inline uint32_t hash_index_next(const struct hash_index *index, uint64_t 
  * has changed then. */
 int hash_index_add(struct hash_index *index, uint64_t hash, size_t number);
 
-/* Takes out an element that is there. */
+/* Removes an element, which must be there. */
 void hash_index_remove(struct hash_index *index, uint64_t hash, uint32_t number);
 
-/* An element that is there has another number from now on. */
+/* Changes the number of an element, which must be there. */
 void hash_index_renumber(struct hash_index *index, uint64_t hash, uint32_t number, uint32_t wanted);
 
-/* Takes out all; keeps the memory. */
+/* Removes all elements; keeps the memory. */
 void hash_index_clear(struct hash_index *index);
 
 /* Frees; the index is then empty and may be used again. */

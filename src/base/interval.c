@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interval map: a sorted array. Maps are looked into far more often than changed.
+ * The interval map: a sorted array. Maps are searched far more often than changed.
  */
 #include "base/interval.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* How many intervals end before an address. */
+/* The number of intervals that end before an address. */
 static size_t intervals_before(const struct interval_map *map, uint32_t space, uint64_t address)
 {
   size_t low = 0, high = map->count;
@@ -28,7 +28,7 @@ static size_t intervals_before(const struct interval_map *map, uint32_t space, u
   return low;
 }
 
-/* Does this interval exist and begin at an address or before it? */
+/* Whether this interval exists and begins at or before an address. */
 static bool interval_begins(const struct interval_map *map, size_t at, uint32_t space, uint64_t address)
 {
   return at < map->count && map->list[at].space == space && map->list[at].first <= address;
@@ -57,7 +57,7 @@ static int intervals_replace(struct interval_map *map, size_t at, size_t old, si
   return 0;
 }
 
-/* Puts an interval, or nothing, where `first` to `last` lies. What is left of the intervals at both ends stays. */
+/* Puts an interval, or nothing, over `first` to `last`. The remainders of the intervals at both ends stay. */
 static int map_put(struct interval_map *map, uint32_t space, uint64_t first, uint64_t last,
                    const struct interval *interval, size_t most)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages from the folders below src/cli to the person in front of the program.
+ * Messages from the folders below src/cli to the user.
  */
 #include <stdio.h>
 #include <stdlib.h>

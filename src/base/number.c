@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as people write them on a command line or in a rule file. strtoull is not used: it takes leading blanks, a
- * plus sign and octal, and turns "-1" into a success of the wrong sort.
+ * Numbers as people write them on a command line or in a rule file. strtoull is not used: it accepts leading blanks, a
+ * plus sign, octal, and negative numbers below -2^63.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* What is no digit of any base gives a value that no base has. */
+/* A character that is no digit gives a value that is too large for any base. */
 static unsigned digit_value(char c)
 {
   if (c >= '0' && c <= '9')

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings from strangers, made fit to be printed: a terminal obeys control characters, JSON wants UTF-8.
+ * Makes untrusted strings printable: a terminal obeys control characters, and JSON requires UTF-8.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 
-/* Bytes of the character that starts here; 0 if it is not to be printed. */
+/* Bytes of the character that starts here; 0 if it must not be printed. */
 static size_t printable_size(const char *string)
 {
   const unsigned char *s = (const unsigned char *)string;
 
-  if (s[0] < 0x20 || s[0] == 0x7F || (s[0] == 0xC2 && s[1] < 0xA0)) /* U+0080 to U+009F control terminals, too */
+  if (s[0] < 0x20 || s[0] == 0x7F || (s[0] == 0xC2 && s[1] < 0xA0)) /* U+0080 to U+009F are control characters, too */
     return 0;
   return utf8_size(string);
 }

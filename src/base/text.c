@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A string that grows. Reports are built in a string and written in one piece, so that a failure half-way leaves no
- * half report.
+ * A string that grows. Reports are built in a string and written in one piece, so that a failure does not leave half a
+ * report.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The letters of words: where a UTF-8 character ends, and how far apart two words are, for "did you mean": the optimal
- * string alignment distance, in which two letters that changed places count as one mistake, the commonest one in
- * typing. Also command lines as strings.
+ * The characters of words: the length of a UTF-8 character, and the distance between two words, for "did you mean". It
+ * is the optimal string alignment distance, in which two swapped letters count as one mistake, the most common typing
+ * error. Also command lines as strings.
  */
 #include <ctype.h>
 #include <string.h>
