@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands share: colours or not, how wide the output may be, how complaints look, and the CPU that a user
- * names.
+ * Functions that the commands share: colours, the width of the output, the form of error messages, and finding the CPU
+ * that a user names.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "cli/cli.h"
 #include "report/report.h"
 
-#define COLUMNS_USUAL 120 /* of a terminal that does not say */
+#define COLUMNS_USUAL 120 /* of a terminal that does not report its width */
 #define GUESSES 3
 #define NAME_MAX_LENGTH 64
-#define TITLE_MIN_LENGTH 6 /* less, such as a vendor alone, is part of too many titles */
+#define TITLE_MIN_LENGTH 6 /* a shorter word, such as a vendor alone, is part of too many titles */
 
-/* What the options in common_options (options.c) say. */
+/* Settings from common_options (options.c). */
 static enum cli_color color_wanted;
 static bool is_quiet, has_long_names, has_whole_rows;
 
@@ -97,7 +97,7 @@ void cli_page_open(struct page *page, bool is_json, bool wants_color)
   page_open(page, &output, is_json);
 }
 
-/* What the folders below say. */
+/* Prints messages of the other folders. */
 static void message_print(const char *sentence)
 {
   cli_error("%s", sentence);
@@ -107,7 +107,7 @@ void cli_error(const char *format, ...)
 {
   va_list arguments;
 
-  fflush(stdout); /* so that the two come in order when both go to one place */
+  fflush(stdout); /* keeps the order if both go to one place */
   fputs("lbr: ", stderr);
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);
@@ -120,7 +120,7 @@ static bool progress_wants(void)
   return !cli_is_quiet() && isatty(STDERR_FILENO);
 }
 
-/* A line that is written over again and again. */
+/* A line that is overwritten again and again. */
 static void progress_show(const char *line)
 {
   fprintf(stderr, "\r%s\033[K", line ? line : "");
@@ -134,9 +134,9 @@ void cli_hear_messages(void)
   trace_progress_listen(&progress);
 }
 
-/* ---- the CPU that was meant ---- */
+/* ---- suggestions for a CPU name ---- */
 
-/* Copies what stands before `stop` without the characters that do not count in CPU names. Returns where it ends. */
+/* Copies the text before `stop` without the characters that are ignored in CPU names. Returns the end of it. */
 static const char *name_fold(const char *text, char stop, char folded[NAME_MAX_LENGTH])
 {
   size_t length = 0;
@@ -148,7 +148,8 @@ static const char *name_fold(const char *text, char stop, char folded[NAME_MAX_L
   return text;
 }
 
-/* How far a folded name is from the nearest of several words. A part of a word is nearer than any mistyped one. */
+/* The distance of a folded name from the nearest of several words. A part of a word is nearer than any mistyped
+ * word. */
 static size_t names_distance(const char *name, const char *words)
 {
   char word[NAME_MAX_LENGTH];
@@ -162,7 +163,7 @@ static size_t names_distance(const char *name, const char *words)
   return nearest;
 }
 
-/* The same for a CPU: its name, aliases and title. */
+/* The distance of a name from a CPU's name, aliases and title. */
 static size_t cpu_distance(const char *name, const struct lb_cpu *cpu)
 {
   size_t distance = names_distance(name, cpu->name), alias_distance = names_distance(name, cpu->aliases);
@@ -179,7 +180,7 @@ struct guess {
   size_t distance;
 };
 
-/* Keeps the list sorted, nearest first; the worst falls off its end. */
+/* Keeps the list sorted, nearest first; the worst is dropped. */
 static void guess_insert(struct guess guesses[GUESSES], struct guess guess)
 {
   for (size_t i = 0; i < GUESSES && guess.cpu; i++)

@@ -23,7 +23,7 @@ struct annotate_arguments {
 
 /* ---- the command ---- */
 
-/* Returns 0, or negative after a complaint. */
+/* Returns 0, or negative after a message. */
 static int reading_show(struct annotate_arguments *arguments, const struct analysis_reading *reading)
 {
   struct annotate_page page = {
@@ -124,7 +124,7 @@ int cmd_annotate(int argc, char **argv)
   struct annotate_arguments arguments = {.wants_lines = true};
 
   shared_options_init(&arguments.shared);
-  arguments.shared.is_cut_off = true; /* source has brackets, too */
+  arguments.shared.is_cut_off = true; /* source lines have brackets, too */
   argp_parse(&annotate_argp, argc, argv, 0, NULL, &arguments);
   if (shared_options_settle(arguments.file, &arguments.shared) < 0)
     return CLI_FAILURE;

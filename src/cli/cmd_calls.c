@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr calls: which function called which, in their order, and what each call cost.
+ * lbr calls: the calls between functions, in their order, and the cost of each.
  */
 #include <argp.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static enum calls_shape shape_wanted(const struct calls_arguments *arguments)
 
 /* ---- the command ---- */
 
-/* Returns 0, or negative after a complaint. */
+/* Returns 0, or negative after a message. */
 static int input_show(const struct calls_arguments *arguments, struct trace_input *input)
 {
   const struct shared_options *shared = &arguments->shared;
@@ -127,7 +127,7 @@ static void by_option(struct calls_options *calls, const char *argument, struct 
     argp_error(state, "--by wants 'instructions' or 'branches', not '%s'", argument);
 }
 
-/* What depends on several options. */
+/* Checks combinations of options. */
 static void options_check(struct calls_arguments *arguments, struct argp_state *state)
 {
   struct calls_options *calls = &arguments->calls;
@@ -190,7 +190,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_BETWEEN:
     option_between(argument, &calls->first, &calls->last, state);
     return 0;
-  case KEY_LIMIT: /* where 0 was no limit */
+  case KEY_LIMIT: /* here 0 meant no limit */
     option_renamed("--limit", "--top");
     arguments->shared.top = option_number("--limit", argument, 0, UINT64_MAX, state);
     arguments->shared.top = arguments->shared.top ? arguments->shared.top : NO_LIMIT;

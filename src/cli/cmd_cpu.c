@@ -106,7 +106,7 @@ static void list_print(bool wants_json)
   struct page page;
 
   cli_page_open(&page, wants_json, cli_wants_color());
-  page.width = INT_MAX; /* a CPU a line, for grep */
+  page.width = INT_MAX; /* one CPU per line, for grep */
   page_table(&page, "cpus", columns);
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
     list_row(&page, cpu);

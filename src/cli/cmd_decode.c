@@ -12,7 +12,7 @@
 
 enum { KEY_32 = 0x100, KEY_64, KEY_OFFSET, KEY_COUNT };
 
-/* What a command line parses into. */
+/* The result of parsing the command line. */
 struct decode_line {
   struct decode_arguments *arguments;
   struct shared_options shared;
@@ -42,7 +42,7 @@ static enum decode_what what_find(const char *word)
   return (enum decode_what)what;
 }
 
-/* What fits together, once all is read. */
+/* Checks the combination of arguments at the end. */
 static void arguments_check(struct decode_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr diff: the first branch where two recorded runs part, thread by thread, and the functions whose counts changed.
+ * lbr diff: the first branch where two recorded runs diverge, thread by thread, and the functions whose counts changed.
  */
 #include <argp.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define TOP_MAX (1u << 20) /* rows, for --top all */
 
 struct diff_arguments {
-  struct shared_options shared; /* what it says is in the options, too, once it is parsed */
+  struct shared_options shared; /* copied to the options after parsing */
   const char *files[2];
   struct filter_options filter;
   struct diff_options options;

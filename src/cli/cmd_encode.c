@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr encode: the value of a register whose fields the user names; the way back from `lbr decode`. The value alone goes
- * to stdout, so that a script can take it; what a write of it would do wrong goes to stderr.
+ * lbr encode: computes the value of a register from named fields, the inverse of `lbr decode`. Only the value goes to
+ * stdout, for scripts; warnings about writing the value go to stderr.
  */
 #include <argp.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define NAME_SIZE 64
 
 struct arguments {
-  const struct lb_cpu *cpu; /* NULL: choose one */
+  const struct lb_cpu *cpu; /* NULL to choose one */
   const char *name;
   char **fields; /* words of the command line, each with one or more fields */
   int count;
@@ -61,7 +61,7 @@ const struct argp encode_argp = {
   .children = shared_only_common,
 };
 
-/* ---- what a write would do ---- */
+/* ---- the effect of a write ---- */
 
 static void fault_warn(const struct register_choice *choice, const char *register_name, uint64_t value)
 {

@@ -107,7 +107,7 @@ static int export_command(const struct export_arguments *arguments)
 
 enum { KEY_TO = 0x100, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION };
 
-#define WINDOW_MAX 127u /* perf takes longer chains of branches for damaged ones */
+#define WINDOW_MAX 127u /* perf takes longer stacks as damaged */
 
 static const struct argp_option options[] = {
   {"to", KEY_TO, "FORMAT", 0, "Format to write; 'list' lists the formats", 0},
@@ -137,7 +137,7 @@ static const struct export_format *format_option(const char *word, struct argp_s
   return format;
 }
 
-/* Calls are made of all branches: there is no single one that could be looked at. */
+/* Calls are computed from all branches, so single branches cannot be filtered. */
 static void filter_check(const struct export_arguments *arguments, struct argp_state *state)
 {
   const struct export_format *format = arguments->options.format;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr gdb: serves a trace to gdb, with the branches as what gdb calls a branch trace: it shows the functions and
- * instructions that ran, and steps back through them. Without --listen or --stdio it becomes gdb, which starts it anew
- * at the other end of a pipe.
+ * lbr gdb: serves a trace to gdb. gdb sees the branches as its branch trace: it shows the functions and instructions
+ * that ran, and steps back through them. Without --listen or --stdio, lbr executes gdb, which starts lbr again at the
+ * other end of a pipe.
  */
 #include <argp.h>
 #include <errno.h>
@@ -23,15 +23,15 @@
 struct gdb_arguments {
   const char *file;
   struct shared_options shared;
-  const char *place; /* to listen on; NULL: none */
+  const char *place; /* to listen on; NULL if none */
   bool is_stdio;
-  char **rest; /* for gdb, ended by NULL */
+  char **rest; /* for gdb, terminated by NULL */
   int rest_count;
 };
 
 /* ---- serving ---- */
 
-/* What gdb is about to warn of. */
+/* Explains the warning that gdb will print. */
 static void death_tell(struct gdb_trace *trace)
 {
   const struct gdb_trace_thread *thread = gdb_trace_find(trace, trace->threads[0].id);
@@ -41,7 +41,7 @@ static void death_tell(struct gdb_trace *trace)
     cli_error("it died at 0x%" PRIx64 ", where there is no code: gdb will call the stack corrupted", thread->rip);
 }
 
-/* How far back gdb can go. */
+/* Tells how far back gdb can go. */
 static void loaded_tell(struct gdb_trace *trace)
 {
   struct gdb_trace_thread *thread = gdb_trace_find(trace, trace->threads[0].id);
@@ -65,7 +65,7 @@ static int trace_serve(const struct gdb_arguments *arguments)
   death_tell(&trace);
   signal(SIGPIPE, SIG_IGN);
   if (arguments->is_stdio) {
-    signal(SIGINT, SIG_IGN); /* Ctrl-C at the terminal is gdb's */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C at the terminal is for gdb */
     gdb_connect_stdio(&connection);
     r = 0;
   } else {
@@ -84,7 +84,7 @@ static int trace_serve(const struct gdb_arguments *arguments)
 
 /* ---- starting gdb ---- */
 
-/* A word for the shell that gdb starts. */
+/* Quotes a word for the shell that gdb starts. */
 static int word_quote(struct text *text, const char *word)
 {
   int r = text_add(text, "'");
@@ -118,7 +118,7 @@ static int target_command(const struct gdb_arguments *arguments, struct text *te
   return r;
 }
 
-/* The trace is looked at first, since gdb would only say that nobody answers. */
+/* Opens the trace first, since gdb would only report that there is no answer. */
 static int gdb_start(const struct gdb_arguments *arguments)
 {
   struct gdb_trace trace;
@@ -164,7 +164,7 @@ static void arguments_check(const struct gdb_arguments *arguments, struct argp_s
     argp_error(state, "'%s' is for gdb, which --listen and --stdio do not start", arguments->rest[0]);
 }
 
-/* What stands behind the trace and "--" is gdb's. */
+/* Arguments after the trace and "--" are for gdb. */
 static void argument_take(struct gdb_arguments *arguments, char *argument, struct argp_state *state)
 {
   if (!arguments->file) {

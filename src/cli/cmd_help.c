@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr help: the list of commands, or one command's manual: its man page where one is installed and somebody is reading
- * at a terminal, otherwise what its --help prints.
+ * lbr help: the list of commands, or one command's manual: its man page if one is installed and the output is a
+ * terminal, otherwise the text of its --help.
  */
 #include <argp.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 /* LB_MANDIR, where this build installs its man pages, comes from the build. Distributions compress them. */
 static const char *const page_formats[] = {LB_MANDIR "/man1/lbr-%s.1", LB_MANDIR "/man1/lbr-%s.1.gz"};
 
-/* As argp prints it: a line for each way to call the command. */
+/* As argp prints it: one line for each form of the command. */
 static void usage_print(const struct command *command)
 {
   const char *way = command->argp->args_doc ? command->argp->args_doc : "";
@@ -41,7 +41,7 @@ static void commands_print(void)
     "\n'lbr help COMMAND' shows the manual of a command, 'lbr COMMAND --help' its options, 'lbr --version' the version.\n");
 }
 
-/* Becomes man(1) if it can; returns if it cannot. */
+/* Executes man(1); returns if that fails. */
 static void page_show(const char *name)
 {
   char path[sizeof(LB_MANDIR) + 64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr lab: the experiments. Each is a small guest that is part of the program (labs/), run in a machine whose CPU has
- * what the experiment is about; it prints what it expects and what it got, and says how it ended through port 0xF4.
+ * lbr lab: the experiments. Each is a small guest that is part of the program (labs/). It runs in a machine whose CPU
+ * has the feature in question, prints the expected and the actual result, and reports its verdict through port 0xF4.
  */
 #include <argp.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #undef LAB
 
 struct lab {
-  const char *name, *cpu, *other, *text; /* the CPU it runs on, and another that the tests take */
+  const char *name, *cpu, *other, *text; /* the CPU it runs on, and another for the tests */
   const uint8_t *first, *end;
 };
 
@@ -32,23 +32,23 @@ static const struct lab lab_table[] = {
 
 #define LAB_COUNT (sizeof(lab_table) / sizeof(lab_table[0]))
 
-/* What a guest writes to port 0xF4. */
+/* The value that a guest writes to port 0xF4. */
 enum lab_verdict { LAB_AS_EXPECTED, LAB_DIFFERS, LAB_LACKING, LAB_VERDICTS };
 
 static const char *const verdict_words[LAB_VERDICTS] = {"as expected", "different", "not on this CPU"};
 
 struct lab_arguments {
-  const struct lb_cpu *cpu; /* NULL: the lab's own */
+  const struct lb_cpu *cpu; /* NULL for the lab's own */
   struct shared_options shared;
-  const char *name; /* NULL, "list", "all" or a lab's */
+  const char *name; /* NULL, "list", "all" or the name of a lab */
 };
 
 /* ---- running ---- */
 
-/* Guests that go wrong must end too: none of them needs more. */
+/* A limit for guests that go wrong; none of them needs more. */
 #define LAB_INSTRUCTIONS_MAX 50000000
 
-/* What the guest wrote, also below the rows that a screen shows. Returns 0 or -ENOMEM. */
+/* The text that the guest wrote, including rows beyond the screen. Returns 0 or -ENOMEM. */
 static int screen_text(struct machine *machine, struct text *text)
 {
   struct machine_screen screen = machine_screen_all(machine);
@@ -58,7 +58,7 @@ static int screen_text(struct machine *machine, struct text *text)
   return 0;
 }
 
-/* Returns an enum lab_verdict, or -1 after a complaint. */
+/* Returns an enum lab_verdict, or -1 after a message. */
 static int lab_run(const struct lab *lab, const struct lb_cpu *cpu, struct text *text)
 {
   struct machine_config config = {.model = cpu, .predictor = PREDICTOR_2BIT};
@@ -124,7 +124,7 @@ static void print_result_json(const struct lab *lab, const struct lb_cpu *cpu, i
   page_close(&page);
 }
 
-/* Runs one and shows it. Returns true unless it went wrong; `ret_verdict` gets what it said. */
+/* Runs a lab and shows it. Returns false if it went wrong; `ret_verdict` gets its verdict. */
 static bool lab_show(const struct lab_arguments *arguments, const struct lab *lab, int *ret_verdict)
 {
   const struct lb_cpu *cpu = arguments->cpu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr live: the branch records of this machine's own processor, by way of the msr device. Zhang Yinkui's `!lbr` does
- * the same in a kernel debugger: stop recording, print, go on.
+ * lbr live: the branch records of this machine's own processor, read through the msr device. Zhang Yinkui's `!lbr` does
+ * the same in a kernel debugger: stop recording, print, continue.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "cli/live_page.h"
 #include "session/session.h"
 
-/* On a terminal over the last page: each line to its end, then nothing below. */
+/* Overwrites the last page on a terminal: clears each line to its end, then everything below. */
 static void page_put_in_place(const char *line)
 {
   fputs("\033[H", stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr machine: boots a PC whose processor records branches. Joins the machine to files and terminal, runs it, and shows
- * what came of it.
+ * lbr machine: boots a PC whose processor records branches. Connects the machine to files and the terminal, runs it,
+ * and shows the result.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 /* ---- while it runs ---- */
 
-/* Not where it would get mixed up with what the guest says. */
+/* Shows no progress where it would mix with the guest's output. */
 static void progress_show(const struct machine_session *session, const struct machine_progress *progress)
 {
   bool is_mixed = isatty(STDOUT_FILENO) && (session->serial == stdout || session->bus == stdout);
@@ -94,7 +94,7 @@ static struct machine_result session_result(const struct machine_session *sessio
   };
 }
 
-/* A guest died: everything that may tell why, on stderr. */
+/* Shows everything about the death of a guest on stderr. */
 static void death_show(const struct machine_session *session, const struct machine_show *show)
 {
   struct machine_view view = session_view(session, show);
@@ -152,7 +152,7 @@ static int session_run_and_show(struct machine_session *session, const struct ma
   return machine_session_close_outputs(session) < 0 ? CLI_FAILURE : status;
 }
 
-/* What the user did not say follows from what was said, and from where the output goes. */
+/* Sets the options that were not given, depending on the others and on where the output goes. */
 static int session_begin(struct machine_session *session, struct machine_arguments *arguments,
                          const struct machine_show *show)
 {
@@ -172,11 +172,11 @@ static int session_begin(struct machine_session *session, struct machine_argumen
 
     session->screen = is_terminal && !is_taken ? SCREEN_LIVE : SCREEN_FINAL;
     if (show->format == REPORT_JSON && !show->is_json)
-      session->screen = SCREEN_NONE; /* standard output is for the objects */
+      session->screen = SCREEN_NONE; /* standard output is for the JSON objects */
   }
   session->is_serial_live = is_terminal && arguments->serial && !strcmp(arguments->serial, "stdio");
-  /* Where there is nobody to type, and no debugger to wait for, neither text nor HLT comes from a guest that does
-   * nothing any more. */
+  /* If nobody can type and no debugger can connect, an idle guest will print no further text and execute no HLT: the
+   * run ends then. */
   if (session->screen != SCREEN_LIVE && !session->is_serial_live && !arguments->gdb &&
       (!has_until || arguments->until_text || arguments->until_halt))
     arguments->until_idle = true;

@@ -15,11 +15,11 @@
 
 #define RING_LEAST (256u << 10)
 #define RING_MOST (1u << 30)
-#define PROGRESS_BYTES (1u << 20) /* before that, most of the trace is not in the file yet */
+#define PROGRESS_BYTES (1u << 20) /* with less, most of the trace is not in the file yet */
 
-/* ---- the line that tells how far it is ---- */
+/* ---- progress ---- */
 
-/* A program that draws on the terminal itself must not be disturbed: it has switched off the editing of lines. */
+/* A program that draws on the terminal itself must not be disturbed: such a program has switched off line editing. */
 static bool terminal_is_free(void)
 {
   struct termios settings;
@@ -77,7 +77,7 @@ static const struct argp_option options[] = {
 
 static const struct argp_child children[] = {SHARED_LIMIT, SHARED_OUTPUT, SHARED_COMMON, {0}};
 
-/* What a command line parses into. */
+/* The result of parsing the command line. */
 struct record_line {
   struct record_arguments *arguments;
   struct shared_options shared;
@@ -111,7 +111,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->kinds = filter_option_kinds(argument, state);
     return 0;
   case ARGP_KEY_ARG:
-    arguments->program = &state->argv[state->next - 1]; /* and all that follows is its own */
+    arguments->program = &state->argv[state->next - 1]; /* all following arguments are the program's */
     state->next = state->argc;
     return 0;
   case ARGP_KEY_END:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr replay: a recorded run, as the recording unit of a processor would have recorded it: what its LBR stack or BTS
- * buffer would have held at some point.
+ * lbr replay: what the LBR stack or BTS buffer of a processor would have held at some point of a recorded run.
  */
 #include <argp.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ struct replay_arguments {
   struct replay_options options;
   enum report_format format;
   bool has_bts;
-  const char *bts_file; /* NULL: they are printed */
+  const char *bts_file; /* NULL to print them */
 };
 
 /* ---- the recorder ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr report: where a recorded program spent its instructions, and which way its branches went. Exact counts.
+ * lbr report: where a recorded program spent its instructions, and the directions of its branches, with exact counts.
  */
 #include <argp.h>
 #include <errno.h>
@@ -15,15 +15,15 @@
 #include "cli/source_path_options.h"
 #include "report/report.h"
 
-#define BAR_COLUMNS 100 /* of a terminal that has room for bars */
+#define BAR_COLUMNS 100 /* least width of a terminal for bars */
 
 struct report_arguments {
   const char *file;
   enum analysis_by by;
-  int order; /* enum analysis_hot_order, or -1: as the table has it */
+  int order; /* enum analysis_hot_order, or -1 for the table's own */
   struct shared_options shared;
   struct analysis_hot_filter filter;
-  const struct analysis_predictor *predictor; /* NULL: none */
+  const struct analysis_predictor *predictor; /* NULL if none */
   enum report_predict_order predict_order;
   bool wants_lines;
   struct source_files sources;
@@ -64,7 +64,7 @@ static int report_run(struct report_arguments *arguments)
 
     arguments->sources.time = reading.input.time;
     arguments->sources.paths.names = reading.names;
-    arguments->sources.is_quiet = true; /* those of libraries mostly are */
+    arguments->sources.is_quiet = true; /* sources of libraries are mostly missing */
     report_page_print(&page, &output, arguments->shared.is_json);
   }
   analysis_predict_free(predict);
@@ -125,7 +125,7 @@ static int sort_option(struct report_arguments *arguments, const char *argument,
   return -1;
 }
 
-/* Predictions are about conditional branches: without --by, these are shown, and the worst first. */
+/* Predictions are about conditional branches: without --by, these are shown, the worst first. */
 static void predict_check(struct report_arguments *arguments, struct argp_state *state)
 {
   if (!arguments->predictor && arguments->predict_order == REPORT_PREDICT_NO_ORDER)

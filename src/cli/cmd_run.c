@@ -24,7 +24,7 @@ int cmd_run(int argc, char **argv)
   run_arguments_read(&arguments, &show, argc, argv);
   if (arguments.cpu && run_lbr_new(&arguments, &recorder) < 0)
     return CLI_USAGE;
-  free(recorder); /* now it is known that there will be one */
+  free(recorder); /* it was only made to check the arguments */
   if (!source_choice_settle(&arguments.source, false))
     return PROGRAM_FAILURE;
   session = calloc(1, sizeof(*session));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr script: the branches of a trace, a line each.
+ * lbr script: the branches of a trace, one per line.
  */
 #include <argp.h>
 #include <string.h>
@@ -25,8 +25,8 @@ struct script_arguments {
   struct report_script_options options;
 };
 
-/* Lines on the terminal show by themselves how far it is, unless they are rare; who reads from a pipe may be drawing on
- * it. */
+/* Lines on the terminal show the progress themselves, unless they are rare. If the output is a pipe, its reader may
+ * draw on the terminal. */
 static bool wants_progress(const struct report_script_options *options)
 {
   struct stat status;
@@ -41,7 +41,7 @@ static bool wants_field(const struct report_script_options *options, unsigned fi
   return memchr(options->fields, (int)field, options->field_count);
 }
 
-/* What the script needs. Returns 0, or negative after a complaint. */
+/* Prepares what the script needs. Returns 0, or negative after a message. */
 static int needs_make(struct trace_input *input, struct script_arguments *arguments)
 {
   struct report_script_options *options = &arguments->options;

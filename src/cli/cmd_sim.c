@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lbr sim: runs rule files on the recording unit of the CPUs that they name, or of one that the user names, and shows
- * what the unit holds in the end and which expectations did not hold.
+ * the final contents of the unit and the failed expectations.
  */
 #include <argp.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ int cmd_sim(int argc, char **argv)
   shared_options_init(&arguments.shared);
   argp_parse(&sim_argp, argc, argv, 0, NULL, &arguments);
   show->output = cli_output();
-  show->notes = show->format == REPORT_JSON ? stderr : stdout; /* with JSON, stdout is for the objects alone */
+  show->notes = show->format == REPORT_JSON ? stderr : stdout; /* with JSON, stdout is only for the objects */
   show->has_several = arguments.count > 1;
   for (int i = 0; i < arguments.count; i++) {
     if (i > 0 && !show->is_check)

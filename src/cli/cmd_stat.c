@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lbr stat: the numbers of a trace: how many branches of which kinds, where they lead, and whether all of them are
- * there.
+ * lbr stat: the numbers of a trace: its branches by kind, their targets, and whether the trace is complete.
  */
 #include <argp.h>
 #include <errno.h>
@@ -23,7 +22,7 @@ struct stat_arguments {
 
 /* ---- the command ---- */
 
-/* The counts of one module are made branch by branch. */
+/* The counts of one module need every single branch. */
 static int trace_count(struct trace_input *input, struct analysis_summary *summary, bool has_module)
 {
   struct trace_progress progress;

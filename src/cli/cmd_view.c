@@ -11,7 +11,7 @@
 #include "cli/source_path_options.h"
 #include "cli/view_output.h"
 
-#define SPAN 1000000u /* branches around a place, if nothing else is said */
+#define SPAN 1000000u /* branches around a place by default */
 
 struct view_arguments {
   const char *file, *around, *module;
@@ -21,15 +21,15 @@ struct view_arguments {
   struct source_paths sources;
 };
 
-/* A trace while a page is made of it. */
+/* The state of making a page from a trace. */
 struct view_run {
   struct trace_input input;
   struct source_paths *source_paths;
   struct report_view_options options;
-  struct analysis_files sources; /* opens only those that may be shown */
+  struct analysis_files sources; /* opens only files that may be shown */
 };
 
-/* The part that --around means. Returns 0, or negative after a complaint. */
+/* Finds the part that --around means. Returns 0, or negative after a message. */
 static int around_find(struct view_run *run, struct view_arguments *arguments)
 {
   uint64_t branch, half = arguments->span / 2;
@@ -79,7 +79,7 @@ static struct report_view_options options_make(const struct view_run *run, const
   };
 }
 
-/* Makes the page. Returns 0, or negative after a complaint. */
+/* Makes the page. Returns 0, or negative after a message. */
 static int run_make(struct view_run *run, struct view_arguments *arguments)
 {
   struct report_view *view = NULL;
@@ -170,7 +170,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_BETWEEN:
     option_between(argument, &arguments->from, &arguments->to, state);
-    arguments->to += arguments->to != UINT64_MAX; /* which is behind the last one */
+    arguments->to += arguments->to != UINT64_MAX; /* `to` is exclusive */
     return 0;
   case KEY_FROM:
     option_renamed("--from N", "--between N..");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of commands and what is done with it: finding, running, and guessing at a mistyped one.
+ * The table of commands: finding and running one, and suggestions for a mistyped one.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ const struct command *command_find(const char *name)
 
 int command_run(const struct command *command, int argc, char **argv)
 {
-  char title[32]; /* lives until the command is done, which is as long as argp looks at it */
+  char title[32]; /* argp uses it until the command is done */
   int length = snprintf(title, sizeof(title), "lbr %s", command->name);
 
   assert(length > 0 && (size_t)length < sizeof(title));
@@ -42,8 +42,8 @@ int command_run(const struct command *command, int argc, char **argv)
   return command->run(argc, argv);
 }
 
-/* The nearest command: one that begins with the word, or that takes changing at most a third of its letters, but one
- * may always be wrong. */
+/* The nearest command: one that begins with the word, or that differs in at most a third of its letters; one letter may
+ * always be wrong. */
 static const struct command *command_guess(const char *name)
 {
   size_t nearest = strlen(name) / 3 > 1 ? strlen(name) / 3 : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table of commands, made from command.def. A command gets its own part of the command line: argv[0] is "lbr NAME",
- * so that argp's usage texts come out right. It returns the exit status.
+ * so that argp's usage texts are right. It returns the exit status.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -30,10 +30,10 @@ const struct command *command_at(size_t index);
 /* The command with this name, NULL if there is none. */
 const struct command *command_find(const char *name);
 
-/* Runs a command on its part of the command line, argv[0] being the word that named it. Returns the exit status. */
+/* Runs a command on its part of the command line, where argv[0] is the word that named it. Returns the exit status. */
 int command_run(const struct command *command, int argc, char **argv);
 
-/* Says on stderr that there is no such command, and which one may have been meant. */
+/* Prints to stderr that there is no such command, and a suggestion. */
 void command_complain(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The size of the file that `lbr export` writes: before, if it is great, and behind it.
+ * Messages about the size of the file that `lbr export` writes: before writing if it is large, and afterwards.
  */
 #include "cli/export_size.h"
 
@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-#define GREAT (UINT64_C(1) << 30) /* bytes: a file of that size is worth a word before it is written */
+#define GREAT (UINT64_C(1) << 30) /* bytes: a larger file is announced before it is written */
 
 int export_size_check(const struct export_options *options, struct lb_trace_reader *reader,
                       const struct new_file *output)

@@ -8,12 +8,12 @@
 #include "export/export.h"
 #include "session/session.h"
 
-/* Says what is great before it is written. Returns negative if there is no room for it. How many of the branches are
- * calls is not known before: what is made of calls is never refused. Rewinds the reader. */
+/* Announces a large file before it is written. Returns negative if there is no room for it. How many of the branches
+ * are calls is not known in advance, so formats made of calls are never refused. Rewinds the reader. */
 int export_size_check(const struct export_options *options, struct lb_trace_reader *reader,
                       const struct new_file *output);
 
-/* Says what was written. */
+/* Prints what was written. */
 void export_size_tell(const struct new_file *output);
 
 #endif

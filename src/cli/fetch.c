@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the user hears of debug files that are fetched from servers.
+ * Messages about debug files that are fetched from servers.
  */
 #include "cli/fetch.h"
 

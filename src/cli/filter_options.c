@@ -56,7 +56,7 @@ static const char *const classes[] = {
   [LB_CLASS_FAR] = "far",
 };
 
-/* The kinds of a word; 0: it is none. */
+/* The kinds of a word; 0 if it is unknown. */
 static uint32_t kinds_find(const char *word)
 {
   int kind = lb_branch_kind_find(word);
@@ -125,8 +125,8 @@ struct analysis_target filter_option_entry(const char *name, char *argument, str
   return target;
 }
 
-/* FUNCTION[+OFFSET][:NTH], MODULE:0xOFFSET[:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number behind
- * the last. */
+/* FUNCTION[+OFFSET][:NTH], MODULE:0xOFFSET[:NTH] or 0xADDRESS[:NTH]. C++ names have colons, too, but no number after
+ * the last one. */
 static struct analysis_position position_entry(const char *name, char *argument, struct argp_state *state)
 {
   struct analysis_position position = {.kind = ANALYSIS_AT_ENTRY, .nth = 1};
@@ -218,7 +218,7 @@ static const struct argp_option options[] = {
   {0},
 };
 
-/* The same for who needs the word "to" for something else. */
+/* The same for a command that uses "to" for something else. */
 static const struct argp_option export_options[] = {
   COMMON_OPTIONS,
   {"into", KEY_TO, "PLACE", 0, "Only branches to there", 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Standard output becomes a stream that looks at each line before it is written, so that every table of a command fits
- * in the terminal, whoever prints it.
+ * Replaces standard output by a stream that fits each line to the terminal before it is written, so that every table of
+ * a command fits, whichever code prints it.
  */
 #include "cli/fit_stdout.h"
 
@@ -18,7 +18,7 @@
 #define LINE_MOST (1u << 20) /* bytes: a longer line is written as it is */
 
 static struct {
-  struct text line; /* what was not written yet: less than a line */
+  struct text line; /* text that was not written yet: less than a line */
   enum fit_how how;
 } fitting;
 
@@ -37,7 +37,7 @@ static bool bytes_write(const char *bytes, size_t size)
   return true;
 }
 
-/* Writes a line that ends with a terminator, and a newline behind it. */
+/* Writes a terminated line, and a newline after it if `has_end`. */
 static bool string_write(char *line, size_t columns, bool has_end)
 {
   struct text text = {0};
@@ -48,7 +48,7 @@ static bool string_write(char *line, size_t columns, bool has_end)
   return is_written;
 }
 
-/* Writes what was put together: a line, or what is left of one. */
+/* Writes the collected text: a line, or the rest of one. */
 static bool line_write(void)
 {
   struct text *line = &fitting.line;

@@ -7,7 +7,8 @@
 
 #include "report/report.h"
 
-/* From now on lines on standard output, which is a terminal, are made to fit in it. Without memory nothing changes. */
+/* From now on, lines on standard output, which must be a terminal, are fitted to its width. Without memory nothing
+ * changes. */
 void fit_stdout(enum fit_how how);
 
 #endif

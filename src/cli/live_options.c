@@ -59,7 +59,7 @@ static const struct argp_option options[] = {
 
 static const struct argp_child children[] = {SHARED_SYMBOLS, SHARED_JSON, SHARED_COMMON, {0}};
 
-/* What a command line parses into. */
+/* The result of parsing the command line. */
 struct live_line {
   struct live_arguments *arguments;
   struct live_show *show;
@@ -94,7 +94,7 @@ static void rings_option(struct live_arguments *arguments, enum lbr_rings rings,
   arguments->rings = rings;
 }
 
-/* What excludes what. */
+/* Checks for options that exclude each other. */
 static void options_check(struct live_arguments *arguments, struct argp_state *state)
 {
   bool wants_change = arguments->wants_arm || arguments->wants_disarm;

@@ -8,13 +8,13 @@
 #include "report/report.h"
 #include "session/session.h"
 
-/* How the pages look. */
+/* The appearance of the pages. */
 struct live_show {
   enum report_format format;
   bool wants_color;
 };
 
-/* Reads the command line; a mistake in it ends the program. */
+/* Reads the command line; an error in it ends the program. */
 void live_arguments_read(struct live_arguments *ret_arguments, struct live_show *ret_show, int argc, char **argv);
 
 #endif

@@ -77,14 +77,14 @@ static const struct argp_option options[] = {
 
 static const struct argp_child children[] = {SHARED_JSON, SHARED_COMMON, {0}};
 
-/* What a command line parses into. */
+/* The result of parsing the command line. */
 struct machine_line {
   struct machine_arguments *arguments;
   struct machine_show *show;
   struct shared_options shared;
 };
 
-/* ---- all of it ---- */
+/* ---- parsing ---- */
 
 static void arguments_check(const struct machine_line *line, struct argp_state *state)
 {

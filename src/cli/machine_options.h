@@ -10,21 +10,21 @@
 #include "report/report.h"
 #include "session/session.h"
 
-/* What is shown of the machine at the end. */
+/* The output about the machine at the end. */
 struct machine_show {
   unsigned dumps;            /* enum machine_dump */
   enum report_format format; /* of these */
   bool is_json;              /* one object with everything */
 };
 
-/* Reads the command line; a mistake in it ends the program. */
+/* Reads the command line; an error in it ends the program. */
 void machine_arguments_read(struct machine_arguments *ret_arguments, struct machine_show *ret_show, int argc,
                             char **argv);
 void machine_arguments_done(struct machine_arguments *arguments);
 
-/* ---- values (machine_values.c): one that makes no sense is an error of argp's ---- */
+/* ---- values (machine_values.c): invalid ones are reported by argp ---- */
 
-/* The place of a word in a list that ends with NULL. */
+/* The index of a word in a list that ends with NULL. */
 unsigned machine_option_word(const char *name, const char *argument, const char *const *words,
                              struct argp_state *state);
 uint64_t machine_option_number(const char *name, const char *argument, uint64_t least, uint64_t most,

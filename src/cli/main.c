@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lbr: finds the command that the first word names and runs it. The commands are the rows of command.def. Exit status:
- * 0 success, 1 failure, 2 a command line that makes no sense.
+ * 0 success, 1 failure, 2 usage error.
  */
 #include <argp.h>
 #include <errno.h>
@@ -17,7 +17,8 @@
 
 const char *argp_program_version = "lbr " LB_VERSION;
 
-/* Output that went to a full disk must not pass for success. Runs at exit, because argp leaves from its own depths. */
+/* Checks that the output was written: a full disk must not pass as success. Runs at exit, because argp may call exit
+ * itself. */
 static void stdout_check(void)
 {
   int had_error = ferror(stdout);
@@ -51,8 +52,8 @@ static void limit_signal(int number)
   (void)number;
 }
 
-/* A write beyond RLIMIT_FSIZE then fails with EFBIG, which commands report. The handler, not SIG_IGN: what lbr executes
- * has the default again. */
+/* A write beyond RLIMIT_FSIZE then fails with EFBIG, which commands report. A handler is used instead of SIG_IGN,
+ * because programs that lbr executes then get the default action again. */
 static void limit_catch(void)
 {
   struct sigaction action;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options that several commands take.
+ * Options that several commands have.
  */
 #include "cli/options.h"
 
@@ -15,7 +15,7 @@
 #include "cli/redirect.h"
 #include "lastbranch/trace.h"
 
-#define GROUP (-2) /* argp prints it behind the command's own options, and before --help */
+#define GROUP (-2) /* argp prints this group after the command's own options, and before --help */
 
 enum {
   KEY_COLOR = 0x2000,
@@ -55,7 +55,7 @@ uint64_t option_rows(const char *name, const char *argument, struct argp_state *
   return value;
 }
 
-/* Returns false: it makes no sense. */
+/* Returns false if the word is invalid. */
 static bool size_parse(const char *word, uint64_t *ret_size)
 {
   static const char units[] = "KMGT";
@@ -77,7 +77,7 @@ static bool size_parse(const char *word, uint64_t *ret_size)
   return true;
 }
 
-/* "256K", "1G": the greatest unit that divides it. */
+/* "256K", "1G": the largest unit that divides it. */
 static const char *size_word(uint64_t size, char buffer[24])
 {
   static const char units[] = "\0KMGT";
@@ -144,7 +144,7 @@ static void color_option(const char *argument, struct argp_state *state)
 
 /* ---- the groups ---- */
 
-/* A number, or part of a name. */
+/* A number, or a part of a name. */
 static void thread_take(struct shared_options *options, const char *argument, struct argp_state *state)
 {
   options->thread_name = NULL;
@@ -189,7 +189,7 @@ static error_t shared_parse(int key, char *argument, struct argp_state *state)
   }
 }
 
-/* Redirects standard output when nothing is wrong with the rest of the command line. */
+/* Redirects standard output once the rest of the command line is valid. */
 static error_t output_parse(int key, char *argument, struct argp_state *state)
 {
   const struct shared_options *options = state->input;
@@ -201,7 +201,7 @@ static error_t output_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-/* Lines fit in the terminal, unless the user wants names in full. */
+/* Lines are fitted to the terminal, unless the user wants full names. */
 static error_t names_parse(int key, char *argument, struct argp_state *state)
 {
   const struct shared_options *options = state->input;
@@ -219,7 +219,7 @@ static error_t names_parse(int key, char *argument, struct argp_state *state)
   return 0;
 }
 
-/* It has no input: what it reads holds for the whole program. */
+/* Has no input: these options apply to the whole program. */
 static error_t common_parse(int key, char *argument, struct argp_state *state)
 {
   switch (key) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options that several commands take, so that they are spelled the same and mean the same everywhere. Each group below
- * is an argp of its own; a command lists the groups that it takes in the `children` of its argp and, at ARGP_KEY_INIT,
- * calls shared_options_give. The groups store what they read in a struct shared_options of the command.
+ * Options that several commands have, with the same spelling and meaning everywhere. Each group below is an argp of its
+ * own. A command lists its groups in the `children` of its argp and, at ARGP_KEY_INIT, calls shared_options_give. The
+ * groups store what they read in a struct shared_options of the command.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -23,8 +23,8 @@ struct shared_options {
   bool is_mangled;  /* --no-demangle */
   bool is_json;
   /* Set by the command before it parses: */
-  const char *top_default, *tail_default, *limit_default; /* words for the help; NULL: "all" */
-  bool is_cut_off; /* lines that are too long for the terminal are cut off, instead of their names being shortened */
+  const char *top_default, *tail_default, *limit_default; /* defaults for the help; NULL: "all" */
+  bool is_cut_off; /* lines that are too long for the terminal are cut off; otherwise their names are shortened */
   const char *output_default; /* the command writes to `output` itself, and this is where it writes without it; NULL:
                                  the options redirect standard output */
 };
@@ -50,22 +50,22 @@ void shared_options_init(struct shared_options *options);
 extern const struct argp shared_common, shared_json, shared_output, shared_top, shared_tail, shared_limit,
   shared_thread, shared_symbols, shared_demangle, shared_names;
 
-/* For commands that take no other group. */
+/* For commands without other groups. */
 extern const struct argp_child shared_only_common[];
 
-/* Tells argp where the groups among `children` store what they read. Call it at ARGP_KEY_INIT. */
+/* Tells argp where the groups among `children` store their values. Call it at ARGP_KEY_INIT. */
 void shared_options_give(struct argp_state *state, const struct argp_child *children, struct shared_options *options);
 
 /* --thread with a word: finds its thread in the trace `file` and sets `stream`. Returns 0, or negative after a
- * complaint. */
+ * message. */
 int shared_options_settle(const char *file, struct shared_options *options);
 
 /* ---- values ---- */
 
-/* ARGP_KEY_ARG of a command that takes one trace: its name. A second one is an error of argp's. */
+/* ARGP_KEY_ARG of a command with one trace: its name. A second one is reported by argp. */
 void option_trace(const char **file, char *argument, struct argp_state *state);
 
-/* A number from `least` to `most`; anything else is a usage error of argp's. `name` is the option with its dashes. */
+/* A number from `least` to `most`; anything else is a usage error. `name` is the option with its dashes. */
 uint64_t option_number(const char *name, const char *argument, uint64_t least, uint64_t most, struct argp_state *state);
 
 /* The same, or the word "all" for UINT64_MAX. */
@@ -74,10 +74,10 @@ uint64_t option_rows(const char *name, const char *argument, struct argp_state *
 /* A size in bytes: digits, and K, M, G or T for powers of 1024. */
 uint64_t option_size(const char *name, const char *argument, uint64_t least, uint64_t most, struct argp_state *state);
 
-/* "A..B", "A.." or "..B": numbers of branches for --between; the side that is missing stays as it is. */
+/* "A..B", "A.." or "..B": numbers of branches for --between; a missing side is unchanged. */
 void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state);
 
-/* Says on stderr that an option has a new name. Old names are hidden in the help and work for one version. */
+/* Prints to stderr that an option has a new name. Old names are hidden in the help and work for one version. */
 void option_renamed(const char *old, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The models of branch predictors that `lbr report` has. 2bit and gshare are those of the machine (cpu/predictor.h).
+ * The branch predictor models of `lbr report`. 2bit and gshare are those of the machine (cpu/predictor.h).
  */
 #include "cli/predictor_option.h"
 
@@ -39,7 +39,7 @@ static const struct analysis_predictor predictors[] = {
 
 const struct analysis_predictor *predictor_option(const char *name, struct argp_state *state)
 {
-  const char *word = strcmp(name, "2bit") ? name : "bimodal"; /* as lbr machine calls it */
+  const char *word = strcmp(name, "2bit") ? name : "bimodal"; /* the name in lbr machine */
 
   for (size_t i = 0; i < PREDICTORS; i++)
     if (!strcmp(predictors[i].name, word))

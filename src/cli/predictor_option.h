@@ -9,7 +9,7 @@
 
 #include "analysis/analysis.h"
 
-/* The model with this name. "help" lists the models and ends the program; a name that there is not is a usage error. */
+/* The model with this name. "help" lists the models and ends the program; an unknown name is a usage error. */
 const struct analysis_predictor *predictor_option(const char *name, struct argp_state *state);
 
 #endif

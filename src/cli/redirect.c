@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Standard output as a file. Commands leave in many ways, argp's exit among them, so the file gets its name at exit.
+ * Standard output as a file. Commands can end in many ways, including argp's exit, so the file gets its name at exit.
  */
 #include "cli/redirect.h"
 

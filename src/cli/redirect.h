@@ -5,8 +5,8 @@
 #ifndef CLI_REDIRECT_H
 #define CLI_REDIRECT_H
 
-/* From now on standard output is a file, which gets its name when the program exits; "-" changes nothing. A file to
- * which nothing is written is not made. Returns 0, or negative after a complaint. */
+/* From now on standard output is a file, which gets its name when the program exits; "-" changes nothing. If nothing is
+ * written, no file is created. Returns 0, or negative after a message. */
 int redirect_stdout(const char *name);
 
 #endif

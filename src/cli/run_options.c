@@ -70,7 +70,7 @@ static const struct argp_option options[] = {
 static const struct argp_child children[] = {SHARED_TAIL,   SHARED_DEMANGLE, SHARED_JSON,
                                              SHARED_OUTPUT, SHARED_COMMON,   {0}};
 
-/* What a command line parses into. */
+/* The result of parsing the command line. */
 struct run_line {
   struct run_arguments *arguments;
   struct run_show *show;
@@ -92,7 +92,7 @@ static void shared_take(const struct run_line *line, struct argp_state *state)
     show->format = REPORT_JSON;
 }
 
-/* "USR1", "SIGUSR1" or its number; one that can be caught. */
+/* "USR1", "SIGUSR1" or its number; it must be a signal that can be caught. */
 static int signal_option(const char *argument, struct argp_state *state)
 {
   const char *word = strncasecmp(argument, "SIG", 3) ? argument : argument + 3, *name;
@@ -127,7 +127,7 @@ static enum report_format format_option(const char *argument, struct argp_state 
   return (enum report_format)format;
 }
 
-/* The rest of the command line is the program's. */
+/* The rest of the command line belongs to the program. */
 static void program_take(struct run_arguments *arguments, struct argp_state *state)
 {
   arguments->program = state->argv + state->next - 1;

@@ -8,15 +8,15 @@
 #include "report/report.h"
 #include "session/session.h"
 
-/* What the reports show, and where they go. */
+/* The contents and destination of the reports. */
 struct run_show {
   enum analysis_show show;
   enum report_format format;
-  size_t last;        /* branches of a thread */
-  const char *output; /* NULL: standard error */
+  size_t last;        /* branches per thread */
+  const char *output; /* NULL for standard error */
 };
 
-/* Reads the command line; a mistake in it ends the program. */
+/* Reads the command line; an error in it ends the program. */
 void run_arguments_read(struct run_arguments *ret_arguments, struct run_show *ret_show, int argc, char **argv);
 
 #endif

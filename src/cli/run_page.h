@@ -9,16 +9,16 @@
 
 struct run_page {
   const struct run_show *show;
-  int fd; /* where the reports go */
+  int fd; /* destination of the reports */
   bool wants_color;
   bool has_reported;
   bool is_broken; /* a report could not be written, and that was reported */
 };
 
-/* Opens the file. Returns 0, or negative after a complaint. */
+/* Opens the file. Returns 0, or negative after a message. */
 int run_page_open(struct run_page *page, const struct run_show *show);
 
-/* `page` must stay. */
+/* `page` must stay valid. */
 struct run_reporter run_page_reporter(struct run_page *page);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --source of lbr run and lbr record: where branches come from.
+ * --source of lbr run and lbr record: the source of branches.
  */
 #ifndef CLI_SOURCE_OPTION_H
 #define CLI_SOURCE_OPTION_H
@@ -13,10 +13,10 @@
   "Source of the branches: software (default), auto (Intel PT if it is usable, else software), lbr (samples of the "   \
   "processor's branch stack), bts, pt (Intel) or block-step (ptrace, for short programs)"
 
-/* A word of source.def; anything else is an error of argp's. */
+/* A word of source.def; anything else is reported by argp. */
 enum source_kind source_option(const char *argument, struct argp_state *state);
 
-/* Branches between two samples. */
+/* The number of branches between two samples. */
 uint64_t source_option_period(const char *argument, struct argp_state *state);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace that a command is given, and the thread of it. Apart from options.c, which commands without traces use.
+ * The trace argument of a command, and its thread. Separate from options.c, which commands without traces use.
  */
 #include "analysis/analysis.h"
 #include "cli/options.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a page to a file and tells what was made.
+ * Writes a page to a file and reports what was written.
  */
 #include "cli/view_output.h"
 

@@ -7,8 +7,8 @@
 
 #include "report/report.h"
 
-/* Writes the page of a trace and tells what was made. `output` NULL: a name is made from the trace's; "-": stdout.
- * Returns 0, or negative after a complaint. */
+/* Writes the page of a trace and reports what was written. If `output` is NULL, the name is derived from the trace's;
+ * "-" is stdout. Returns 0, or negative after a message. */
 int view_output_write(struct report_view *view, const char *trace, const char *output);
 
 #endif
