@@ -107,7 +107,7 @@ static unsigned arch_depth(uint32_t depths)
   return depth;
 }
 
-/* What CPUID itself reports. Returns false if it reports nothing. */
+/* Uses what CPUID itself reports. Returns false if it reports nothing. */
 static bool lbr_announced(struct hardware_host *host)
 {
   if (host->cpuid[HARDWARE_CPUID_ARCH_LBR])

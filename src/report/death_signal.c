@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a fatal signal means, in words.
+ * The meaning of a fatal signal, in words.
  */
 #include <signal.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "session/live.h"
 
-/* Who shows the readings. */
+/* The function that shows the readings, and its data. */
 struct live_shower {
   live_reading_function *show;
   void *data;

@@ -4,9 +4,9 @@
  * survive a reboot, as the registers do not. Only files that belong to root are accepted, and hardware_live_adopt
  * checks their contents.
  *
- * lbr live 1
- * boot 6f3e...                                  of /proc/sys/kernel/random/boot_id
- * change 0x1d9 0x1 0x0 0x1                      register, bits, what they were, what they are now
+ *   lbr live 1
+ *   boot 6f3e...                                  of /proc/sys/kernel/random/boot_id
+ *   change 0x1d9 0x1 0x0 0x1                      register, bits, their old value, their new value
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The instructions that the translator adds to those of the application. None touches flags, vector registers or the
- * stack of the application (but for the push of a call); registers that they borrow are spilled to the state that GS
+ * stack of the application (except for the push of a call); registers that they borrow are spilled to the state that GS
  * points to.
  */
 #include "process/runtime/runtime.h"
