@@ -71,8 +71,8 @@ static int lines_check(struct export_job *job, struct symbol_module *module, uin
     export_warn(job, "the debug information of %s is in a file of its own: AutoFDO looks for it in the program", name);
   else if (version > 4)
     export_warn(job,
-                "%s has DWARF %u: AutoFDO up to 0.19 makes an empty profile of that without a word; compile it with "
-                "-gdwarf-4, or take --to gcov",
+                "%s has DWARF %u: AutoFDO up to 0.19 silently makes an empty profile of it; compile it with "
+                "-gdwarf-4, or use --to gcov",
                 name, version);
   return 0;
 }

@@ -93,7 +93,7 @@ bool binary_offset(const struct export_job *job, uint32_t file, uint64_t address
 
 int binary_fail(struct export_job *job, uint32_t file)
 {
-  return export_fail(job, "nothing of %s%s ran in this trace: there is nothing to say about it", binary_name(job, file),
+  return export_fail(job, "nothing of %s%s ran in this trace: the profile would be empty", binary_name(job, file),
                      job->filter ? " that was asked for" : "");
 }
 

@@ -35,9 +35,9 @@ void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
   if (job->code && analysis_code_is_exhausted(job->code))
     export_warn(job, "the trace names more code than lbr decodes for a file: of the rest only branches are counted");
   else if (analysis_calls_has_unknown(job->calls))
-    export_warn(job, "code ran that is not known, or not 64-bit code: of its instructions only branches are counted");
+    export_warn(job, "some code that ran is unknown or not 64-bit code: only its branches are counted");
   if (stacks && analysis_stacks_is_full(stacks))
-    export_warn(job, "there are too many different stacks, or too deep ones: some are shorter than they were");
+    export_warn(job, "there are too many different stacks, or they are too deep: some are truncated");
 }
 
 int called_fail(struct export_job *job)

@@ -172,7 +172,7 @@ static int drcov_end(struct export_job *job)
   if (!drcov->block_count && job->filter)
     return export_fail(job, "nothing that was asked for ran");
   if (!drcov->block_count)
-    return export_fail(job, "no block is known that ran and is in a file; of code that is not 64-bit code none is");
+    return export_fail(job, "no block that ran in a file is known; blocks of code that is not 64-bit code never are");
   put_modules(job);
   export_print(job, "BB Table: %llu bbs\n", (unsigned long long)drcov->block_count);
   put_blocks(job, false);

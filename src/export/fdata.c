@@ -203,7 +203,7 @@ static int fdata_end(struct export_job *job)
     r = binary_branches(job, &visitor);
   tally_finish(&fdata->edges);
   if (r >= 0 && !fdata->edges.count)
-    return export_fail(job, "no branch of a function of %s in this trace", binary_name(job, fdata->file));
+    return export_fail(job, "the trace has no branches in functions of %s", binary_name(job, fdata->file));
   for (size_t i = 0; i < fdata->edges.count && r >= 0; i++) {
     put_end(job, fdata->edges.items[i].from);
     put_end(job, fdata->edges.items[i].to);

@@ -273,7 +273,7 @@ static int gcov_end(struct export_job *job)
   for (size_t i = 0; i < gcov->instructions.count && r >= 0; i++)
     r = instruction_count(job, &gcov->instructions.items[i]);
   if (r >= 0 && !gcov->table.count)
-    r = export_fail(job, "of nothing that ran in %s is the source line known: a profile by lines needs that",
+    r = export_fail(job, "no source line is known for the code that ran in %s: a profile by lines needs them",
                     binary_name(job, gcov->file));
   if (r >= 0)
     r = jumps_count(job);

@@ -139,18 +139,18 @@ static void put_files(struct export_job *job, struct lcov_rest *rest)
 static int lcov_verdict(struct export_job *job, const struct lcov_rest *rest)
 {
   if (!rest->written && !rest->system && !rest->unreadable && job->filter)
-    return export_fail(job, "no line of source is known for what was asked for: it needs debug information (-g), or "
-                            "its debug file");
+    return export_fail(job, "no source line is known for the code that was asked for: it needs debug information "
+                            "(-g), or its debug file");
   if (!rest->written && !rest->system && !rest->unreadable)
-    return export_fail(job, "no line of source is known for what ran of the program: it needs debug information (-g), "
-                            "or its debug file; the system's programs are left out without --all-sources");
+    return export_fail(job, "no source line is known for the code that ran: it needs debug information (-g), or its "
+                            "debug file; the system's programs are left out without --all-sources");
   if (!rest->written)
     return export_fail(job,
-                       "%zu files of source are the system's and %zu cannot be read: nothing is left; --all-sources "
-                       "keeps them",
+                       "%zu source files belong to the system and %zu cannot be read: none is left; --all-sources "
+                       "includes them",
                        rest->system, rest->unreadable);
   if (rest->unreadable)
-    export_warn(job, "%zu files of source cannot be read and are left out; --all-sources keeps them", rest->unreadable);
+    export_warn(job, "%zu source files cannot be read and are left out; --all-sources includes them", rest->unreadable);
   return 0;
 }
 

@@ -299,7 +299,8 @@ static int perf_begin(struct export_job *job)
   struct perf *perf = job->state;
 
   if (export_rewrite(job, 0, NULL, 0) < 0)
-    return export_fail(job, "perf.data cannot be written to a pipe, as its head is known last: give it a file (-o)");
+    return export_fail(job,
+                       "perf.data cannot be written to a pipe, because its header is written last: use a file (-o)");
   head_make(job, &perf->piece, 0);
   export_put(job, perf->piece.bytes, perf->piece.size);
   return perf_feed_begin(&perf->feed, &writer);

@@ -234,10 +234,10 @@ int perf_feed_end(struct perf_feed *feed, struct export_job *job)
 {
   streams_flush(feed, job);
   if (feed->samples && feed->modules.is_full)
-    export_warn(job, "it has more modules than can be kept: some samples have no file");
+    export_warn(job, "the trace has too many modules: some samples have no file");
   if (feed->samples)
     return 0;
-  return export_fail(job, "there are no branches in it that could be written");
+  return export_fail(job, "the trace has no branches that could be written");
 }
 
 void perf_feed_done(struct perf_feed *feed)

@@ -89,7 +89,7 @@ static int profgen_end(struct export_job *job)
                 binary_name(job, file));
   symbol_module_close(module);
   if (r >= 0 && !base_find(job, file, &profgen->base))
-    r = export_fail(job, "%s has no piece that is executed", binary_name(job, file));
+    r = export_fail(job, "%s has no executable segment", binary_name(job, file));
   if (r >= 0)
     r = list_put(job, binary_straights);
   return r < 0 ? r : list_put(job, binary_branches);

@@ -91,8 +91,8 @@ static int event_keep(struct export_job *job, struct scope_stream *stream, const
     r = kept_add(&stream->events, call->is_enter ? (uint64_t)call->function + 1 : 0);
   scope->kept += stream->events.length - before;
   if (scope->kept > KEPT_MAX)
-    return export_fail(job, "its threads make too many calls for one file of this format; take one (--thread), or the "
-                            "format 'chrome'");
+    return export_fail(job, "its threads make too many calls for one file of this format; choose one thread "
+                            "(--thread), or use the format 'chrome'");
   return r;
 }
 

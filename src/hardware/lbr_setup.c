@@ -181,7 +181,7 @@ static int filter_write(struct lb_recorder *recorder, const struct lbr_setup *se
     return 0;
   if (!setup->filter)
     return enable_complain(setup->cpu);
-  message("%s does not take 0x%llx as its filter", setup->cpu->title, (unsigned long long)value);
+  message("%s does not accept the filter value 0x%llx", setup->cpu->title, (unsigned long long)value);
   return LB_E_NO_REGISTER;
 }
 

@@ -62,13 +62,14 @@ static struct hardware_finding device_missing(const struct hardware_system *syst
   char list[64], text[16];
 
   if (!list_has(system, "/sys/devices/system/cpu/present", number, list, sizeof(list)) && *list)
-    return finding_of("--cpu-number takes one of them", "there is no processor %u: this machine has %s", number, list);
+    return finding_of("choose one of them with --cpu-number", "there is no processor %u: this machine has %s", number,
+                      list);
   if (!list_has(system, "/sys/devices/system/cpu/online", number, list, sizeof(list)) && *list)
-    return finding_of("as root: echo 1 > /sys/devices/system/cpu/cpuN/online, or take another",
+    return finding_of("as root: echo 1 > /sys/devices/system/cpu/cpuN/online, or choose another processor",
                       "processor %u is offline (online: %s)", number, list);
   if (system->file_read(system->data, "/sys/module/msr/parameters/allow_writes", text, sizeof(text)) >= 0)
     return finding_of("give the device to the container, or run outside it",
-                      "the msr module is there, but /dev/cpu/%u/msr is not: a container, probably", number);
+                      "the msr module is loaded, but /dev/cpu/%u/msr does not exist: probably a container", number);
   return finding_of("as root: modprobe msr", "/dev/cpu/%u/msr does not exist: the msr module is not loaded", number);
 }
 
@@ -78,7 +79,7 @@ struct hardware_finding hardware_device_explain(const struct hardware_system *sy
   case -ENOENT:
     return device_missing(system, number);
   case -ENXIO:
-    return finding_of("as root: echo 1 > /sys/devices/system/cpu/cpuN/online, or take another",
+    return finding_of("as root: echo 1 > /sys/devices/system/cpu/cpuN/online, or choose another processor",
                       "processor %u is offline", number);
   case -EACCES:
     return finding_of("run as root", "only root may open /dev/cpu/%u/msr", number);
@@ -100,7 +101,7 @@ static struct hardware_finding read_explain(const struct hardware_host *host, co
   const char *title = live->row->cpu.title;
 
   if (trouble->error == -ENXIO)
-    return finding_of("take another processor", "the processor went offline");
+    return finding_of("choose another processor", "the processor went offline");
   if (trouble->error == -ERANGE)
     return finding_of("", "IA32_LBR_DEPTH (0x%x) holds a depth that this CPU does not have", trouble->msr);
   if (trouble->error != -EIO)
@@ -109,8 +110,8 @@ static struct hardware_finding read_explain(const struct hardware_host *host, co
     return finding_of("run on the bare machine, or ask for a virtual PMU with LBR (QEMU: -cpu host,pmu=on,lbr-fmt=N)",
                       "reading register 0x%x faults: this virtual machine (%s) has no LBR", trouble->msr,
                       host->hypervisor_name);
-  return finding_of("--cpu names another", "reading register 0x%x faults: this is not the register layout of %s",
-                    trouble->msr, title);
+  return finding_of("choose another CPU with --cpu",
+                    "reading register 0x%x faults: this is not the register layout of %s", trouble->msr, title);
 }
 
 static struct hardware_finding write_explain(const struct hardware_system *system, const struct hardware_host *host,
@@ -129,12 +130,12 @@ static struct hardware_finding write_explain(const struct hardware_system *syste
                       "register 0x%x may not be written: the device could be opened for reading only", trouble->msr);
   case -EOPNOTSUPP:
     return finding_of(host->is_virtual ? "run on the bare machine" : "",
-                      "recording does not stay on: register 0x%x forgets its bit%s", trouble->msr,
+                      "recording does not stay on: the bit in register 0x%x is cleared again%s", trouble->msr,
                       host->is_virtual ? ", the hypervisor does not record branches" : "");
   case -EIO:
-    return finding_of(host->is_virtual ? "run on the bare machine" : "--cpu names another",
+    return finding_of(host->is_virtual ? "run on the bare machine" : "choose another CPU with --cpu",
                       "writing register 0x%x faults%s", trouble->msr,
-                      host->is_virtual ? ": the hypervisor does not let it be set" : "");
+                      host->is_virtual ? ": the hypervisor does not allow the write" : "");
   default:
     return finding_of("", "writing register 0x%x: %s", trouble->msr, lb_strerror(trouble->error));
   }
@@ -144,7 +145,7 @@ struct hardware_finding hardware_live_explain(const struct hardware_system *syst
                                               const struct hardware_live *live)
 {
   if (live->trouble.error == -EBUSY)
-    return finding_of("end it, or read along with --no-stop",
+    return finding_of("end that program, or read without stopping it (--no-stop)",
                       "recording is on, and not by 'lbr live --arm': perf (record -b, --call-graph lbr) or a debugger "
                       "uses it");
   return live->trouble.is_write ? write_explain(system, host, &live->trouble) : read_explain(host, live);
@@ -155,7 +156,7 @@ struct hardware_finding hardware_live_explain(const struct hardware_system *syst
 struct hardware_finding hardware_row_explain(const struct hardware_host *host, int error)
 {
   if (error == LB_E_NO_CPU)
-    return finding_of("--cpu NAME reads it like a CPU of the catalogue ('lbr cpu --list')",
+    return finding_of("choose a similar CPU of the catalogue with --cpu NAME ('lbr cpu --list' shows them)",
                       "this CPU (%s %02X_%02X) is not in the catalogue, and CPUID describes no branch records",
                       host->vendor_text, host->family, host->model);
   if (error == LB_E_NO_UNIT)

@@ -28,7 +28,7 @@ static void msr_device_missing(const struct hardware_system *system, struct hard
                 "/dev/cpu/0/msr does not exist: the msr module is not loaded, or this kernel has none");
   else
     finding_set(host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "give the device to the container, or run outside it",
-                "the msr module is there, but /dev/cpu/0/msr is not: a container, probably");
+                "the msr module is loaded, but /dev/cpu/0/msr does not exist: probably a container");
 }
 
 static void msr_device_refused(const struct hardware_system *system, struct hardware_host *host, int error)
@@ -203,7 +203,7 @@ void usable_live(const struct hardware_system *system, struct hardware_host *hos
                 "'lbr live' can read the stack, and neither stop it nor switch it on");
   else if (host->findings[HARDWARE_LBR].verdict == HARDWARE_NO)
     finding_set(host, HARDWARE_LIVE, HARDWARE_PERHAPS, "try it: lbr live --arm",
-                "the registers can be read, but nothing says that they record");
+                "the registers can be read, but it is unknown whether they record");
   else
     finding_set(host, HARDWARE_LIVE, HARDWARE_YES, "", "'lbr live' can read %u %s, and switch recording on",
                 lb_cpu_depth(&row.cpu), lb_cpu_depth(&row.cpu) == 1 ? "record" : "entries");

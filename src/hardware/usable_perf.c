@@ -144,7 +144,7 @@ static void block_step_failed(struct hardware_host *host, int error)
     finding_set(host, HARDWARE_BLOCK_STEP, HARDWARE_NO,
                 host->has_seccomp ? "run outside the container, or give it CAP_SYS_PTRACE"
                                   : "do not run under a debugger",
-                "ptrace is refused%s", host->has_seccomp ? ", by a seccomp filter probably" : "");
+                "ptrace is refused%s", host->has_seccomp ? ", probably by a seccomp filter" : "");
   else if (error == -EIO || error == -EINVAL || error == -ENOSYS)
     finding_set(host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "", "the kernel does not know PTRACE_SINGLEBLOCK here");
   else

@@ -146,7 +146,7 @@ static void show_failures(const struct sim_show *show, const struct sim_result *
     fprintf(show->out, "%*s       got: %s\n", (int)(strlen(show->file) + strlen(line)), "", failure->got);
   }
   if (result->is_cut)
-    fprintf(show->out, "%s: further expectations do not hold\n", show->file);
+    fprintf(show->out, "%s: further expectations failed\n", show->file);
 }
 
 /* ---- running ---- */

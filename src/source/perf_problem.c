@@ -12,7 +12,7 @@
 
 #define ADVICE_LOCK "as root: sysctl kernel.perf_event_mlock_kb=8192, or raise 'ulimit -l', or run with CAP_IPC_LOCK"
 #define ADVICE_FILES "raise 'ulimit -n': there is one event for each processor"
-#define ADVICE_BUSY "end what else uses it (perf, a debugger, the NMI watchdog), and try again"
+#define ADVICE_BUSY "end the program that uses it (perf, a debugger, the NMI watchdog), and try again"
 #define ADVICE_SOFTWARE "--source software records everything, without hardware"
 
 static const char *what_is_wrong(enum perf_stage stage, int error, const char **ret_advice)

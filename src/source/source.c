@@ -119,7 +119,7 @@ int source_start(const struct source_kernel *kernel, const struct source_options
   } else {
     r = kernel->launch(kernel->data, path, arguments, environment, &process);
     if (r < 0)
-      snprintf(ret_problem->text, sizeof(ret_problem->text), "no process can be made: %s", strerror(-r));
+      snprintf(ret_problem->text, sizeof(ret_problem->text), "cannot create a process: %s", strerror(-r));
     else
       r = child_begin(source, process, ret_problem);
   }

@@ -280,7 +280,7 @@ static void step_free(struct source *source)
 static int step_attach(struct source *source, struct source_problem *ret_problem)
 {
   (void)source;
-  snprintf(ret_problem->text, sizeof(ret_problem->text), "only programs of x86-64 can be stepped");
+  snprintf(ret_problem->text, sizeof(ret_problem->text), "only x86-64 programs can be stepped");
   return -ENOSYS;
 }
 
