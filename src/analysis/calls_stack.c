@@ -71,8 +71,7 @@ static int frame_add(struct call_stacks *stacks, struct call_stack *stack, const
   return frame->is_hidden ? 0 : frame_enter(stacks, stack, frame, frame->how);
 }
 
-/* Removes frames, the newest first. Those from number `returned` on are left by unwinding, the others by a return; or
- * all as `how` says. */
+/* Removes frames, the newest first. Those from number `returned` on are left by unwinding, the others as `how` says. */
 static int frames_take(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned,
                        enum analysis_call_how how)
 {

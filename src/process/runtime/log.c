@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread's log: four parts in a ring, each with a page behind it that faults. Code in the cache writes entries until
+ * A thread's log: four parts in a ring, each followed by a page that faults. Code in the cache writes entries until
  * it faults there (signal.c). The dispatcher writes its own entries by the functions here.
  */
 #include <asm/unistd.h>

@@ -4,7 +4,7 @@
  */
 #include "process/runtime/runtime.h"
 
-/* The first range that ends behind the address. */
+/* The first range that ends after the address. */
 static unsigned range_at(const struct range_list *list, uint64_t address)
 {
   unsigned low = 0, high = list->count;

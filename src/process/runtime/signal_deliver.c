@@ -320,7 +320,7 @@ static bool take(struct thread *thread, struct signal *ret_signal)
 static void signal_complete(struct thread *thread, struct signal *signal, uint64_t rip)
 {
   if (signal->number == SIGSYS && signal->info.code == CODE_SECCOMP)
-    signal->info.address = thread->state->rip; /* behind the system call */
+    signal->info.address = thread->state->rip; /* after the system call */
   else if (signal->is_fault && (signal->number != SIGTRAP || signal->info.code != CODE_TRACE))
     signal->again = rip;
 }
