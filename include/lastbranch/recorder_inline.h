@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Any taken branch, the long way. Hosts call lb_recorder_branch. */
+/* Any taken branch, by the slow path. Hosts call lb_recorder_branch. */
 void lb_recorder_record(struct lb_recorder *recorder, const struct lb_branch *branch);
 
 /* One word of guest memory. Word by word: a wider load would have to wait for the index that was just stored. */

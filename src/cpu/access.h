@@ -11,7 +11,7 @@
 
 #include "cpu/cpu.h"
 
-/* The long way (slow path): checks, translates, calls devices, crosses pages. The segment decides between #SS and #GP
+/* The slow path: checks, translates, calls devices, crosses pages. The segment decides between #SS and #GP
  * for addresses that are not canonical. */
 uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, bool to_modify);
 void access_store_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, uint64_t value);
@@ -120,7 +120,7 @@ void access_flush(struct cpu *cpu, bool with_global);
 /* All except those of code, which stay valid. */
 void access_flush_data(struct cpu *cpu);
 void access_flush_page(struct cpu *cpu, uint64_t linear);
-/* Code was found in this physical page: writes to it must go the long way. */
+/* Code was found in this physical page: writes to it must take the slow path. */
 void access_flush_writes(struct cpu *cpu, uint64_t physical);
 
 #endif

@@ -6,12 +6,6 @@
  */
 #include "cpu/vector.h"
 
-#define HANDLER(name, call)                                                                                            \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 /* Bytes of the destination, or of the source where that is the vector. */
 static unsigned width_of(const struct insn *insn)
 {
@@ -38,8 +32,8 @@ static const struct insn *zero_run(struct cpu *cpu, const struct insn *insn, uns
   return insn + 1;
 }
 
-HANDLER(vector_vzeroupper, zero_run(cpu, insn, 16))
-HANDLER(vector_vzeroall, zero_run(cpu, insn, 0))
+HANDLER(vector_vzeroupper, zero_run, 16);
+HANDLER(vector_vzeroall, zero_run, 0);
 
 /* ---- broadcasts: the first element of the source everywhere ---- */
 
@@ -54,11 +48,11 @@ static const struct insn *broadcast_run(struct cpu *cpu, const struct insn *insn
   return insn + 1;
 }
 
-HANDLER(vector_broadcast_1, broadcast_run(cpu, insn, 1))
-HANDLER(vector_broadcast_2, broadcast_run(cpu, insn, 2))
-HANDLER(vector_broadcast_4, broadcast_run(cpu, insn, 4))
-HANDLER(vector_broadcast_8, broadcast_run(cpu, insn, 8))
-HANDLER(vector_broadcast_16, broadcast_run(cpu, insn, 16))
+HANDLER(vector_broadcast_1, broadcast_run, 1);
+HANDLER(vector_broadcast_2, broadcast_run, 2);
+HANDLER(vector_broadcast_4, broadcast_run, 4);
+HANDLER(vector_broadcast_8, broadcast_run, 8);
+HANDLER(vector_broadcast_16, broadcast_run, 16);
 
 /* ---- permutations ---- */
 
@@ -88,8 +82,8 @@ static const struct insn *permil_run(struct cpu *cpu, const struct insn *insn, u
   return insn + 1;
 }
 
-HANDLER(vector_vpermilps, permil_run(cpu, insn, 4))
-HANDLER(vector_vpermilpd, permil_run(cpu, insn, 8))
+HANDLER(vector_vpermilps, permil_run, 4);
+HANDLER(vector_vpermilpd, permil_run, 8);
 
 /* VPERMD, VPERMPS: any of eight dwords of the last operand, chosen by those of operand 1. */
 const struct insn *vector_vpermd(struct cpu *cpu, const struct insn *insn)
@@ -190,11 +184,11 @@ static const struct insn *shift_run(struct cpu *cpu, const struct insn *insn, un
   return insn + 1;
 }
 
-HANDLER(vector_vpsllvd, shift_run(cpu, insn, 4, SHIFT_LEFT))
-HANDLER(vector_vpsllvq, shift_run(cpu, insn, 8, SHIFT_LEFT))
-HANDLER(vector_vpsrlvd, shift_run(cpu, insn, 4, SHIFT_RIGHT))
-HANDLER(vector_vpsrlvq, shift_run(cpu, insn, 8, SHIFT_RIGHT))
-HANDLER(vector_vpsravd, shift_run(cpu, insn, 4, SHIFT_ARITHMETIC))
+HANDLER(vector_vpsllvd, shift_run, 4, SHIFT_LEFT);
+HANDLER(vector_vpsllvq, shift_run, 8, SHIFT_LEFT);
+HANDLER(vector_vpsrlvd, shift_run, 4, SHIFT_RIGHT);
+HANDLER(vector_vpsrlvq, shift_run, 8, SHIFT_RIGHT);
+HANDLER(vector_vpsravd, shift_run, 4, SHIFT_ARITHMETIC);
 
 /* ---- masked moves: only elements whose mask has its sign are touched in memory ---- */
 
@@ -238,8 +232,8 @@ static const struct insn *masked_run(struct cpu *cpu, const struct insn *insn, u
   return insn->form == FORM_MEM_REG ? masked_store(cpu, insn, size) : masked_load(cpu, insn, size);
 }
 
-HANDLER(vector_vmaskmovps, masked_run(cpu, insn, 4))
-HANDLER(vector_vmaskmovpd, masked_run(cpu, insn, 8))
+HANDLER(vector_vmaskmovps, masked_run, 4);
+HANDLER(vector_vmaskmovpd, masked_run, 8);
 
 /* ---- gathers ---- */
 
@@ -268,7 +262,7 @@ static const struct insn *gather_run(struct cpu *cpu, const struct insn *insn, u
   return insn + 1;
 }
 
-HANDLER(vector_gather_dword_4, gather_run(cpu, insn, 4, 4))
-HANDLER(vector_gather_dword_8, gather_run(cpu, insn, 4, 8))
-HANDLER(vector_gather_qword_4, gather_run(cpu, insn, 8, 4))
-HANDLER(vector_gather_qword_8, gather_run(cpu, insn, 8, 8))
+HANDLER(vector_gather_dword_4, gather_run, 4, 4);
+HANDLER(vector_gather_dword_8, gather_run, 4, 8);
+HANDLER(vector_gather_qword_4, gather_run, 8, 4);
+HANDLER(vector_gather_qword_8, gather_run, 8, 8);

@@ -63,85 +63,81 @@ const struct insn *branch_loopne(struct cpu *cpu, const struct insn *insn)
 
 /* Finds the target block of a jump or call through a register or memory. On the fast path the block must be known,
  * which was checked before. */
-ALWAYS_INLINE bool branch_find(struct cpu *cpu, uint64_t target, unsigned size, struct way way,
-                               const struct block **ret_block)
+ALWAYS_INLINE bool branch_find(struct cpu *cpu, uint64_t target, struct shape shape, const struct block **ret_block)
 {
-  if (way_is_long(way)) {
+  if (shape_is_slow(shape)) {
     transfer_check(cpu, target);
     return true;
   }
-  *ret_block = transfer_known(cpu, target, size == 8);
+  *ret_block = transfer_known(cpu, target, shape.size == 8);
   return *ret_block;
 }
 
 ALWAYS_INLINE const struct insn *branch_go(struct cpu *cpu, const struct insn *insn, uint64_t target,
-                                           const struct block *block, struct way way, enum lb_branch_kind kind)
+                                           const struct block *block, struct shape shape, enum lb_branch_kind kind)
 {
-  return way_is_long(way) ? transfer_indirect(cpu, insn, target, kind) : transfer_to_block(cpu, insn, block, kind);
+  return shape_is_slow(shape) ? transfer_indirect(cpu, insn, target, kind) : transfer_to_block(cpu, insn, block, kind);
 }
 
-ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                             struct way way)
+ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
   const struct block *block = NULL;
-  if (form == FORM_IMM) {
+  if (shape.form == FORM_IMM) {
     transfer_check(cpu, insn->target);
     return transfer_jump(cpu, insn);
   }
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &place))
-    return way.other(cpu, insn);
-  uint64_t target = operand_first(cpu, insn, form, size, &place);
-  if (!branch_find(cpu, target, size, way, &block))
-    return way.other(cpu, insn);
-  return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_IND_JMP);
+  if (!operand_find(cpu, insn, shape, ACCESS_READ, &place))
+    return shape.slow(cpu, insn);
+  uint64_t target = operand_first(cpu, insn, shape, &place);
+  if (!branch_find(cpu, target, shape, &block))
+    return shape.slow(cpu, insn);
+  return branch_go(cpu, insn, target, block, shape, LB_BRANCH_NEAR_IND_JMP);
 }
 
-ALWAYS_INLINE const struct insn *branch_call_relative(struct cpu *cpu, const struct insn *insn, unsigned size,
-                                                      struct way way)
+ALWAYS_INLINE const struct insn *branch_call_relative(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
-  if (!stack_find_push(cpu, size, way, &place))
-    return way.other(cpu, insn);
+  if (!stack_find_push(cpu, shape, &place))
+    return shape.slow(cpu, insn);
   transfer_check(cpu, insn->target);
-  stack_push_at(cpu, size, way, &place, insn_next_rip(insn));
+  stack_push_at(cpu, shape, &place, insn_next_rip(insn));
   return transfer_call(cpu, insn);
 }
 
-ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                             struct way way)
+ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place source, place;
   const struct block *block = NULL;
-  if (form == FORM_IMM)
-    return branch_call_relative(cpu, insn, size, way);
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &source) || !stack_find_push(cpu, size, way, &place))
-    return way.other(cpu, insn);
-  uint64_t target = operand_first(cpu, insn, form, size, &source);
-  if (!branch_find(cpu, target, size, way, &block))
-    return way.other(cpu, insn);
-  stack_push_at(cpu, size, way, &place, insn_next_rip(insn));
-  return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_IND_CALL);
+  if (shape.form == FORM_IMM)
+    return branch_call_relative(cpu, insn, shape);
+  if (!operand_find(cpu, insn, shape, ACCESS_READ, &source) || !stack_find_push(cpu, shape, &place))
+    return shape.slow(cpu, insn);
+  uint64_t target = operand_first(cpu, insn, shape, &source);
+  if (!branch_find(cpu, target, shape, &block))
+    return shape.slow(cpu, insn);
+  stack_push_at(cpu, shape, &place, insn_next_rip(insn));
+  return branch_go(cpu, insn, target, block, shape, LB_BRANCH_NEAR_IND_CALL);
 }
 
 /* The immediate, if there is one, is the size of the arguments that the caller pushed. */
-ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, unsigned size, struct way way)
+ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
   const struct block *block = NULL;
-  if (!stack_find_top(cpu, size, way, &place))
-    return way.other(cpu, insn);
-  uint64_t target = stack_top_at(cpu, size, &place);
-  if (!branch_find(cpu, target, size, way, &block))
-    return way.other(cpu, insn);
-  stack_move(cpu, size, way, size + (insn->imm & 0xFFFF));
-  return branch_go(cpu, insn, target, block, way, LB_BRANCH_NEAR_RET);
+  if (!stack_find_top(cpu, shape, &place))
+    return shape.slow(cpu, insn);
+  uint64_t target = stack_top_at(cpu, shape, &place);
+  if (!branch_find(cpu, target, shape, &block))
+    return shape.slow(cpu, insn);
+  stack_move(cpu, shape, shape.size + (insn->imm & 0xFFFF));
+  return branch_go(cpu, insn, target, block, shape, LB_BRANCH_NEAR_RET);
 }
 
 static insn_chooser branch_jmp_near, branch_call_near, branch_ret_near;
-FORMS_STACK(branch_jmp_near, branch_jump(cpu, insn, form, size, way));
-FORMS_STACK(branch_call_near, branch_call(cpu, insn, form, size, way));
-SIZES_STACK(branch_ret_near, branch_return(cpu, insn, size, way));
+FORMS_STACK(branch_jmp_near, branch_jump);
+FORMS_STACK(branch_call_near, branch_call);
+SIZES_STACK(branch_ret_near, branch_return);
 
 insn_handler *branch_jmp(const struct insn *insn)
 {

@@ -309,7 +309,7 @@ struct cpu {
   uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */
   bool progress_is_on; /* counters are programmed: tell the recorder after each instruction, */
   bool counts_blocks;  /* or after several blocks; */
-  bool counts_cache;   /* one counts cache references or misses: every access goes the long way, */
+  bool counts_cache;   /* one counts cache references or misses: every access takes the slow path, */
   bool counts_inserts; /* or records of the LBR stack, */
   bool counts_metrics; /* or slots by their category */
 
@@ -346,7 +346,7 @@ struct cpu {
   struct memory *memory;
   struct block_cache *blocks;
   struct block_jump *jumps;      /* the block cache's */
-  struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access goes the long way */
+  struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access takes the slow path */
   uint16_t keys_cached[2];       /* protection keys of pages of the supervisor and of the user in them */
   uint8_t tlb_shift;             /* of the largest page that they have a part of, 0 for none: see access_flush_page */
 

@@ -7,46 +7,45 @@
 #include "cpu/operand.h"
 #include "cpu/variant.h"
 
-ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place = {NULL, 0};
-  uint64_t first = operand_modify(cpu, insn, form, size, &place);
-  uint64_t second = reg_get(cpu, insn->op[1], size);
-  operand_write(cpu, insn, form, size, &place, second);
-  reg_set(cpu, insn->op[1], size, first);
+  uint64_t first = operand_modify(cpu, insn, shape, &place);
+  uint64_t second = reg_get(cpu, insn->op[1], shape.size);
+  operand_write(cpu, insn, shape, &place, second);
+  reg_set(cpu, insn->op[1], shape.size, first);
   return insn_next(cpu, insn);
 }
 
 /* The register is written first: if both operands are the same register, the sum stays. */
-ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place = {NULL, 0};
-  uint64_t first = operand_modify(cpu, insn, form, size, &place);
-  uint64_t second = reg_get(cpu, insn->op[1], size);
-  reg_set(cpu, insn->op[1], size, first);
-  operand_write(cpu, insn, form, size, &place, first + second);
-  flags_add(cpu, first, second, first + second, size);
+  uint64_t first = operand_modify(cpu, insn, shape, &place);
+  uint64_t second = reg_get(cpu, insn->op[1], shape.size);
+  reg_set(cpu, insn->op[1], shape.size, first);
+  operand_write(cpu, insn, shape, &place, first + second);
+  flags_add(cpu, first, second, first + second, shape.size);
   return insn_next(cpu, insn);
 }
 
 /* The destination is written in either case, if only with its old value. The accumulator changes if they differ. */
-ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct insn *insn, unsigned form,
-                                                  unsigned size)
+ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place = {NULL, 0};
-  uint64_t value = operand_modify(cpu, insn, form, size, &place);
-  uint64_t accumulator = reg_get(cpu, 8 * RAX, size);
+  uint64_t value = operand_modify(cpu, insn, shape, &place);
+  uint64_t accumulator = reg_get(cpu, 8 * RAX, shape.size);
   bool is_equal = value == accumulator;
-  operand_write(cpu, insn, form, size, &place, is_equal ? reg_get(cpu, insn->op[1], size) : value);
+  operand_write(cpu, insn, shape, &place, is_equal ? reg_get(cpu, insn->op[1], shape.size) : value);
   if (!is_equal)
-    reg_set(cpu, 8 * RAX, size, value);
-  flags_sub(cpu, accumulator, value, accumulator - value, size);
+    reg_set(cpu, 8 * RAX, shape.size, value);
+  flags_sub(cpu, accumulator, value, accumulator - value, shape.size);
   return insn_next(cpu, insn);
 }
 
-FORMS_BY_REG(exchange_xchg, exchange_run(cpu, insn, form, size));
-FORMS_BY_REG(exchange_xadd, exchange_add(cpu, insn, form, size));
-FORMS_BY_REG(exchange_cmpxchg, exchange_compare(cpu, insn, form, size));
+FORMS_BY_REG(exchange_xchg, exchange_run);
+FORMS_BY_REG(exchange_xadd, exchange_add);
+FORMS_BY_REG(exchange_cmpxchg, exchange_compare);
 
 /* ---- rDX:rAX against memory, rCX:rBX into it; ZF alone changes ---- */
 

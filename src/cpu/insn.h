@@ -17,6 +17,25 @@
 
 typedef const struct insn *insn_handler(struct cpu *cpu, const struct insn *insn);
 
+/* Defines a handler that calls a function with constants:
+ *
+ *   HANDLER(vector_pextrb, lane_extract, 1);
+ *
+ * is, but for a declaration that takes the semicolon,
+ *
+ *   const struct insn *vector_pextrb(struct cpu *cpu, const struct insn *insn)
+ *   {
+ *     return lane_extract(cpu, insn, 1);
+ *   }
+ *
+ * and may follow `static`. */
+#define HANDLER(name, function, ...)                                                                                   \
+  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
+  {                                                                                                                    \
+    return function(cpu, insn, __VA_ARGS__);                                                                           \
+  }                                                                                                                    \
+  insn_handler name
+
 /* The form of the first two operands; handlers with further operands look at these themselves. */
 enum insn_form {
   FORM_NONE,

@@ -11,25 +11,24 @@
 
 /* ---- MOV ---- */
 
-ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                          struct way way)
+ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, form_is_memory(form) ? ACCESS_WRITE : ACCESS_READ, way, &place))
-    return way.other(cpu, insn);
-  operand_put(cpu, insn, form, size, &place, operand_second(cpu, insn, form, size, &place));
+  if (!operand_find(cpu, insn, shape, form_is_memory(shape.form) ? ACCESS_WRITE : ACCESS_READ, &place))
+    return shape.slow(cpu, insn);
+  operand_put(cpu, insn, shape, &place, operand_second(cpu, insn, shape, &place));
   return insn_next(cpu, insn);
 }
 
 static insn_chooser move_general;
-FORMS_ANY(move_general, move_run(cpu, insn, form, size, way));
+FORMS_ANY(move_general, move_run);
 
 /* MOV sreg, r/m16. After a load of SS, no event is delivered before the next instruction (SDM vol. 3, 6.8.3). */
 static const struct insn *move_to_segment(struct cpu *cpu, const struct insn *insn)
 {
   if (insn->op[0] == CS || insn->op[0] > GS)
     fault_ud(cpu);
-  uint64_t value = operand_second(cpu, insn, insn->form, 2, NULL);
+  uint64_t value = insn->form == FORM_REG_MEM ? insn_load(cpu, insn, 2) : reg_get(cpu, insn->op[1], 2);
   uint32_t mode = cpu->mode;
   segment_load(cpu, insn->op[0], (uint16_t)value);
   if (insn->op[0] != SS)
@@ -67,23 +66,24 @@ insn_handler *move_mov(const struct insn *insn)
 
 /* ---- extension; the source has its own size ---- */
 
-ALWAYS_INLINE const struct insn *move_extend(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                             struct way way, unsigned from, bool is_signed)
+ALWAYS_INLINE const struct insn *move_extend(struct cpu *cpu, const struct insn *insn, struct shape shape,
+                                             unsigned from, bool is_signed)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, from, ACCESS_READ, way, &place))
-    return way.other(cpu, insn);
-  uint64_t value = operand_second(cpu, insn, form, from, &place);
-  reg_set(cpu, insn->op[0], size, is_signed ? flags_extend(value, from) : value);
+  struct shape source = shape_sized(shape, from);
+  if (!operand_find(cpu, insn, source, ACCESS_READ, &place))
+    return shape.slow(cpu, insn);
+  uint64_t value = operand_second(cpu, insn, source, &place);
+  reg_set(cpu, insn->op[0], shape.size, is_signed ? flags_extend(value, from) : value);
   return insn_next(cpu, insn);
 }
 
 static insn_chooser move_zero_1, move_zero_2, move_sign_1, move_sign_2, move_sign_4;
-FORMS_LOAD(move_zero_1, move_extend(cpu, insn, form, size, way, 1, false));
-FORMS_LOAD(move_zero_2, move_extend(cpu, insn, form, size, way, 2, false));
-FORMS_LOAD(move_sign_1, move_extend(cpu, insn, form, size, way, 1, true));
-FORMS_LOAD(move_sign_2, move_extend(cpu, insn, form, size, way, 2, true));
-FORMS_LOAD(move_sign_4, move_extend(cpu, insn, form, size, way, 4, true));
+FORMS_LOAD(move_zero_1, move_extend, 1, false);
+FORMS_LOAD(move_zero_2, move_extend, 2, false);
+FORMS_LOAD(move_sign_1, move_extend, 1, true);
+FORMS_LOAD(move_sign_2, move_extend, 2, true);
+FORMS_LOAD(move_sign_4, move_extend, 4, true);
 
 insn_handler *move_movzx(const struct insn *insn)
 {
@@ -143,32 +143,31 @@ const struct insn *move_cqo(struct cpu *cpu, const struct insn *insn)
 /* ---- conditional moves ---- */
 
 /* The source is read whatever the condition is, and a 32-bit move clears the upper half in either case. */
-ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                         struct way way, unsigned code)
+ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *insn, struct shape shape, unsigned code)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &place))
-    return way.other(cpu, insn);
-  uint64_t value = operand_second(cpu, insn, form, size, &place);
-  uint64_t old = reg_get(cpu, insn->op[0], size);
-  reg_set(cpu, insn->op[0], size, flags_condition(cpu, code) ? value : old);
+  if (!operand_find(cpu, insn, shape, ACCESS_READ, &place))
+    return shape.slow(cpu, insn);
+  uint64_t value = operand_second(cpu, insn, shape, &place);
+  uint64_t old = reg_get(cpu, insn->op[0], shape.size);
+  reg_set(cpu, insn->op[0], shape.size, flags_condition(cpu, code) ? value : old);
   return insn_next(cpu, insn);
 }
 
-ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned code,
-                                                struct way way)
+ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct insn *insn, struct shape shape,
+                                                unsigned code)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, 1, ACCESS_WRITE, way, &place))
-    return way.other(cpu, insn);
-  operand_put(cpu, insn, form, 1, &place, flags_condition(cpu, code));
+  if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
+    return shape.slow(cpu, insn);
+  operand_put(cpu, insn, shape, &place, flags_condition(cpu, code));
   return insn_next(cpu, insn);
 }
 
 #define CONDITION(code, upper, name)                                                                                   \
-  FORMS_TO_REG(move_cmov##name, move_if(cpu, insn, form, size, way, code));                                            \
-  VARIANT(set_reg_##name, FORM_REG, 1, move_condition(cpu, insn, form, code, way))                                     \
-  VARIANT(set_mem_##name, FORM_MEM, 1, move_condition(cpu, insn, form, code, way))                                     \
+  FORMS_TO_REG(move_cmov##name, move_if, code);                                                                        \
+  VARIANT(set_reg_##name, FORM_REG, 1, move_condition, code)                                                           \
+  VARIANT(set_mem_##name, FORM_MEM, 1, move_condition, code)                                                           \
   insn_handler *move_set##name(const struct insn *insn)                                                                \
   {                                                                                                                    \
     return insn->form == FORM_REG ? set_reg_##name : set_mem_##name;                                                   \
@@ -179,28 +178,28 @@ ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct in
 /* ---- the rest ---- */
 
 /* LEA: the address itself, not the memory there: no segment, no check. */
-ALWAYS_INLINE const struct insn *move_address(struct cpu *cpu, const struct insn *insn, unsigned size)
+ALWAYS_INLINE const struct insn *move_address(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
-  reg_set(cpu, insn->op[0], size, insn_address(cpu, insn));
+  reg_set(cpu, insn->op[0], shape.size, insn_address(cpu, insn));
   return insn_next(cpu, insn);
 }
 
-SIZES(move_lea, move_address(cpu, insn, size));
+SIZES(move_lea, move_address);
 
 /* MOVBE: one operand is memory, which has the other byte order. */
-ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn *insn, unsigned size)
+ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   bool is_load = insn->form == FORM_REG_MEM;
-  uint64_t value = is_load ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
-  uint64_t swapped = __builtin_bswap64(value) >> (64 - 8 * size);
+  uint64_t value = is_load ? insn_load(cpu, insn, shape.size) : reg_get(cpu, insn->op[1], shape.size);
+  uint64_t swapped = __builtin_bswap64(value) >> (64 - 8 * shape.size);
   if (is_load)
-    reg_set(cpu, insn->op[0], size, swapped);
+    reg_set(cpu, insn->op[0], shape.size, swapped);
   else
-    insn_store(cpu, insn, size, swapped);
+    insn_store(cpu, insn, shape.size, swapped);
   return insn_next(cpu, insn);
 }
 
-SIZES(move_movbe, move_swapped(cpu, insn, size));
+SIZES(move_movbe, move_swapped);
 
 /* Sets AL to the byte with the index AL in a table at rBX. */
 const struct insn *move_xlat(struct cpu *cpu, const struct insn *insn)

@@ -50,35 +50,35 @@ ALWAYS_INLINE struct wide pair_get(const struct cpu *cpu, unsigned size)
   return (struct wide){reg_get(cpu, size == 1 ? 8 * RAX + 1 : 8 * RDX, size), reg_get(cpu, 8 * RAX, size)};
 }
 
-ALWAYS_INLINE const struct insn *multiply_pair(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+ALWAYS_INLINE const struct insn *multiply_pair(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                                bool is_signed)
 {
-  uint64_t b = operand_first(cpu, insn, form, size, NULL);
-  uint64_t a = reg_get(cpu, 8 * RAX, size);
-  struct wide product =
-    is_signed ? multiply(flags_extend(a, size), flags_extend(b, size), size, true) : multiply(a, b, size, false);
-  bool is_over = multiply_overflows(product, size, is_signed);
-  pair_set(cpu, size, product.high, product.low);
-  flags_result(cpu, product.low, size, is_over, is_over, false);
+  uint64_t b = operand_first(cpu, insn, shape, NULL);
+  uint64_t a = reg_get(cpu, 8 * RAX, shape.size);
+  struct wide product = is_signed ? multiply(flags_extend(a, shape.size), flags_extend(b, shape.size), shape.size, true)
+                                  : multiply(a, b, shape.size, false);
+  bool is_over = multiply_overflows(product, shape.size, is_signed);
+  pair_set(cpu, shape.size, product.high, product.low);
+  flags_result(cpu, product.low, shape.size, is_over, is_over, false);
   return insn_next(cpu, insn);
 }
 
 /* IMUL r, r/m and IMUL r, r/m, imm. */
-ALWAYS_INLINE const struct insn *multiply_to_reg(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size)
+ALWAYS_INLINE const struct insn *multiply_to_reg(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
-  uint64_t b = operand_second(cpu, insn, form, size, NULL);
-  uint64_t a = insn->operands == 3 ? insn->imm : flags_extend(reg_get(cpu, insn->op[0], size), size);
-  struct wide product = multiply(a, flags_extend(b, size), size, true);
-  bool is_over = multiply_overflows(product, size, true);
-  reg_set(cpu, insn->op[0], size, product.low);
-  flags_result(cpu, product.low, size, is_over, is_over, false);
+  uint64_t b = operand_second(cpu, insn, shape, NULL);
+  uint64_t a = insn->operands == 3 ? insn->imm : flags_extend(reg_get(cpu, insn->op[0], shape.size), shape.size);
+  struct wide product = multiply(a, flags_extend(b, shape.size), shape.size, true);
+  bool is_over = multiply_overflows(product, shape.size, true);
+  reg_set(cpu, insn->op[0], shape.size, product.low);
+  flags_result(cpu, product.low, shape.size, is_over, is_over, false);
   return insn_next(cpu, insn);
 }
 
-FORMS_ONE(multiply_mul, multiply_pair(cpu, insn, form, size, false));
+FORMS_ONE(multiply_mul, multiply_pair, false);
 static insn_chooser multiply_imul_one, multiply_imul_two;
-FORMS_ONE(multiply_imul_one, multiply_pair(cpu, insn, form, size, true));
-FORMS_TO_REG(multiply_imul_two, multiply_to_reg(cpu, insn, form, size));
+FORMS_ONE(multiply_imul_one, multiply_pair, true);
+FORMS_TO_REG(multiply_imul_two, multiply_to_reg);
 
 insn_handler *multiply_imul(const struct insn *insn)
 {
@@ -86,15 +86,16 @@ insn_handler *multiply_imul(const struct insn *insn)
 }
 
 /* BMI2. The low half is written first: if both destinations are the same register, the high half stays. */
-ALWAYS_INLINE const struct insn *multiply_flagless(struct cpu *cpu, const struct insn *insn, unsigned size)
+ALWAYS_INLINE const struct insn *multiply_flagless(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
-  struct wide product = multiply(reg_get(cpu, 8 * RDX, size), operand_third(cpu, insn, size), size, false);
-  reg_set(cpu, insn->op[1], size, product.low);
-  reg_set(cpu, insn->op[0], size, product.high);
+  struct wide product =
+    multiply(reg_get(cpu, 8 * RDX, shape.size), operand_third(cpu, insn, shape.size), shape.size, false);
+  reg_set(cpu, insn->op[1], shape.size, product.low);
+  reg_set(cpu, insn->op[0], shape.size, product.high);
   return insn_next(cpu, insn);
 }
 
-SIZES(multiply_mulx, multiply_flagless(cpu, insn, size));
+SIZES(multiply_mulx, multiply_flagless);
 
 /* ---- division ---- */
 
@@ -139,16 +140,16 @@ ALWAYS_INLINE struct quotient divide_signed(struct cpu *cpu, struct wide dividen
                            is_negative ? 0 - result.remainder : result.remainder};
 }
 
-ALWAYS_INLINE const struct insn *divide_pair(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+ALWAYS_INLINE const struct insn *divide_pair(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                              bool is_signed)
 {
-  uint64_t divisor = operand_first(cpu, insn, form, size, NULL);
-  struct wide dividend = pair_get(cpu, size);
+  uint64_t divisor = operand_first(cpu, insn, shape, NULL);
+  struct wide dividend = pair_get(cpu, shape.size);
   struct quotient result =
-    is_signed ? divide_signed(cpu, dividend, divisor, size) : divide(cpu, dividend, divisor, size);
-  pair_set(cpu, size, result.remainder, result.quotient);
+    is_signed ? divide_signed(cpu, dividend, divisor, shape.size) : divide(cpu, dividend, divisor, shape.size);
+  pair_set(cpu, shape.size, result.remainder, result.quotient);
   return insn_next(cpu, insn);
 }
 
-FORMS_ONE(multiply_div, divide_pair(cpu, insn, form, size, false));
-FORMS_ONE(multiply_idiv, divide_pair(cpu, insn, form, size, true));
+FORMS_ONE(multiply_div, divide_pair, false);
+FORMS_ONE(multiply_idiv, divide_pair, true);

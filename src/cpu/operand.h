@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operands of integer instructions, by form and size. Every function here is meant to be called with both constant: see
- * variant.h, which makes a handler per form and size. Each then compiles to a few machine instructions.
+ * variant.h, which makes a handler per form and size. Each call then compiles to a few machine instructions.
  */
 #ifndef CPU_OPERAND_H
 #define CPU_OPERAND_H
@@ -13,7 +13,7 @@
 
 /* A memory operand, looked up once. */
 struct place {
-  uint8_t *host; /* NULL: not looked up, or the long way is taken */
+  uint8_t *host; /* NULL: not looked up, or on the slow path */
   uint64_t linear;
 };
 
@@ -37,23 +37,30 @@ ALWAYS_INLINE bool form_has_memory(unsigned form) /* operand 0 or 1 is */
   return form_is_memory(form) || form == FORM_REG_MEM;
 }
 
-/* ---- the short way ----
+/* ---- what is constant in one handler ----
  *
- * A handler with a memory operand comes as several functions of one text (variant.h). One is the long way. The others
- * look whether the operand may be accessed without further questions, and jump to the long one if not. So they can
- * neither fault nor call anything, and need no stack frame.
+ * A handler with a memory operand comes as several functions of one text (variant.h). One is the slow path. The fast
+ * paths check whether the operand can be accessed directly, and jump to the slow path if not. So a fast path can
+ * neither fault nor call anything, and needs no stack frame.
  */
-struct way {
-  insn_handler *other; /* the long way; NULL: this is it */
+struct shape {
+  unsigned form, size;
   enum insn_reach reach;
+  insn_handler *slow; /* the slow path; NULL: this is it */
 };
 
-ALWAYS_INLINE bool way_is_long(struct way way)
+ALWAYS_INLINE bool shape_is_slow(struct shape shape)
 {
-  return !way.other;
+  return !shape.slow;
 }
 
-/* [linear, linear + size). False when the long way must go there. */
+/* The same for an operand of another size. */
+ALWAYS_INLINE struct shape shape_sized(struct shape shape, unsigned size)
+{
+  return (struct shape){shape.form, size, shape.reach, shape.slow};
+}
+
+/* [linear, linear + size). False: take the slow path. */
 ALWAYS_INLINE bool place_find_linear(struct cpu *cpu, struct place *place, uint64_t linear, unsigned size,
                                      unsigned access)
 {
@@ -77,20 +84,20 @@ ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned seg
   return place_find_linear(cpu, place, (s->linear_base + offset) & cpu->linear_mask, size, access);
 }
 
-/* The memory operand, if the form has one. On the long way nothing is looked up: the functions below do. */
-ALWAYS_INLINE bool operand_find(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size, unsigned access,
-                                struct way way, struct place *place)
+/* Looks up the memory operand, if the form has one. The slow path leaves that to the functions below. */
+ALWAYS_INLINE bool operand_find(struct cpu *cpu, const struct insn *insn, struct shape shape, unsigned access,
+                                struct place *place)
 {
   *place = (struct place){.host = NULL};
-  if (way_is_long(way) || !form_has_memory(form))
+  if (shape_is_slow(shape) || !form_has_memory(shape.form))
     return true;
-  if (way.reach == REACH_ANY)
-    return place_find(cpu, place, insn->segment, insn_address(cpu, insn), size, access);
-  uint64_t linear = way.reach == REACH_FLAT ? insn_address_plain(cpu, insn) : insn_address(cpu, insn);
-  return place_find_linear(cpu, place, linear, size, access);
+  if (shape.reach == REACH_ANY)
+    return place_find(cpu, place, insn->segment, insn_address(cpu, insn), shape.size, access);
+  uint64_t linear = shape.reach == REACH_FLAT ? insn_address_plain(cpu, insn) : insn_address(cpu, insn);
+  return place_find_linear(cpu, place, linear, shape.size, access);
 }
 
-/* ---- operands: where no place is given, by the long way ---- */
+/* ---- operands: without a place, by the slow path ---- */
 
 ALWAYS_INLINE uint64_t operand_load(struct cpu *cpu, const struct insn *insn, unsigned size, const struct place *place)
 {
@@ -98,19 +105,21 @@ ALWAYS_INLINE uint64_t operand_load(struct cpu *cpu, const struct insn *insn, un
 }
 
 /* Operand 0, only to be read. */
-ALWAYS_INLINE uint64_t operand_first(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+ALWAYS_INLINE uint64_t operand_first(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                      const struct place *place)
 {
-  return form_is_memory(form) ? operand_load(cpu, insn, size, place) : reg_get(cpu, insn->op[0], size);
+  return form_is_memory(shape.form) ? operand_load(cpu, insn, shape.size, place)
+                                    : reg_get(cpu, insn->op[0], shape.size);
 }
 
 /* Operand 1. An immediate is sign-extended beyond its size, everything else zero-extended. */
-ALWAYS_INLINE uint64_t operand_second(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+ALWAYS_INLINE uint64_t operand_second(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                       const struct place *place)
 {
-  if (form == FORM_REG_IMM || form == FORM_MEM_IMM)
+  if (shape.form == FORM_REG_IMM || shape.form == FORM_MEM_IMM)
     return insn->imm;
-  return form == FORM_REG_MEM ? operand_load(cpu, insn, size, place) : reg_get(cpu, insn->op[1], size);
+  return shape.form == FORM_REG_MEM ? operand_load(cpu, insn, shape.size, place)
+                                    : reg_get(cpu, insn->op[1], shape.size);
 }
 
 ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, unsigned segment, uint64_t linear,
@@ -135,36 +144,35 @@ ALWAYS_INLINE void place_store(struct cpu *cpu, const struct place *place, unsig
 }
 
 /* Operand 0, to be written by operand_write afterwards: what could fault does so here. */
-ALWAYS_INLINE uint64_t operand_modify(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                      struct place *place)
+ALWAYS_INLINE uint64_t operand_modify(struct cpu *cpu, const struct insn *insn, struct shape shape, struct place *place)
 {
-  if (!form_is_memory(form))
-    return reg_get(cpu, insn->op[0], size);
+  if (!form_is_memory(shape.form))
+    return reg_get(cpu, insn->op[0], shape.size);
   if (place->host)
-    return access_fetch(place->host, size);
-  uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), size, ACCESS_WRITE);
-  return place_load(cpu, place, insn->segment, linear, size);
+    return access_fetch(place->host, shape.size);
+  uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), shape.size, ACCESS_WRITE);
+  return place_load(cpu, place, insn->segment, linear, shape.size);
 }
 
-ALWAYS_INLINE void operand_write(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+ALWAYS_INLINE void operand_write(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                  const struct place *place, uint64_t value)
 {
-  if (form_is_memory(form))
-    place_store(cpu, place, size, value);
+  if (form_is_memory(shape.form))
+    place_store(cpu, place, shape.size, value);
   else
-    reg_set(cpu, insn->op[0], size, value);
+    reg_set(cpu, insn->op[0], shape.size, value);
 }
 
 /* Operand 0, written without being read before. */
-ALWAYS_INLINE void operand_put(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                               const struct place *place, uint64_t value)
+ALWAYS_INLINE void operand_put(struct cpu *cpu, const struct insn *insn, struct shape shape, const struct place *place,
+                               uint64_t value)
 {
-  if (!form_is_memory(form))
-    reg_set(cpu, insn->op[0], size, value);
+  if (!form_is_memory(shape.form))
+    reg_set(cpu, insn->op[0], shape.size, value);
   else if (place->host)
-    memcpy(place->host, &value, size);
+    memcpy(place->host, &value, shape.size);
   else
-    insn_store(cpu, insn, size, value);
+    insn_store(cpu, insn, shape.size, value);
 }
 
 /* An operand of a register or memory that stands third. */

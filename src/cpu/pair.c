@@ -66,26 +66,27 @@ static const struct insn *pair_first(struct cpu *cpu, const struct insn *insn)
   return instruction_handler(insn)(cpu, insn);
 }
 
-ALWAYS_INLINE const struct insn *pair_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                          struct way way, bool is_test, unsigned code)
+ALWAYS_INLINE const struct insn *pair_run(struct cpu *cpu, const struct insn *insn, struct shape shape, bool is_test,
+                                          unsigned code)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &place))
-    return way.other(cpu, insn);
-  uint64_t b = operand_second(cpu, insn, form, size, &place) & size_mask(size);
-  uint64_t a = operand_first(cpu, insn, form, size, &place);
+  if (!operand_find(cpu, insn, shape, ACCESS_READ, &place))
+    return shape.slow(cpu, insn);
+  uint64_t b = operand_second(cpu, insn, shape, &place) & size_mask(shape.size);
+  uint64_t a = operand_first(cpu, insn, shape, &place);
   if (is_test)
-    flags_logic(cpu, a & b, size);
+    flags_logic(cpu, a & b, shape.size);
   else
-    flags_whole(cpu, a, b, a - b, false, size);
+    flags_whole(cpu, a, b, a - b, false, shape.size);
   cpu->at = insn + 1;
-  return transfer_conditional(cpu, insn + 1, is_test ? pair_tests(a & b, size, code) : pair_compares(a, b, size, code));
+  return transfer_conditional(cpu, insn + 1,
+                              is_test ? pair_tests(a & b, shape.size, code) : pair_compares(a, b, shape.size, code));
 }
 
 #define PAIR_SIZES(name, form, reach, is_test, code)                                                                   \
-  VARIANT_WAY(name##_1, form, 1, reach, pair_first, pair_run(cpu, insn, form, size, way, is_test, code))               \
-  VARIANT_WAY(name##_4, form, 4, reach, pair_first, pair_run(cpu, insn, form, size, way, is_test, code))               \
-  VARIANT_WAY(name##_8, form, 8, reach, pair_first, pair_run(cpu, insn, form, size, way, is_test, code))
+  VARIANT_HANDLER(name##_1, form, 1, reach, pair_first, pair_run, is_test, code)                                       \
+  VARIANT_HANDLER(name##_4, form, 4, reach, pair_first, pair_run, is_test, code)                                       \
+  VARIANT_HANDLER(name##_8, form, 8, reach, pair_first, pair_run, is_test, code)
 
 #define PAIR_FORMS(name, is_test, code)                                                                                \
   PAIR_SIZES(name##_reg_reg, FORM_REG_REG, REACH_FLAT, is_test, code)                                                  \

@@ -99,36 +99,36 @@ ALWAYS_INLINE bool shift_overflows(bool is_left, uint64_t result, bool cf, unsig
   return sign_bit(is_left ? result : result ^ result << 1, size) ^ (is_left && cf);
 }
 
-ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                           struct way way, enum shift_operation operation)
+ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *insn, struct shape shape,
+                                           enum shift_operation operation)
 {
   struct place place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_WRITE, way, &place))
-    return way.other(cpu, insn);
-  unsigned count = shift_count(operand_second(cpu, insn, form, 1, NULL), size);
-  uint64_t a = operand_modify(cpu, insn, form, size, &place);
+  if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
+    return shape.slow(cpu, insn);
+  unsigned count = shift_count(operand_second(cpu, insn, shape_sized(shape, 1), NULL), shape.size);
+  uint64_t a = operand_modify(cpu, insn, shape, &place);
   if (!count) { /* a 32-bit register is still written: its upper half is cleared */
-    operand_write(cpu, insn, form, size, &place, a);
+    operand_write(cpu, insn, shape, &place, a);
     return insn_next(cpu, insn);
   }
-  struct shifted shifted = shift_apply(operation, a, count, size, flags_cf(cpu));
-  operand_write(cpu, insn, form, size, &place, shifted.value);
+  struct shifted shifted = shift_apply(operation, a, count, shape.size, flags_cf(cpu));
+  operand_write(cpu, insn, shape, &place, shifted.value);
   bool is_left = operation == SHIFT_SHL || operation == SHIFT_ROL || operation == SHIFT_RCL;
-  bool of = shift_overflows(is_left, shifted.value, shifted.cf, size);
+  bool of = shift_overflows(is_left, shifted.value, shifted.cf, shape.size);
   if (operation <= SHIFT_SAR)
-    flags_result(cpu, shifted.value, size, shifted.cf, of, false);
+    flags_result(cpu, shifted.value, shape.size, shifted.cf, of, false);
   else if (shifted.is_changed)
     flags_set_cf_of(cpu, shifted.cf, of);
   return insn_next(cpu, insn);
 }
 
-FORMS_MODIFY(shift_shl, shift_run(cpu, insn, form, size, way, SHIFT_SHL));
-FORMS_MODIFY(shift_shr, shift_run(cpu, insn, form, size, way, SHIFT_SHR));
-FORMS_MODIFY(shift_sar, shift_run(cpu, insn, form, size, way, SHIFT_SAR));
-FORMS_MODIFY(shift_rol, shift_run(cpu, insn, form, size, way, SHIFT_ROL));
-FORMS_MODIFY(shift_ror, shift_run(cpu, insn, form, size, way, SHIFT_ROR));
-FORMS_MODIFY(shift_rcl, shift_run(cpu, insn, form, size, way, SHIFT_RCL));
-FORMS_MODIFY(shift_rcr, shift_run(cpu, insn, form, size, way, SHIFT_RCR));
+FORMS_MODIFY(shift_shl, shift_run, SHIFT_SHL);
+FORMS_MODIFY(shift_shr, shift_run, SHIFT_SHR);
+FORMS_MODIFY(shift_sar, shift_run, SHIFT_SAR);
+FORMS_MODIFY(shift_rol, shift_run, SHIFT_ROL);
+FORMS_MODIFY(shift_ror, shift_run, SHIFT_ROR);
+FORMS_MODIFY(shift_rcl, shift_run, SHIFT_RCL);
+FORMS_MODIFY(shift_rcr, shift_run, SHIFT_RCR);
 
 /* ---- SHLD, SHRD ---- */
 
@@ -149,46 +149,47 @@ ALWAYS_INLINE struct shifted shift_double(uint64_t a, uint64_t b, unsigned count
   return (struct shifted){a >> count | b << (bits - count), a >> (count - 1) & 1, true};
 }
 
-ALWAYS_INLINE const struct insn *shift_double_run(struct cpu *cpu, const struct insn *insn, unsigned form,
-                                                  unsigned size, bool is_left)
+ALWAYS_INLINE const struct insn *shift_double_run(struct cpu *cpu, const struct insn *insn, struct shape shape,
+                                                  bool is_left)
 {
   struct place place = {NULL, 0};
   bool is_immediate = insn->op_class[2] == CLASS_IMMEDIATE;
-  unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], 1), size);
-  uint64_t b = reg_get(cpu, insn->op[1], size);
-  uint64_t a = operand_modify(cpu, insn, form, size, &place);
+  unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], 1), shape.size);
+  uint64_t b = reg_get(cpu, insn->op[1], shape.size);
+  uint64_t a = operand_modify(cpu, insn, shape, &place);
   if (!count) {
-    operand_write(cpu, insn, form, size, &place, a);
+    operand_write(cpu, insn, shape, &place, a);
     return insn_next(cpu, insn);
   }
-  struct shifted shifted = shift_double(a, b, count, size, is_left);
-  operand_write(cpu, insn, form, size, &place, shifted.value);
-  flags_result(cpu, shifted.value, size, shifted.cf, shift_overflows(is_left, shifted.value, shifted.cf, size), false);
+  struct shifted shifted = shift_double(a, b, count, shape.size, is_left);
+  operand_write(cpu, insn, shape, &place, shifted.value);
+  flags_result(cpu, shifted.value, shape.size, shifted.cf,
+               shift_overflows(is_left, shifted.value, shifted.cf, shape.size), false);
   return insn_next(cpu, insn);
 }
 
-FORMS_BY_REG(shift_shld, shift_double_run(cpu, insn, form, size, true));
-FORMS_BY_REG(shift_shrd, shift_double_run(cpu, insn, form, size, false));
+FORMS_BY_REG(shift_shld, shift_double_run, true);
+FORMS_BY_REG(shift_shrd, shift_double_run, false);
 
 /* ---- BMI2: three operands, no flags ---- */
 
-ALWAYS_INLINE const struct insn *shift_flagless(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
+ALWAYS_INLINE const struct insn *shift_flagless(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                                 enum shift_operation operation)
 {
   bool is_immediate = operation == SHIFT_ROR;
-  unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], size), size);
-  uint64_t a = operand_second(cpu, insn, form, size, NULL);
+  unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], shape.size), shape.size);
+  uint64_t a = operand_second(cpu, insn, shape, NULL);
   if (operation == SHIFT_ROR)
-    a = rotate_left(a, 64 - count, size);
+    a = rotate_left(a, 64 - count, shape.size);
   else if (operation == SHIFT_SAR)
-    a = (uint64_t)((int64_t)flags_extend(a, size) >> count);
+    a = (uint64_t)((int64_t)flags_extend(a, shape.size) >> count);
   else
     a = operation == SHIFT_SHL ? a << count : a >> count;
-  reg_set(cpu, insn->op[0], size, a);
+  reg_set(cpu, insn->op[0], shape.size, a);
   return insn_next(cpu, insn);
 }
 
-FORMS_TO_REG(shift_rorx, shift_flagless(cpu, insn, form, size, SHIFT_ROR));
-FORMS_TO_REG(shift_sarx, shift_flagless(cpu, insn, form, size, SHIFT_SAR));
-FORMS_TO_REG(shift_shlx, shift_flagless(cpu, insn, form, size, SHIFT_SHL));
-FORMS_TO_REG(shift_shrx, shift_flagless(cpu, insn, form, size, SHIFT_SHR));
+FORMS_TO_REG(shift_rorx, shift_flagless, SHIFT_ROR);
+FORMS_TO_REG(shift_sarx, shift_flagless, SHIFT_SAR);
+FORMS_TO_REG(shift_shlx, shift_flagless, SHIFT_SHL);
+FORMS_TO_REG(shift_shrx, shift_flagless, SHIFT_SHR);

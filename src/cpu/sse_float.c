@@ -96,12 +96,6 @@ static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, h
 
 /* ---- one set of handlers per row ---- */
 
-#define HANDLER(name, call)                                                                                            \
-  static const struct insn *name(struct cpu *cpu, const struct insn *insn)                                             \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 #define HOST_FLOAT(host)                                                                                               \
   static inline __m128i host_##host(__m128i a, __m128i b, uint32_t *csr)                                               \
   {                                                                                                                    \
@@ -123,23 +117,24 @@ static const struct insn *vex_narrow(struct cpu *cpu, const struct insn *insn, h
     return a;                                                                                                          \
   }
 
-#define ROW(host, bare, tiny, vex)                                                                                     \
+/* The last arguments are the function for VEX encodings and its constants. */
+#define ROW(host, bare, tiny, ...)                                                                                     \
   HOST_FLOAT(host)                                                                                                     \
-  HANDLER(host##_reg, float_run(cpu, insn, host_##host, plain_##host, bare, tiny, false))                              \
-  HANDLER(host##_mem, float_run(cpu, insn, host_##host, plain_##host, bare, tiny, true))                               \
-  HANDLER(host##_vex, vex)                                                                                             \
+  static HANDLER(host##_reg, float_run, host_##host, plain_##host, bare, tiny, false);                                 \
+  static HANDLER(host##_mem, float_run, host_##host, plain_##host, bare, tiny, true);                                  \
+  static HANDLER(host##_vex, __VA_ARGS__);                                                                             \
   insn_handler *vector_##host(const struct insn *insn)                                                                 \
   {                                                                                                                    \
     static const struct vector_forms forms = {host##_reg, host##_mem, NULL, host##_vex};                               \
     return vector_choose(insn, &forms);                                                                                \
   }
 
-#define FLOAT(name, host, tiny) ROW(host, NULL, tiny, vex_float(cpu, insn, host_##host, plain_##host, tiny))
+#define FLOAT(name, host, tiny) ROW(host, NULL, tiny, vex_float, host_##host, plain_##host, tiny)
 #define FLOAT_SCALAR(name, host, tiny)                                                                                 \
   HOST_BARE(host)                                                                                                      \
-  ROW(host, bare_##host, tiny, vex_float(cpu, insn, host_##host, plain_##host, tiny))
-#define FLOAT_EXTEND(name, host, bytes) ROW(host, NULL, TINY_NONE, vex_extend(cpu, insn, host_##host, bytes))
-#define FLOAT_NARROW(name, host, tiny) ROW(host, NULL, tiny, vex_narrow(cpu, insn, host_##host, tiny))
+  ROW(host, bare_##host, tiny, vex_float, host_##host, plain_##host, tiny)
+#define FLOAT_EXTEND(name, host, bytes) ROW(host, NULL, TINY_NONE, vex_extend, host_##host, bytes)
+#define FLOAT_NARROW(name, host, tiny) ROW(host, NULL, tiny, vex_narrow, host_##host, tiny)
 
 #include "cpu/sse_float.def"
 
@@ -282,15 +277,9 @@ static const struct insn *to_mmx(struct cpu *cpu, const struct insn *insn, host_
   return insn + 1;
 }
 
-#define HANDLER_GLOBAL(name, call)                                                                                     \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
-HANDLER_GLOBAL(vector_cvtpi2ps, from_mmx(cpu, insn, true))
-HANDLER_GLOBAL(vector_cvtpi2pd, from_mmx(cpu, insn, false))
-HANDLER_GLOBAL(vector_cvtps2pi, to_mmx(cpu, insn, host_cvtps2dq, true))
-HANDLER_GLOBAL(vector_cvttps2pi, to_mmx(cpu, insn, host_cvttps2dq, true))
-HANDLER_GLOBAL(vector_cvtpd2pi, to_mmx(cpu, insn, host_cvtpd2dq, false))
-HANDLER_GLOBAL(vector_cvttpd2pi, to_mmx(cpu, insn, host_cvttpd2dq, false))
+HANDLER(vector_cvtpi2ps, from_mmx, true);
+HANDLER(vector_cvtpi2pd, from_mmx, false);
+HANDLER(vector_cvtps2pi, to_mmx, host_cvtps2dq, true);
+HANDLER(vector_cvttps2pi, to_mmx, host_cvttps2dq, true);
+HANDLER(vector_cvtpd2pi, to_mmx, host_cvtpd2dq, false);
+HANDLER(vector_cvttpd2pi, to_mmx, host_cvttpd2dq, false);

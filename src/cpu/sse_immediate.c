@@ -15,14 +15,30 @@ static host_packed *stub(const uint8_t *table, unsigned immediate)
   return (host_packed *)((uintptr_t)table + (size_t)STUB_BYTES * (uint8_t)immediate);
 }
 
-/* ---- engines ---- */
-
-static const struct insn *immediate_run(struct cpu *cpu, const struct insn *insn, host_packed *run)
+/* With an element from memory, INSERTPS does not choose among the source's elements. */
+static unsigned immediate_of(const struct insn *insn)
 {
+  bool is_single =
+    insn->memory_size == 4 && (insn->mnemonic == ZYDIS_MNEMONIC_INSERTPS || insn->mnemonic == ZYDIS_MNEMONIC_VINSERTPS);
+  return is_single ? insn->imm & 0x3F : insn->imm & 0xFF;
+}
+
+/* ---- engines: `table` has the stubs, `mask` the bits of the immediate that count ---- */
+
+static const struct insn *immediate_run(struct cpu *cpu, const struct insn *insn, const uint8_t *table)
+{
+  host_packed *run = stub(table, immediate_of(insn));
   vector_begin(cpu);
   __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
   vector_set(cpu, insn->op[0], run(vector_get(cpu, insn->op[0]), b));
   return insn + 1;
+}
+
+/* The upper half has its immediate `upper` bits further left. */
+static const struct insn *vex_immediate(struct cpu *cpu, const struct insn *insn, const uint8_t *table, unsigned upper)
+{
+  unsigned immediate = immediate_of(insn);
+  return vex_packed(cpu, insn, stub(table, immediate), stub(table, immediate >> upper));
 }
 
 /* The calls cannot be moved across the asm statements: the compiler does not know what they do. */
@@ -34,8 +50,9 @@ static __m128i call_float(host_packed *run, __m128i a, __m128i b, uint32_t *csr)
   return result;
 }
 
-static const struct insn *float_immediate(struct cpu *cpu, const struct insn *insn, host_packed *run)
+static const struct insn *float_immediate(struct cpu *cpu, const struct insn *insn, const uint8_t *table, unsigned mask)
 {
+  host_packed *run = stub(table, immediate_of(insn) & mask);
   vector_begin(cpu);
   __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
   uint32_t csr = float_csr(cpu);
@@ -45,8 +62,10 @@ static const struct insn *float_immediate(struct cpu *cpu, const struct insn *in
   return insn + 1;
 }
 
-static const struct insn *vex_float_immediate(struct cpu *cpu, const struct insn *insn, host_packed *run)
+static const struct insn *vex_float_immediate(struct cpu *cpu, const struct insn *insn, const uint8_t *table,
+                                              unsigned mask)
 {
+  host_packed *run = stub(table, immediate_of(insn) & mask);
   vector_begin_vex(cpu);
   struct vex_sources s;
   vex_fetch(cpu, insn, &s);
@@ -56,14 +75,6 @@ static const struct insn *vex_float_immediate(struct cpu *cpu, const struct insn
   float_raise(cpu, csr, low, TINY_NONE);
   vector_set_whole(cpu, insn->op[0], low, high);
   return insn + 1;
-}
-
-/* With an element from memory, INSERTPS does not choose among the source's elements. */
-static unsigned immediate_of(const struct insn *insn)
-{
-  bool is_single =
-    insn->memory_size == 4 && (insn->mnemonic == ZYDIS_MNEMONIC_INSERTPS || insn->mnemonic == ZYDIS_MNEMONIC_VINSERTPS);
-  return is_single ? insn->imm & 0x3F : insn->imm & 0xFF;
 }
 
 /* ---- one table and its handlers per row ---- */
@@ -76,12 +87,6 @@ static unsigned immediate_of(const struct insn *insn)
           ".balign 8\n\t" #host " $0x\\high\\low, " operands "\n\tret\n\t"                                             \
           ".endr\n\t.endr\n\t.popsection");
 
-#define HANDLER(name, call)                                                                                            \
-  static const struct insn *name(struct cpu *cpu, const struct insn *insn)                                             \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 #define CHOOSER(host)                                                                                                  \
   insn_handler *vector_##host(const struct insn *insn)                                                                 \
   {                                                                                                                    \
@@ -90,23 +95,22 @@ static unsigned immediate_of(const struct insn *insn)
 
 #define IMMEDIATE(name, host, upper)                                                                                   \
   STUBS(host, "%xmm1, %xmm0")                                                                                          \
-  HANDLER(host##_legacy, immediate_run(cpu, insn, stub(stub_##host, immediate_of(insn))))                              \
-  HANDLER(host##_vex, vex_packed(cpu, insn, stub(stub_##host, immediate_of(insn)),                                     \
-                                 stub(stub_##host, immediate_of(insn) >> upper)))                                      \
+  static HANDLER(host##_legacy, immediate_run, stub_##host);                                                           \
+  static HANDLER(host##_vex, vex_immediate, stub_##host, upper);                                                       \
   CHOOSER(host)
 
 #define FLOAT_IMMEDIATE(name, host)                                                                                    \
   STUBS(host, "%xmm1, %xmm0")                                                                                          \
-  HANDLER(host##_legacy, float_immediate(cpu, insn, stub(stub_##host, immediate_of(insn))))                            \
-  HANDLER(host##_vex, vex_float_immediate(cpu, insn, stub(stub_##host, immediate_of(insn))))                           \
+  static HANDLER(host##_legacy, float_immediate, stub_##host, 0xFF);                                                   \
+  static HANDLER(host##_vex, vex_float_immediate, stub_##host, 0xFF);                                                  \
   CHOOSER(host)
 
 /* The predicates above 7 exist only in the host's VEX encoding. */
 #define COMPARE(name, host)                                                                                            \
   STUBS(host, "%xmm1, %xmm0")                                                                                          \
   STUBS(v##host, "%xmm1, %xmm0, %xmm0")                                                                                \
-  HANDLER(host##_legacy, float_immediate(cpu, insn, stub(stub_##host, insn->imm & 7)))                                 \
-  HANDLER(host##_vex, vex_float_immediate(cpu, insn, stub(stub_v##host, insn->imm & 31)))                              \
+  static HANDLER(host##_legacy, float_immediate, stub_##host, 7);                                                      \
+  static HANDLER(host##_vex, vex_float_immediate, stub_v##host, 31);                                                   \
   CHOOSER(host)
 
 /* PALIGNR's chooser is below, because it has an MMX form. */

@@ -72,12 +72,6 @@ static insn_handler *shift_choose(const struct insn *insn, const struct vector_f
 
 /* ---- one set of handlers per row ---- */
 
-#define HANDLER(name, call)                                                                                            \
-  static const struct insn *name(struct cpu *cpu, const struct insn *insn)                                             \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 #define HOST_PACKED(host)                                                                                              \
   VECTOR_INLINE __m128i host_##host(__m128i a, __m128i b)                                                              \
   {                                                                                                                    \
@@ -98,12 +92,12 @@ static insn_handler *shift_choose(const struct insn *insn, const struct vector_f
 
 #define FORMS_LEGACY(host)                                                                                             \
   HOST_PACKED(host)                                                                                                    \
-  HANDLER(host##_reg, packed_run(cpu, insn, host_##host, false))                                                       \
-  HANDLER(host##_mem, packed_run(cpu, insn, host_##host, true))
+  static HANDLER(host##_reg, packed_run, host_##host, false);                                                          \
+  static HANDLER(host##_mem, packed_run, host_##host, true);
 
 #define FORMS_MMX(host)                                                                                                \
   HOST_MMX(host)                                                                                                       \
-  HANDLER(host##_mmx, mmx_run(cpu, insn, mmx_##host))
+  static HANDLER(host##_mmx, mmx_run, mmx_##host);
 
 #define CHOOSER(host, mmx)                                                                                             \
   insn_handler *vector_##host(const struct insn *insn)                                                                 \
@@ -114,20 +108,20 @@ static insn_handler *shift_choose(const struct insn *insn, const struct vector_f
 
 #define PACKED(name, host)                                                                                             \
   FORMS_LEGACY(host)                                                                                                   \
-  HANDLER(host##_vex, vex_packed(cpu, insn, host_##host, host_##host))                                                 \
+  static HANDLER(host##_vex, vex_packed, host_##host, host_##host);                                                    \
   CHOOSER(host, NULL)
 
 #define PACKED_MMX(name, host)                                                                                         \
   FORMS_LEGACY(host)                                                                                                   \
   FORMS_MMX(host)                                                                                                      \
-  HANDLER(host##_vex, vex_packed(cpu, insn, host_##host, host_##host))                                                 \
+  static HANDLER(host##_vex, vex_packed, host_##host, host_##host);                                                    \
   CHOOSER(host, host##_mmx)
 
 #define SHIFT(name, host)                                                                                              \
   FORMS_LEGACY(host)                                                                                                   \
   FORMS_MMX(host)                                                                                                      \
-  HANDLER(host##_vex, vex_shift(cpu, insn, host_##host))                                                               \
-  HANDLER(host##_immediate, shift_immediate(cpu, insn, host_##host))                                                   \
+  static HANDLER(host##_vex, vex_shift, host_##host);                                                                  \
+  static HANDLER(host##_immediate, shift_immediate, host_##host);                                                      \
   insn_handler *vector_##host(const struct insn *insn)                                                                 \
   {                                                                                                                    \
     static const struct vector_forms forms = {host##_reg, host##_mem, host##_mmx, host##_vex};                         \
@@ -136,7 +130,7 @@ static insn_handler *shift_choose(const struct insn *insn, const struct vector_f
 
 #define EXTEND(name, host, bytes)                                                                                      \
   FORMS_LEGACY(host)                                                                                                   \
-  HANDLER(host##_vex, vex_extend(cpu, insn, host_##host, bytes))                                                       \
+  static HANDLER(host##_vex, vex_extend, host_##host, bytes);                                                          \
   CHOOSER(host, NULL)
 
 #include "cpu/sse_integer.def"

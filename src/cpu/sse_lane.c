@@ -6,12 +6,6 @@
 #include "cpu/flags.h"
 #include "cpu/vector.h"
 
-#define HANDLER_GLOBAL(name, call)                                                                                     \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 static void lane_begin(struct cpu *cpu, const struct insn *insn, bool is_mmx)
 {
   if (is_mmx)
@@ -38,10 +32,10 @@ static const struct insn *lane_extract(struct cpu *cpu, const struct insn *insn,
   return insn + 1;
 }
 
-HANDLER_GLOBAL(vector_pextrb, lane_extract(cpu, insn, 1))
-HANDLER_GLOBAL(vector_pextrw, lane_extract(cpu, insn, 2))
-HANDLER_GLOBAL(vector_pextrd, lane_extract(cpu, insn, 4))
-HANDLER_GLOBAL(vector_pextrq, lane_extract(cpu, insn, 8))
+HANDLER(vector_pextrb, lane_extract, 1);
+HANDLER(vector_pextrw, lane_extract, 2);
+HANDLER(vector_pextrd, lane_extract, 4);
+HANDLER(vector_pextrq, lane_extract, 8);
 
 /* ---- PINSRB, PINSRW, PINSRD, PINSRQ ---- */
 
@@ -64,7 +58,7 @@ static const struct insn *lane_insert(struct cpu *cpu, const struct insn *insn, 
   return insn + 1;
 }
 
-static const struct insn *lane_insert_word(struct cpu *cpu, const struct insn *insn)
+const struct insn *vector_pinsrw(struct cpu *cpu, const struct insn *insn)
 {
   if (insn->op_class[0] != CLASS_MMX)
     return lane_insert(cpu, insn, 2);
@@ -77,10 +71,9 @@ static const struct insn *lane_insert_word(struct cpu *cpu, const struct insn *i
   return insn + 1;
 }
 
-HANDLER_GLOBAL(vector_pinsrb, lane_insert(cpu, insn, 1))
-HANDLER_GLOBAL(vector_pinsrw, lane_insert_word(cpu, insn))
-HANDLER_GLOBAL(vector_pinsrd, lane_insert(cpu, insn, 4))
-HANDLER_GLOBAL(vector_pinsrq, lane_insert(cpu, insn, 8))
+HANDLER(vector_pinsrb, lane_insert, 1);
+HANDLER(vector_pinsrd, lane_insert, 4);
+HANDLER(vector_pinsrq, lane_insert, 8);
 
 /* ---- sign bits into a general register ---- */
 
@@ -104,9 +97,9 @@ static const struct insn *lane_signs(struct cpu *cpu, const struct insn *insn, u
   return insn + 1;
 }
 
-HANDLER_GLOBAL(vector_pmovmskb, lane_signs(cpu, insn, 1))
-HANDLER_GLOBAL(vector_movmskps, lane_signs(cpu, insn, 4))
-HANDLER_GLOBAL(vector_movmskpd, lane_signs(cpu, insn, 8))
+HANDLER(vector_pmovmskb, lane_signs, 1);
+HANDLER(vector_movmskps, lane_signs, 4);
+HANDLER(vector_movmskpd, lane_signs, 8);
 
 /* ---- MASKMOVDQU, MASKMOVQ: bytes whose mask has its top bit, to DS:rDI ---- */
 
@@ -167,9 +160,9 @@ static const struct insn *lane_blend(struct cpu *cpu, const struct insn *insn, u
   return insn + 1;
 }
 
-HANDLER_GLOBAL(vector_pblendvb, lane_blend(cpu, insn, 1))
-HANDLER_GLOBAL(vector_blendvps, lane_blend(cpu, insn, 4))
-HANDLER_GLOBAL(vector_blendvpd, lane_blend(cpu, insn, 8))
+HANDLER(vector_pblendvb, lane_blend, 1);
+HANDLER(vector_blendvps, lane_blend, 4);
+HANDLER(vector_blendvpd, lane_blend, 8);
 
 /* ---- PTEST, VTESTPS, VTESTPD ---- */
 
@@ -195,6 +188,6 @@ static const struct insn *lane_test(struct cpu *cpu, const struct insn *insn, ui
   return insn + 1;
 }
 
-HANDLER_GLOBAL(vector_ptest, lane_test(cpu, insn, UINT64_MAX))
-HANDLER_GLOBAL(vector_vtestps, lane_test(cpu, insn, 0x8000000080000000))
-HANDLER_GLOBAL(vector_vtestpd, lane_test(cpu, insn, 0x8000000000000000))
+HANDLER(vector_ptest, lane_test, UINT64_MAX);
+HANDLER(vector_vtestps, lane_test, 0x8000000080000000);
+HANDLER(vector_vtestpd, lane_test, 0x8000000000000000);

@@ -5,18 +5,6 @@
  */
 #include "cpu/vector.h"
 
-#define HANDLER(name, call)                                                                                            \
-  static const struct insn *name(struct cpu *cpu, const struct insn *insn)                                             \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
-#define HANDLER_GLOBAL(name, call)                                                                                     \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 /* ---- 16 bytes ---- */
 
 static const struct insn *whole_reg(struct cpu *cpu, const struct insn *insn)
@@ -59,12 +47,12 @@ static const struct insn *whole_vex(struct cpu *cpu, const struct insn *insn, bo
   return insn + 1;
 }
 
-HANDLER(load_aligned, whole_load(cpu, insn, true))
-HANDLER(load_unaligned, whole_load(cpu, insn, false))
-HANDLER(store_aligned, whole_store(cpu, insn, true))
-HANDLER(store_unaligned, whole_store(cpu, insn, false))
-HANDLER(vex_aligned, whole_vex(cpu, insn, true))
-HANDLER(vex_unaligned, whole_vex(cpu, insn, false))
+static HANDLER(load_aligned, whole_load, true);
+static HANDLER(load_unaligned, whole_load, false);
+static HANDLER(store_aligned, whole_store, true);
+static HANDLER(store_unaligned, whole_store, false);
+static HANDLER(vex_aligned, whole_vex, true);
+static HANDLER(vex_unaligned, whole_vex, false);
 
 /* MOVAPS, MOVAPD, MOVDQA, and the non-temporal moves, which require alignment too */
 insn_handler *vector_move_aligned(const struct insn *insn)
@@ -105,10 +93,10 @@ static const struct insn *half_store(struct cpu *cpu, const struct insn *insn, u
   return insn + 1;
 }
 
-HANDLER(low_load, half_load(cpu, insn, 0))
-HANDLER(low_store, half_store(cpu, insn, 0))
-HANDLER(high_load, half_load(cpu, insn, 1))
-HANDLER(high_store, half_store(cpu, insn, 1))
+static HANDLER(low_load, half_load, 0);
+static HANDLER(low_store, half_store, 0);
+static HANDLER(high_load, half_load, 1);
+static HANDLER(high_store, half_store, 1);
 
 insn_handler *vector_move_low(const struct insn *insn)
 {
@@ -165,12 +153,12 @@ VECTOR_INLINE const struct insn *element_store(struct cpu *cpu, const struct ins
   return insn + 1;
 }
 
-HANDLER(single_reg, element_reg(cpu, insn, 4))
-HANDLER(single_load, element_load(cpu, insn, 4))
-HANDLER(single_store, element_store(cpu, insn, 4))
-HANDLER(double_reg, element_reg(cpu, insn, 8))
-HANDLER(double_load, element_load(cpu, insn, 8))
-HANDLER(double_store, element_store(cpu, insn, 8))
+static HANDLER(single_reg, element_reg, 4);
+static HANDLER(single_load, element_load, 4);
+static HANDLER(single_store, element_store, 4);
+static HANDLER(double_reg, element_reg, 8);
+static HANDLER(double_load, element_load, 8);
+static HANDLER(double_store, element_store, 8);
 
 insn_handler *vector_movss(const struct insn *insn)
 {
@@ -219,8 +207,8 @@ static const struct insn *scalar_move(struct cpu *cpu, const struct insn *insn, 
   return insn + 1;
 }
 
-HANDLER_GLOBAL(vector_movd, scalar_move(cpu, insn, 4))
-HANDLER_GLOBAL(vector_movq, scalar_move(cpu, insn, 8))
+HANDLER(vector_movd, scalar_move, 4);
+HANDLER(vector_movq, scalar_move, 8);
 
 /* MOVNTI stores a general register without the caches: in this model a plain store, without a check of SSE's state. */
 const struct insn *vector_movnti(struct cpu *cpu, const struct insn *insn)

@@ -11,21 +11,20 @@
 
 /* ---- PUSH ---- */
 
-ALWAYS_INLINE const struct insn *stack_push_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                                struct way way)
+ALWAYS_INLINE const struct insn *stack_push_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place source, place;
-  if (!operand_find(cpu, insn, form, size, ACCESS_READ, way, &source))
-    return way.other(cpu, insn);
-  if (!stack_find_push(cpu, size, way, &place))
-    return way.other(cpu, insn);
-  uint64_t value = form == FORM_IMM ? insn->imm : operand_first(cpu, insn, form, size, &source);
-  stack_push_at(cpu, size, way, &place, value);
+  if (!operand_find(cpu, insn, shape, ACCESS_READ, &source))
+    return shape.slow(cpu, insn);
+  if (!stack_find_push(cpu, shape, &place))
+    return shape.slow(cpu, insn);
+  uint64_t value = shape.form == FORM_IMM ? insn->imm : operand_first(cpu, insn, shape, &source);
+  stack_push_at(cpu, shape, &place, value);
   return insn_next(cpu, insn);
 }
 
 static insn_chooser stack_push_general;
-FORMS_STACK(stack_push_general, stack_push_run(cpu, insn, form, size, way));
+FORMS_STACK(stack_push_general, stack_push_run);
 
 /* With a 32-bit operand size only 16 bits are written, as processors since the Core do (SDM, PUSH); with 64 bits the
  * selector is zero-extended. */
@@ -45,39 +44,38 @@ insn_handler *stack_push_choose(const struct insn *insn)
 /* ---- POP ---- */
 
 /* The register is written last: POP rSP keeps the popped value. */
-ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct insn *insn, unsigned size, struct way way)
+ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
-  if (!stack_find_top(cpu, size, way, &place))
-    return way.other(cpu, insn);
-  uint64_t value = stack_top_at(cpu, size, &place);
-  stack_move(cpu, size, way, size);
-  reg_set(cpu, insn->op[0], size, value);
+  if (!stack_find_top(cpu, shape, &place))
+    return shape.slow(cpu, insn);
+  uint64_t value = stack_top_at(cpu, shape, &place);
+  stack_move(cpu, shape, shape.size);
+  reg_set(cpu, insn->op[0], shape.size, value);
   return insn_next(cpu, insn);
 }
 
 /* An address that contains rSP is computed after the pop (SDM, POP). */
-ALWAYS_INLINE const struct insn *stack_pop_mem(struct cpu *cpu, const struct insn *insn, unsigned size)
+ALWAYS_INLINE const struct insn *stack_pop_mem(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
-  uint64_t value = stack_peek(cpu, 0, size);
+  uint64_t value = stack_peek(cpu, 0, shape.size);
   uint64_t old = cpu->r[RSP];
-  stack_set_pointer(cpu, old + size);
+  stack_set_pointer(cpu, old + shape.size);
   uint64_t address = insn_address(cpu, insn);
   uint64_t popped = cpu->r[RSP];
   cpu->r[RSP] = old;
-  access_store(cpu, insn->segment, address, size, value);
+  access_store(cpu, insn->segment, address, shape.size, value);
   cpu->r[RSP] = popped;
   return insn_next(cpu, insn);
 }
 
-ALWAYS_INLINE const struct insn *stack_pop_run(struct cpu *cpu, const struct insn *insn, unsigned form, unsigned size,
-                                               struct way way)
+ALWAYS_INLINE const struct insn *stack_pop_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
-  return form == FORM_REG ? stack_pop_reg(cpu, insn, size, way) : stack_pop_mem(cpu, insn, size);
+  return shape.form == FORM_REG ? stack_pop_reg(cpu, insn, shape) : stack_pop_mem(cpu, insn, shape);
 }
 
 static insn_chooser stack_pop_general;
-FORMS_STACK(stack_pop_general, stack_pop_run(cpu, insn, form, size, way));
+FORMS_STACK(stack_pop_general, stack_pop_run);
 
 /* Loading SS may change the width of the stack pointer; the pop still uses the old one. */
 static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *insn)
@@ -148,40 +146,39 @@ const struct insn *stack_popad(struct cpu *cpu, const struct insn *insn)
 
 /* Pushes rBP, then the frame pointers of the outer levels and its own; then reserves room. The final stack pointer must
  * be writable (SDM, ENTER). */
-ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct insn *insn, unsigned size)
+ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   unsigned level = insn->second_imm % 32;
   uint64_t mask = cpu->stack_mask, outer = cpu->r[RBP];
-  uint64_t frame = (cpu->r[RSP] - size) & mask, pointer = frame;
-  access_store(cpu, SS, pointer, size, cpu->r[RBP]);
+  uint64_t frame = (cpu->r[RSP] - shape.size) & mask, pointer = frame;
+  access_store(cpu, SS, pointer, shape.size, cpu->r[RBP]);
   for (unsigned i = 1; i <= level; i++) {
-    outer -= size;
-    uint64_t value = i < level ? access_load(cpu, SS, outer & mask, size) : frame;
-    pointer = (pointer - size) & mask;
-    access_store(cpu, SS, pointer, size, value);
+    outer -= shape.size;
+    uint64_t value = i < level ? access_load(cpu, SS, outer & mask, shape.size) : frame;
+    pointer = (pointer - shape.size) & mask;
+    access_store(cpu, SS, pointer, shape.size, value);
   }
   pointer = (pointer - (insn->imm & 0xFFFF)) & mask;
-  access_check_write(cpu, SS, pointer, size);
+  access_check_write(cpu, SS, pointer, shape.size);
   stack_set_pointer(cpu, pointer);
-  reg_set(cpu, 8 * RBP, size, frame);
+  reg_set(cpu, 8 * RBP, shape.size, frame);
   return insn_next(cpu, insn);
 }
 
-ALWAYS_INLINE const struct insn *stack_leave_run(struct cpu *cpu, const struct insn *insn, unsigned size,
-                                                 struct way way)
+ALWAYS_INLINE const struct insn *stack_leave_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place = {NULL, 0};
   uint64_t pointer = cpu->r[RBP] & cpu->stack_mask;
-  if (!way_is_long(way) && !place_find(cpu, &place, SS, pointer, size, ACCESS_READ))
-    return way.other(cpu, insn);
-  uint64_t value = place.host ? access_fetch(place.host, size) : access_load(cpu, SS, pointer, size);
-  stack_set_pointer(cpu, pointer + size);
-  reg_set(cpu, 8 * RBP, size, value);
+  if (!shape_is_slow(shape) && !place_find(cpu, &place, SS, pointer, shape.size, ACCESS_READ))
+    return shape.slow(cpu, insn);
+  uint64_t value = place.host ? access_fetch(place.host, shape.size) : access_load(cpu, SS, pointer, shape.size);
+  stack_set_pointer(cpu, pointer + shape.size);
+  reg_set(cpu, 8 * RBP, shape.size, value);
   return insn_next(cpu, insn);
 }
 
-SIZES(stack_enter, stack_enter_run(cpu, insn, size));
-SIZES(stack_leave, stack_leave_run(cpu, insn, size, way));
+SIZES(stack_enter, stack_enter_run);
+SIZES(stack_leave, stack_leave_run);
 
 /* ---- flags ---- */
 

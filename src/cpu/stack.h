@@ -27,61 +27,60 @@ ALWAYS_INLINE uint64_t stack_peek(struct cpu *cpu, uint64_t offset, unsigned siz
   return access_load(cpu, SS, (cpu->r[RSP] + offset) & cpu->stack_mask, size);
 }
 
-/* ---- by the way that a handler goes: see operand.h ----
+/* ---- for handlers with a fast path: see operand.h ----
  *
- * First the place is looked up; false when the long way must be taken. Then what stands below cannot fault on the short
- * way.
+ * A find function looks the place up, and returns false if the handler must take its slow path. After a find that
+ * succeeded on the fast path, the other functions cannot fault.
  */
 
 /* Pushes of 64 bits exist in 64-bit mode only, those of 32 bits only outside of it. */
-ALWAYS_INLINE bool stack_is_flat(unsigned size, struct way way)
+ALWAYS_INLINE bool stack_is_flat(struct shape shape)
 {
-  return size == 8 || (size == 4 && way.reach != REACH_ANY);
+  return shape.size == 8 || (shape.size == 4 && shape.reach != REACH_ANY);
 }
 
-ALWAYS_INLINE bool stack_find(struct cpu *cpu, unsigned size, struct way way, uint64_t pointer, unsigned access,
+ALWAYS_INLINE bool stack_find(struct cpu *cpu, struct shape shape, uint64_t pointer, unsigned access,
                               struct place *place)
 {
   place->host = NULL;
-  if (way_is_long(way))
+  if (shape_is_slow(shape))
     return true;
-  if (stack_is_flat(size, way))
-    return place_find_linear(cpu, place, pointer & size_mask(size), size, access);
-  return place_find(cpu, place, SS, pointer & cpu->stack_mask, size, access);
+  if (stack_is_flat(shape))
+    return place_find_linear(cpu, place, pointer & size_mask(shape.size), shape.size, access);
+  return place_find(cpu, place, SS, pointer & cpu->stack_mask, shape.size, access);
 }
 
-ALWAYS_INLINE bool stack_find_push(struct cpu *cpu, unsigned size, struct way way, struct place *place)
+ALWAYS_INLINE bool stack_find_push(struct cpu *cpu, struct shape shape, struct place *place)
 {
-  return stack_find(cpu, size, way, cpu->r[RSP] - size, ACCESS_WRITE, place);
+  return stack_find(cpu, shape, cpu->r[RSP] - shape.size, ACCESS_WRITE, place);
 }
 
-ALWAYS_INLINE bool stack_find_top(struct cpu *cpu, unsigned size, struct way way, struct place *place)
+ALWAYS_INLINE bool stack_find_top(struct cpu *cpu, struct shape shape, struct place *place)
 {
-  return stack_find(cpu, size, way, cpu->r[RSP], ACCESS_READ, place);
+  return stack_find(cpu, shape, cpu->r[RSP], ACCESS_READ, place);
 }
 
-ALWAYS_INLINE void stack_move(struct cpu *cpu, unsigned size, struct way way, uint64_t bytes)
+ALWAYS_INLINE void stack_move(struct cpu *cpu, struct shape shape, uint64_t bytes)
 {
-  if (stack_is_flat(size, way))
-    cpu->r[RSP] = (cpu->r[RSP] + bytes) & size_mask(size);
+  if (stack_is_flat(shape))
+    cpu->r[RSP] = (cpu->r[RSP] + bytes) & size_mask(shape.size);
   else
     stack_set_pointer(cpu, cpu->r[RSP] + bytes);
 }
 
-ALWAYS_INLINE void stack_push_at(struct cpu *cpu, unsigned size, struct way way, const struct place *place,
-                                 uint64_t value)
+ALWAYS_INLINE void stack_push_at(struct cpu *cpu, struct shape shape, const struct place *place, uint64_t value)
 {
   if (place->host) {
-    memcpy(place->host, &value, size);
-    stack_move(cpu, size, way, 0 - (uint64_t)size);
+    memcpy(place->host, &value, shape.size);
+    stack_move(cpu, shape, 0 - (uint64_t)shape.size);
   } else {
-    stack_push(cpu, size, value);
+    stack_push(cpu, shape.size, value);
   }
 }
 
-ALWAYS_INLINE uint64_t stack_top_at(struct cpu *cpu, unsigned size, const struct place *place)
+ALWAYS_INLINE uint64_t stack_top_at(struct cpu *cpu, struct shape shape, const struct place *place)
 {
-  return place->host ? access_fetch(place->host, size) : stack_peek(cpu, 0, size);
+  return place->host ? access_fetch(place->host, shape.size) : stack_peek(cpu, 0, shape.size);
 }
 
 #endif

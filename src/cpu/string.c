@@ -188,20 +188,20 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
   return count ? insn_again(cpu, insn) : string_end(cpu, insn, start);
 }
 
-ALWAYS_INLINE const struct insn *string_run(struct cpu *cpu, const struct insn *insn, unsigned size,
+ALWAYS_INLINE const struct insn *string_run(struct cpu *cpu, const struct insn *insn, struct shape shape,
                                             enum string_operation operation)
 {
   if (insn->prefixes & (PREFIX_REP | PREFIX_REPNE))
-    return string_repeat(cpu, insn, size, operation);
-  string_element(cpu, insn, size, operation);
+    return string_repeat(cpu, insn, shape.size, operation);
+  string_element(cpu, insn, shape.size, operation);
   return insn + 1;
 }
 
-SIZES(string_movs, string_run(cpu, insn, size, STRING_MOVS));
-SIZES(string_cmps, string_run(cpu, insn, size, STRING_CMPS));
-SIZES(string_stos, string_run(cpu, insn, size, STRING_STOS));
-SIZES(string_lods, string_run(cpu, insn, size, STRING_LODS));
-SIZES(string_scas, string_run(cpu, insn, size, STRING_SCAS));
+SIZES(string_movs, string_run, STRING_MOVS);
+SIZES(string_cmps, string_run, STRING_CMPS);
+SIZES(string_stos, string_run, STRING_STOS);
+SIZES(string_lods, string_run, STRING_LODS);
+SIZES(string_scas, string_run, STRING_SCAS);
 
 /* Two mnemonics exist in SSE2 too. */
 insn_handler *string_movsd(const struct insn *insn)

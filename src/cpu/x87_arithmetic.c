@@ -170,12 +170,6 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
 
 /* ---- one set of handlers per row ---- */
 
-#define HANDLER(name, call)                                                                                            \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 #define HOST_BINARY(name, code)                                                                                        \
   static uint16_t name(struct x87_value *a, const struct x87_value *b, uint16_t control)                               \
   {                                                                                                                    \
@@ -211,20 +205,18 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
     return status;                                                                                                     \
   }
 
-#define FORM(name, call) static HANDLER(name, call)
-
 #define ARITHMETIC(name, name_pop, name_integer, host, host_pop, host_integer)                                         \
   HOST_BINARY(host_##host, #host " %%st(1), %%st")                                                                     \
   HOST_MEMORY(host_##host##_4, #host "s")                                                                              \
   HOST_MEMORY(host_##host##_8, #host "l")                                                                              \
   HOST_MEMORY(host_##host_integer##_2, #host_integer "s")                                                              \
   HOST_MEMORY(host_##host_integer##_4, #host_integer "l")                                                              \
-  FORM(host##_reg, arithmetic_run(cpu, insn, host_##host, false))                                                      \
-  FORM(host##_4, arithmetic_memory(cpu, insn, host_##host##_4, 4))                                                     \
-  FORM(host##_8, arithmetic_memory(cpu, insn, host_##host##_8, 8))                                                     \
-  FORM(host_integer##_2, arithmetic_memory(cpu, insn, host_##host_integer##_2, 2))                                     \
-  FORM(host_integer##_4, arithmetic_memory(cpu, insn, host_##host_integer##_4, 4))                                     \
-  HANDLER(x87_##host_pop, arithmetic_run(cpu, insn, host_##host, true))                                                \
+  static HANDLER(host##_reg, arithmetic_run, host_##host, false);                                                      \
+  static HANDLER(host##_4, arithmetic_memory, host_##host##_4, 4);                                                     \
+  static HANDLER(host##_8, arithmetic_memory, host_##host##_8, 8);                                                     \
+  static HANDLER(host_integer##_2, arithmetic_memory, host_##host_integer##_2, 2);                                     \
+  static HANDLER(host_integer##_4, arithmetic_memory, host_##host_integer##_4, 4);                                     \
+  HANDLER(x87_##host_pop, arithmetic_run, host_##host, true);                                                          \
   insn_handler *x87_##host(const struct insn *insn)                                                                    \
   {                                                                                                                    \
     return insn->form != FORM_MEM ? host##_reg : insn->memory_size == 4 ? host##_4 : host##_8;                         \
@@ -244,15 +236,15 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
             : X87_CLOBBERS);                                                                                           \
     return status;                                                                                                     \
   }                                                                                                                    \
-  HANDLER(x87_##host, unary_run(cpu, insn, host_##host, conditions))
+  HANDLER(x87_##host, unary_run, host_##host, conditions);
 
 #define BINARY(name, host)                                                                                             \
   HOST_BINARY(host_##host, #host)                                                                                      \
-  HANDLER(x87_##host, binary_run(cpu, insn, host_##host, false))
+  HANDLER(x87_##host, binary_run, host_##host, false);
 
 #define REMAINDER(name, host)                                                                                          \
   HOST_REMAINDER(host_##host, #host)                                                                                   \
-  HANDLER(x87_##host, remainder_run(cpu, insn, host_##host))
+  HANDLER(x87_##host, remainder_run, host_##host);
 
 /* Exceptions decide whether these move the host's stack, so FNINIT cleans it up. */
 #define BINARY_POP(name, host)                                                                                         \
@@ -265,7 +257,7 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
             : X87_CLOBBERS);                                                                                           \
     return status;                                                                                                     \
   }                                                                                                                    \
-  HANDLER(x87_##host, binary_run(cpu, insn, host_##host, true))
+  HANDLER(x87_##host, binary_run, host_##host, true);
 
 #define PUSHING(name, host, conditions)                                                                                \
   static uint16_t host_##host(struct x87_value *a, struct x87_value *b, uint16_t control)                              \
@@ -277,7 +269,7 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
             : X87_CLOBBERS);                                                                                           \
     return status;                                                                                                     \
   }                                                                                                                    \
-  HANDLER(x87_##host, pushing_run(cpu, insn, host_##host, conditions))
+  HANDLER(x87_##host, pushing_run, host_##host, conditions);
 
 #define CONSTANT(name, host)                                                                                           \
   static uint16_t host_##host(struct x87_value *a, uint16_t control)                                                   \
@@ -289,6 +281,6 @@ static const struct insn *constant_run(struct cpu *cpu, const struct insn *insn,
             : X87_CLOBBERS);                                                                                           \
     return status;                                                                                                     \
   }                                                                                                                    \
-  HANDLER(x87_##host, constant_run(cpu, insn, host_##host))
+  HANDLER(x87_##host, constant_run, host_##host);
 
 #include "cpu/x87_arithmetic.def"

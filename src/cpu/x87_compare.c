@@ -67,12 +67,13 @@ static void compare_end(struct cpu *cpu, bool is_done, bool was_empty, unsigned 
     x87_pop(&cpu->fpu);
 }
 
-static const struct insn *compare_reg(struct cpu *cpu, const struct insn *insn, host_compare *run, unsigned other,
-                                      unsigned pops)
+/* With two pops, ST(1) is the other operand. */
+static const struct insn *compare_reg(struct cpu *cpu, const struct insn *insn, host_compare *run, unsigned pops)
 {
   x87_begin(cpu);
   x87_note(cpu, insn);
   struct fpu *fpu = &cpu->fpu;
+  unsigned other = pops == 2 ? 1 : last_register(insn);
   bool is_empty = x87_is_empty(fpu, 0) || x87_is_empty(fpu, other), is_done;
   if (is_empty) {
     is_done = x87_underflow(cpu, insn);
@@ -106,24 +107,19 @@ static const struct insn *compare_memory(struct cpu *cpu, const struct insn *ins
   return insn + 1;
 }
 
-#define HANDLER(name, call)                                                                                            \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 #define FCOM_FORMS(name, pops)                                                                                         \
-  static HANDLER(name##_reg, compare_reg(cpu, insn, host_fcom, last_register(insn), pops)) static HANDLER(             \
-    name##_4, compare_memory(cpu, insn, host_fcom_4, 4,                                                                \
-                             pops)) static HANDLER(name##_8, compare_memory(cpu, insn, host_fcom_8, 8, pops))          \
-    insn_handler *x87_##name(const struct insn *insn)                                                                  \
+  static HANDLER(name##_reg, compare_reg, host_fcom, pops);                                                            \
+  static HANDLER(name##_4, compare_memory, host_fcom_4, 4, pops);                                                      \
+  static HANDLER(name##_8, compare_memory, host_fcom_8, 8, pops);                                                      \
+  insn_handler *x87_##name(const struct insn *insn)                                                                    \
   {                                                                                                                    \
     return insn->form != FORM_MEM ? name##_reg : insn->memory_size == 4 ? name##_4 : name##_8;                         \
   }
 
 #define FICOM_FORMS(name, pops)                                                                                        \
-  static HANDLER(name##_2, compare_memory(cpu, insn, host_ficom_2, 2, pops)) static HANDLER(                           \
-    name##_4, compare_memory(cpu, insn, host_ficom_4, 4, pops)) insn_handler *x87_##name(const struct insn *insn)      \
+  static HANDLER(name##_2, compare_memory, host_ficom_2, 2, pops);                                                     \
+  static HANDLER(name##_4, compare_memory, host_ficom_4, 4, pops);                                                     \
+  insn_handler *x87_##name(const struct insn *insn)                                                                    \
   {                                                                                                                    \
     return insn->memory_size == 2 ? name##_2 : name##_4;                                                               \
   }
@@ -132,11 +128,11 @@ FCOM_FORMS(fcom, 0)
 FCOM_FORMS(fcomp, 1)
 FICOM_FORMS(ficom, 0)
 FICOM_FORMS(ficomp, 1)
-HANDLER(x87_fcompp, compare_reg(cpu, insn, host_fcom, 1, 2))
-HANDLER(x87_fucom, compare_reg(cpu, insn, host_fucom, last_register(insn), 0))
-HANDLER(x87_fucomp, compare_reg(cpu, insn, host_fucom, last_register(insn), 1))
-HANDLER(x87_fucompp, compare_reg(cpu, insn, host_fucom, 1, 2))
-HANDLER(x87_ftst, compare_memory(cpu, insn, host_ftst, 0, 0))
+HANDLER(x87_fcompp, compare_reg, host_fcom, 2);
+HANDLER(x87_fucom, compare_reg, host_fucom, 0);
+HANDLER(x87_fucomp, compare_reg, host_fucom, 1);
+HANDLER(x87_fucompp, compare_reg, host_fucom, 2);
+HANDLER(x87_ftst, compare_memory, host_ftst, 0, 0);
 
 /* An empty register is not a fault here but a result: C3 and C0, with the sign of the register's contents. */
 const struct insn *x87_fxam(struct cpu *cpu, const struct insn *insn)
@@ -176,7 +172,7 @@ static const struct insn *compare_flags(struct cpu *cpu, const struct insn *insn
   return insn + 1;
 }
 
-HANDLER(x87_fcomi, compare_flags(cpu, insn, host_fcom, false))
-HANDLER(x87_fcomip, compare_flags(cpu, insn, host_fcom, true))
-HANDLER(x87_fucomi, compare_flags(cpu, insn, host_fucom, false))
-HANDLER(x87_fucomip, compare_flags(cpu, insn, host_fucom, true))
+HANDLER(x87_fcomi, compare_flags, host_fcom, false);
+HANDLER(x87_fcomip, compare_flags, host_fcom, true);
+HANDLER(x87_fucomi, compare_flags, host_fucom, false);
+HANDLER(x87_fucomip, compare_flags, host_fucom, true);

@@ -7,12 +7,6 @@
 #include "cpu/instruction.h"
 #include "cpu/x87.h"
 
-#define HANDLER(name, call)                                                                                            \
-  const struct insn *name(struct cpu *cpu, const struct insn *insn)                                                    \
-  {                                                                                                                    \
-    return call;                                                                                                       \
-  }
-
 /* Up to ten bytes of memory. */
 struct operand {
   uint8_t bytes[16];
@@ -77,25 +71,15 @@ static const struct insn *load_reg(struct cpu *cpu, const struct insn *insn)
   return insn + 1;
 }
 
-static HANDLER(load_4, load_memory(cpu, insn, host_fld_4, 4)) static HANDLER(
-  load_8,
-  load_memory(cpu, insn, host_fld_8,
-              8)) static HANDLER(load_10,
-                                 load_memory(
-                                   cpu, insn, host_fld_10,
-                                   10)) static HANDLER(load_integer_2,
-                                                       load_memory(
-                                                         cpu, insn, host_fild_2,
-                                                         2)) static HANDLER(load_integer_4,
-                                                                            load_memory(
-                                                                              cpu, insn, host_fild_4,
-                                                                              4)) static HANDLER(load_integer_8,
-                                                                                                 load_memory(
-                                                                                                   cpu, insn,
-                                                                                                   host_fild_8, 8))
-  HANDLER(x87_fbld, load_memory(cpu, insn, host_fbld, 10))
+static HANDLER(load_4, load_memory, host_fld_4, 4);
+static HANDLER(load_8, load_memory, host_fld_8, 8);
+static HANDLER(load_10, load_memory, host_fld_10, 10);
+static HANDLER(load_integer_2, load_memory, host_fild_2, 2);
+static HANDLER(load_integer_4, load_memory, host_fild_4, 4);
+static HANDLER(load_integer_8, load_memory, host_fild_8, 8);
+HANDLER(x87_fbld, load_memory, host_fbld, 10);
 
-    insn_handler *x87_fld(const struct insn *insn)
+insn_handler *x87_fld(const struct insn *insn)
 {
   if (insn->form != FORM_MEM)
     return load_reg;
@@ -183,47 +167,24 @@ static const struct insn *store_reg(struct cpu *cpu, const struct insn *insn, bo
   return insn + 1;
 }
 
-static HANDLER(store_4, store_run(cpu, insn, host_fst_4, 4, false, false)) static HANDLER(
-  store_8,
-  store_run(cpu, insn, host_fst_8, 8, false,
-            false)) static HANDLER(store_st,
-                                   store_reg(
-                                     cpu, insn,
-                                     false)) static HANDLER(store_pop_4, store_run(cpu, insn, host_fst_4, 4, false,
-                                                                                   true)) static HANDLER(store_pop_8,
-                                                                                                         store_run(
-                                                                                                           cpu, insn,
-                                                                                                           host_fst_8, 8, false, true)) static HANDLER(store_pop_10, store_run(cpu, insn, host_fstp_10, 10, true, true)) static HANDLER(store_pop_st, store_reg(cpu, insn, true)) static HANDLER(store_integer_2, store_run(cpu, insn, host_fistp_2, 2, true, false)) static HANDLER(store_integer_4,
-                                                                                                                                                                                                                                                                                                                                                                                     store_run(cpu, insn, host_fistp_4, 4, true, false)) static HANDLER(store_integer_pop_2,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                        store_run(cpu,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                  insn,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                  host_fistp_2, 2, true, true)) static HANDLER(store_integer_pop_4,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               store_run(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 cpu,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 insn,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 host_fistp_4,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 4,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 true,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 true)) static HANDLER(store_integer_pop_8,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       store_run(cpu,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 insn,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 host_fistp_8, 8, true,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 true)) static HANDLER(store_truncated_2, store_run(cpu,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    insn, host_fisttp_2, 2, true,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    true)) static HANDLER(store_truncated_4,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          store_run(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            cpu,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            insn, host_fisttp_4, 4, true, true)) static HANDLER(store_truncated_8,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                store_run(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  cpu,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  insn,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  host_fisttp_8,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  8,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  true,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  true))
-  HANDLER(x87_fbstp, store_run(cpu, insn, host_fbstp, 10, true, true))
+static HANDLER(store_4, store_run, host_fst_4, 4, false, false);
+static HANDLER(store_8, store_run, host_fst_8, 8, false, false);
+static HANDLER(store_st, store_reg, false);
+static HANDLER(store_pop_4, store_run, host_fst_4, 4, false, true);
+static HANDLER(store_pop_8, store_run, host_fst_8, 8, false, true);
+static HANDLER(store_pop_10, store_run, host_fstp_10, 10, true, true);
+static HANDLER(store_pop_st, store_reg, true);
+static HANDLER(store_integer_2, store_run, host_fistp_2, 2, true, false);
+static HANDLER(store_integer_4, store_run, host_fistp_4, 4, true, false);
+static HANDLER(store_integer_pop_2, store_run, host_fistp_2, 2, true, true);
+static HANDLER(store_integer_pop_4, store_run, host_fistp_4, 4, true, true);
+static HANDLER(store_integer_pop_8, store_run, host_fistp_8, 8, true, true);
+static HANDLER(store_truncated_2, store_run, host_fisttp_2, 2, true, true);
+static HANDLER(store_truncated_4, store_run, host_fisttp_4, 4, true, true);
+static HANDLER(store_truncated_8, store_run, host_fisttp_8, 8, true, true);
+HANDLER(x87_fbstp, store_run, host_fbstp, 10, true, true);
 
-    insn_handler *x87_fst(const struct insn *insn)
+insn_handler *x87_fst(const struct insn *insn)
 {
   return insn->form != FORM_MEM ? store_st : insn->memory_size == 4 ? store_4 : store_8;
 }
@@ -271,7 +232,8 @@ const struct insn *x87_fxch(struct cpu *cpu, const struct insn *insn)
   return insn + 1;
 }
 
-static const struct insn *move_if(struct cpu *cpu, const struct insn *insn, bool is_met)
+/* `condition` is the code that CMOVcc and Jcc have in their opcode: condition.def. */
+static const struct insn *move_if(struct cpu *cpu, const struct insn *insn, unsigned condition)
 {
   x87_begin(cpu);
   x87_note(cpu, insn);
@@ -282,19 +244,19 @@ static const struct insn *move_if(struct cpu *cpu, const struct insn *insn, bool
     return insn + 1;
   }
   struct x87_value value = x87_get(fpu, insn->op[1]);
-  if (is_met)
+  if (flags_condition(cpu, condition))
     x87_set(fpu, 0, &value);
   return insn + 1;
 }
 
-HANDLER(x87_fcmovb, move_if(cpu, insn, flags_cf(cpu)))
-HANDLER(x87_fcmove, move_if(cpu, insn, flags_zf(cpu)))
-HANDLER(x87_fcmovbe, move_if(cpu, insn, flags_cf(cpu) || flags_zf(cpu)))
-HANDLER(x87_fcmovu, move_if(cpu, insn, flags_pf(cpu)))
-HANDLER(x87_fcmovnb, move_if(cpu, insn, !flags_cf(cpu)))
-HANDLER(x87_fcmovne, move_if(cpu, insn, !flags_zf(cpu)))
-HANDLER(x87_fcmovnbe, move_if(cpu, insn, !flags_cf(cpu) && !flags_zf(cpu)))
-HANDLER(x87_fcmovnu, move_if(cpu, insn, !flags_pf(cpu)))
+HANDLER(x87_fcmovb, move_if, 0x2);
+HANDLER(x87_fcmove, move_if, 0x4);
+HANDLER(x87_fcmovbe, move_if, 0x6);
+HANDLER(x87_fcmovu, move_if, 0xA);
+HANDLER(x87_fcmovnb, move_if, 0x3);
+HANDLER(x87_fcmovne, move_if, 0x5);
+HANDLER(x87_fcmovnbe, move_if, 0x7);
+HANDLER(x87_fcmovnu, move_if, 0xB);
 
 /* ---- instructions that only move the stack ---- */
 
@@ -307,8 +269,8 @@ static const struct insn *stack_turn(struct cpu *cpu, const struct insn *insn, u
   return insn + 1;
 }
 
-HANDLER(x87_fincstp, stack_turn(cpu, insn, 1))
-HANDLER(x87_fdecstp, stack_turn(cpu, insn, 7))
+HANDLER(x87_fincstp, stack_turn, 1);
+HANDLER(x87_fdecstp, stack_turn, 7);
 
 static const struct insn *stack_free(struct cpu *cpu, const struct insn *insn, bool does_pop)
 {
@@ -321,8 +283,8 @@ static const struct insn *stack_free(struct cpu *cpu, const struct insn *insn, b
   return insn + 1;
 }
 
-HANDLER(x87_ffree, stack_free(cpu, insn, false))
-HANDLER(x87_ffreep, stack_free(cpu, insn, true))
+HANDLER(x87_ffree, stack_free, false);
+HANDLER(x87_ffreep, stack_free, true);
 
 /* D9 D8+i, an undocumented FSTP: it does not fault if ST(0) is empty, but only pops. */
 const struct insn *x87_fstpnce(struct cpu *cpu, const struct insn *insn)
