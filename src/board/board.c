@@ -8,24 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Everything that time changes. The first one goes on in S3, where the rest has no power. */
-static const struct {
-  void (*advance)(struct board *board, uint64_t now);
-  uint64_t (*deadline)(const struct board *board);
-} clocks[] = {
-  {rtc_advance, rtc_deadline},
-  {pit_advance, pit_deadline},
-  {i8042_advance, i8042_deadline},
-  {uart_advance, uart_deadline},
-  {ide_advance, ide_deadline},
-  {hpet_advance, hpet_deadline},
-  {lapic_timer_advance, lapic_timer_deadline},
-  {power_advance, power_deadline},
+const struct device *const devices[DEVICE_COUNT] = {
+#define DEVICE(name) &device_##name,
+#include "board/device.def"
+#undef DEVICE
 };
-
-#define CLOCKS (sizeof(clocks) / sizeof(clocks[0]))
-#define CLOCKS_ASLEEP 1u
-#define PAGE_OF(address) ((address) >> 12)
 
 /* ---- settling ---- */
 
@@ -39,8 +26,9 @@ static uint64_t board_earliest(const struct board *board)
   uint64_t deadline = CLOCK_NEVER;
   if (board_is_asleep(board)) /* no processor hears of anything else */
     return power_deadline(board);
-  for (unsigned i = 0; i < CLOCKS; i++)
-    deadline = clock_earlier(deadline, clocks[i].deadline(board));
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    if (devices[i]->deadline)
+      deadline = clock_earlier(deadline, devices[i]->deadline(board));
   return deadline;
 }
 
@@ -89,16 +77,17 @@ void board_select(struct board *board, unsigned cpu)
 
 /* ---- time ---- */
 
-static void board_advance_clocks(struct board *board, uint64_t now)
+static void board_advance_devices(struct board *board, uint64_t now)
 {
-  unsigned count = board_is_asleep(board) ? CLOCKS_ASLEEP : CLOCKS;
-  for (unsigned i = 0; i < count; i++)
-    clocks[i].advance(board, now);
+  bool is_asleep = board_is_asleep(board);
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    if (devices[i]->advance && (!is_asleep || devices[i]->runs_asleep))
+      devices[i]->advance(board, now);
 }
 
 void board_catch_up(struct board *board)
 {
-  board_advance_clocks(board, board_now(board));
+  board_advance_devices(board, board_now(board));
 }
 
 uint64_t board_deadline(const struct board *board)
@@ -110,7 +99,7 @@ void board_advance(struct board *board, uint64_t now)
 {
   assert(!board->is_advancing); /* the board calls nobody who tells it the time */
   board->is_advancing = true;
-  board_advance_clocks(board, now);
+  board_advance_devices(board, now);
   board_settle(board);
   board->is_advancing = false;
 }
@@ -123,45 +112,50 @@ bool board_can_wake(const struct board *board)
 
 /* ---- device memory ---- */
 
+/* The device whose memory this is; NULL: none. The processor's own local APIC comes before all of them. */
+static const struct device *memory_find(const struct board *board, uint64_t address)
+{
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    if (devices[i]->owns && devices[i]->owns(board, address))
+      return devices[i];
+  return NULL;
+}
+
+static bool is_local_apic(const struct board *board, uint64_t address)
+{
+  return board->config.has_apic && lapic_owns(board, board->asking, address);
+}
+
 bool board_owns(const struct board *board, uint64_t address)
 {
-  uint64_t page = PAGE_OF(address);
-  if (page == PAGE_OF(HPET_BASE) || testdevice_owns(board, address))
-    return true;
-  return board->config.has_apic && (page == PAGE_OF(IOAPIC_BASE) || lapic_owns(board, board->asking, address));
+  return is_local_apic(board, address) || memory_find(board, address);
 }
 
 uint64_t board_read(struct board *board, uint64_t address, unsigned size)
 {
-  uint64_t value = UINT64_MAX;
-  if (!board_owns(board, address))
-    return value >> (64 - 8 * size);
-  if (lapic_owns(board, board->asking, address))
-    value = lapic_read_memory(board, board->asking, address, size);
-  else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
-    value = ioapic_read_memory(board, address, size);
-  else if (testdevice_owns(board, address))
-    value = testdevice_read_memory(board, address, size);
-  else
-    value = hpet_read_memory(board, address, size);
+  bool is_local = is_local_apic(board, address);
+  const struct device *device = is_local ? NULL : memory_find(board, address);
+  uint64_t mask = UINT64_MAX >> (64 - 8 * size);
+  if (!is_local && !device)
+    return mask;
+  uint64_t value =
+    is_local ? lapic_read_memory(board, board->asking, address, size) : device->read(board, address, size);
   if (board->is_touched)
     board_settle(board);
-  return value & UINT64_MAX >> (64 - 8 * size);
+  return value & mask;
 }
 
 void board_write(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
-  if (!board_owns(board, address))
+  bool is_local = is_local_apic(board, address);
+  const struct device *device = is_local ? NULL : memory_find(board, address);
+  if (!is_local && !device)
     return;
   board_catch_up(board);
-  if (lapic_owns(board, board->asking, address))
+  if (is_local)
     lapic_write_memory(board, board->asking, address, size, value);
-  else if (PAGE_OF(address) == PAGE_OF(IOAPIC_BASE))
-    ioapic_write_memory(board, address, size, value);
-  else if (testdevice_owns(board, address))
-    testdevice_write_memory(board, address, size, value);
   else
-    hpet_write_memory(board, address, size, value);
+    device->write(board, address, size, value);
   board_settle(board);
 }
 
@@ -172,21 +166,24 @@ static void board_reset_devices(struct board *board)
   board->asking = board->lapics; /* the firmware runs on the bootstrap processor, whoever asked for the reset */
   board->a20_is_open = true;     /* as firmware leaves it */
   board->lines = 0;
-  pic_reset(&board->pic);
-  ioapic_reset(board);
-  for (unsigned i = 0; i < board->config.cpus; i++)
-    lapic_reset(board, &board->lapics[i], true);
-  hpet_reset(board);
-  pit_reset(board);
-  rtc_reset(board);
-  i8042_reset(board);
-  uart_reset(board);
-  vga_reset(board);
-  pci_reset(board);
-  ide_reset(board);
-  power_reset(board);
-  board->fwcfg = (struct fwcfg){0};
-  board->testdevice.latch = 0;
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    if (devices[i]->reset)
+      devices[i]->reset(board);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int board_power_on(struct board *board)
+{
+  for (unsigned i = 0; i < DEVICE_COUNT; i++) {
+    size_t size = devices[i]->state_size;
+    if (size && !(board->state[i] = calloc(1, size)))
+      return -ENOMEM;
+  }
+  port_map(board);
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    if (devices[i]->power_on)
+      devices[i]->power_on(board);
+  return 0;
 }
 
 int board_new(const struct board_config *config, const struct board_host *host, struct board **ret_board)
@@ -200,12 +197,10 @@ int board_new(const struct board_config *config, const struct board_host *host, 
     board->config.cpus = 1;
   if (board->config.tsc_per_second == 0 || board->config.tsc_per_second > CLOCK_HERTZ_MAX)
     board->config.tsc_per_second = CLOCK_SECOND;
-  if (testdevice_init(board) < 0) {
-    free(board);
+  if (board_power_on(board) < 0) {
+    board_free(board);
     return -ENOMEM;
   }
-  port_map(board);
-  rtc_power_on(board);
   board_reset_devices(board);
   board->deadline = board_earliest(board);
   *ret_board = board;
@@ -216,7 +211,8 @@ void board_free(struct board *board)
 {
   if (!board)
     return;
-  testdevice_done(board);
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    free(board->state[i]);
   free(board);
 }
 

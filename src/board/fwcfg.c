@@ -4,6 +4,7 @@
  * it are read at 0x511, zeros behind its end. Test kernels ask here how many processors and how much memory there are.
  * Items and their layout: QEMU's docs/specs/fw_cfg. There are no files, no DMA, and items cannot be written.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 #define PORT_SELECT 0x510
@@ -17,10 +18,20 @@ enum {
   ITEM_FILES = 0x19,
 };
 
+struct fwcfg {
+  uint16_t item;  /* selected */
+  uint32_t place; /* next byte of it */
+};
+
+static struct fwcfg *fwcfg_of(const struct board *board)
+{
+  return device_state(board, DEVICE_NUMBER_fwcfg);
+}
+
 /* Little-endian but for the number of files, which is 0. */
 static uint64_t item_value(const struct board *board, unsigned *ret_size)
 {
-  switch (board->fwcfg.item) {
+  switch (fwcfg_of(board)->item) {
   case ITEM_SIGNATURE:
     *ret_size = 4;
     return UINT64_C(0x554D4551); /* "QEMU" */
@@ -43,9 +54,9 @@ static uint64_t item_value(const struct board *board, unsigned *ret_size)
   }
 }
 
-uint32_t fwcfg_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t fwcfg_in(struct board *board, uint16_t port, unsigned size)
 {
-  struct fwcfg *fwcfg = &board->fwcfg;
+  struct fwcfg *fwcfg = fwcfg_of(board);
   unsigned bytes;
   uint64_t value = item_value(board, &bytes);
   if (port == PORT_SELECT || size != 1)
@@ -55,9 +66,35 @@ uint32_t fwcfg_in(struct board *board, uint16_t port, unsigned size)
   return (uint32_t)(value >> 8 * fwcfg->place++ & 0xFF);
 }
 
-void fwcfg_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void fwcfg_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   if (port != PORT_SELECT || size != 2)
     return;
-  board->fwcfg = (struct fwcfg){.item = (uint16_t)value};
+  *fwcfg_of(board) = (struct fwcfg){.item = (uint16_t)value};
 }
+
+static void fwcfg_reset(struct board *board)
+{
+  *fwcfg_of(board) = (struct fwcfg){0};
+}
+
+/* ---- saving ---- */
+
+static void fwcfg_archive(struct archive *archive, struct board *board)
+{
+  struct fwcfg *fwcfg = fwcfg_of(board);
+  archive_value(archive, &fwcfg->item);
+  archive_value(archive, &fwcfg->place);
+}
+
+static const struct port_range fwcfg_ports[] = {
+  {0x510, 0x511, PORT_WIDE | PORT_QUIET, fwcfg_in, fwcfg_out},
+  {0},
+};
+
+const struct device device_fwcfg = {
+  DEVICE_STATE(fwcfg),
+  .ports = fwcfg_ports,
+  .reset = fwcfg_reset,
+  .archive = fwcfg_archive,
+};

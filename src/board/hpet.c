@@ -4,6 +4,7 @@
  * comparators, each one-shot or periodic. Timers 0 and 1 can replace the 8254 and the clock at IRQ 0 and IRQ 8;
  * otherwise a timer goes to the input of the I/O APIC that it names, 16 to 23.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -22,9 +23,27 @@ enum {
 #define CONFIG_ENABLED 1u
 #define CONFIG_LEGACY 2u
 
+struct hpet_timer {
+  uint64_t config; /* the bits that software may write */
+  uint64_t comparator;
+  uint64_t period; /* last value written in periodic mode */
+};
+
+struct hpet {
+  uint64_t config, status;
+  uint64_t counter; /* at `since` */
+  uint64_t since;   /* ticks */
+  struct hpet_timer timer[HPET_TIMERS];
+};
+
+static struct hpet *hpet_of(const struct board *board)
+{
+  return device_state(board, DEVICE_NUMBER_hpet);
+}
+
 bool hpet_replaces_legacy(const struct board *board)
 {
-  return board->hpet.config & CONFIG_LEGACY;
+  return hpet_of(board)->config & CONFIG_LEGACY;
 }
 
 static bool hpet_is_running(const struct hpet *hpet)
@@ -50,7 +69,7 @@ static uint64_t timer_mask(const struct hpet_timer *timer)
 /* The ISA line of a timer, or its I/O APIC input + 16; -1 when its route leads nowhere. */
 static int timer_line(const struct board *board, unsigned number)
 {
-  unsigned route = TIMER_ROUTE(board->hpet.timer[number].config);
+  unsigned route = TIMER_ROUTE(hpet_of(board)->timer[number].config);
   if (hpet_replaces_legacy(board) && number < 2)
     return number == 0 ? 0 : 8;
   return ROUTES >> route & 1 ? (int)route : -1;
@@ -69,16 +88,16 @@ static void timer_set_line(struct board *board, unsigned number, bool is_high)
 static bool timer_reaches(const struct board *board, unsigned number)
 {
   int line = timer_line(board, number);
-  if (line < 0 || !(board->hpet.timer[number].config & TIMER_ENABLED))
+  if (line < 0 || !(hpet_of(board)->timer[number].config & TIMER_ENABLED))
     return false;
   return line >= 16 ? ioapic_reaches(board, (unsigned)line) : line_reaches(board, (unsigned)line);
 }
 
 static void timer_fire(struct board *board, unsigned number)
 {
-  const struct hpet_timer *timer = &board->hpet.timer[number];
+  const struct hpet_timer *timer = &hpet_of(board)->timer[number];
   if (timer->config & TIMER_LEVEL)
-    board->hpet.status |= UINT64_C(1) << number;
+    hpet_of(board)->status |= UINT64_C(1) << number;
   if (!(timer->config & TIMER_ENABLED))
     return;
   if (!(timer->config & TIMER_LEVEL))
@@ -106,9 +125,9 @@ static bool timer_passes(struct hpet_timer *timer, uint64_t before, uint64_t tic
   return true;
 }
 
-void hpet_advance(struct board *board, uint64_t now)
+static void hpet_advance(struct board *board, uint64_t now)
 {
-  struct hpet *hpet = &board->hpet;
+  struct hpet *hpet = hpet_of(board);
   uint64_t tick = clock_ticks(now, HPET_HERTZ), ticks = clock_since(hpet->since, tick), before = hpet->counter;
   if (!hpet_is_running(hpet) || ticks == 0)
     return;
@@ -119,9 +138,9 @@ void hpet_advance(struct board *board, uint64_t now)
       timer_fire(board, i);
 }
 
-uint64_t hpet_deadline(const struct board *board)
+static uint64_t hpet_deadline(const struct board *board)
 {
-  const struct hpet *hpet = &board->hpet;
+  const struct hpet *hpet = hpet_of(board);
   uint64_t deadline = CLOCK_NEVER;
   if (!hpet_is_running(hpet))
     return deadline;
@@ -137,7 +156,7 @@ uint64_t hpet_deadline(const struct board *board)
 
 static uint64_t hpet_read(struct board *board, unsigned offset)
 {
-  const struct hpet *hpet = &board->hpet;
+  const struct hpet *hpet = hpet_of(board);
   unsigned number = (offset - 0x100) / 0x20;
   switch (offset) {
   case 0x00:
@@ -158,7 +177,7 @@ static uint64_t hpet_read(struct board *board, unsigned offset)
   return (offset & 0x1F) == 8 ? hpet->timer[number].comparator : 0;
 }
 
-uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned size)
+static uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned size)
 {
   unsigned offset = (unsigned)(address & 0xFFF), shift = 8 * (offset & 7);
   (void)size;
@@ -179,7 +198,7 @@ static void legacy_changed(struct board *board)
 
 static void hpet_write_config(struct board *board, uint64_t value)
 {
-  struct hpet *hpet = &board->hpet;
+  struct hpet *hpet = hpet_of(board);
   bool changes_legacy = (hpet->config ^ value) & CONFIG_LEGACY;
   if (changes_legacy) {
     timer_set_line(board, 0, false);
@@ -194,15 +213,15 @@ static void hpet_write_config(struct board *board, uint64_t value)
 static void hpet_write_status(struct board *board, uint64_t value)
 {
   for (unsigned i = 0; i < HPET_TIMERS; i++)
-    if ((value & board->hpet.status) >> i & 1) {
-      board->hpet.status &= ~(UINT64_C(1) << i);
+    if ((value & hpet_of(board)->status) >> i & 1) {
+      hpet_of(board)->status &= ~(UINT64_C(1) << i);
       timer_set_line(board, i, false);
     }
 }
 
 static void timer_write_config(struct board *board, unsigned number, uint64_t value)
 {
-  struct hpet_timer *timer = &board->hpet.timer[number];
+  struct hpet_timer *timer = &hpet_of(board)->timer[number];
   uint64_t config = value & TIMER_WRITABLE;
   bool is_same = timer->config && !((timer->config ^ config) & (TIMER_WRITABLE & ~(uint64_t)TIMER_SET_VALUE));
   if (!is_same && timer->config)
@@ -212,7 +231,7 @@ static void timer_write_config(struct board *board, unsigned number, uint64_t va
     timer->comparator &= UINT32_MAX;
     timer->period &= UINT32_MAX;
   }
-  if ((board->hpet.status >> number & 1) && (config & TIMER_LEVEL) && (config & TIMER_ENABLED))
+  if ((hpet_of(board)->status >> number & 1) && (config & TIMER_LEVEL) && (config & TIMER_ENABLED))
     timer_set_line(board, number, true);
 }
 
@@ -231,7 +250,7 @@ static void timer_write_comparator(struct hpet_timer *timer, uint64_t value, uin
 
 static void hpet_write(struct board *board, unsigned offset, uint64_t value, uint64_t bits)
 {
-  struct hpet *hpet = &board->hpet;
+  struct hpet *hpet = hpet_of(board);
   uint64_t whole = (hpet_read(board, offset) & ~bits) | (value & bits);
   unsigned number = (offset - 0x100) / 0x20;
   if (offset == 0x10)
@@ -250,7 +269,7 @@ static void hpet_write(struct board *board, unsigned offset, uint64_t value, uin
 }
 
 /* Halves and wholes of the registers. */
-void hpet_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
+static void hpet_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned offset = (unsigned)(address & 0xFFF), shift = 8 * (offset & 7);
   if (size == 8 && shift == 0)
@@ -259,9 +278,36 @@ void hpet_write_memory(struct board *board, uint64_t address, unsigned size, uin
     hpet_write(board, offset & ~7u, value << shift, UINT64_C(0xFFFFFFFF) << shift);
 }
 
-void hpet_reset(struct board *board)
+static void hpet_reset(struct board *board)
 {
-  board->hpet = (struct hpet){.since = clock_ticks(board_now(board), HPET_HERTZ)};
+  *hpet_of(board) = (struct hpet){.since = clock_ticks(board_now(board), HPET_HERTZ)};
   for (unsigned i = 0; i < HPET_TIMERS; i++)
-    board->hpet.timer[i].comparator = UINT64_MAX;
+    hpet_of(board)->timer[i].comparator = UINT64_MAX;
 }
+
+static bool hpet_owns(const struct board *board, uint64_t address)
+{
+  (void)board;
+  return address >> 12 == HPET_BASE >> 12;
+}
+
+/* ---- saving ---- */
+
+static void hpet_archive(struct archive *archive, struct board *board)
+{
+  struct hpet *hpet = hpet_of(board);
+  archive_value(archive, &hpet->config);
+  archive_value(archive, &hpet->status);
+  archive_value(archive, &hpet->counter);
+  archive_value(archive, &hpet->since);
+  for (unsigned i = 0; i < HPET_TIMERS; i++) {
+    archive_value(archive, &hpet->timer[i].config);
+    archive_value(archive, &hpet->timer[i].comparator);
+    archive_value(archive, &hpet->timer[i].period);
+  }
+}
+
+const struct device device_hpet = {
+  DEVICE_STATE(hpet), .reset = hpet_reset,      .advance = hpet_advance,    .deadline = hpet_deadline,
+  .owns = hpet_owns,  .read = hpet_read_memory, .write = hpet_write_memory, .archive = hpet_archive,
+};

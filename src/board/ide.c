@@ -3,6 +3,7 @@
  * The primary IDE channel at 0x1F0-0x1F7 and 0x3F6 with IRQ 14: the task file, the data port and the time that a disk
  * takes. ATA-6 (T13/1410D). There is a master at most; the slave is not there. The commands are in ide_command.c.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -37,7 +38,7 @@ void ide_signal(struct board *board, bool has_interrupt)
   line_set(board, IRQ_IDE, has_interrupt && !(ide->control & CONTROL_NO_INTERRUPT));
 }
 
-void ide_advance(struct board *board, uint64_t now)
+static void ide_advance(struct board *board, uint64_t now)
 {
   struct ide *ide = &board->ide;
   if (now < ide->busy_until)
@@ -46,7 +47,7 @@ void ide_advance(struct board *board, uint64_t now)
   ide_ready(board);
 }
 
-uint64_t ide_deadline(const struct board *board)
+static uint64_t ide_deadline(const struct board *board)
 {
   const struct ide *ide = &board->ide;
   bool is_heard = !(ide->control & CONTROL_NO_INTERRUPT) && line_reaches(board, IRQ_IDE);
@@ -112,7 +113,7 @@ static uint8_t ide_read_register(struct board *board, uint16_t port)
   return port == PORT_ERROR ? ide->error : ide->drive | 0xA0;
 }
 
-uint32_t ide_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t ide_in(struct board *board, uint16_t port, unsigned size)
 {
   ide_advance(board, board_now(board));
   if (port == PORT_DATA)
@@ -164,7 +165,7 @@ static void ide_write_register(struct board *board, uint16_t port, uint8_t value
     ide->drive = value;
 }
 
-void ide_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void ide_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   board_catch_up(board);
   if (!board->config.hda.bytes)
@@ -178,7 +179,7 @@ void ide_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
     ide_write_register(board, (uint16_t)(port + i), (uint8_t)(value >> 8 * i));
 }
 
-void ide_reset(struct board *board)
+static void ide_reset(struct board *board)
 {
   const struct board_disk *disk = &board->config.hda;
   board->ide = (struct ide){
@@ -189,3 +190,60 @@ void ide_reset(struct board *board)
   };
   ide_sign(&board->ide);
 }
+
+/* ---- saving ---- */
+
+static void register_archive(struct archive *archive, struct ide_register *place)
+{
+  archive_value(archive, &place->now);
+  archive_value(archive, &place->before);
+}
+
+static void task_file_archive(struct archive *archive, struct ide *ide)
+{
+  register_archive(archive, &ide->feature);
+  register_archive(archive, &ide->count);
+  for (unsigned i = 0; i < 3; i++)
+    register_archive(archive, &ide->lba[i]);
+  archive_value(archive, &ide->drive);
+  archive_value(archive, &ide->control);
+  archive_value(archive, &ide->error);
+  archive_value(archive, &ide->status);
+  archive_value(archive, &ide->command);
+}
+
+static void ide_archive(struct archive *archive, struct board *board)
+{
+  struct ide *ide = &board->ide;
+  task_file_archive(archive, ide);
+  archive_most(archive, &ide->multiple, IDE_MULTIPLE_MAX);
+  archive_flag(archive, &ide->has_interrupt);
+  archive_value(archive, &ide->busy_until);
+  archive_most(archive, &ide->phase, IDE_WRITING);
+  archive_value(archive, &ide->sector);
+  archive_value(archive, &ide->left);
+  archive_most(archive, &ide->block, IDE_MULTIPLE_MAX);
+  archive_most(archive, &ide->heads, 16);
+  archive_most(archive, &ide->sectors, 255);
+  archive_most(archive, &ide->size, sizeof(ide->buffer));
+  archive_most(archive, &ide->position, ide->size);
+  archive_array(archive, ide->buffer);
+  if (ide->heads == 0 || ide->sectors == 0)
+    archive_refuse(archive);
+  if (ide->phase == IDE_WRITING && ide->size != ide->block * IDE_SECTOR) /* so much goes to the disk */
+    archive_refuse(archive);
+}
+
+static const struct port_range ide_ports[] = {
+  {0x1F0, 0x1F7, PORT_WIDE, ide_in, ide_out},
+  {0x3F6, 0x3F6, 0, ide_in, ide_out},
+  {0},
+};
+
+const struct device device_ide = {
+  .ports = ide_ports,
+  .reset = ide_reset,
+  .advance = ide_advance,
+  .deadline = ide_deadline,
+  .archive = ide_archive,
+};

@@ -52,12 +52,6 @@ struct ide {
   uint8_t buffer[IDE_MULTIPLE_MAX * IDE_SECTOR];
 };
 
-void ide_reset(struct board *board);
-void ide_advance(struct board *board, uint64_t now);
-uint64_t ide_deadline(const struct board *board);
-uint32_t ide_in(struct board *board, uint16_t port, unsigned size);
-void ide_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
-
 /* ide_identify.c: sectors of the disk; the answer to IDENTIFY DEVICE into the buffer. */
 uint64_t ide_sectors(const struct board *board);
 void ide_identify(struct board *board);

@@ -3,6 +3,7 @@
  * The I/O APIC at 0xFEC00000: Intel's data sheet of the 82093AA, with the EOI register of its successors. Lines carry
  * "asserted", so the polarity bit is kept but changes nothing. An edge at a masked pin is lost, as the data sheet says.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -143,7 +144,7 @@ static void ioapic_write(struct board *board, uint32_t value)
   ioapic_offer(board, pin);
 }
 
-uint32_t ioapic_read_memory(struct board *board, uint64_t address, unsigned size)
+static uint64_t ioapic_read_memory(struct board *board, uint64_t address, unsigned size)
 {
   unsigned offset = (unsigned)(address & 0xFF);
   (void)size;
@@ -155,7 +156,7 @@ uint32_t ioapic_read_memory(struct board *board, uint64_t address, unsigned size
   return ioapic_read(&board->ioapic);
 }
 
-void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
+static void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned offset = (unsigned)(address & 0xFF);
   if (offset == OFFSET_INDEX)
@@ -166,9 +167,33 @@ void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, u
     ioapic_eoi(board, (uint8_t)value);
 }
 
-void ioapic_reset(struct board *board)
+static void ioapic_reset(struct board *board)
 {
   board->ioapic = (struct ioapic){.id = (uint8_t)board->config.cpus};
   for (unsigned i = 0; i < IOAPIC_PINS; i++)
     board->ioapic.entry[i] = ENTRY_MASKED;
 }
+
+static bool ioapic_owns(const struct board *board, uint64_t address)
+{
+  return board->config.has_apic && address >> 12 == IOAPIC_BASE >> 12;
+}
+
+/* ---- saving ---- */
+
+static void ioapic_archive(struct archive *archive, struct board *board)
+{
+  struct ioapic *ioapic = &board->ioapic;
+  archive_value(archive, &ioapic->index);
+  archive_value(archive, &ioapic->id);
+  archive_most(archive, &ioapic->lines, (UINT32_C(1) << IOAPIC_PINS) - 1);
+  archive_array(archive, ioapic->entry);
+}
+
+const struct device device_ioapic = {
+  .reset = ioapic_reset,
+  .owns = ioapic_owns,
+  .read = ioapic_read_memory,
+  .write = ioapic_write_memory,
+  .archive = ioapic_archive,
+};

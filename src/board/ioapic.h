@@ -20,7 +20,6 @@ struct ioapic {
   uint64_t entry[IOAPIC_PINS]; /* redirection table */
 };
 
-void ioapic_reset(struct board *board);
 void ioapic_set(struct board *board, unsigned pin, bool is_high);
 /* The local APIC has seen the end of this vector. */
 void ioapic_eoi(struct board *board, uint8_t vector);
@@ -29,7 +28,5 @@ void ioapic_retry(struct board *board);
 bool ioapic_reaches(const struct board *board, unsigned pin);
 /* Is pin 0 set up to pass the 8259A's INT to this processor? */
 bool ioapic_passes_extint(const struct board *board, const struct lapic *lapic);
-uint32_t ioapic_read_memory(struct board *board, uint64_t address, unsigned size);
-void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value);
 
 #endif

@@ -4,6 +4,7 @@
  * scan set 1, IRQ 1 and IRQ 12. IBM's PS/2 technical reference. Behind its second port is nothing: what is sent there
  * times out. It starts as a PC's firmware leaves it: translating, interrupts on, A20 open.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -60,7 +61,7 @@ static bool i8042_waits_for_keyboard(const struct i8042 *i8042)
 
 /* The next byte of the keyboard, if it is there by now. F0 is swallowed by the translation: the code behind it gets
  * bit 7. */
-void i8042_advance(struct board *board, uint64_t now)
+static void i8042_advance(struct board *board, uint64_t now)
 {
   struct i8042 *i8042 = &board->i8042;
   while (i8042_waits_for_keyboard(i8042) && now >= i8042->next) {
@@ -77,7 +78,7 @@ void i8042_advance(struct board *board, uint64_t now)
   }
 }
 
-uint64_t i8042_deadline(const struct board *board)
+static uint64_t i8042_deadline(const struct board *board)
 {
   const struct i8042 *i8042 = &board->i8042;
   bool is_heard = (i8042->ram[0] & BYTE_IRQ1) && line_reaches(board, IRQ_KEYBOARD);
@@ -190,7 +191,7 @@ static void i8042_write_data(struct board *board, uint8_t value)
 
 /* ---- ports ---- */
 
-uint32_t i8042_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t i8042_in(struct board *board, uint16_t port, unsigned size)
 {
   (void)size;
   if (port == 0x60)
@@ -199,7 +200,7 @@ uint32_t i8042_in(struct board *board, uint16_t port, unsigned size)
   return board->i8042.status;
 }
 
-void i8042_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void i8042_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct i8042 *i8042 = &board->i8042;
   (void)size;
@@ -224,9 +225,46 @@ bool board_key(struct board *board, uint8_t code)
   return is_taken;
 }
 
-void i8042_reset(struct board *board)
+static void i8042_reset(struct board *board)
 {
   board->i8042 = (struct i8042){.status = STATUS_SYSTEM | STATUS_UNLOCKED};
   board->i8042.ram[0] = BYTE_IRQ1 | BYTE_SYSTEM | BYTE_TRANSLATE;
   keyboard_device_reset(&board->i8042.keyboard);
 }
+
+/* ---- saving ---- */
+
+static void i8042_archive(struct archive *archive, struct board *board)
+{
+  struct i8042 *i8042 = &board->i8042;
+  struct i8042_keyboard *keyboard = &i8042->keyboard;
+  archive_array(archive, keyboard->queue);
+  archive_most(archive, &keyboard->first, I8042_QUEUE - 1);
+  archive_most(archive, &keyboard->count, I8042_QUEUE);
+  archive_value(archive, &keyboard->last);
+  archive_value(archive, &keyboard->command);
+  archive_most(archive, &keyboard->scan_set, 2);
+  archive_value(archive, &keyboard->leds);
+  archive_value(archive, &keyboard->rate);
+  archive_flag(archive, &keyboard->is_scanning);
+  archive_array(archive, i8042->ram);
+  archive_value(archive, &i8042->command);
+  archive_value(archive, &i8042->output);
+  archive_value(archive, &i8042->status);
+  archive_flag(archive, &i8042->is_break);
+  archive_value(archive, &i8042->next);
+}
+
+static const struct port_range keyboard_ports[] = {
+  {0x060, 0x060, 0, i8042_in, i8042_out},
+  {0x064, 0x064, 0, i8042_in, i8042_out},
+  {0},
+};
+
+const struct device device_keyboard = {
+  .ports = keyboard_ports,
+  .reset = i8042_reset,
+  .advance = i8042_advance,
+  .deadline = i8042_deadline,
+  .archive = i8042_archive,
+};

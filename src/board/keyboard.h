@@ -33,12 +33,6 @@ struct i8042 {
   uint64_t next; /* the keyboard's next byte is not there before */
 };
 
-void i8042_reset(struct board *board);
-void i8042_advance(struct board *board, uint64_t now);
-uint64_t i8042_deadline(const struct board *board);
-uint32_t i8042_in(struct board *board, uint16_t port, unsigned size);
-void i8042_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
-
 /* The keyboard's side: a byte from the controller, and a key as set-1 code. False: no room. */
 void keyboard_device_reset(struct i8042_keyboard *keyboard);
 void keyboard_device_write(struct i8042_keyboard *keyboard, uint8_t value);

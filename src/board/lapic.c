@@ -3,6 +3,7 @@
  * The local APIC's registers as the processor sees them: IA32_APIC_BASE, the page of xAPIC mode, the MSRs of x2APIC
  * mode. SDM vol. 3, 10.4 and 10.12. What the registers do is in lapic_interrupt.c and lapic_timer.c.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 #define MSR_APIC_BASE 0x1Bu
@@ -382,3 +383,47 @@ void lapic_reset(struct board *board, struct lapic *lapic, bool is_power_on)
     lapic->lvt[i] = LVT_MASKED;
   lapic_timer_reset(board, lapic);
 }
+
+static void lapic_power_reset(struct board *board)
+{
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    lapic_reset(board, &board->lapics[i], true);
+}
+
+/* ---- saving ---- */
+
+static void one_archive(struct archive *archive, struct lapic *lapic)
+{
+  uint32_t *const registers[] = {&lapic->id,  &lapic->tpr,    &lapic->ldr, &lapic->dfr,     &lapic->svr,
+                                 &lapic->esr, &lapic->errors, &lapic->icr, &lapic->icr_high};
+  archive_value(archive, &lapic->base);
+  for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
+    archive_value(archive, registers[i]);
+  archive_array(archive, lapic->lvt);
+  archive_array(archive, lapic->irr);
+  archive_array(archive, lapic->isr);
+  archive_array(archive, lapic->tmr);
+  archive_flag(archive, &lapic->lint[0]);
+  archive_flag(archive, &lapic->lint[1]);
+  archive_value(archive, &lapic->timer.initial);
+  archive_value(archive, &lapic->timer.divide);
+  archive_value(archive, &lapic->timer.count);
+  archive_value(archive, &lapic->timer.since);
+  archive_flag(archive, &lapic->timer.is_counting);
+  archive_value(archive, &lapic->timer.tsc_deadline);
+  archive_value(archive, &lapic->timer.tsc_due);
+}
+
+static void lapic_archive(struct archive *archive, struct board *board)
+{
+  for (unsigned i = 0; i < board->config.cpus; i++)
+    one_archive(archive, &board->lapics[i]);
+}
+
+/* Its memory is not here: the processor asks its own local APIC before the bus (board.c). */
+const struct device device_lapic = {
+  .reset = lapic_power_reset,
+  .advance = lapic_timer_advance,
+  .deadline = lapic_timer_deadline,
+  .archive = lapic_archive,
+};

@@ -5,9 +5,10 @@
  * identities of Intel's 440FX and PIIX3, and no base address registers. Byte 0xCF9 between them is the reset control
  * register of the PIIX3.
  */
+#include "base/base.h"
 #include "board/state.h"
 
-enum { PCI_HOST, PCI_ISA, PCI_IDE };
+enum { PCI_HOST, PCI_ISA, PCI_IDE, PCI_FUNCTIONS };
 
 #define ADDRESS_ENABLED UINT32_C(0x80000000)
 #define ADDRESS_DEVICE(address) ((address) >> 8 & 0xFFFF) /* bus, device and function */
@@ -34,6 +35,16 @@ static const struct pci_function {
   [PCI_IDE] = {0x09, 0x8086, 0x7010, 0x0001, 0x01010000, 0x00, {{0x3C, 0x3C}, {0x40, 0x44}, {0x40, 0x40}}},
 };
 
+struct pci {
+  uint32_t address;
+  uint8_t config[PCI_FUNCTIONS][256];
+};
+
+static struct pci *pci_of(const struct board *board)
+{
+  return device_state(board, DEVICE_NUMBER_pci);
+}
+
 static int pci_find(const struct pci *pci)
 {
   if (!(pci->address & ADDRESS_ENABLED))
@@ -59,7 +70,7 @@ static bool pci_is_writable(unsigned function, unsigned place)
 
 static uint32_t pci_in_byte(const struct board *board, uint16_t port)
 {
-  const struct pci *pci = &board->pci;
+  const struct pci *pci = pci_of(board);
   int function = pci_find(pci);
   if (port == PORT_RESET)
     return board->power.reset;
@@ -68,11 +79,11 @@ static uint32_t pci_in_byte(const struct board *board, uint16_t port)
   return function < 0 ? 0xFF : pci->config[function][(pci->address & 0xFC) | (port & 3)];
 }
 
-uint32_t pci_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t pci_in(struct board *board, uint16_t port, unsigned size)
 {
   uint32_t value = 0;
   if (port == PORT_ADDRESS && size == 4)
-    return board->pci.address;
+    return pci_of(board)->address;
   for (unsigned i = 0; i < size; i++)
     value |= (port + i < PORT_DATA + 4 ? pci_in_byte(board, (uint16_t)(port + i)) : 0xFF) << 8 * i;
   return value;
@@ -92,7 +103,7 @@ static void pci_out_reset(struct board *board, uint8_t value)
 
 static void pci_out_byte(struct board *board, uint16_t port, uint8_t value)
 {
-  struct pci *pci = &board->pci;
+  struct pci *pci = pci_of(board);
   int function = pci_find(pci);
   unsigned place = (pci->address & 0xFC) | (port & 3);
   if (port == PORT_RESET)
@@ -101,22 +112,22 @@ static void pci_out_byte(struct board *board, uint16_t port, uint8_t value)
     pci->config[function][place] = value;
 }
 
-void pci_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void pci_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   if (port == PORT_ADDRESS && size == 4) {
-    board->pci.address = value & 0x80FFFFFC;
+    pci_of(board)->address = value & 0x80FFFFFC;
     return;
   }
   for (unsigned i = 0; i < size && port + i < PORT_DATA + 4; i++)
     pci_out_byte(board, (uint16_t)(port + i), (uint8_t)(value >> 8 * i));
 }
 
-void pci_reset(struct board *board)
+static void pci_reset(struct board *board)
 {
-  board->pci = (struct pci){0};
+  *pci_of(board) = (struct pci){0};
   for (unsigned i = 0; i < PCI_FUNCTIONS; i++) {
     const struct pci_function *function = &functions[i];
-    uint8_t *config = board->pci.config[i];
+    uint8_t *config = pci_of(board)->config[i];
     config[0x00] = (uint8_t)function->vendor;
     config[0x01] = (uint8_t)(function->vendor >> 8);
     config[0x02] = (uint8_t)function->device;
@@ -130,6 +141,27 @@ void pci_reset(struct board *board)
     config[0x0E] = function->header;
   }
   for (unsigned i = 0x60; i < 0x64; i++)
-    board->pci.config[PCI_ISA][i] = 0x80;  /* PIRQ routes: none */
-  board->pci.config[PCI_IDE][0x41] = 0x80; /* the primary channel is decoded */
+    pci_of(board)->config[PCI_ISA][i] = 0x80;  /* PIRQ routes: none */
+  pci_of(board)->config[PCI_IDE][0x41] = 0x80; /* the primary channel is decoded */
 }
+
+/* ---- saving ---- */
+
+static void pci_archive(struct archive *archive, struct board *board)
+{
+  struct pci *pci = pci_of(board);
+  archive_value(archive, &pci->address);
+  archive_bytes(archive, pci->config, sizeof(pci->config));
+}
+
+static const struct port_range pci_ports[] = {
+  {0xCF8, 0xCFF, PORT_WIDE | PORT_QUIET, pci_in, pci_out},
+  {0},
+};
+
+const struct device device_pci = {
+  DEVICE_STATE(pci),
+  .ports = pci_ports,
+  .reset = pci_reset,
+  .archive = pci_archive,
+};

@@ -4,6 +4,7 @@
  * words OCW1-3, fully nested mode and its special variant, rotation, special mask mode, automatic EOI, polling. Edge or
  * level is chosen per input by the chipset's ELCR (0x4D0, 0x4D1), which replaces the LTIM bit of ICW1.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 #define CASCADE 2u
@@ -204,7 +205,7 @@ static void chip_write_ocw3(struct pic_chip *chip, uint8_t value)
 
 /* ---- ports ---- */
 
-uint32_t pic_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t pic_in(struct board *board, uint16_t port, unsigned size)
 {
   struct pic_chip *chip = &board->pic.chip[port >> 7 & 1];
   uint8_t value;
@@ -221,7 +222,7 @@ uint32_t pic_in(struct board *board, uint16_t port, unsigned size)
   return chip->reads_isr ? chip->isr : chip->irr;
 }
 
-void pic_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void pic_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct pic_chip *chip = &board->pic.chip[port >> 7 & 1];
   uint8_t byte = (uint8_t)value;
@@ -241,13 +242,13 @@ void pic_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
   pic_cascade(&board->pic);
 }
 
-uint32_t pic_elcr_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t pic_elcr_in(struct board *board, uint16_t port, unsigned size)
 {
   (void)size;
   return board->pic.chip[port & 1].level;
 }
 
-void pic_elcr_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void pic_elcr_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct pic_chip *chip = &board->pic.chip[port & 1];
   (void)size;
@@ -257,8 +258,46 @@ void pic_elcr_out(struct board *board, uint16_t port, unsigned size, uint32_t va
   pic_cascade(&board->pic);
 }
 
-void pic_reset(struct pic *pic)
+static void pic_reset(struct board *board)
 {
   for (unsigned i = 0; i < 2; i++)
-    pic->chip[i] = (struct pic_chip){.lowest = 7};
+    board->pic.chip[i] = (struct pic_chip){.lowest = 7};
 }
+
+/* ---- saving ---- */
+
+static void chip_archive(struct archive *archive, struct pic_chip *chip)
+{
+  bool *const flags[] = {&chip->is_ready,    &chip->is_single,        &chip->needs_icw4,
+                         &chip->is_auto_eoi, &chip->reads_isr,        &chip->rotates_on_auto_eoi,
+                         &chip->polls,       &chip->has_special_mask, &chip->has_special_nesting};
+  archive_value(archive, &chip->irr);
+  archive_value(archive, &chip->isr);
+  archive_value(archive, &chip->imr);
+  archive_value(archive, &chip->lines);
+  archive_value(archive, &chip->level);
+  archive_value(archive, &chip->base);
+  archive_most(archive, &chip->lowest, 7);
+  archive_most(archive, &chip->step, 4);
+  for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+    archive_flag(archive, flags[i]);
+}
+
+static void pic_archive(struct archive *archive, struct board *board)
+{
+  chip_archive(archive, &board->pic.chip[0]);
+  chip_archive(archive, &board->pic.chip[1]);
+}
+
+static const struct port_range pic_ports[] = {
+  {0x020, 0x021, 0, pic_in, pic_out},
+  {0x0A0, 0x0A1, 0, pic_in, pic_out},
+  {0x4D0, 0x4D1, 0, pic_elcr_in, pic_elcr_out},
+  {0},
+};
+
+const struct device device_pic = {
+  .ports = pic_ports,
+  .reset = pic_reset,
+  .archive = pic_archive,
+};

@@ -26,7 +26,6 @@ struct pic {
   struct pic_chip chip[2];
 };
 
-void pic_reset(struct pic *pic);
 void pic_set(struct pic *pic, unsigned irq, bool is_high);
 /* INT of the first chip. */
 bool pic_output(const struct pic *pic);
@@ -34,10 +33,5 @@ bool pic_output(const struct pic *pic);
 uint8_t pic_acknowledge(struct pic *pic);
 /* Can this input reach INT, as masks are set? */
 bool pic_reaches(const struct pic *pic, unsigned irq);
-
-uint32_t pic_in(struct board *board, uint16_t port, unsigned size);
-void pic_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
-uint32_t pic_elcr_in(struct board *board, uint16_t port, unsigned size);
-void pic_elcr_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
 
 #endif

@@ -3,7 +3,39 @@
  * The 8254 interval timer at 0x40-0x43, Intel's data sheet 231164. Nothing ticks: a channel keeps the tick at which it
  * began, and count and OUT follow from the ticks since. OUT0 is IRQ 0, OUT2 the speaker; GATE2 is bit 0 of port 0x61.
  */
+#include "base/base.h"
 #include "board/state.h"
+
+struct pit_channel {
+  uint8_t mode;   /* 0 to 5 */
+  uint8_t access; /* 1 low byte, 2 high byte, 3 both in turn */
+  bool is_bcd;
+  bool gate;
+  bool has_count;               /* a count was loaded since the control word */
+  bool is_started;              /* counts, or has counted: modes 1 and 5 wait for the gate */
+  bool writes_high, reads_high; /* the next access is the second of two */
+  uint8_t low;                  /* the first byte written */
+  uint32_t count;               /* what it counts from: 1 to 65536 */
+  uint32_t next_count;          /* takes over when next_start comes, 0 for none */
+  uint64_t next_start;
+  uint64_t start;  /* tick at which counting began */
+  bool is_paused;  /* the gate is low, in the modes that it stops */
+  uint64_t paused; /* ticks counted by then */
+  uint8_t latched; /* bytes of the latched count still to be read */
+  uint16_t latch;
+  bool has_status;
+  uint8_t status;
+};
+
+struct pit {
+  struct pit_channel channel[3];
+  uint64_t seen; /* tick up to which edges of OUT0 have been reported */
+};
+
+static struct pit *pit_of(const struct board *board)
+{
+  return device_state(board, DEVICE_NUMBER_pit);
+}
 
 static uint64_t pit_tick(const struct board *board)
 {
@@ -108,9 +140,9 @@ static uint64_t channel_next_edge(const struct pit_channel *channel, uint64_t ti
 }
 
 /* The line stays high from one edge to the next: a request is not lost however late it is seen. */
-void pit_advance(struct board *board, uint64_t now)
+static void pit_advance(struct board *board, uint64_t now)
 {
-  struct pit *pit = &board->pit;
+  struct pit *pit = pit_of(board);
   uint64_t tick = clock_ticks(now, PIT_HERTZ);
   uint64_t edge = channel_next_edge(&pit->channel[0], pit->seen);
   if (tick <= pit->seen)
@@ -124,9 +156,9 @@ void pit_advance(struct board *board, uint64_t now)
   line_set(board, 0, true);
 }
 
-uint64_t pit_deadline(const struct board *board)
+static uint64_t pit_deadline(const struct board *board)
 {
-  uint64_t edge = channel_next_edge(&board->pit.channel[0], board->pit.seen);
+  uint64_t edge = channel_next_edge(&pit_of(board)->channel[0], pit_of(board)->seen);
   if (edge == CLOCK_NEVER || hpet_replaces_legacy(board) || !line_reaches(board, 0))
     return CLOCK_NEVER;
   return clock_time(edge, PIT_HERTZ);
@@ -184,7 +216,7 @@ static void channel_resume(struct pit_channel *channel, uint64_t tick)
 
 void pit_set_gate(struct board *board, bool is_high)
 {
-  struct pit_channel *channel = &board->pit.channel[2];
+  struct pit_channel *channel = &pit_of(board)->channel[2];
   uint64_t tick = pit_tick(board);
   if (channel->gate == is_high)
     return;
@@ -207,7 +239,7 @@ void pit_set_gate(struct board *board, bool is_high)
 
 bool pit_speaker(const struct board *board)
 {
-  const struct pit_channel *channel = &board->pit.channel[2];
+  const struct pit_channel *channel = &pit_of(board)->channel[2];
   struct pit_channel copy = *channel;
   uint64_t tick = pit_tick(board);
   channel_catch_up(&copy, tick);
@@ -243,13 +275,13 @@ static void pit_write_control(struct board *board, uint8_t value)
       if (!(value >> (i + 1) & 1))
         continue;
       if (!(value & 0x20))
-        channel_latch(&board->pit.channel[i], tick);
+        channel_latch(&pit_of(board)->channel[i], tick);
       if (!(value & 0x10))
-        channel_latch_status(&board->pit.channel[i], tick);
+        channel_latch_status(&pit_of(board)->channel[i], tick);
     }
     return;
   }
-  struct pit_channel *channel = &board->pit.channel[number];
+  struct pit_channel *channel = &pit_of(board)->channel[number];
   if ((value >> 4 & 3) == 0) {
     channel_latch(channel, tick);
     return;
@@ -266,9 +298,9 @@ static void pit_write_control(struct board *board, uint8_t value)
     line_set(board, 0, channel->mode != 0);
 }
 
-void pit_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void pit_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
-  struct pit_channel *channel = &board->pit.channel[port & 3];
+  struct pit_channel *channel = &pit_of(board)->channel[port & 3];
   uint8_t byte = (uint8_t)value;
   (void)size;
   board_catch_up(board);
@@ -304,18 +336,59 @@ static uint8_t channel_read(struct pit_channel *channel, uint64_t tick)
   return (uint8_t)(is_high ? word >> 8 : word);
 }
 
-uint32_t pit_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t pit_in(struct board *board, uint16_t port, unsigned size)
 {
   (void)size;
   if ((port & 3) == 3)
     return 0xFF; /* the control word cannot be read */
   board_catch_up(board);
-  return channel_read(&board->pit.channel[port & 3], pit_tick(board));
+  return channel_read(&pit_of(board)->channel[port & 3], pit_tick(board));
 }
 
-void pit_reset(struct board *board)
+static void pit_reset(struct board *board)
 {
-  board->pit = (struct pit){.seen = pit_tick(board)};
+  *pit_of(board) = (struct pit){.seen = pit_tick(board)};
   for (unsigned i = 0; i < 3; i++)
-    board->pit.channel[i] = (struct pit_channel){.access = 3, .mode = 3, .count = 65536, .gate = i != 2};
+    pit_of(board)->channel[i] = (struct pit_channel){.access = 3, .mode = 3, .count = 65536, .gate = i != 2};
 }
+
+/* ---- saving ---- */
+
+static void channel_archive(struct archive *archive, struct pit_channel *channel)
+{
+  bool *const flags[] = {&channel->is_bcd,      &channel->gate,       &channel->has_count, &channel->is_started,
+                         &channel->writes_high, &channel->reads_high, &channel->is_paused, &channel->has_status};
+  archive_most(archive, &channel->mode, 5);
+  archive_most(archive, &channel->access, 3);
+  for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+    archive_flag(archive, flags[i]);
+  archive_value(archive, &channel->low);
+  archive_most(archive, &channel->count, 65536);
+  archive_most(archive, &channel->next_count, 65536);
+  archive_value(archive, &channel->next_start);
+  archive_value(archive, &channel->start);
+  archive_value(archive, &channel->paused);
+  archive_most(archive, &channel->latched, 2);
+  archive_value(archive, &channel->latch);
+  archive_value(archive, &channel->status);
+  if (channel->count == 0)
+    archive_refuse(archive);
+}
+
+static void pit_archive(struct archive *archive, struct board *board)
+{
+  struct pit *pit = pit_of(board);
+  for (unsigned i = 0; i < 3; i++)
+    channel_archive(archive, &pit->channel[i]);
+  archive_value(archive, &pit->seen);
+}
+
+static const struct port_range pit_ports[] = {
+  {0x040, 0x043, 0, pit_in, pit_out},
+  {0},
+};
+
+const struct device device_pit = {
+  DEVICE_STATE(pit),      .ports = pit_ports,       .reset = pit_reset,
+  .advance = pit_advance, .deadline = pit_deadline, .archive = pit_archive,
+};

@@ -1,39 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a port to its device. port.def is the map; it is spread over a table of bytes once, so that a port is found with
- * one look.
+ * From a port to its device. Each device's descriptor has its ports; they are spread over a table of bytes once, so
+ * that a port is found with one look.
  */
+#include <assert.h>
+
 #include "board/state.h"
 
-enum { PORT_WIDE = 1, PORT_QUIET = 2 }; /* port.def */
-
-struct port_range {
-  uint16_t first, last;
-  unsigned flags;
-  port_in *in;
-  port_out *out;
-};
-
-static const struct port_range ranges[] = {
-#define PORT(first, last, flags, in, out) {first, last, flags, in, out},
-#include "board/port.def"
-#undef PORT
-};
-
-#define RANGES (sizeof(ranges) / sizeof(ranges[0]))
+static void range_map(struct board *board, const struct port_range *range, unsigned number)
+{
+  for (unsigned port = range->first; port <= range->last; port++) {
+    assert(port < PORT_COUNT && !board->port_owner[port]); /* no two devices have one port */
+    board->port_owner[port] = (uint8_t)(number + 1);
+  }
+}
 
 void port_map(struct board *board)
 {
-  memset(board->port_owner, 0, sizeof(board->port_owner));
-  for (unsigned i = 0; i < RANGES; i++)
-    for (unsigned port = ranges[i].first; port <= ranges[i].last; port++)
-      board->port_owner[port] = (uint8_t)(i + 1);
+  unsigned count = 0;
+  for (unsigned i = 0; i < DEVICE_COUNT; i++)
+    for (const struct port_range *range = devices[i]->ports; range && range->in; range++) {
+      assert(count < PORT_RANGES);
+      board->ranges[count] = range;
+      range_map(board, range, count++);
+    }
 }
 
 static const struct port_range *port_find(const struct board *board, uint16_t port)
 {
   unsigned owner = port < PORT_COUNT ? board->port_owner[port] : 0;
-  return owner ? &ranges[owner - 1] : NULL;
+  return owner ? board->ranges[owner - 1] : NULL;
 }
 
 /* Byte by byte, where one device after the other may answer. */

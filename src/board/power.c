@@ -5,6 +5,7 @@
  * ACPI specification 4.8.3: the timer counts 24 bits at 3.579545 MHz; TMR_STS is set when its top bit changes. S3 ends
  * when the RTC's alarm sets RTC_STS with RTC_EN on, or from outside; the timer has no power then.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -45,7 +46,7 @@ static uint8_t system_read_61(const struct board *board)
   return value;
 }
 
-uint32_t system_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t system_in(struct board *board, uint16_t port, unsigned size)
 {
   (void)size;
   switch (port) {
@@ -61,7 +62,7 @@ uint32_t system_in(struct board *board, uint16_t port, unsigned size)
   }
 }
 
-void system_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void system_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct power *power = &board->power;
   (void)size;
@@ -106,14 +107,14 @@ void board_set_a20(struct board *board, bool is_open)
 
 /* ---- 0x80, 0xE9, 0xF4 ---- */
 
-uint32_t debug_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t debug_in(struct board *board, uint16_t port, unsigned size)
 {
   if (port == 0xE9)
     return size == 1 ? 0xE9 : 0xFFFFFFE9; /* how a guest finds the console */
   return port == 0x80 ? board->power.post | 0xFFFFFF00 : UINT32_MAX;
 }
 
-void debug_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void debug_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   const struct board_host *host = &board->host;
   (void)size;
@@ -145,7 +146,7 @@ void power_alarm(struct board *board)
   power_signal(board);
 }
 
-void power_advance(struct board *board, uint64_t now)
+static void power_advance(struct board *board, uint64_t now)
 {
   struct power *power = &board->power;
   uint64_t ticks = clock_ticks(now, PM_HERTZ), seen = power->seen;
@@ -204,7 +205,7 @@ static void power_block(struct board *board, uint8_t ret_bytes[12])
     ret_bytes[i] = (uint8_t)(words[i / 4] >> 8 * (i % 4));
 }
 
-uint32_t power_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t power_in(struct board *board, uint16_t port, unsigned size)
 {
   uint8_t bytes[12];
   uint32_t value = 0;
@@ -237,7 +238,7 @@ static void power_write_byte(struct board *board, unsigned offset, uint8_t value
   }
 }
 
-void power_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void power_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   power_catch_up(board, board_now(board));
   for (unsigned i = 0; i < size; i++)
@@ -297,9 +298,47 @@ void power_init_signal(struct board *board)
 }
 
 /* Firmware that restarts after INIT finds bit 0 of port 0x92 as it was: by this, software tells INIT from a reset. */
-void power_reset(struct board *board)
+static void power_reset(struct board *board)
 {
   uint8_t kept = board->power.was_init ? board->power.control_92 & 0x01 : 0;
   board->power =
     (struct power){.control = PM_SCI_ENABLED, .control_92 = kept, .seen = clock_ticks(board_now(board), PM_HERTZ)};
 }
+
+/* ---- saving ---- */
+
+static void power_archive(struct archive *archive, struct board *board)
+{
+  struct power *power = &board->power;
+  archive_value(archive, &power->control_61);
+  archive_value(archive, &power->control_92);
+  archive_flag(archive, &power->was_init);
+  archive_value(archive, &power->reset);
+  archive_array(archive, power->apm);
+  archive_value(archive, &power->post);
+  archive_value(archive, &power->status);
+  archive_value(archive, &power->enable);
+  archive_value(archive, &power->control);
+  archive_value(archive, &power->seen);
+  archive_most(archive, &power->sleep, POWER_WAKING);
+}
+
+static const struct port_range power_ports[] = {
+  {0x061, 0x061, 0, system_in, system_out},
+  {0x080, 0x080, PORT_WIDE | PORT_QUIET, debug_in, debug_out},
+  {0x092, 0x092, 0, system_in, system_out},
+  {0x0B2, 0x0B3, 0, system_in, system_out},
+  {0x0E9, 0x0E9, PORT_WIDE | PORT_QUIET, debug_in, debug_out},
+  {0x0F0, 0x0F1, 0, system_in, system_out},
+  {0x0F4, 0x0F4, PORT_WIDE | PORT_QUIET, debug_in, debug_out},
+  {0x600, 0x60B, PORT_WIDE, power_in, power_out},
+  {0},
+};
+
+const struct device device_power = {
+  .ports = power_ports,
+  .reset = power_reset,
+  .advance = power_advance,
+  .deadline = power_deadline,
+  .archive = power_archive,
+};

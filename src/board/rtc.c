@@ -6,6 +6,7 @@
  */
 #include <time.h>
 
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -205,7 +206,7 @@ uint64_t rtc_alarm_time(const struct board *board)
   return alarm == INT64_MAX ? CLOCK_NEVER : rtc_second_time(rtc, alarm);
 }
 
-uint64_t rtc_deadline(const struct board *board)
+static uint64_t rtc_deadline(const struct board *board)
 {
   const struct rtc *rtc = &board->rtc;
   uint64_t period = rtc_period(rtc), deadline = CLOCK_NEVER;
@@ -287,13 +288,13 @@ static void rtc_write(struct board *board, unsigned index, uint8_t value)
   }
 }
 
-uint32_t rtc_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t rtc_in(struct board *board, uint16_t port, unsigned size)
 {
   (void)size;
   return port & 1 ? rtc_read(board, board->rtc.index) : 0xFF; /* the index cannot be read */
 }
 
-void rtc_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void rtc_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   (void)size;
   if (port & 1) {
@@ -305,7 +306,7 @@ void rtc_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 }
 
 /* RESET# clears the enables and flags, not the time, the modes or the memory. */
-void rtc_reset(struct board *board)
+static void rtc_reset(struct board *board)
 {
   struct rtc *rtc = &board->rtc;
   uint64_t now = board_now(board);
@@ -320,7 +321,7 @@ void rtc_reset(struct board *board)
   rtc->seen = now;
 }
 
-void rtc_power_on(struct board *board)
+static void rtc_power_on(struct board *board)
 {
   struct rtc *rtc = &board->rtc;
   int64_t seconds = board->config.wall_clock;
@@ -330,3 +331,33 @@ void rtc_power_on(struct board *board)
   rtc->cmos[RTC_D] = D_VALID;
   cmos_fill(board);
 }
+
+/* ---- saving ---- */
+
+static void rtc_archive(struct archive *archive, struct board *board)
+{
+  struct rtc *rtc = &board->rtc;
+  archive_most(archive, &rtc->index, CMOS_SIZE - 1);
+  archive_flag(archive, &rtc->nmi_is_masked);
+  archive_array(archive, rtc->cmos);
+  archive_value(archive, &rtc->seconds);
+  archive_value(archive, &rtc->base);
+  archive_value(archive, &rtc->seen);
+  if (rtc->seconds > YEAR_MAX || rtc->seconds < YEAR_MIN)
+    archive_refuse(archive);
+}
+
+static const struct port_range rtc_ports[] = {
+  {0x070, 0x071, 0, rtc_in, rtc_out},
+  {0},
+};
+
+const struct device device_rtc = {
+  .ports = rtc_ports,
+  .power_on = rtc_power_on,
+  .reset = rtc_reset,
+  .advance = rtc_advance,
+  .deadline = rtc_deadline,
+  .runs_asleep = true,
+  .archive = rtc_archive,
+};

@@ -23,18 +23,11 @@ struct rtc {
   uint64_t seen;   /* the flags of register C include all events up to this time */
 };
 
-/* Power-on: the clock shows the wall clock. A reset leaves time and memory alone. */
-void rtc_power_on(struct board *board);
-void rtc_reset(struct board *board);
 void rtc_advance(struct board *board, uint64_t now);
-uint64_t rtc_deadline(const struct board *board);
 /* IRQ 8 follows the flags that are enabled, unless the HPET has it. */
 void rtc_signal(struct board *board);
 /* When the alarm goes off next, if its interrupt is enabled: whether it reaches a processor or not. */
 uint64_t rtc_alarm_time(const struct board *board);
-
-uint32_t rtc_in(struct board *board, uint16_t port, unsigned size);
-void rtc_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
 
 /* cmos.c: memory sizes, drives, their checksum. */
 void cmos_fill(struct board *board);

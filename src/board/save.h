@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of each device that are state, one by one. save.c; the tests check that none was forgotten.
+ * The fields of the board and its devices that are state. save.c; the tests check that none was forgotten.
  */
 #ifndef BOARD_SAVE_H
 #define BOARD_SAVE_H

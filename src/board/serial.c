@@ -4,6 +4,7 @@
  * the line is, so that output costs a guest no time; the time of a character only decides when received bytes below the
  * trigger level time out. IRQ 4 passes through OUT2, as in every PC.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCRATCH };
@@ -63,6 +64,26 @@ enum {
 #define IRQ_SERIAL 4
 #define UART_HERTZ UINT64_C(115200) /* divisor 1, in bits a second */
 
+#define UART_FIFO 16u
+#define UART_POLLS 16u
+
+struct uart {
+  uint8_t fifo[UART_FIFO]; /* received; one byte when FIFOs are off */
+  uint8_t first, count;
+  uint8_t ier, fcr, lcr, mcr, msr, scratch;
+  uint8_t errors; /* of LSR, until it is read */
+  bool is_sent;   /* THR became empty, and the guest has not been told */
+  uint16_t divisor;
+  uint64_t timeout; /* time at which bytes below the trigger level cause a timeout interrupt */
+  bool has_timed_out;
+  uint8_t polls; /* reads of LSR or of no data in a row, up to UART_POLLS: the guest waits for a byte */
+};
+
+static struct uart *uart_of(const struct board *board)
+{
+  return device_state(board, DEVICE_NUMBER_serial);
+}
+
 /* ---- interrupts ---- */
 
 static unsigned uart_trigger(const struct uart *uart)
@@ -89,7 +110,7 @@ static uint8_t uart_identify(const struct uart *uart)
 
 static void uart_signal(struct board *board)
 {
-  const struct uart *uart = &board->uart;
+  const struct uart *uart = uart_of(board);
   line_set(board, IRQ_SERIAL, uart_identify(uart) != IIR_NONE && (uart->mcr & MCR_OUT2));
 }
 
@@ -102,9 +123,9 @@ static void uart_restart_timeout(struct uart *uart, uint64_t now)
     uart->timeout = now + 40 * CLOCK_SECOND * (uart->divisor ? uart->divisor : 1) / UART_HERTZ;
 }
 
-void uart_advance(struct board *board, uint64_t now)
+static void uart_advance(struct board *board, uint64_t now)
 {
-  struct uart *uart = &board->uart;
+  struct uart *uart = uart_of(board);
   if (now < uart->timeout)
     return;
   uart->timeout = CLOCK_NEVER;
@@ -113,9 +134,9 @@ void uart_advance(struct board *board, uint64_t now)
   uart_signal(board);
 }
 
-uint64_t uart_deadline(const struct board *board)
+static uint64_t uart_deadline(const struct board *board)
 {
-  const struct uart *uart = &board->uart;
+  const struct uart *uart = uart_of(board);
   bool is_heard = (uart->ier & IER_RECEIVED) && (uart->mcr & MCR_OUT2) && uart_identify(uart) == IIR_NONE;
   return is_heard && line_reaches(board, IRQ_SERIAL) ? uart->timeout : CLOCK_NEVER;
 }
@@ -148,7 +169,7 @@ static uint8_t uart_take(struct uart *uart, uint64_t now)
 
 bool board_serial_receive(struct board *board, uint8_t byte)
 {
-  struct uart *uart = &board->uart;
+  struct uart *uart = uart_of(board);
   unsigned size = uart->fcr & FCR_ENABLE ? UART_FIFO : 1;
   if (uart->count >= size || (uart->mcr & MCR_LOOP) || board_is_asleep(board))
     return false;
@@ -168,7 +189,7 @@ static void uart_count_poll(struct uart *uart)
 
 bool board_serial_is_awaited(const struct board *board)
 {
-  const struct uart *uart = &board->uart;
+  const struct uart *uart = uart_of(board);
   return !board_is_asleep(board) && ((uart->ier & IER_RECEIVED) || uart->polls == UART_POLLS);
 }
 
@@ -176,7 +197,7 @@ bool board_serial_is_awaited(const struct board *board)
 
 static void uart_send(struct board *board, uint8_t byte)
 {
-  struct uart *uart = &board->uart;
+  struct uart *uart = uart_of(board);
   uart->is_sent = false;
   uart_signal(board); /* IRQ 4 falls, so that its next edge can be seen */
   if (uart->mcr & MCR_LOOP)
@@ -255,9 +276,9 @@ static uint8_t uart_read(struct uart *uart, unsigned index, uint64_t now)
   }
 }
 
-uint32_t uart_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t uart_in(struct board *board, uint16_t port, unsigned size)
 {
-  struct uart *uart = &board->uart;
+  struct uart *uart = uart_of(board);
   uint64_t now = board_now(board);
   (void)size;
   uart_advance(board, now);
@@ -295,9 +316,9 @@ static void uart_write_lcr(struct uart *uart, uint8_t value)
     uart->errors |= LSR_BREAK;
 }
 
-void uart_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void uart_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
-  struct uart *uart = &board->uart;
+  struct uart *uart = uart_of(board);
   uint8_t byte = (uint8_t)value;
   uint64_t now = board_now(board);
   (void)size;
@@ -335,7 +356,39 @@ void uart_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
   uart_signal(board);
 }
 
-void uart_reset(struct board *board)
+static void uart_reset(struct board *board)
 {
-  board->uart = (struct uart){.divisor = 12, .timeout = CLOCK_NEVER, .msr = MSR_CTS | MSR_DSR | MSR_DCD};
+  *uart_of(board) = (struct uart){.divisor = 12, .timeout = CLOCK_NEVER, .msr = MSR_CTS | MSR_DSR | MSR_DCD};
 }
+
+/* ---- saving ---- */
+
+static void uart_archive(struct archive *archive, struct board *board)
+{
+  struct uart *uart = uart_of(board);
+  archive_array(archive, uart->fifo);
+  archive_most(archive, &uart->first, UART_FIFO - 1);
+  archive_most(archive, &uart->count, UART_FIFO);
+  archive_value(archive, &uart->ier);
+  archive_value(archive, &uart->fcr);
+  archive_value(archive, &uart->lcr);
+  archive_value(archive, &uart->mcr);
+  archive_value(archive, &uart->msr);
+  archive_value(archive, &uart->scratch);
+  archive_value(archive, &uart->errors);
+  archive_flag(archive, &uart->is_sent);
+  archive_value(archive, &uart->divisor);
+  archive_value(archive, &uart->timeout);
+  archive_flag(archive, &uart->has_timed_out);
+  archive_most(archive, &uart->polls, UART_POLLS);
+}
+
+static const struct port_range serial_ports[] = {
+  {0x3F8, 0x3FF, 0, uart_in, uart_out},
+  {0},
+};
+
+const struct device device_serial = {
+  DEVICE_STATE(uart),      .ports = serial_ports,     .reset = uart_reset,
+  .advance = uart_advance, .deadline = uart_deadline, .archive = uart_archive,
+};

@@ -10,20 +10,18 @@
 
 #include "board/board.h"
 #include "board/clock.h"
-#include "board/fwcfg.h"
+#include "board/device.h"
 #include "board/hpet.h"
 #include "board/ide.h"
 #include "board/ioapic.h"
 #include "board/keyboard.h"
 #include "board/lapic.h"
-#include "board/pci.h"
 #include "board/pic.h"
 #include "board/pit.h"
-#include "board/port.h"
+#include "board/power.h"
 #include "board/rtc.h"
-#include "board/serial.h"
-#include "board/testdevice.h"
-#include "board/vga.h"
+
+#define PORT_RANGES 64u
 
 struct board {
   struct board_config config;
@@ -35,26 +33,26 @@ struct board {
   uint32_t lines;    /* interrupt lines that are high */
   bool a20_is_open;
   struct pic pic;
-  struct pit pit;
   struct rtc rtc;
   struct i8042 i8042;
-  struct uart uart;
-  struct vga vga;
   struct lapic lapics[BOARD_CPUS];
   struct lapic *asking; /* that of the calling processor: board_select */
   struct ioapic ioapic;
-  struct hpet hpet;
-  struct pci pci;
   struct ide ide;
   struct power power;
-  struct fwcfg fwcfg;
-  struct testdevice testdevice;
-  uint8_t port_owner[PORT_COUNT]; /* row of port.def + 1, 0 for nobody */
+  void *state[DEVICE_COUNT]; /* private state of each device; NULL: it has none */
+  const struct port_range *ranges[PORT_RANGES];
+  uint8_t port_owner[PORT_COUNT]; /* number in `ranges` + 1, 0 for nobody */
 };
 
 static inline uint64_t board_now(const struct board *board)
 {
   return board->host.now(board->host.data);
+}
+
+static inline void *device_state(const struct board *board, enum device_number number)
+{
+  return board->state[number];
 }
 
 static inline unsigned lapic_number(const struct board *board, const struct lapic *lapic)

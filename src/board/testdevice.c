@@ -5,57 +5,56 @@
  * drives: OUT to port 0x2000 + n sets line n high or low. Places are those of QEMU's pc-testdev, which kvm-unit-tests
  * was written for. Only there when the board's configuration asks for it.
  */
-#include <errno.h>
-#include <stdlib.h>
-
+#include "base/base.h"
 #include "board/state.h"
 
 #define PORT_LATCH 0xE0u
 #define ISA_LINES 16u
 
-int testdevice_init(struct board *board)
-{
-  if (!board->config.has_test_device)
-    return 0;
-  board->testdevice.memory = calloc(1, TESTDEVICE_SIZE);
-  return board->testdevice.memory ? 0 : -ENOMEM;
-}
+#define TESTDEVICE_BASE UINT64_C(0xFF000000)
+#define TESTDEVICE_SIZE UINT64_C(0x10000)
+#define TESTDEVICE_LINES 0x2000u
 
-void testdevice_done(struct board *board)
+struct testdevice {
+  uint32_t latch;
+  uint8_t memory[TESTDEVICE_SIZE];
+};
+
+static struct testdevice *testdevice_of(const struct board *board)
 {
-  free(board->testdevice.memory);
+  return device_state(board, DEVICE_NUMBER_testdevice);
 }
 
 /* ---- memory ---- */
 
-bool testdevice_owns(const struct board *board, uint64_t address)
+static bool testdevice_owns(const struct board *board, uint64_t address)
 {
-  return board->testdevice.memory && address >= TESTDEVICE_BASE && address - TESTDEVICE_BASE < TESTDEVICE_SIZE;
+  return board->config.has_test_device && address >= TESTDEVICE_BASE && address - TESTDEVICE_BASE < TESTDEVICE_SIZE;
 }
 
-uint64_t testdevice_read_memory(const struct board *board, uint64_t address, unsigned size)
+static uint64_t testdevice_read_memory(struct board *board, uint64_t address, unsigned size)
 {
   uint64_t offset = address - TESTDEVICE_BASE, value = 0;
   for (unsigned i = 0; i < size && offset + i < TESTDEVICE_SIZE; i++)
-    value |= (uint64_t)board->testdevice.memory[offset + i] << 8 * i;
+    value |= (uint64_t)testdevice_of(board)->memory[offset + i] << 8 * i;
   return value;
 }
 
-void testdevice_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
+static void testdevice_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   uint64_t offset = address - TESTDEVICE_BASE;
   for (unsigned i = 0; i < size && offset + i < TESTDEVICE_SIZE; i++)
-    board->testdevice.memory[offset + i] = (uint8_t)(value >> 8 * i);
+    testdevice_of(board)->memory[offset + i] = (uint8_t)(value >> 8 * i);
 }
 
 /* ---- ports: asked byte by byte ---- */
 
-uint32_t testdevice_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t testdevice_in(struct board *board, uint16_t port, unsigned size)
 {
   (void)size;
-  if (!board->testdevice.memory || port >= TESTDEVICE_LINES)
+  if (!board->config.has_test_device || port >= TESTDEVICE_LINES)
     return 0xFF;
-  return board->testdevice.latch >> 8 * (port - PORT_LATCH) & 0xFF;
+  return testdevice_of(board)->latch >> 8 * (port - PORT_LATCH) & 0xFF;
 }
 
 static void drive_line(struct board *board, unsigned number, bool is_high)
@@ -68,15 +67,42 @@ static void drive_line(struct board *board, unsigned number, bool is_high)
   board->is_touched = true;
 }
 
-void testdevice_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void testdevice_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   (void)size;
-  if (!board->testdevice.memory)
+  if (!board->config.has_test_device)
     return;
   if (port >= TESTDEVICE_LINES) {
     drive_line(board, port - TESTDEVICE_LINES, value & 0xFF);
     return;
   }
   unsigned shift = 8 * (port - PORT_LATCH);
-  board->testdevice.latch = (board->testdevice.latch & ~(UINT32_C(0xFF) << shift)) | (value & 0xFF) << shift;
+  testdevice_of(board)->latch = (testdevice_of(board)->latch & ~(UINT32_C(0xFF) << shift)) | (value & 0xFF) << shift;
 }
+
+static void testdevice_reset(struct board *board)
+{
+  testdevice_of(board)->latch = 0;
+}
+
+/* ---- saving ---- */
+
+static void testdevice_archive(struct archive *archive, struct board *board)
+{
+  struct testdevice *testdevice = testdevice_of(board);
+  archive_value(archive, &testdevice->latch);
+  if (board->config.has_test_device)
+    archive_bytes(archive, testdevice->memory, TESTDEVICE_SIZE);
+}
+
+static const struct port_range testdevice_ports[] = {
+  {0x0E0, 0x0E3, 0, testdevice_in, testdevice_out},
+  {0x2000, 0x2017, 0, testdevice_in, testdevice_out},
+  {0},
+};
+
+const struct device device_testdevice = {
+  DEVICE_STATE(testdevice),      .ports = testdevice_ports,      .reset = testdevice_reset,
+  .owns = testdevice_owns,       .read = testdevice_read_memory, .write = testdevice_write_memory,
+  .archive = testdevice_archive,
+};

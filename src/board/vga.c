@@ -4,6 +4,7 @@
  * read back; what they mean is looked at for the start of the screen, its size and the cursor only. Retrace follows the
  * time. IBM's VGA technical reference.
  */
+#include "base/base.h"
 #include "board/state.h"
 
 enum {
@@ -37,6 +38,23 @@ static const uint8_t mode3_graphics[9] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x
 static const uint8_t mode3_attribute[21] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x14, 0x07, 0x38, 0x39, 0x3A,
                                             0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x0C, 0x00, 0x0F, 0x08, 0x00};
 
+struct vga {
+  uint8_t crtc_index, crtc[32];
+  uint8_t sequencer_index, sequencer[8];
+  uint8_t graphics_index, graphics[16];
+  uint8_t attribute_index, attribute[32];
+  bool is_attribute_data; /* the flip-flop of 0x3C0 */
+  uint8_t misc, feature;
+  uint8_t dac[256 * 3], dac_mask;
+  uint16_t dac_read, dac_write; /* byte that is read or written next */
+  bool dac_reads;               /* 0x3C7 was written last */
+};
+
+static struct vga *vga_of(const struct board *board)
+{
+  return device_state(board, DEVICE_NUMBER_vga);
+}
+
 /* ---- the screen ---- */
 
 static uint32_t vga_pair(const struct vga *vga, unsigned index)
@@ -46,7 +64,7 @@ static uint32_t vga_pair(const struct vga *vga, unsigned index)
 
 struct board_screen board_screen(const struct board *board)
 {
-  const struct vga *vga = &board->vga;
+  const struct vga *vga = vga_of(board);
   const uint8_t *crtc = vga->crtc;
   unsigned lines = (crtc[CRTC_LINES] | (crtc[CRTC_OVERFLOW] & 0x02u) << 7 | (crtc[CRTC_OVERFLOW] & 0x40u) << 3) + 1;
   unsigned height = (crtc[CRTC_ROW_HEIGHT] & 0x1Fu) + 1;
@@ -62,14 +80,14 @@ struct board_screen board_screen(const struct board *board)
 
 void board_set_cursor(struct board *board, uint32_t cell)
 {
-  board->vga.crtc[CRTC_CURSOR_HIGH] = (uint8_t)(cell >> 8);
-  board->vga.crtc[CRTC_CURSOR_HIGH + 1] = (uint8_t)cell;
+  vga_of(board)->crtc[CRTC_CURSOR_HIGH] = (uint8_t)(cell >> 8);
+  vga_of(board)->crtc[CRTC_CURSOR_HIGH + 1] = (uint8_t)cell;
 }
 
 void board_set_cursor_shape(struct board *board, uint8_t start, uint8_t end)
 {
-  board->vga.crtc[CRTC_CURSOR_START] = start & 0x3F;
-  board->vga.crtc[CRTC_CURSOR_END] = end & 0x7F;
+  vga_of(board)->crtc[CRTC_CURSOR_START] = start & 0x3F;
+  vga_of(board)->crtc[CRTC_CURSOR_END] = end & 0x7F;
 }
 
 /* Input status 1. Reading it also sets 0x3C0 back to taking an index. */
@@ -77,7 +95,7 @@ static uint8_t vga_status(struct board *board)
 {
   uint64_t now = board_now(board), line = now / LINE_TIME % LINES;
   uint8_t status = 0;
-  board->vga.is_attribute_data = false;
+  vga_of(board)->is_attribute_data = false;
   if (line >= LINES_SHOWN || now % LINE_TIME >= LINE_SHOWN)
     status |= STATUS_BLANK;
   if (line >= RETRACE_START && line < RETRACE_END)
@@ -121,9 +139,9 @@ static uint8_t vga_read_dac(struct vga *vga)
   return value;
 }
 
-uint32_t vga_in(struct board *board, uint16_t port, unsigned size)
+static uint32_t vga_in(struct board *board, uint16_t port, unsigned size)
 {
-  struct vga *vga = &board->vga;
+  struct vga *vga = vga_of(board);
   (void)size;
   switch (port) {
   case 0x3C0:
@@ -166,9 +184,9 @@ uint32_t vga_in(struct board *board, uint16_t port, unsigned size)
   }
 }
 
-void vga_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
+static void vga_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
-  struct vga *vga = &board->vga;
+  struct vga *vga = vga_of(board);
   uint8_t byte = (uint8_t)value;
   (void)size;
   switch (port) {
@@ -221,12 +239,48 @@ void vga_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
   }
 }
 
-void vga_reset(struct board *board)
+static void vga_reset(struct board *board)
 {
-  struct vga *vga = &board->vga;
+  struct vga *vga = vga_of(board);
   *vga = (struct vga){.misc = 0x67, .dac_mask = 0xFF, .attribute_index = 0x20};
   memcpy(vga->crtc, mode3_crtc, sizeof(mode3_crtc));
   memcpy(vga->sequencer, mode3_sequencer, sizeof(mode3_sequencer));
   memcpy(vga->graphics, mode3_graphics, sizeof(mode3_graphics));
   memcpy(vga->attribute, mode3_attribute, sizeof(mode3_attribute));
 }
+
+/* ---- saving ---- */
+
+static void vga_archive(struct archive *archive, struct board *board)
+{
+  struct vga *vga = vga_of(board);
+  archive_most(archive, &vga->crtc_index, sizeof(vga->crtc) - 1);
+  archive_array(archive, vga->crtc);
+  archive_most(archive, &vga->sequencer_index, sizeof(vga->sequencer) - 1);
+  archive_array(archive, vga->sequencer);
+  archive_most(archive, &vga->graphics_index, sizeof(vga->graphics) - 1);
+  archive_array(archive, vga->graphics);
+  archive_value(archive, &vga->attribute_index);
+  archive_array(archive, vga->attribute);
+  archive_flag(archive, &vga->is_attribute_data);
+  archive_value(archive, &vga->misc);
+  archive_value(archive, &vga->feature);
+  archive_array(archive, vga->dac);
+  archive_value(archive, &vga->dac_mask);
+  archive_most(archive, &vga->dac_read, sizeof(vga->dac) - 1);
+  archive_most(archive, &vga->dac_write, sizeof(vga->dac) - 1);
+  archive_flag(archive, &vga->dac_reads);
+}
+
+static const struct port_range vga_ports[] = {
+  {0x3B4, 0x3B5, PORT_QUIET, vga_in, vga_out}, {0x3BA, 0x3BA, PORT_QUIET, vga_in, vga_out},
+  {0x3C0, 0x3CF, PORT_QUIET, vga_in, vga_out}, {0x3D4, 0x3D5, PORT_QUIET, vga_in, vga_out},
+  {0x3DA, 0x3DA, PORT_QUIET, vga_in, vga_out}, {0},
+};
+
+const struct device device_vga = {
+  DEVICE_STATE(vga),
+  .ports = vga_ports,
+  .reset = vga_reset,
+  .archive = vga_archive,
+};

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device at each port (port.c, port.def), and the ports that belong to no device: system control, debug, power
- * (power.c).
+ * System control, debug ports, and ACPI's fixed registers. power.c.
  */
-#ifndef BOARD_PORT_H
-#define BOARD_PORT_H
+#ifndef BOARD_POWER_H
+#define BOARD_POWER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PORT_COUNT 0x2018u /* there is no device beyond */
-
 struct board;
 struct lapic;
-
-typedef uint32_t port_in(struct board *board, uint16_t port, unsigned size);
-typedef void port_out(struct board *board, uint16_t port, unsigned size, uint32_t value);
 
 /* ACPI's S3: the machine sleeps, or an event has ended its sleep and the host has not called board_wake yet. */
 enum power_sleep { POWER_AWAKE, POWER_ASLEEP, POWER_WAKING };
@@ -33,19 +27,11 @@ struct power {
   enum power_sleep sleep;
 };
 
-/* Fills in board->port_owner. */
-void port_map(struct board *board);
-
-void power_reset(struct board *board);
 /* INIT to a processor, or to all of them, from any source: the local APIC is reset, too. */
 void power_init_processor(struct board *board, struct lapic *lapic);
 void power_init_signal(struct board *board);
-void power_advance(struct board *board, uint64_t now);
 uint64_t power_deadline(const struct board *board);
 /* The RTC's alarm goes off, and its interrupt is enabled: RTC_STS. */
 void power_alarm(struct board *board);
-
-port_in system_in, debug_in, power_in;
-port_out system_out, debug_out, power_out;
 
 #endif
