@@ -1,44 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns branches into calls. Nearly all branches stay in their function. The meaning of a branch, and the number of
- * instructions before it, are cached in a hash table by three addresses: the target of the previous branch, the branch,
- * and its target. Such a branch costs one lookup. calls_stack.c has everything that changes the stack.
+ * From branches to calls: calls_edge.c says what a branch means, and calls_stack.c changes the stack.
  */
 #include "analysis/calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/calls_edge.h"
 #include "analysis/calls_stack.h"
 #include "analysis/filter.h"
 
-#define EDGES (1u << 16)    /* slots of the hash table */
-#define CALL_SHORTEST 2u    /* bytes of a call, */
-#define INSTRUCTION_MAX 15u /* and of any instruction */
-
-enum edge_action {
-  EDGE_STAY, /* stays in its function */
-  EDGE_CALL,
-  EDGE_RETURN,
-  EDGE_JUMP,
-  EDGE_JUMP_INDIRECT,
-  EDGE_EVENT,      /* a signal or interrupt */
-  EDGE_FAR_CALL,   /* into the system, or another segment */
-  EDGE_FAR_RETURN, /* out of it, or from a signal */
-};
-
-struct edge_known {
-  uint64_t start, from, to;
-  uint32_t space, generation; /* 0: the slot is empty */
-  uint32_t instructions;      /* from `start` on, including the branch */
-  uint32_t function;          /* of `to` */
-  uint8_t kind;
-  uint8_t action;  /* enum edge_action */
-  uint8_t flags;   /* enum target_flag, of `to` */
-  uint8_t length;  /* of a call; 0 if unknown */
-  bool is_unknown; /* `instructions` counts only the branch */
-  bool is_falling; /* a function begins between `start` and `from` */
-};
+#define CALL_SHORTEST 2u /* bytes of a call */
 
 struct analysis_calls {
   struct analysis_names *names;
@@ -47,10 +20,7 @@ struct analysis_calls {
   struct call_stacks stacks;
   struct call_stack *streams;
   size_t count, capacity;
-  struct edge_known *edges;
-  uint32_t generation; /* of the edges */
-  uint32_t of_names;   /* generation of the names that they were made from */
-  bool has_unknown;
+  struct calls_edges edges;
 };
 
 int analysis_calls_new(struct analysis_names *names, struct analysis_code *code, analysis_call_function *function,
@@ -64,10 +34,8 @@ int analysis_calls_new(struct analysis_names *names, struct analysis_code *code,
     .names = names,
     .code = code,
     .stacks = {.called = &calls->called, .function = function, .data = data},
-    .edges = calloc(EDGES, sizeof(*calls->edges)),
-    .generation = 1,
   };
-  if (called_list_init(&calls->called, names) < 0 || !calls->edges) {
+  if (called_list_init(&calls->called, names) < 0 || calls_edges_init(&calls->edges, names, code, &calls->called) < 0) {
     analysis_calls_free(calls);
     return -ENOMEM;
   }
@@ -82,139 +50,12 @@ void analysis_calls_free(struct analysis_calls *calls)
   for (size_t i = 0; i < calls->count; i++)
     call_stack_done(&calls->streams[i]);
   free(calls->streams);
-  free(calls->edges);
+  calls_edges_done(&calls->edges);
   called_list_done(&calls->called);
   free(calls);
 }
 
-/* ---- the meaning of a branch ---- */
-
-static enum edge_action action_of(unsigned kind)
-{
-  switch (kind) {
-  case LB_BRANCH_NEAR_REL_CALL:
-  case LB_BRANCH_NEAR_IND_CALL:
-    return EDGE_CALL;
-  case LB_BRANCH_NEAR_RET:
-    return EDGE_RETURN;
-  case LB_BRANCH_JCC:
-  case LB_BRANCH_NEAR_REL_JMP:
-    return EDGE_JUMP;
-  case LB_BRANCH_FAR_CALL:
-  case LB_BRANCH_SYSCALL:
-  case LB_BRANCH_SYSENTER:
-  case LB_BRANCH_EENTER:
-    return EDGE_FAR_CALL;
-  case LB_BRANCH_FAR_RET:
-  case LB_BRANCH_IRET:
-  case LB_BRANCH_SYSRET:
-  case LB_BRANCH_SYSEXIT:
-  case LB_BRANCH_EEXIT:
-  case LB_BRANCH_RSM:
-    return EDGE_FAR_RETURN;
-  case LB_BRANCH_INT:
-  case LB_BRANCH_INT3:
-  case LB_BRANCH_INTO:
-  case LB_BRANCH_FAULT:
-  case LB_BRANCH_TRAP:
-  case LB_BRANCH_INTERRUPT:
-  case LB_BRANCH_NMI:
-  case LB_BRANCH_MACHINE_CHECK:
-    return EDGE_EVENT;
-  default:
-    return EDGE_JUMP_INDIRECT;
-  }
-}
-
-/* Whether the instruction at which a signal or interrupt came was executed. Only instructions that ask for one are. */
-static bool is_run(unsigned kind)
-{
-  return kind != LB_BRANCH_FAULT && kind != LB_BRANCH_TRAP && kind != LB_BRANCH_INTERRUPT && kind != LB_BRANCH_NMI &&
-         kind != LB_BRANCH_MACHINE_CHECK;
-}
-
-static uint32_t piece_count(struct analysis_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
-{
-  bool is_64 = !(branch->flags & LB_BRANCH_FROM_32);
-  unsigned count;
-
-  if (!calls->code || !edge->start)
-    return 0;
-  count =
-    is_64 || edge->start == edge->from ? analysis_code_count(calls->code, edge->space, edge->start, edge->from) : 0;
-  edge->is_unknown = !count;
-  calls->has_unknown |= edge->is_unknown;
-  if (!count) /* but the branch itself ran */
-    count = 1;
-  return is_run(edge->kind) ? count : count - 1;
-}
-
-static uint8_t call_length(const struct analysis_calls *calls, const struct edge_known *edge)
-{
-  struct analysis_instruction instruction;
-  struct analysis_location location;
-
-  if (!calls->code)
-    return 0;
-  location = analysis_names_locate(calls->names, edge->space, edge->from);
-  return analysis_code_instruction(calls->code, &location, &instruction) && instruction.kind == (int8_t)edge->kind
-           ? instruction.length
-           : 0;
-}
-
-/* A jump stays if it leads into its own function and is not a jump out of a PLT. */
-static bool jump_stays(const struct target *from, const struct target *to)
-{
-  return !((from->flags | to->flags) & (TARGET_IS_STUB | TARGET_IS_COLD)) && from->function == to->function;
-}
-
-static uint8_t edge_judge(const struct lb_branch *branch, const struct edge_known *edge, const struct target *from,
-                          const struct target *to)
-{
-  enum edge_action action = action_of(edge->kind);
-  bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* to the next instruction */
-
-  if (action == EDGE_CALL && (branch->flags & LB_BRANCH_TO_NEXT || edge->to - edge->from == 5) && is_next &&
-      !(to->flags & TARGET_IS_START && to->flags & TARGET_IS_EXACT))
-    return EDGE_STAY; /* the call only reads the instruction pointer */
-  if ((action == EDGE_JUMP || action == EDGE_JUMP_INDIRECT) && jump_stays(from, to))
-    return EDGE_STAY;
-  if (edge->kind == LB_BRANCH_SYSCALL && branch->from_cpl == branch->to_cpl)
-    return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* in a program: a return of the system, or a sigreturn */
-  return (uint8_t)action;
-}
-
-/* The mappings or the starts of functions may have changed. */
-static void names_check(struct analysis_calls *calls)
-{
-  if (calls->of_names != analysis_names_generation(calls->names)) {
-    calls->of_names = analysis_names_generation(calls->names);
-    calls->generation++;
-  }
-}
-
-static int edge_learn(struct analysis_calls *calls, const struct lb_branch *branch, struct edge_known *edge)
-{
-  bool is_call = action_of(edge->kind) == EDGE_CALL && !(branch->flags & LB_BRANCH_TO_NEXT);
-  struct target start, from, to;
-
-  if (called_list_find(&calls->called, edge->space, edge->from, false, &from) < 0 ||
-      called_list_find(&calls->called, edge->space, edge->start ? edge->start : edge->from, false, &start) < 0 ||
-      called_list_find(&calls->called, edge->space, edge->to, is_call, &to) < 0)
-    return -ENOMEM;
-  edge->instructions = piece_count(calls, branch, edge);
-  edge->function = to.function;
-  edge->flags = to.flags;
-  edge->action = edge_judge(branch, edge, &from, &to);
-  edge->length = edge->action == EDGE_CALL ? call_length(calls, edge) : 0;
-  edge->is_falling = start.function != from.function &&
-                     calls->called.functions[from.function].called.source != ANALYSIS_EXTENT_BY_NOTHING;
-  names_check(calls);
-  edge->generation = calls->generation;
-  return 0;
-}
-
-/* ---- the effect of a branch ---- */
+/* ---- what it does ---- */
 
 /* The number of instructions of a piece before `first`. If they are unknown it is 0: only the branch is counted then,
  * and it comes after `first`. */
@@ -299,25 +140,18 @@ static int edge_act(struct analysis_calls *calls, struct call_stack *stack, cons
 
 /* ---- branches ---- */
 
-static struct edge_known *edge_place(const struct analysis_calls *calls, uint64_t start, uint64_t from, uint64_t to)
-{
-  uint64_t hash = (from + 3 * start) * UINT64_C(0x9E3779B97F4A7C15) ^ to * UINT64_C(0xC2B2AE3D27D4EB4F);
-
-  return &calls->edges[(hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 48];
-}
-
 static int branches_take(struct analysis_calls *calls, struct call_stack *stack, const struct lb_trace_branches *batch)
 {
   for (size_t i = 0; i < batch->count; i++) {
     const struct lb_branch *branch = &batch->branches[i];
     uint64_t from = analysis_from(branch), to = analysis_to(branch), start = stack->at;
-    struct edge_known *edge = edge_place(calls, start, from, to);
+    struct edge_known *edge = calls_edges_place(&calls->edges, start, from, to);
     int r;
 
     if (edge->start != start || edge->from != from || edge->to != to || edge->space != stack->space ||
-        edge->kind != branch->kind || edge->generation != calls->generation) {
+        edge->kind != branch->kind || edge->generation != calls->edges.generation) {
       *edge = (struct edge_known){.start = start, .from = from, .to = to, .space = stack->space, .kind = branch->kind};
-      r = edge_learn(calls, branch, edge);
+      r = calls_edges_learn(&calls->edges, branch, edge);
       if (r < 0)
         return r;
     }
@@ -332,7 +166,7 @@ static int branches_take(struct analysis_calls *calls, struct call_stack *stack,
     r = edge_act(calls, stack, edge);
     if (r < 0)
       return r;
-    names_check(calls);
+    calls_edges_check(&calls->edges);
   }
   stack->branch = batch->first + batch->count;
   return 0;
@@ -366,7 +200,7 @@ static int calls_branches(struct analysis_calls *calls, const struct lb_trace_br
   stack->space = analysis_names_space(calls->names, batch->stream);
   if (!stack->at)
     stack->at = batch->start;
-  names_check(calls);
+  calls_edges_check(&calls->edges);
   if (!stack->count) {
     stack->branch = batch->first;
     r = called_list_find(&calls->called, stack->space, analysis_from(batch->branches), false, &target);
@@ -397,7 +231,7 @@ static int calls_stop(struct analysis_calls *calls, const struct lb_trace_stop *
   if (!stack || !stack->at || stack->at >= stop->at || !calls->code)
     return 0;
   count = analysis_code_count(calls->code, stack->space, stack->at, stop->at);
-  calls->has_unknown |= !count;
+  calls->edges.has_unknown |= !count;
   stack->unknown += !count;
   stack->instructions += count ? count - 1 : 0;
   stack->at = 0;
@@ -486,5 +320,5 @@ bool analysis_called_is(const struct analysis_calls *calls, const struct analysi
 
 bool analysis_calls_has_unknown(const struct analysis_calls *calls)
 {
-  return calls->has_unknown;
+  return calls->edges.has_unknown;
 }
