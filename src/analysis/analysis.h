@@ -35,6 +35,7 @@
 #include "analysis/stacks.h"         /* IWYU pragma: export */
 #include "analysis/streams.h"        /* IWYU pragma: export */
 #include "analysis/summary.h"        /* IWYU pragma: export */
+#include "analysis/timeline.h"       /* IWYU pragma: export */
 #include "analysis/trace_input.h"    /* IWYU pragma: export */
 #include "analysis/trace_part.h"     /* IWYU pragma: export */
 #include "analysis/trace_progress.h" /* IWYU pragma: export */

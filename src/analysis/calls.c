@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From branches to calls: calls_edge.c says what a branch means, and calls_stack.c changes the stack.
+ * Turns branches into calls: calls_edge.c has the meaning of a branch, calls_stack.c everything that changes the stack.
  */
 #include "analysis/calls.h"
 
@@ -55,7 +55,7 @@ void analysis_calls_free(struct analysis_calls *calls)
   free(calls);
 }
 
-/* ---- what it does ---- */
+/* ---- the effect of a branch ---- */
 
 /* The number of instructions of a piece before `first`. If they are unknown it is 0: only the branch is counted then,
  * and it comes after `first`. */

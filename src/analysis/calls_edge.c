@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a branch means: whether it stays in its function, calls, returns or jumps, by its kind and by the functions at
- * its ends.
+ * Finds out what a branch means: whether it stays in its function, calls, returns or jumps, by its kind and by the
+ * functions at its ends.
  */
 #include "analysis/calls_edge.h"
 
@@ -63,7 +63,7 @@ static enum edge_action action_of(unsigned kind)
   }
 }
 
-/* Was the instruction run at which a signal or interrupt came? Only those that ask for one are. */
+/* Whether the instruction at which a signal or interrupt came was executed. Only instructions that ask for one are. */
 static bool is_run(unsigned kind)
 {
   return kind != LB_BRANCH_FAULT && kind != LB_BRANCH_TRAP && kind != LB_BRANCH_INTERRUPT && kind != LB_BRANCH_NMI &&
@@ -81,7 +81,7 @@ static uint32_t piece_count(struct calls_edges *edges, const struct lb_branch *b
     is_64 || edge->start == edge->from ? analysis_code_count(edges->code, edge->space, edge->start, edge->from) : 0;
   edge->is_unknown = !count;
   edges->has_unknown |= edge->is_unknown;
-  if (!count) /* but the branch did run */
+  if (!count) /* but the branch itself ran */
     count = 1;
   return is_run(edge->kind) ? count : count - 1;
 }
@@ -99,7 +99,7 @@ static uint8_t call_length(const struct calls_edges *edges, const struct edge_kn
            : 0;
 }
 
-/* A jump stays if it leads into the function it comes from, and is not a jump out of a PLT. */
+/* A jump stays if it leads into its own function and is not a jump out of a PLT. */
 static bool jump_stays(const struct target *from, const struct target *to)
 {
   return !((from->flags | to->flags) & (TARGET_IS_STUB | TARGET_IS_COLD)) && from->function == to->function;
@@ -109,15 +109,15 @@ static uint8_t edge_judge(const struct lb_branch *branch, const struct edge_know
                           const struct target *to)
 {
   enum edge_action action = action_of(edge->kind);
-  bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* right behind it */
+  bool is_next = edge->to - edge->from - 1 < INSTRUCTION_MAX; /* to the next instruction */
 
   if (action == EDGE_CALL && (branch->flags & LB_BRANCH_TO_NEXT || edge->to - edge->from == 5) && is_next &&
       !(to->flags & TARGET_IS_START && to->flags & TARGET_IS_EXACT))
-    return EDGE_STAY; /* it only wants to know where it is */
+    return EDGE_STAY; /* the call only reads the instruction pointer */
   if ((action == EDGE_JUMP || action == EDGE_JUMP_INDIRECT) && jump_stays(from, to))
     return EDGE_STAY;
   if (edge->kind == LB_BRANCH_SYSCALL && branch->from_cpl == branch->to_cpl)
-    return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* of a program: the system came back, or it was a sigreturn */
+    return is_next ? EDGE_STAY : EDGE_FAR_RETURN; /* in a program: a return of the system, or a sigreturn */
   return (uint8_t)action;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a branch means for the stack of its stream. Nearly all branches stay in their function: the meaning of a branch,
- * and how many instructions ran before it, is kept in a hash by where it was come from, where the branch is and where
- * it leads, so that such a branch costs one look.
+ * The meaning of a branch for the stack of its stream. Nearly all branches stay in their function. The meaning of a
+ * branch, and the number of instructions before it, are cached in a hash table by three addresses: the target of the
+ * previous branch, the branch, and its target. Such a branch costs one lookup.
  */
 #ifndef ANALYSIS_CALLS_EDGE_H
 #define ANALYSIS_CALLS_EDGE_H
@@ -10,11 +10,11 @@
 #include "analysis/calls_function.h"
 #include "analysis/code.h"
 
-#define EDGES_SHIFT 48u     /* the hash has as many places as the bits above it can count */
+#define EDGES_SHIFT 48u     /* the bits of a hash from here on are the number of a slot */
 #define INSTRUCTION_MAX 15u /* bytes of an instruction */
 
 enum edge_action {
-  EDGE_STAY, /* in its function */
+  EDGE_STAY, /* stays in its function */
   EDGE_CALL,
   EDGE_RETURN,
   EDGE_JUMP,
@@ -26,14 +26,14 @@ enum edge_action {
 
 struct edge_known {
   uint64_t start, from, to;
-  uint32_t space, generation; /* 0: the place is empty */
-  uint32_t instructions;      /* from `start` on, the branch included */
+  uint32_t space, generation; /* 0: the slot is empty */
+  uint32_t instructions;      /* from `start` on, including the branch */
   uint32_t function;          /* of `to` */
   uint8_t kind;
   uint8_t action;  /* enum edge_action */
   uint8_t flags;   /* enum target_flag, of `to` */
-  uint8_t length;  /* of a call; 0: not known */
-  bool is_unknown; /* `instructions` is, but for the branch */
+  uint8_t length;  /* of a call; 0 if unknown */
+  bool is_unknown; /* `instructions` counts only the branch */
   bool is_falling; /* a function begins between `start` and `from` */
 };
 
@@ -41,9 +41,9 @@ struct calls_edges {
   struct analysis_names *names;
   struct analysis_code *code; /* NULL: instructions are not counted */
   struct called_list *called;
-  struct edge_known *known; /* the hash; a new edge takes the place of an old one */
-  uint32_t generation;      /* of the edges, */
-  uint32_t of_names;        /* and that of the names that they were made from */
+  struct edge_known *known; /* the hash table; a new edge replaces the old one of its slot */
+  uint32_t generation;      /* of the edges */
+  uint32_t of_names;        /* generation of the names that they were made from */
   bool has_unknown;         /* code ran whose instructions are not known */
 };
 
@@ -52,7 +52,7 @@ int calls_edges_init(struct calls_edges *edges, struct analysis_names *names, st
                      struct called_list *called);
 void calls_edges_done(struct calls_edges *edges);
 
-/* To be called when names may have changed: what lies where, or where functions begin. */
+/* To be called when the mappings or the starts of functions may have changed. */
 static inline void calls_edges_check(struct calls_edges *edges)
 {
   if (edges->of_names != analysis_names_generation(edges->names)) {
@@ -61,7 +61,7 @@ static inline void calls_edges_check(struct calls_edges *edges)
   }
 }
 
-/* The place of an edge in the hash. */
+/* The slot of an edge. */
 static inline struct edge_known *calls_edges_place(const struct calls_edges *edges, uint64_t start, uint64_t from,
                                                    uint64_t to)
 {

@@ -24,7 +24,7 @@ static const char *const end_words[] = {"unknown", "exit", "died", "stopped", "f
 
 /* The end of a stream: its last branch, and its code. */
 struct ending {
-  const struct view_stream *stream;
+  const struct timeline_stream *stream;
   const struct analysis_stream *about;
   struct analysis_location from, to;
   bool is_call;    /* a system call */
@@ -53,7 +53,8 @@ static bool ending_is_in(struct report_view *view, const struct ending *ending, 
   if (analysis_names_symbol(view->options.names, &ending->from, &name) && name_has(name.symbol, words))
     return true;
   for (size_t i = 0; i < ending->stream->stack_count && i < CALLERS; i++)
-    if (analysis_calls_function(view->calls, ending->stream->stack[i], &called) && name_has(called.symbol, words))
+    if (analysis_calls_function(view->timeline.calls, ending->stream->stack[i], &called) &&
+        name_has(called.symbol, words))
       return true;
   return false;
 }
@@ -75,7 +76,7 @@ static bool ending_kills(struct report_view *view, const struct ending *ending)
 
 static void ending_look(struct report_view *view, uint32_t number, struct ending *ret_ending)
 {
-  struct ending ending = {.stream = &view->streams[number], .about = &view->list.streams[number]};
+  struct ending ending = {.stream = &view->timeline.streams[number], .about = &view->timeline.list.streams[number]};
   const struct lb_branch *last = &ending.stream->last;
   uint8_t byte;
 
@@ -113,7 +114,7 @@ static int processes_add(struct report_view *view, struct processes *processes, 
   uint32_t *exited;
 
   ending_look(view, number, &ending);
-  if (view->dead && ending.about->process == view->dead) {
+  if (view->timeline.dead && ending.about->process == view->timeline.dead) {
     processes->latest = number;
     processes->kills += ending_kills(view, &ending);
     processes->nowheres += ending.is_nowhere;
@@ -133,7 +134,7 @@ static int processes_look(struct report_view *view, struct processes *processes)
 {
   int r = 0;
 
-  for (uint32_t i = 0; i < view->count && r >= 0; i++)
+  for (uint32_t i = 0; i < view->timeline.count && r >= 0; i++)
     r = processes_add(view, processes, i);
   if (processes->count)
     qsort(processes->exited, processes->count, sizeof(*processes->exited), number_compare);
@@ -171,11 +172,12 @@ static enum end stream_end(struct report_view *view, const struct processes *pro
 
   if (ending->stream->last.kind >= LB_BRANCH_KINDS)
     return END_UNKNOWN;
-  if (view->source && !strcmp(view->source, "machine"))
+  if (view->timeline.source && !strcmp(view->timeline.source, "machine"))
     return machine_end(ending);
-  if (view->dead && process == view->dead)
+  if (view->timeline.dead && process == view->timeline.dead)
     return ending_is_culprit(view, processes, ending, number) ? END_DIED : ending->is_call ? END_EXIT : END_STOPPED;
-  if (view->is_unfinished || ending->stream->is_cut || !view->source || strcmp(view->source, "process") != 0)
+  if (view->timeline.is_unfinished || ending->stream->is_cut || !view->timeline.source ||
+      strcmp(view->timeline.source, "process") != 0)
     return END_UNKNOWN;
   if (ending->is_nowhere)
     return END_DIED;
@@ -186,9 +188,9 @@ static enum end stream_end(struct report_view *view, const struct processes *pro
 
 /* ---- as JSON ---- */
 
-static int put_stack(const struct view_stream *stream, struct text *text)
+static int put_stack(const struct timeline_stream *stream, struct text *text)
 {
-  size_t count = stream->stack_count < VIEW_STACK_MAX ? stream->stack_count : VIEW_STACK_MAX;
+  size_t count = stream->stack_count < TIMELINE_STACK_MAX ? stream->stack_count : TIMELINE_STACK_MAX;
   int r = text_addf(text, ",\"depth\":%zu,\"stack\":[", stream->stack_count);
 
   for (size_t i = 0; i < count && r >= 0; i++)
@@ -201,9 +203,10 @@ static int put_ending(struct report_view *view, const struct ending *ending, str
 {
   const struct lb_branch *last = &ending->stream->last;
   struct analysis_names *names = view->options.names;
-  int r = text_addf(text, ",\"end\":{\"how\":\"%s\",\"signal\":%u,\"nowhere\":%s,\"unsure\":%s", end_words[ending->end],
-                    ending->end == END_DIED && view->dead == ending->about->process ? view->signal : 0,
-                    ending->is_nowhere ? "true" : "false", ending->is_unsure ? "true" : "false");
+  int r =
+    text_addf(text, ",\"end\":{\"how\":\"%s\",\"signal\":%u,\"nowhere\":%s,\"unsure\":%s", end_words[ending->end],
+              ending->end == END_DIED && view->timeline.dead == ending->about->process ? view->timeline.signal : 0,
+              ending->is_nowhere ? "true" : "false", ending->is_unsure ? "true" : "false");
 
   if (r >= 0 && last->kind < LB_BRANCH_KINDS) {
     r = text_addf(text, ",\"kind\":\"%s\",\"in\":", lb_branch_kind_name(last->kind));
@@ -230,7 +233,7 @@ static int put_stream(struct report_view *view, const struct processes *processe
 
   ending_look(view, number, &ending);
   ending.end = stream_end(view, processes, &ending, number);
-  ending.is_unsure = ending.end == END_DIED && view->dead == ending.about->process && !processes->kills &&
+  ending.is_unsure = ending.end == END_DIED && view->timeline.dead == ending.about->process && !processes->kills &&
                      !processes->nowheres && processes->runs > 1;
   r = text_addf(text, "%s{\"number\":%u,\"process\":%u,\"thread\":%u,\"branches\":%llu,\"seen\":%llu,",
                 number ? ",\n" : "", number, ending.about->process, ending.about->thread,
@@ -255,7 +258,7 @@ int view_put_streams(struct report_view *view, struct text *text)
 
   if (r >= 0)
     r = text_add(text, "\"streams\":[\n");
-  for (uint32_t i = 0; i < view->count && r >= 0; i++)
+  for (uint32_t i = 0; i < view->timeline.count && r >= 0; i++)
     r = put_stream(view, &processes, i, text);
   free(processes.exited);
   return r < 0 ? r : text_add(text, "]");

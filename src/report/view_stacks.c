@@ -135,7 +135,7 @@ static int put_listing(struct listing *listing, struct text *text)
 
 int view_put_stacks(struct report_view *view, struct text *text)
 {
-  struct listing listing = {.stacks = view->stacks, .count = analysis_stacks_count(view->stacks)};
+  struct listing listing = {.stacks = view->timeline.stacks, .count = analysis_stacks_count(view->timeline.stacks)};
   uint64_t room = view->options.size / 8 / STACK_BYTES;
   int r = -ENOMEM;
 

@@ -93,9 +93,9 @@ static uint64_t greater(uint64_t one, uint64_t other)
   return one > other ? one : other;
 }
 
-static int pack_block(struct output *output, const struct view_block *block, struct row *row)
+static int pack_block(struct output *output, const struct timeline_block *block, struct row *row)
 {
-  bool is_plain = block->calls == 1 && block->how == ANALYSIS_CALL_RETURN && !(block->flags & ~VIEW_IS_TAIL);
+  bool is_plain = block->calls == 1 && block->how == ANALYSIS_CALL_RETURN && !(block->flags & ~TIMELINE_IS_TAIL);
   uint64_t start = greater(block->start, row->branch), start_count = greater(block->start_count, row->instructions);
   uint64_t end = greater(block->end, start), end_count = greater(block->end_count, start_count);
   uint64_t values[8] = {start - row->branch,
@@ -112,10 +112,10 @@ static int pack_block(struct output *output, const struct view_block *block, str
   return pack_numbers(output, values, is_plain ? 5 : 8);
 }
 
-/* The number of blocks from here on with the same stream, or with the same stream and depth. */
-static size_t blocks_alike(const struct view_store *store, size_t at, bool has_depth)
+/* How many blocks from here on have the same stream; or stream and depth. */
+static size_t blocks_alike(const struct timeline_store *store, size_t at, bool has_depth)
 {
-  const struct view_block *first = &store->blocks[at];
+  const struct timeline_block *first = &store->blocks[at];
   size_t count = 0;
 
   while (at + count < store->count && store->blocks[at + count].stream == first->stream &&
@@ -124,7 +124,7 @@ static size_t blocks_alike(const struct view_store *store, size_t at, bool has_d
   return count;
 }
 
-static int pack_row(struct output *output, const struct view_store *store, size_t at, size_t count)
+static int pack_row(struct output *output, const struct timeline_store *store, size_t at, size_t count)
 {
   struct row row = {0};
   int r = pack_numbers(output, (uint64_t[]){store->blocks[at].depth, count}, 2);
@@ -134,7 +134,7 @@ static int pack_row(struct output *output, const struct view_store *store, size_
   return r;
 }
 
-static int pack_stream(struct output *output, const struct view_store *store, size_t at, size_t count)
+static int pack_stream(struct output *output, const struct timeline_store *store, size_t at, size_t count)
 {
   uint64_t rows = 0;
   int r;
@@ -149,7 +149,7 @@ static int pack_stream(struct output *output, const struct view_store *store, si
   return r;
 }
 
-static int pack_store(struct output *output, const struct view_store *store)
+static int pack_store(struct output *output, const struct timeline_store *store)
 {
   uint64_t streams = 0;
   int r;
@@ -164,8 +164,8 @@ static int pack_store(struct output *output, const struct view_store *store)
   return r < 0 ? r : pack_flush(output, true);
 }
 
-/* The size of the timeline in the page, in bytes. */
-static uint64_t store_size(const struct view_store *store)
+/* How many bytes the timeline takes in the page. */
+static uint64_t store_size(const struct timeline_store *store)
 {
   struct output output = {.is_measuring = true};
 
@@ -177,7 +177,7 @@ static void store_fit(struct report_view *view, uint64_t others)
 {
   uint64_t room = view->options.size > others ? view->options.size - others : 0;
 
-  while (store_size(&view->store) > room && view_store_shrink(&view->store))
+  while (store_size(&view->timeline.store) > room && timeline_store_shrink(&view->timeline.store))
     ;
 }
 
@@ -185,14 +185,14 @@ static void store_fit(struct report_view *view, uint64_t others)
 
 static int put_function(struct report_view *view, uint32_t number, struct text *text)
 {
-  const struct view_function *function = &view->functions[number];
+  const struct timeline_function *function = &view->timeline.functions[number];
   struct analysis_called called = {0};
   struct text name = {0};
   int r = text_add(text, number ? ",\n[" : "[");
 
-  analysis_calls_function(view->calls, number, &called);
+  analysis_calls_function(view->timeline.calls, number, &called);
   if (r >= 0)
-    r = analysis_called_name(view->calls, number, &name);
+    r = analysis_called_name(view->timeline.calls, number, &name);
   if (r >= 0)
     r = view_quote(text, text_string(&name));
   text_done(&name);
@@ -213,17 +213,17 @@ int view_put_functions(struct report_view *view, struct text *text)
 {
   int r = text_add(text, "\"functions\":[\n");
 
-  for (uint32_t i = 0; i < view->function_count && r >= 0; i++)
+  for (uint32_t i = 0; i < view->timeline.function_count && r >= 0; i++)
     r = put_function(view, i, text);
   return r < 0 ? r : text_add(text, "]");
 }
 
 static int put_gaps(const struct report_view *view, struct text *text)
 {
-  int r = text_addf(text, "\"gapsLeftOut\":%llu,\"gaps\":[", (unsigned long long)view->gaps_left_out);
+  int r = text_addf(text, "\"gapsLeftOut\":%llu,\"gaps\":[", (unsigned long long)view->timeline.gaps_left_out);
 
-  for (size_t i = 0; i < view->gap_count && r >= 0; i++) {
-    const struct view_gap *gap = &view->gaps[i];
+  for (size_t i = 0; i < view->timeline.gap_count && r >= 0; i++) {
+    const struct timeline_gap *gap = &view->timeline.gaps[i];
 
     r = text_addf(text, "%s[%lld,\"%s\",%llu,%llu]", i ? "," : "",
                   gap->stream == LB_TRACE_ALL ? -1LL : (long long)gap->stream, lb_trace_gap_name(gap->reason),
@@ -234,14 +234,14 @@ static int put_gaps(const struct report_view *view, struct text *text)
 
 static int put_limits(const struct report_view *view, struct text *text)
 {
-  const struct view_store *store = &view->store;
+  const struct timeline_store *store = &view->timeline.store;
   const struct report_view_options *options = &view->options;
   bool has_range = options->from || options->to != UINT64_MAX;
   int r = text_addf(
     text, "\"blocks\":%zu,\"merge\":%llu,\"merged\":%llu,\"calls\":%llu,\"deeper\":%s,\"uncounted\":%s,\"rows\":%u,",
     store->count, (unsigned long long)(store->merged ? store->merge : 0), (unsigned long long)store->merged,
-    (unsigned long long)view->all_calls, store->has_deeper ? "true" : "false", view->has_skipped ? "true" : "false",
-    store->depth_max + 1);
+    (unsigned long long)view->timeline.all_calls, store->has_deeper ? "true" : "false",
+    view->timeline.has_skipped ? "true" : "false", store->depth_max + 1);
 
   if (r >= 0)
     r = has_range ? text_addf(text, "\"range\":[%llu,%llu],", (unsigned long long)options->from,
@@ -256,7 +256,7 @@ static int put_limits(const struct report_view *view, struct text *text)
   if (r >= 0)
     r = text_addf(text, "\"only\":%lld,\"unfinished\":%s,\"loss\":%s,",
                   options->stream == LB_TRACE_ALL ? -1LL : (long long)options->stream,
-                  view->is_unfinished ? "true" : "false", view->has_loss ? "true" : "false");
+                  view->timeline.is_unfinished ? "true" : "false", view->timeline.has_loss ? "true" : "false");
   return r;
 }
 
@@ -330,7 +330,7 @@ static int write_parts(struct report_view *view, struct output *output, const st
   if (r >= 0)
     r = text_add(&output->text, "}</script>\n<script type=\"text/plain\" id=\"blocks\">");
   if (r >= 0)
-    r = pack_store(output, &view->store);
+    r = pack_store(output, &view->timeline.store);
   if (r >= 0)
     r = text_add(&output->text, "</script>\n<script>");
   if (r >= 0)

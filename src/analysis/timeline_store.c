@@ -4,7 +4,7 @@
  * of its row, as long as that stays short, too. A row therefore has at most two blocks for each stretch of `merge`
  * branches, and doubling `merge` makes room in any trace.
  */
-#include "report/view_store.h"
+#include "analysis/timeline_store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 
 #define MERGE_END (UINT64_C(1) << 48) /* longer than any trace: merging does not help */
 
-void view_store_init(struct view_store *store, size_t max, uint64_t merge)
+void timeline_store_init(struct timeline_store *store, size_t max, uint64_t merge)
 {
-  *store =
-    (struct view_store){.max = max < 64 ? 64 : max, .merge = merge, .merge_min = merge, .depth_max = VIEW_DEPTH_MAX};
+  *store = (struct timeline_store){
+    .max = max < 64 ? 64 : max, .merge = merge, .merge_min = merge, .depth_max = TIMELINE_DEPTH_MAX};
 }
 
-void view_store_done(struct view_store *store)
+void timeline_store_done(struct timeline_store *store)
 {
   for (size_t i = 0; i < store->streams; i++) {
     free(store->tails[i].blocks);
@@ -28,13 +28,13 @@ void view_store_done(struct view_store *store)
   free(store->tails);
   free(store->rows);
   free(store->blocks);
-  *store = (struct view_store){0};
+  *store = (struct timeline_store){0};
 }
 
 /* ---- streams and rows ---- */
 
 /* Makes room for the stream. */
-static int stream_get(struct view_store *store, uint32_t stream)
+static int stream_get(struct timeline_store *store, uint32_t stream)
 {
   while (stream >= store->streams) {
     void *tails = array_grow(store->tails, sizeof(*store->tails), store->streams, &store->streams_capacity), *rows;
@@ -46,16 +46,16 @@ static int stream_get(struct view_store *store, uint32_t stream)
     if (!rows)
       return -ENOMEM;
     store->rows = rows;
-    store->tails[store->streams] = (struct view_tail){0};
-    store->rows[store->streams++] = (struct view_rows){0};
+    store->tails[store->streams] = (struct timeline_tail){0};
+    store->rows[store->streams++] = (struct timeline_rows){0};
   }
   return 0;
 }
 
-/* The number of the last block of a row. NULL without memory. */
-static size_t *row_get(struct view_store *store, const struct view_block *block)
+/* Where it is kept which block of a row is its last. NULL without memory. */
+static size_t *row_get(struct timeline_store *store, const struct timeline_block *block)
 {
-  struct view_rows *rows = &store->rows[block->stream];
+  struct timeline_rows *rows = &store->rows[block->stream];
 
   if (block->depth >= rows->count) {
     size_t count = block->depth < 16 ? 16 : 2 * (size_t)block->depth;
@@ -71,7 +71,7 @@ static size_t *row_get(struct view_store *store, const struct view_block *block)
   return &rows->last[block->depth];
 }
 
-static void rows_forget(struct view_store *store)
+static void rows_forget(struct timeline_store *store)
 {
   for (size_t i = 0; i < store->streams; i++)
     for (size_t depth = 0; depth < store->rows[i].count; depth++)
@@ -80,19 +80,20 @@ static void rows_forget(struct view_store *store)
 
 /* ---- merging ---- */
 
-static uint64_t block_size(const struct view_block *block)
+static uint64_t block_size(const struct timeline_block *block)
 {
   return block->end - block->start;
 }
 
-static bool block_fits(const struct view_store *store, const struct view_block *into, const struct view_block *block)
+static bool block_fits(const struct timeline_store *store, const struct timeline_block *into,
+                       const struct timeline_block *block)
 {
   return block_size(into) < store->merge && block_size(block) < store->merge && block->start >= into->end &&
-         block->end - into->start < store->merge && !((into->flags | block->flags) & VIEW_IS_TAIL);
+         block->end - into->start < store->merge && !((into->flags | block->flags) & TIMELINE_IS_TAIL);
 }
 
-/* A majority vote: the function with more than half of the merged block names it. */
-static void block_merge(struct view_store *store, struct view_block *into, const struct view_block *block)
+/* The function that has more than half of the whole wins the vote of the whole. */
+static void block_merge(struct timeline_store *store, struct timeline_block *into, const struct timeline_block *block)
 {
   bool is_same = into->function == block->function;
 
@@ -113,8 +114,8 @@ static void block_merge(struct view_store *store, struct view_block *into, const
   into->how = 0;
 }
 
-/* Appends a block; there must be room. */
-static int block_put(struct view_store *store, const struct view_block *block)
+/* Puts a block behind those that are there, for which there is room. */
+static int block_put(struct timeline_store *store, const struct timeline_block *block)
 {
   size_t *last;
 
@@ -134,21 +135,21 @@ static int block_put(struct view_store *store, const struct view_block *block)
   return 0;
 }
 
-/* Inserts all blocks again. The rows exist already, so this cannot fail. */
-static void blocks_again(struct view_store *store)
+/* Puts all of them in once more. Rows exist already, so that this does not fail. */
+static void blocks_again(struct timeline_store *store)
 {
   size_t count = store->count;
 
   store->count = 0;
   rows_forget(store);
   for (size_t i = 0; i < count; i++) {
-    struct view_block block = store->blocks[i];
+    struct timeline_block block = store->blocks[i];
 
     block_put(store, &block);
   }
 }
 
-bool view_store_shrink(struct view_store *store)
+bool timeline_store_shrink(struct timeline_store *store)
 {
   size_t before = store->count;
 
@@ -164,19 +165,19 @@ bool view_store_shrink(struct view_store *store)
 
 /* ---- adding ---- */
 
-/* Makes room for a block. At `max` blocks, merges blocks until a quarter of the room is free. */
-static int room_make(struct view_store *store)
+/* Room for a quarter more: tails come on top of `max`. */
+static int room_make(struct timeline_store *store)
 {
   if (store->count < store->capacity)
     return 0;
   if (store->count >= store->max) {
-    while (store->count > store->max / 4 * 3 && view_store_shrink(store))
+    while (store->count > store->max / 4 * 3 && timeline_store_shrink(store))
       ;
     return store->count < store->capacity ? 0 : -ENOMEM;
   }
   size_t wanted = store->capacity ? 2 * store->capacity : 1024;
   wanted = wanted < store->max ? wanted : store->max;
-  struct view_block *blocks = realloc(store->blocks, wanted * sizeof(*blocks));
+  struct timeline_block *blocks = realloc(store->blocks, wanted * sizeof(*blocks));
 
   if (!blocks)
     return -ENOMEM;
@@ -185,28 +186,28 @@ static int room_make(struct view_store *store)
   return 0;
 }
 
-static int block_store(struct view_store *store, const struct view_block *block)
+static int block_store(struct timeline_store *store, const struct timeline_block *block)
 {
   int r = room_make(store);
 
   return r < 0 ? r : block_put(store, block);
 }
 
-/* Tails take at most a quarter of the room: with very many streams, the later ones have none. */
-static bool tail_begin(struct view_store *store, struct view_tail *tail)
+/* Tails take a quarter of the room at most: with very many streams, the later ones have none. */
+static bool tail_begin(struct timeline_store *store, struct timeline_tail *tail)
 {
   if (tail->blocks)
     return true;
-  if (store->tail_blocks + VIEW_TAIL > store->max / 4)
+  if (store->tail_blocks + TIMELINE_TAIL > store->max / 4)
     return false;
-  tail->blocks = malloc(VIEW_TAIL * sizeof(*tail->blocks));
-  store->tail_blocks += tail->blocks ? VIEW_TAIL : 0;
+  tail->blocks = malloc(TIMELINE_TAIL * sizeof(*tail->blocks));
+  store->tail_blocks += tail->blocks ? TIMELINE_TAIL : 0;
   return tail->blocks != NULL;
 }
 
-int view_store_add(struct view_store *store, const struct view_block *block)
+int timeline_store_add(struct timeline_store *store, const struct timeline_block *block)
 {
-  struct view_tail *tail;
+  struct timeline_tail *tail;
   int r = stream_get(store, block->stream);
 
   if (r < 0)
@@ -214,13 +215,13 @@ int view_store_add(struct view_store *store, const struct view_block *block)
   tail = &store->tails[block->stream];
   if (!tail_begin(store, tail))
     return block_store(store, block);
-  if (tail->count < VIEW_TAIL) {
+  if (tail->count < TIMELINE_TAIL) {
     tail->blocks[tail->count++] = *block;
     return 0;
   }
   r = block_store(store, &tail->blocks[tail->next]);
   tail->blocks[tail->next] = *block;
-  tail->next = (tail->next + 1) % VIEW_TAIL;
+  tail->next = (tail->next + 1) % TIMELINE_TAIL;
   return r;
 }
 
@@ -228,7 +229,7 @@ int view_store_add(struct view_store *store, const struct view_block *block)
 
 static int block_compare(const void *a, const void *b)
 {
-  const struct view_block *one = a, *other = b;
+  const struct timeline_block *one = a, *other = b;
 
   if (one->stream != other->stream)
     return one->stream < other->stream ? -1 : 1;
@@ -239,13 +240,13 @@ static int block_compare(const void *a, const void *b)
   return one->end < other->end ? -1 : one->end > other->end;
 }
 
-static int tail_end(struct view_store *store, struct view_tail *tail)
+static int tail_end(struct timeline_store *store, struct timeline_tail *tail)
 {
   for (size_t i = 0; i < tail->count; i++) {
-    struct view_block *block = &tail->blocks[(tail->next + i) % VIEW_TAIL];
+    struct timeline_block *block = &tail->blocks[(tail->next + i) % TIMELINE_TAIL];
     int r;
 
-    block->flags |= VIEW_IS_TAIL;
+    block->flags |= TIMELINE_IS_TAIL;
     r = block_store(store, block);
     if (r < 0)
       return r;
@@ -254,7 +255,7 @@ static int tail_end(struct view_store *store, struct view_tail *tail)
   return 0;
 }
 
-int view_store_end(struct view_store *store)
+int timeline_store_end(struct timeline_store *store)
 {
   int r = 0;
 

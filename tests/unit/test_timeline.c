@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contracts of what a page of `lbr view` is made of: blocks that are merged until they fit and lose no call, the calls
- * that run at a time, strings that stay strings, and digests as FIPS 180-4 has them.
+ * Contracts of a timeline and of the page of `lbr view` that shows it: blocks that are merged until they fit and lose
+ * no call, the calls that run at a time, strings that stay strings, and digests as FIPS 180-4 has them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 /* cmocka wants these before it */
 #include <cmocka.h>
 
+#include "analysis/timeline_inside.h"
 #include "report/view_page.h"
 
 /* ---- blocks ---- */
@@ -22,35 +23,37 @@ static uint32_t random_number(uint32_t below)
   return (uint32_t)(random_state >> 33) % below;
 }
 
-static struct view_block block_make(uint32_t stream, unsigned depth, uint64_t start, uint64_t end, uint32_t function)
+static struct timeline_block block_make(uint32_t stream, unsigned depth, uint64_t start, uint64_t end,
+                                        uint32_t function)
 {
-  return (struct view_block){.start = start,
-                             .end = end,
-                             .start_count = 5 * start,
-                             .end_count = 5 * end,
-                             .busy = end - start,
-                             .weight = end - start,
-                             .calls = 1,
-                             .stream = stream,
-                             .depth = (uint16_t)depth,
-                             .function = function};
+  return (struct timeline_block){.start = start,
+                                 .end = end,
+                                 .start_count = 5 * start,
+                                 .end_count = 5 * end,
+                                 .busy = end - start,
+                                 .weight = end - start,
+                                 .calls = 1,
+                                 .stream = stream,
+                                 .depth = (uint16_t)depth,
+                                 .function = function};
 }
 
 /* Adds a call with what it calls, as it would be left: what is inside first. Returns where it ends. */
-static uint64_t calls_add(struct view_store *store, uint32_t stream, unsigned depth, uint64_t start, uint64_t *calls)
+static uint64_t calls_add(struct timeline_store *store, uint32_t stream, unsigned depth, uint64_t start,
+                          uint64_t *calls)
 {
   uint64_t at = start + 1;
-  struct view_block block;
+  struct timeline_block block;
 
   for (uint32_t i = depth < 12 ? random_number(4) : 0; i > 0; i--)
     at = calls_add(store, stream, depth + 1, at + random_number(3), calls);
   block = block_make(stream, depth, start, at + 1, random_number(7));
-  assert_int_equal(view_store_add(store, &block), 0);
+  assert_int_equal(timeline_store_add(store, &block), 0);
   ++*calls;
   return at + 1;
 }
 
-static uint64_t store_calls(const struct view_store *store, uint64_t *ret_merged)
+static uint64_t store_calls(const struct timeline_store *store, uint64_t *ret_merged)
 {
   uint64_t calls = 0, merged = 0;
 
@@ -63,15 +66,15 @@ static uint64_t store_calls(const struct view_store *store, uint64_t *ret_merged
 }
 
 /* By stream, depth and start, without overlaps; what is merged is short and not of the tail. */
-static void store_check(const struct view_store *store)
+static void store_check(const struct timeline_store *store)
 {
   for (size_t i = 0; i < store->count; i++) {
-    const struct view_block *block = &store->blocks[i], *before = i ? block - 1 : NULL;
+    const struct timeline_block *block = &store->blocks[i], *before = i ? block - 1 : NULL;
 
     assert_true(block->start <= block->end && block->busy <= block->end - block->start);
     if (block->calls > 1) {
       assert_true(block->end - block->start < store->merge);
-      assert_false(block->flags & VIEW_IS_TAIL);
+      assert_false(block->flags & TIMELINE_IS_TAIL);
     }
     if (!before || before->stream < block->stream)
       continue;
@@ -82,115 +85,115 @@ static void store_check(const struct view_store *store)
 
 static void test_store_fits(void **state)
 {
-  struct view_store store;
+  struct timeline_store store;
   uint64_t calls = 0, at[3] = {0}, merged;
 
   (void)state;
-  view_store_init(&store, 20000, 0);
+  timeline_store_init(&store, 20000, 0);
   while (calls < 300000) {
     uint32_t stream = random_number(3);
 
     at[stream] = calls_add(&store, stream, 0, at[stream], &calls);
     assert_true(store.count <= 20000);
   }
-  assert_int_equal(view_store_end(&store), 0);
+  assert_int_equal(timeline_store_end(&store), 0);
   assert_true(store.count <= 20000 && store.merge > 0);
   store_check(&store);
   assert_int_equal(store_calls(&store, &merged), calls);
   assert_int_equal(merged, store.merged);
   for (size_t before = store.count; store.merge < 1000000; before = store.count) {
-    assert_true(view_store_shrink(&store));
+    assert_true(timeline_store_shrink(&store));
     assert_true(store.count <= before);
     store_check(&store);
   }
   assert_int_equal(store_calls(&store, &merged), calls);
   assert_int_equal(merged, store.merged);
-  view_store_done(&store);
+  timeline_store_done(&store);
 }
 
 static void test_store_tail(void **state)
 {
-  struct view_store store;
+  struct timeline_store store;
   size_t whole = 0;
 
   (void)state;
-  view_store_init(&store, 20000, 1000);
+  timeline_store_init(&store, 20000, 1000);
   for (uint32_t i = 0; i < 50000; i++) {
-    struct view_block block = block_make(0, 0, 3 * (uint64_t)i, 3 * (uint64_t)i + 2, 1);
+    struct timeline_block block = block_make(0, 0, 3 * (uint64_t)i, 3 * (uint64_t)i + 2, 1);
 
-    assert_int_equal(view_store_add(&store, &block), 0);
+    assert_int_equal(timeline_store_add(&store, &block), 0);
   }
-  assert_int_equal(view_store_end(&store), 0);
+  assert_int_equal(timeline_store_end(&store), 0);
   store_check(&store);
   for (size_t i = 0; i < store.count; i++)
     whole += store.blocks[i].calls == 1;
-  assert_int_equal(whole, VIEW_TAIL);
+  assert_int_equal(whole, TIMELINE_TAIL);
   assert_int_equal(store.blocks[store.count - 1].start, 3 * 49999);
-  view_store_done(&store);
+  timeline_store_done(&store);
 }
 
 /* All that there is to see are rows that cannot be merged: the deepest go. */
 static void test_store_rows(void **state)
 {
-  struct view_store store;
+  struct timeline_store store;
 
   (void)state;
-  view_store_init(&store, 1000, 0);
+  timeline_store_init(&store, 1000, 0);
   for (uint32_t i = 0; i < 5000; i++) {
-    struct view_block block = block_make(i / 50, i % 50, 0, 10, 0);
+    struct timeline_block block = block_make(i / 50, i % 50, 0, 10, 0);
 
-    assert_int_equal(view_store_add(&store, &block), 0);
+    assert_int_equal(timeline_store_add(&store, &block), 0);
   }
-  assert_int_equal(view_store_end(&store), 0);
+  assert_int_equal(timeline_store_end(&store), 0);
   assert_true(store.count > 0 && store.count <= 1000 && store.has_deeper && store.depth_max < 50);
-  view_store_done(&store);
+  timeline_store_done(&store);
 }
 
 static void test_store_vote(void **state)
 {
-  struct view_store store;
+  struct timeline_store store;
 
   (void)state;
-  view_store_init(&store, 400, 1000); /* too few for a tail */
-  for (uint32_t i = 0; i < 50; i++) { /* function 7 has three of five branches */
+  timeline_store_init(&store, 400, 1000); /* too few for a tail */
+  for (uint32_t i = 0; i < 50; i++) {     /* function 7 has three of five branches */
     uint64_t at = 10 * (uint64_t)i;
-    struct view_block one = block_make(0, 0, at, at + 4, i), other = block_make(0, 0, at + 4, at + 10, 7);
+    struct timeline_block one = block_make(0, 0, at, at + 4, i), other = block_make(0, 0, at + 4, at + 10, 7);
 
-    assert_int_equal(view_store_add(&store, &one), 0);
-    assert_int_equal(view_store_add(&store, &other), 0);
+    assert_int_equal(timeline_store_add(&store, &one), 0);
+    assert_int_equal(timeline_store_add(&store, &other), 0);
   }
-  assert_int_equal(view_store_end(&store), 0);
+  assert_int_equal(timeline_store_end(&store), 0);
   assert_int_equal(store.count, 1);
   assert_int_equal(store.blocks[0].calls, 100);
   assert_int_equal(store.blocks[0].busy, 500);
   assert_int_equal(store.blocks[0].function, 7);
-  view_store_done(&store);
+  timeline_store_done(&store);
 }
 
 /* One long call is ahead at first; many short ones of another function are more together. */
 static void test_store_vote_late(void **state)
 {
-  struct view_store store;
-  struct view_block block = block_make(0, 0, 0, 100, 1);
+  struct timeline_store store;
+  struct timeline_block block = block_make(0, 0, 0, 100, 1);
 
   (void)state;
-  view_store_init(&store, 400, 1000);
-  assert_int_equal(view_store_add(&store, &block), 0);
+  timeline_store_init(&store, 400, 1000);
+  assert_int_equal(timeline_store_add(&store, &block), 0);
   for (uint64_t at = 100; at < 280; at += 3) {
     block = block_make(0, 0, at, at + 3, 7);
-    assert_int_equal(view_store_add(&store, &block), 0);
+    assert_int_equal(timeline_store_add(&store, &block), 0);
   }
-  assert_int_equal(view_store_end(&store), 0);
+  assert_int_equal(timeline_store_end(&store), 0);
   assert_int_equal(store.count, 1);
   assert_int_equal(store.blocks[0].function, 7);
-  view_store_done(&store);
+  timeline_store_done(&store);
 }
 
 /* ---- calls that run at a time ---- */
 
 static void test_active(void **state)
 {
-  struct view_active active = {0};
+  struct timeline_active active = {0};
   int counts[40][50] = {0};
 
   (void)state;
@@ -199,15 +202,24 @@ static void test_active(void **state)
     int *count = &counts[stream][function];
 
     if (random_number(100) < 48) {
-      assert_int_equal(view_active_add(&active, stream, function, 1), *count + 1);
+      assert_int_equal(timeline_active_add(&active, stream, function, 1), *count + 1);
       ++*count;
     } else if (*count > 0) {
-      assert_int_equal(view_active_add(&active, stream, function, -1), *count);
+      assert_int_equal(timeline_active_add(&active, stream, function, -1), *count);
       --*count;
     } else
-      assert_int_equal(view_active_add(&active, stream, function, -1), 0);
+      assert_int_equal(timeline_active_add(&active, stream, function, -1), 0);
   }
-  view_active_done(&active);
+  /* Functions that run no more take no memory. */
+  for (uint32_t stream = 100; stream < 100000; stream++) {
+    assert_int_equal(timeline_active_add(&active, stream, 1, 1), 1);
+    assert_int_equal(timeline_active_add(&active, stream, 1, -1), 1);
+  }
+  assert_true(active.count <= 40 * 50 * 2);
+  for (uint32_t stream = 0; stream < 40; stream++)
+    for (uint32_t function = 0; function < 50; function++)
+      assert_int_equal(timeline_active_add(&active, stream, function, -1), counts[stream][function]);
+  timeline_active_done(&active);
 }
 
 /* ---- strings ---- */
@@ -269,5 +281,5 @@ int main(void)
     cmocka_unit_test(test_quote),      cmocka_unit_test(test_digest),
   };
 
-  return cmocka_run_group_tests_name("view_store", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("timeline_store", tests, NULL, NULL);
 }

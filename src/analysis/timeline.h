@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The timeline of a trace: its calls as blocks, with their place on an axis of branches and one of instructions; what
+ * each function and each stack ran; and how each stream ended. timeline.c takes the records, timeline_calls.c the calls
+ * that are made of them, timeline_store.c keeps the blocks.
+ */
+#ifndef ANALYSIS_TIMELINE_H
+#define ANALYSIS_TIMELINE_H
+
+#include "analysis/calls.h"
+#include "analysis/calls_filter.h"
+#include "analysis/stacks.h"
+#include "analysis/streams.h"
+#include "analysis/timeline_store.h"
+
+#define TIMELINE_GAPS_MAX 1000u /* that are shown */
+#define TIMELINE_STACK_MAX 64u  /* frames of the end of a stream that are listed */
+
+/* A function's numbers; by its number. */
+struct timeline_function {
+  uint64_t calls;
+  uint64_t branches, instructions;         /* in itself, */
+  uint64_t all_branches, all_instructions; /* and with what it called, recursion counted once */
+};
+
+struct timeline_stream {
+  bool is_within, is_past;       /* the part that is shown has begun; it has ended */
+  struct timeline_frame *frames; /* the calls that run */
+  size_t count, capacity;
+  size_t shown;                    /* of these */
+  uint32_t skipped;                /* deeper ones for which there was no room */
+  uint64_t branches, instructions; /* counts at its end, as far as known */
+  uint64_t seen;                   /* branches that are in the trace */
+  struct lb_branch last;           /* of kind LB_BRANCH_KINDS: there is none */
+  bool is_cut;                     /* it ends with a gap */
+  uint32_t *stack;                 /* functions at the end, the innermost first */
+  size_t stack_count;
+};
+
+struct timeline_gap {
+  uint32_t stream;
+  uint8_t reason;
+  uint64_t first, count;
+};
+
+struct timeline_options {
+  struct analysis_names *names;
+  struct analysis_code *code; /* NULL: instructions are not counted */
+  const char *module;         /* functions of this one only (analysis_module_is), or NULL */
+  uint32_t stream;            /* this one only, or LB_TRACE_ALL, */
+  uint64_t from, to;          /* and these branches only, without the last: from 0 to UINT64_MAX for all */
+  uint64_t merge;             /* merge calls of fewer branches even if there is room */
+  size_t blocks;              /* at most so many */
+};
+
+struct timeline_active;
+
+struct timeline {
+  struct timeline_options options;
+  struct analysis_calls *calls;
+  struct stream_list list;
+  struct timeline_stream *streams; /* by number, as in the list */
+  size_t count, capacity;
+  bool has_skipped; /* calls were too deep to be followed */
+  struct timeline_function *functions;
+  size_t function_count, function_capacity;
+  uint64_t all_calls;
+  struct analysis_stacks *stacks;
+  struct timeline_store store;
+  struct timeline_gap *gaps;
+  size_t gap_count, gap_capacity;
+  uint64_t gaps_left_out;
+  bool has_loss, is_unfinished; /* the end marker is missing, or the recorder gave up */
+  char *source;                 /* meta "source" */
+  uint32_t dead;                /* process that a signal ended, 0: none is known, */
+  uint32_t signal;              /* and which */
+  /* The rest is its own. */
+  struct analysis_filter *filter;             /* of options.module, or NULL; then */
+  struct analysis_calls_filter *calls_filter; /* this one lets calls of that module pass */
+  struct timeline_active *active;             /* functions that run */
+  size_t frames;                              /* of all streams */
+};
+
+/* The options are copied, what they point to must stay good. Returns 0, or -ENOMEM; timeline_done in either case. */
+int timeline_init(struct timeline *timeline, const struct timeline_options *options);
+void timeline_done(struct timeline *timeline);
+
+/* Takes the records of the trace. For a part of a trace, the branches before the part tell which calls are open when it
+ * begins. Returns 0, or -ENOMEM. */
+int timeline_record(struct timeline *timeline, const struct lb_trace_record *record);
+
+/* Behind the last record. Returns 0, or -ENOMEM. */
+int timeline_end(struct timeline *timeline);
+
+#endif

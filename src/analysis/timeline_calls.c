@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds a timeline from calls: takes functions as they are entered and left, keeps the stacks, adds up what each
+ * function ran, and passes each completed call to timeline_store.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/timeline_inside.h"
+
+static struct timeline_function *function_get(struct timeline *timeline, uint32_t number)
+{
+  while (number >= timeline->function_count) {
+    struct timeline_function *functions =
+      array_grow(timeline->functions, sizeof(*functions), timeline->function_count, &timeline->function_capacity);
+
+    if (!functions)
+      return NULL;
+    timeline->functions = functions;
+    functions[timeline->function_count++] = (struct timeline_function){0};
+  }
+  return &timeline->functions[number];
+}
+
+/* ---- entering ---- */
+
+/* A branch that enters a function belongs to the caller; one that leaves it belongs to the function. There may be no
+ * branch. */
+static uint64_t branches_before(const struct analysis_call *call)
+{
+  return call->branch + (call->from || call->to);
+}
+
+/* Counts a call in the part that is shown. */
+int timeline_call_count(struct timeline *timeline, const struct analysis_call *call)
+{
+  struct timeline_function *function = function_get(timeline, call->function);
+  int r = function ? analysis_stacks_call(timeline->stacks, call) : -ENOMEM;
+
+  if (r < 0)
+    return r;
+  timeline->all_calls++;
+  function->calls++;
+  return timeline_active_add(timeline->active, call->stream, call->function, 1);
+}
+
+static int call_enter(struct timeline *timeline, struct timeline_stream *stream, const struct analysis_call *call,
+                      bool is_shown)
+{
+  struct timeline_frame *frames;
+
+  timeline->has_skipped |= call->depth + 1 >= ANALYSIS_CALLS_DEPTH_MAX; /* deeper calls would not be given */
+  if (timeline->frames >= TIMELINE_FRAMES_MAX || stream->skipped) {
+    stream->skipped++;
+    timeline->has_skipped = true;
+    return 0;
+  }
+  frames = array_grow(stream->frames, sizeof(*frames), stream->count, &stream->capacity);
+  if (!frames)
+    return -ENOMEM;
+  stream->frames = frames;
+  frames[stream->count++] = (struct timeline_frame){
+    .branch = call->branch,
+    .instructions = call->instructions,
+    .taken = branches_before(call),
+    .function = call->function,
+    .is_shown = is_shown,
+  };
+  timeline->frames++;
+  stream->shown += is_shown;
+  return stream->is_within && is_shown ? timeline_call_count(timeline, call) : 0;
+}
+
+/* ---- leaving ---- */
+
+/* Adds the frame's counts to its function. */
+static int function_count(struct timeline *timeline, const struct timeline_frame *frame, uint32_t stream,
+                          uint64_t branches, uint64_t instructions)
+{
+  struct timeline_function *function = &timeline->functions[frame->function];
+  int depth = timeline_active_add(timeline->active, stream, frame->function, -1);
+
+  if (depth < 0)
+    return depth;
+  function->branches += branches > frame->inner_branches ? branches - frame->inner_branches : 0;
+  function->instructions += instructions > frame->inner_instructions ? instructions - frame->inner_instructions : 0;
+  if (depth == 1) {
+    function->all_branches += branches;
+    function->all_instructions += instructions;
+  }
+  return 0;
+}
+
+/* Adds the frame's counts to its function, if that is shown, and to its caller's calls. */
+static int frame_count(struct timeline *timeline, struct timeline_stream *stream, const struct timeline_frame *frame,
+                       const struct analysis_call *call)
+{
+  uint64_t taken = branches_before(call), branches = taken > frame->taken ? taken - frame->taken : 0;
+  uint64_t instructions = call->instructions - frame->instructions;
+  int r = frame->is_shown ? function_count(timeline, frame, call->stream, branches, instructions) : 0;
+
+  if (r >= 0 && stream->count) {
+    struct timeline_frame *caller = &stream->frames[stream->count - 1];
+
+    caller->inner_branches += branches;
+    caller->inner_instructions += instructions;
+  }
+  return r;
+}
+
+static int frame_show(struct timeline *timeline, const struct timeline_stream *stream,
+                      const struct timeline_frame *frame, const struct analysis_call *call)
+{
+  struct timeline_block block = {
+    .start = frame->branch,
+    .end = call->branch,
+    .start_count = frame->instructions,
+    .end_count = call->instructions,
+    .busy = call->branch - frame->branch,
+    .weight = call->branch - frame->branch,
+    .calls = 1,
+    .stream = call->stream,
+    .function = frame->function,
+    .how = call->how,
+    .flags = (frame->is_cut ? TIMELINE_BEGINS_BEFORE : 0) | (stream->is_past ? TIMELINE_ENDS_BEHIND : 0),
+  };
+
+  if (!frame->is_shown)
+    return 0;
+  if (stream->shown > TIMELINE_DEPTH_MAX) {
+    timeline->store.has_deeper = true;
+    return 0;
+  }
+  block.depth = (uint16_t)stream->shown;
+  return timeline_store_add(&timeline->store, &block);
+}
+
+/* Notes the whole stack at the end, whatever else is shown. */
+static int stack_note(struct timeline *timeline, struct timeline_stream *stream, uint32_t function)
+{
+  if (!function_get(timeline, function))
+    return -ENOMEM;
+  if (!stream->stack)
+    stream->stack = calloc(TIMELINE_STACK_MAX, sizeof(*stream->stack));
+  if (!stream->stack)
+    return -ENOMEM;
+  if (stream->stack_count < TIMELINE_STACK_MAX)
+    stream->stack[stream->stack_count] = function;
+  stream->stack_count++;
+  return 0;
+}
+
+/* Counts only grow; if they do not, the call is treated as empty. */
+static int call_leave(struct timeline *timeline, struct timeline_stream *stream, const struct analysis_call *call,
+                      bool is_shown)
+{
+  struct timeline_frame frame;
+  int r = call->how == ANALYSIS_CALL_END && !stream->is_past ? stack_note(timeline, stream, call->function) : 0;
+
+  if (r >= 0 && stream->is_within && is_shown)
+    r = analysis_stacks_call(timeline->stacks, call);
+  if (r < 0)
+    return r;
+  if (stream->skipped) {
+    stream->skipped--;
+    return 0;
+  }
+  if (!stream->count)
+    return 0;
+  frame = stream->frames[--stream->count];
+  timeline->frames--;
+  stream->shown -= frame.is_shown;
+  if (call->branch < frame.branch)
+    frame.branch = call->branch;
+  if (call->instructions < frame.instructions)
+    frame.instructions = call->instructions;
+  if (!stream->is_within)
+    return 0;
+  r = frame_count(timeline, stream, &frame, call);
+  return r < 0 ? r : frame_show(timeline, stream, &frame, call);
+}
+
+int timeline_call_take(void *data, const struct analysis_call *call)
+{
+  struct timeline *timeline = data;
+  struct timeline_stream *stream = timeline_stream_get(timeline, call->stream);
+  struct analysis_call given = *call;
+  int shown = timeline->calls_filter ? analysis_calls_filter_take(timeline->calls_filter, timeline->calls, &given) : 1;
+  int r;
+
+  if (!stream || shown < 0)
+    return -ENOMEM;
+  if (call->branch > stream->branches)
+    stream->branches = call->branch;
+  if (call->instructions > stream->instructions)
+    stream->instructions = call->instructions;
+  r = call->is_enter ? call_enter(timeline, stream, call, shown) : call_leave(timeline, stream, call, shown);
+  return r < 0 ? r : 0;
+}
