@@ -1,29 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The length and the parts of an instruction in 64-bit mode: SDM vol. 2, chapter 2 and appendix A. Freestanding. Tables
- * are bit maps of opcodes, a row of sixteen each.
+ * The length and the parts of an instruction in 64-bit mode: SDM vol. 2, chapter 2 and appendix A. Freestanding.
  */
 #include "process/process.h"
 
 enum { REX_W = 8 };
 
-/* One-byte opcodes: with ModRM, with an 8-bit and with a 16- or 32-bit immediate, and invalid ones. */
-static const uint16_t modrm_1[16] = {0x0F0F, 0x0F0F, 0x0F0F, 0x0F0F, 0,      0,      0x0A08, 0,
-                                     0xFFFB, 0,      0,      0,      0x00C3, 0xFF0F, 0,      0xC0C0};
-static const uint16_t imm8_1[16] = {0x1010, 0x1010, 0x1010, 0x1010, 0,      0, 0x0C00, 0xFFFF,
-                                    0x0009, 0,      0x0100, 0x00FF, 0x2043, 0, 0x08FF, 0};
-static const uint16_t immz_1[16] = {0x2020, 0x2020, 0x2020, 0x2020, 0,      0, 0x0300, 0,
-                                    0x0002, 0,      0x0200, 0,      0x0080, 0, 0,      0};
-static const uint16_t none_1[16] = {0x40C0, 0xC0C0, 0x8080, 0x8080, 0,      0,      0x0007, 0,
-                                    0x0004, 0x0400, 0,      0,      0x4000, 0x0070, 0x0400, 0};
-/* 0F xx: without ModRM, with an 8-bit immediate. */
-static const uint16_t plain_0f[16] = {0x4BE0, 0, 0, 0x00BF, 0, 0, 0, 0x0080, 0xFFFF, 0, 0x0707, 0, 0xFF00, 0, 0, 0};
-static const uint16_t imm8_0f[16] = {0x8000, 0, 0, 0, 0, 0, 0, 0x000F, 0, 0, 0x1010, 0x0400, 0x0074, 0, 0, 0};
+/* What follows an opcode. */
+enum opcode_class {
+  O,          /* nothing */
+  M = 1 << 0, /* a ModRM byte */
+  B = 1 << 1, /* an 8-bit immediate */
+  Z = 1 << 2, /* a 16- or 32-bit immediate */
+  N = 1 << 3, /* it is no opcode of 64-bit mode */
+  L = 1 << 4, /* a closer look is needed: a prefix, an escape, or a length that depends on more than this */
+  F = 1 << 5, /* it may be a branch */
+  MB = M | B,
+  MZ = M | Z,
+  ML = M | L,
+  MBL = M | B | L,
+  BF = B | F,
+  ZF = Z | F,
+};
 
-static bool in_map(const uint16_t map[16], unsigned opcode)
-{
-  return map[opcode >> 4] >> (opcode & 15) & 1;
-}
+/* Opcodes of one byte, and those behind 0F. */
+/* clang-format off */
+static const uint8_t class_1[256] = {
+  M , M , M , M , B , Z , N , N , M , M , M , M , B , Z , N , L,
+  M , M , M , M , B , Z , N , N , M , M , M , M , B , Z , N , N,
+  M , M , M , M , B , Z , L , N , M , M , M , M , B , Z , L , N,
+  M , M , M , M , B , Z , L , N , M , M , M , M , B , Z , L , N,
+  L , L , L , L , L , L , L , L , L , L , L , L , L , L , L , L,
+  O , O , O , O , O , O , O , O , O , O , O , O , O , O , O , O,
+  N , N , N , M , L , L , L , L , Z , MZ, B , MB, O , O , O , O,
+  BF, BF, BF, BF, BF, BF, BF, BF, BF, BF, BF, BF, BF, BF, BF, BF,
+  MB, MZ, N , MB, M , M , M , M , M , M , M , M , M , M , M , ML,
+  O , O , O , O , O , O , O , O , O , O , N , O , O , O , O , O,
+  L , L , L , L , O , O , O , O , B , Z , O , O , O , O , O , O,
+  B , B , B , B , B , B , B , B , L , L , L , L , L , L , L , L,
+  MB, MB, L , F , L , L , MB, MZ, L , O , L , F , F , BF, N , F,
+  M , M , M , M , N , N , N , O , M , M , M , M , M , M , M , M,
+  BF, BF, BF, BF, B , B , B , B , ZF, ZF, N , BF, O , O , O , O,
+  L , F , L , L , F , O , ML, ML, O , O , O , O , O , O , M , ML
+};
+static const uint8_t class_0f[256] = {
+  M , M , M , M , M , L , O , L , O , O , M , L , M , M , O , MBL,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  ML, ML, ML, ML, M , M , M , M , M , M , M , M , M , M , M , M,
+  O , O , O , O , L , L , M , O , ML, M , ML, M , M , M , M , M,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  MB, MB, MB, MB, M , M , M , O , ML, M , M , M , M , M , M , M,
+  ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF, ZF,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  O , O , O , M , MB, M , M , M , O , O , O , M , MB, M , M , M,
+  M , M , M , M , M , M , M , M , M , ML, MB, M , M , M , M , M,
+  M , M , MB, M , MB, MB, MB, M , O , O , O , O , O , O , O , O,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , M,
+  M , M , M , M , M , M , M , M , M , M , M , M , M , M , M , ML
+};
+/* clang-format on */
 
 /* The bytes being decoded. `at` beyond `size` means that there were too few. */
 struct cursor {
@@ -155,9 +193,9 @@ static bool has_modrm(const struct code *code)
     return !(code->map == 1 && code->opcode == 0x77 && code->encoding != 0x62);
   switch (code->map) {
   case 0:
-    return in_map(modrm_1, code->opcode);
+    return class_1[code->opcode] & M;
   case 1:
-    return !in_map(plain_0f, code->opcode);
+    return class_0f[code->opcode] & M;
   default:
     return true;
   }
@@ -210,7 +248,7 @@ static unsigned immediate_1(const struct code *code)
     return is_test ? 1 : 0;
   if (opcode == 0xF7)
     return is_test ? full : 0;
-  return in_map(imm8_1, opcode) ? 1 : in_map(immz_1, opcode) ? full : 0;
+  return class_1[opcode] & B ? 1 : class_1[opcode] & Z ? full : 0;
 }
 
 static unsigned immediate_size(const struct code *code)
@@ -225,7 +263,7 @@ static unsigned immediate_size(const struct code *code)
       return 4;
     if (!code->encoding && code->opcode == 0x78 && (code->prefixes & (CODE_66 | CODE_F2)))
       return 2; /* SSE4A */
-    return in_map(imm8_0f, code->opcode) ? 1 : 0;
+    return class_0f[code->opcode] & B ? 1 : 0;
   case 3:
     return 1;
   default:
@@ -302,13 +340,42 @@ static uint8_t flow_1(const struct code *code)
 
 /* ---- whole ---- */
 
+/* Most instructions: no prefix but REX, and nothing that needs a closer look. Returns 0: it is another one. There are
+ * 15 bytes. */
+static unsigned decode_common(const uint8_t *bytes, struct code *ret_code)
+{
+  struct code code = {.rex = (bytes[0] & 0xF0) == 0x40 ? bytes[0] : 0};
+  struct cursor cursor = {bytes, 15, code.rex != 0};
+  code.opcode = bytes[cursor.at++];
+  unsigned class = class_1[code.opcode];
+  if (code.opcode == 0x0F) {
+    code.map = 1;
+    code.opcode = bytes[cursor.at++];
+    class = class_0f[code.opcode];
+  }
+  if (class & (L | N))
+    return 0;
+  if (class & M)
+    read_modrm(&cursor, &code);
+  code.imm_size = class & B ? 1 : class & Z ? 4 : 0;
+  code.imm_offset = (uint8_t)cursor.at;
+  code.length = (uint8_t)(cursor.at + code.imm_size);
+  if (class & F)
+    code.flow = code.map ? flow_1(&code) : flow_0(&code);
+  *ret_code = code;
+  return code.length;
+}
+
 unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code)
 {
+  unsigned length = size >= 15 ? decode_common(bytes, ret_code) : 0;
+  if (length)
+    return length;
   struct cursor cursor = {bytes, size, 0};
   struct code code = {0};
   read_prefixes(&cursor, &code);
   read_opcode(&cursor, &code);
-  if (code.map == 0 && !code.encoding && in_map(none_1, code.opcode))
+  if (code.map == 0 && !code.encoding && class_1[code.opcode] & N)
     return 0;
   if (has_modrm(&code)) {
     read_modrm(&cursor, &code);
