@@ -11,6 +11,7 @@
 
 enum {
   HABITS = 1 << 14,     /* slots of the hash table */
+  FILTER = 1 << 16,     /* bits that say which addresses may be in it */
   SAMPLE = 4096,        /* entries that are examined */
   PAUSE_MOST = 64,      /* samples are at most this many parts apart */
   TAKEN_LEAST = 12,     /* fewer are not enough evidence */
@@ -39,6 +40,20 @@ struct sample {
   uint32_t misfits;  /* entries that would not exist if paths went where branches go */
 };
 
+/* A bit for each address that may have a habit: the translator asks for every branch, and most have none. */
+static uint64_t *filter_word(const struct runtime *runtime, uint64_t address, uint64_t *ret_bit)
+{
+  uint64_t at = address * 0x9E3779B97F4A7C15 >> 48 & (FILTER - 1);
+  *ret_bit = 1ull << at % 64;
+  return &runtime->habit_filter[at / 64];
+}
+
+static bool filter_has(const struct runtime *runtime, uint64_t address)
+{
+  uint64_t bit;
+  return *filter_word(runtime, address, &bit) & bit;
+}
+
 static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
 {
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 50 & (HABITS - 1);
@@ -50,23 +65,24 @@ static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
 
 int profile_init(struct runtime *runtime)
 {
-  int64_t memory = place_map(HABITS * sizeof(struct habit), -1, 0);
+  int64_t memory = place_map(HABITS * sizeof(struct habit) + FILTER / 8, -1, 0);
   if (is_failure(memory))
     return (int)memory;
   runtime->habits = (struct habit *)memory;
+  runtime->habit_filter = (uint64_t *)(runtime->habits + HABITS);
   runtime->next_profile = 1;
   return 0;
 }
 
 bool profile_is_taken(const struct runtime *runtime, uint64_t address)
 {
-  const struct habit *habit = runtime->habit_count ? habit_slot(runtime, address) : NULL;
+  const struct habit *habit = filter_has(runtime, address) ? habit_slot(runtime, address) : NULL;
   return habit && habit->address && habit->taken >= TAKEN_LEAST && habit->taken > 2 * habit->passed;
 }
 
 uint64_t profile_target(const struct runtime *runtime, uint64_t address)
 {
-  const struct habit *habit = runtime->habit_count ? habit_slot(runtime, address) : NULL;
+  const struct habit *habit = filter_has(runtime, address) ? habit_slot(runtime, address) : NULL;
   bool is_steady = habit && habit->address && habit->all >= TAKEN_LEAST && habit->votes > habit->all / 8 * 7;
   return is_steady ? habit->target : 0;
 }
@@ -81,6 +97,8 @@ static struct habit *habit_get(struct sample *sample, uint64_t address)
     return NULL;
   runtime->habit_count += !habit->address;
   habit->address = address;
+  uint64_t bit;
+  *filter_word(runtime, address, &bit) |= bit;
   sample->branches += habit->sample != runtime->samples;
   habit->sample = runtime->samples;
   if (habit->taken + habit->passed > COUNT_MOST) {
@@ -188,7 +206,7 @@ static void look(struct runtime *runtime, const uint32_t *entries, uint32_t coun
   runtime->samples++;
   runtime->next_profile = runtime->turns + pause;
   if (runtime->habit_count > HABITS / 4 * 3) {
-    memset(runtime->habits, 0, HABITS * sizeof(struct habit));
+    memset(runtime->habits, 0, HABITS * sizeof(struct habit) + FILTER / 8);
     runtime->habit_count = 0;
   }
   count_entries(&sample, entries + count - sample.entries);

@@ -174,6 +174,7 @@ struct runtime {
   uint32_t *index;                       /* hash table by address: number of the unit + 1 */
   struct place *places;                  /* as the units */
   struct habit *habits;
+  uint64_t *habit_filter;
   uint32_t habit_count;
   uint32_t turns, next_profile,
     samples; /* log parts that were filled; the turn of the next profile; number of profiles so far */

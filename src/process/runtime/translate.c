@@ -12,11 +12,12 @@
  */
 #include "process/runtime/translate.h"
 
-enum {
-  INSTRUCTIONS_MOST = 160,
-  INSTRUCTIONS_FIRST = 80, /* until it is known which code runs often */
-  STEPS_FIRST = 20,
+/* The most that a path may have. */
+struct limits {
+  uint8_t instructions, steps;
 };
+
+enum { ENTRIES_LEAST = 256 }; /* logged for each unit: with fewer, translating costs more than what runs */
 
 /* ---- the cold part ---- */
 
@@ -156,7 +157,7 @@ static void translation_begin(struct translation *translation, struct area *area
   translation->entry = emitter->at;
   translation->places = runtime->places + first_place(runtime);
   translation->count = translation->step_count = translation->stub_count = 0;
-  for (unsigned i = 0; i <= STEPS_MOST + 2; i++) /* a failed attempt may have left values */
+  for (unsigned i = 0; i <= translation->steps_most + 2; i++) /* a failed attempt may have left values */
     runtime->local[translation->head + i].site = NULL;
   translation->number_count = translation->depth = translation->segment_count = translation->place_count = 0;
   translation->turns = 0;
@@ -217,16 +218,41 @@ static int64_t translate_again(struct translation *translation, struct area *are
   return recover_call(translate_all, translation, &translation->thread->recover);
 }
 
-struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area)
+/* A program that runs most of its code a few times only, such as a short one, gets short paths: little of a long path
+ * would ever run. Paths are longest once it is known which way branches mostly go. */
+static struct limits limits_choose(const struct runtime *runtime)
+{
+  uint64_t entries = (uint64_t)__atomic_load_n(&runtime->turns, __ATOMIC_RELAXED) * (runtime->part_size / 4);
+  if (runtime->generation)
+    return (struct limits){160, STEPS_MOST};
+  if (entries >= (uint64_t)runtime->units_made * ENTRIES_LEAST)
+    return (struct limits){80, 20};
+  return (struct limits){24, 6};
+}
+
+/* Leaves the arrays as they are: to clear them would take longer than a short path. */
+static void translation_init(struct translation *translation, struct thread *thread, uint64_t address)
 {
   struct runtime *runtime = thread->runtime;
-  struct translation translation = {
-    .thread = thread, .runtime = runtime, .start = address, .limit = UINT64_MAX, .edge_step = edge_step};
-  translation.instructions_most = runtime->generation ? INSTRUCTIONS_MOST : INSTRUCTIONS_FIRST;
-  translation.steps_most = runtime->generation ? STEPS_MOST : STEPS_FIRST;
-  translation.range = range_find(&runtime->executable, address);
-  translation.level = page_level(runtime, translation.range, address);
-  translation.head = take_numbers(runtime, address);
+  struct limits limits = limits_choose(runtime);
+  translation->thread = thread;
+  translation->runtime = runtime;
+  translation->start = address;
+  translation->limit = UINT64_MAX;
+  translation->instructions_most = limits.instructions;
+  translation->steps_most = limits.steps;
+  translation->self_step = 0;
+  translation->uses_r11 = translation->wants_r11 = false;
+  translation->range = range_find(&runtime->executable, address);
+  translation->level = page_level(runtime, translation->range, address);
+  translation->head = take_numbers(runtime, address);
+}
+
+struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area)
+{
+  struct translation translation;
+  translation_init(&translation, thread, address);
+  translation.edge_step = edge_step;
   translation_begin(&translation, area);
   int64_t result = recover_call(translate_all, &translation, &thread->recover);
   if (result == 0 && translation.wants_r11) {
