@@ -5,16 +5,11 @@
 #ifndef TESTS_BOARD_RIG_H
 #define TESTS_BOARD_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "board/board.h"
+#include "parts.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -282,5 +277,38 @@ static inline void eoi(struct rig *rig, uint8_t vector)
     out(rig, 0xA0, 0x20);
   out(rig, 0x20, 0x20);
 }
+
+/* ---- lines that a test can raise ---- */
+
+/* A line that a test can raise and lower: IRQ 13, FERR#. IRQ 4: a byte for COM1. */
+static inline void ferr(struct rig *rig)
+{
+  board_ferr(rig->board);
+}
+
+static inline void ferr_clear(struct rig *rig)
+{
+  out(rig, 0xF0, 0);
+}
+
+static inline void serial_interrupts(struct rig *rig)
+{
+  out(rig, 0x3FC, 0x08); /* OUT2 */
+  out(rig, 0x3F9, 0x01);
+}
+
+static inline void cmos_put(struct rig *rig, uint8_t index, uint8_t value)
+{
+  out(rig, 0x70, index);
+  out(rig, 0x71, value);
+}
+
+static inline uint8_t cmos_get(struct rig *rig, uint8_t index)
+{
+  out(rig, 0x70, index);
+  return in(rig, 0x71);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 #endif

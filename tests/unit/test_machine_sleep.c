@@ -4,20 +4,8 @@
  * 4) and SDM vol. 3 table 9-1 (registers after power-up). What the firmware leaves is compared with QEMU and SeaBIOS by
  * tests/guest/sleep.S.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "machine_rig.h"
 
-#include <cmocka.h>
-
-#include "base/base.h"
-#include "machine/machine.h"
-
-#define SECOND UINT64_C(1000000000)
 #define RAM (UINT64_C(16) << 20)
 /* As nap.S has them. */
 #define EVENTS 0x1000u
@@ -27,30 +15,9 @@
 #define FOUND 0x1010u
 #define RTC_EN 0x400u
 
-static const struct machine_limit minute = {.until_idle = true, .nanoseconds = 60 * SECOND};
-
-static uint64_t get(struct machine *machine, uint64_t address, size_t size)
-{
-  uint64_t value = 0;
-  assert_true(memory_read(machine_memory(machine), address, &value, size));
-  return value;
-}
-
 static void put(struct machine *machine, uint64_t address, uint32_t value)
 {
   assert_true(memory_write(machine_memory(machine), address, &value, sizeof(value)));
-}
-
-static size_t guest_read(uint8_t bytes[512])
-{
-  char path[512];
-  const char *folder = getenv("LB_GUESTS");
-  snprintf(path, sizeof(path), "%s/nap.bin", folder ? folder : ".");
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  size_t size = fread(bytes, 1, 512, file);
-  fclose(file);
-  return size;
 }
 
 static uint64_t facs_find(struct machine *machine)
@@ -66,13 +33,14 @@ static uint64_t facs_find(struct machine *machine)
  * that. */
 static uint32_t nap_make(unsigned cpus, uint32_t events, bool has_vector, struct machine **ret_machine)
 {
-  uint8_t bytes[512];
-  struct machine_config config = {.ram = RAM, .cpus = cpus, .floppy = {bytes, guest_read(bytes)}};
-  assert_int_equal(lb_cpu_find("skylake", &config.model), 0);
-  assert_int_equal(machine_new(&config, NULL, ret_machine), 0);
-  const uint8_t *place = memmem(bytes, sizeof(bytes), "WAKE", 4);
+  struct machine_config config = config_get();
+  config.cpus = cpus;
+  config.floppy = guest_read("nap.bin");
+  *ret_machine = machine_make(&config, NULL);
+  const uint8_t *bytes = config.floppy.bytes, *place = memmem(bytes, config.floppy.size, "WAKE", 4);
   assert_non_null(place);
   uint32_t vector = (uint32_t)(0x7C00 + (place - 2 - bytes));
+  guest_free(config.floppy);
   put(*ret_machine, EVENTS, events);
   put(*ret_machine, STARTS, 0);
   put(*ret_machine, facs_find(*ret_machine) + 12, has_vector ? vector : 0);
@@ -104,7 +72,7 @@ static void test_alarm_wakes(void **state)
   (void)state;
   for (unsigned cpus = 1; cpus <= 3; cpus += 2) {
     uint32_t vector = nap_make(cpus, RTC_EN, true, &machine);
-    assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_EXIT);
+    assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_EXIT);
     assert_in_range(machine_time(machine), SECOND, SECOND + SECOND / 1000);
     for (unsigned i = 1; i < cpus; i++) {
       machine_show(machine, i);
@@ -129,7 +97,7 @@ static void test_time_limit(void **state)
     assert_in_range(machine_time(machine), i * SECOND / 10, i * SECOND / 10 + SECOND / 1000);
     assert_int_equal(machine_retired(machine), retired);
   }
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_EXIT);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_EXIT);
   assert_woken(machine, vector, 0x8400);
 }
 
@@ -145,7 +113,7 @@ static void test_step(void **state)
   assert_false(machine_is_asleep(machine));
   assert_int_equal(machine_cpu(machine)->segment[CS].selector, vector >> 4);
   assert_int_equal(machine_cpu(machine)->rip, vector & 15);
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_EXIT);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_EXIT);
   assert_woken(machine, vector, 0x8400);
 }
 
@@ -154,16 +122,16 @@ static void test_nothing_wakes(void **state)
   struct machine *machine;
   (void)state;
   nap_make(1, 0, true, &machine);
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_ASLEEP);
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_ASLEEP);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_ASLEEP);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_ASLEEP);
   assert_false(machine_serial_is_awaited(machine));
   assert_false(machine_serial_receive(machine, 'x'));
   machine_stop(machine);
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_REQUESTED);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_REQUESTED);
   machine_reset(machine);
   assert_false(machine_is_asleep(machine));
   assert_int_equal(get(machine, STARTS, 4), 1);
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_ASLEEP);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_ASLEEP);
   assert_int_equal(get(machine, STARTS, 4), 2);
   machine_free(machine);
 }
@@ -176,12 +144,12 @@ static void test_outside_wakes(void **state)
   for (unsigned by_key = 0; by_key < 2; by_key++) {
     uint32_t vector = nap_make(1, 0, true, &machine);
     machine_wake(machine); /* awake: nothing happens */
-    assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_ASLEEP);
+    assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_ASLEEP);
     if (by_key)
       assert_true(machine_key(machine, 0x1E));
     else
       machine_wake(machine);
-    assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_EXIT);
+    assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_EXIT);
     assert_woken(machine, vector, 0x8100);
   }
 }
@@ -230,20 +198,14 @@ static void test_saved_asleep(void **state)
   assert_int_equal(machine_save(machine, save_write, &text), 0);
   assert_int_equal(machine_restore(text.data, text.length, NULL, &loaded), 0);
   assert_true(machine_is_asleep(loaded));
-  assert_int_equal(machine_run(machine, &minute), MACHINE_STOP_EXIT);
-  assert_int_equal(machine_run(loaded, &minute), MACHINE_STOP_EXIT);
+  assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_EXIT);
+  assert_int_equal(machine_run(loaded, &idle), MACHINE_STOP_EXIT);
   assert_int_equal(machine_time(loaded), machine_time(machine));
   text_done(&text);
   assert_woken(loaded, vector, 0x8400);
   machine_free(machine);
 }
 
-int main(void)
-{
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_alarm_wakes),   cmocka_unit_test(test_time_limit),    cmocka_unit_test(test_step),
-    cmocka_unit_test(test_nothing_wakes), cmocka_unit_test(test_outside_wakes), cmocka_unit_test(test_no_vector),
-    cmocka_unit_test(test_bad_vector),    cmocka_unit_test(test_saved_asleep),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PART(cmocka_unit_test(test_alarm_wakes), cmocka_unit_test(test_time_limit), cmocka_unit_test(test_step),
+     cmocka_unit_test(test_nothing_wakes), cmocka_unit_test(test_outside_wakes), cmocka_unit_test(test_no_vector),
+     cmocka_unit_test(test_bad_vector), cmocka_unit_test(test_saved_asleep));
