@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The board as a whole: making and resetting it, device memory, time, and INTR. Every way in ends in board_settle.
+ * The board as a whole: making and resetting it, device memory, time, and INTR. Every public function ends in
+ * board_settle.
  */
 #include "board/state.h"
 
@@ -24,7 +25,7 @@ static bool board_wants_intr(struct board *board, const struct lapic *lapic)
 static uint64_t board_earliest(const struct board *board)
 {
   uint64_t deadline = CLOCK_NEVER;
-  if (board_is_asleep(board)) /* no processor hears of anything else */
+  if (board_is_asleep(board)) /* nothing else can wake the machine */
     return power_deadline(board);
   for (unsigned i = 0; i < DEVICE_COUNT; i++)
     if (devices[i]->deadline)
@@ -97,14 +98,14 @@ uint64_t board_deadline(const struct board *board)
 
 void board_advance(struct board *board, uint64_t now)
 {
-  assert(!board->is_advancing); /* the board calls nobody who tells it the time */
+  assert(!board->is_advancing); /* no callback of the board may advance it */
   board->is_advancing = true;
   board_advance_devices(board, now);
   board_settle(board);
   board->is_advancing = false;
 }
 
-/* Deadlines are those of interrupts that nobody masks: there are no others. */
+/* Only interrupts that are not masked have a deadline. */
 bool board_can_wake(const struct board *board)
 {
   return board->deadline != CLOCK_NEVER;
@@ -163,7 +164,7 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
 
 static void board_reset_devices(struct board *board)
 {
-  board->asking = board->lapics; /* the firmware runs on the bootstrap processor, whoever asked for the reset */
+  board->asking = board->lapics; /* the firmware runs on the bootstrap processor */
   board->a20_is_open = true;     /* as firmware leaves it */
   board->lines = 0;
   for (unsigned i = 0; i < DEVICE_COUNT; i++)

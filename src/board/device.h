@@ -33,7 +33,7 @@ struct port_range {
 
 /* ---- devices ---- */
 
-/* Members may be left out, but where noted. */
+/* Every member may be left out, unless its comment says otherwise. */
 struct device {
   /* Private state, which device_state returns; zero at first. DEVICE_STATE sets both. A device whose state other files
    * read has a member in struct board instead. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fw_cfg, by which a virtual machine tells its guest what it is made of: a word to port 0x510 selects an item, bytes of
+ * fw_cfg, which describes a virtual machine to its guest: a word to port 0x510 selects an item, bytes of
  * it are read at 0x511, zeros behind its end. Test kernels ask here how many processors and how much memory there are.
  * Items and their layout: QEMU's docs/specs/fw_cfg. There are no files, no DMA, and items cannot be written.
  */

@@ -185,7 +185,6 @@ static uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned
   return hpet_read(board, offset & ~7u) >> shift;
 }
 
-/* Starting and stopping keeps the count. Lines are let go of before they are given to somebody else. */
 /* IRQ 0 and 8 leave the 8254 and the RTC, or go back to them: the RTC's is high as long as it was not served. */
 static void legacy_changed(struct board *board)
 {
@@ -196,6 +195,7 @@ static void legacy_changed(struct board *board)
     rtc_signal(board);
 }
 
+/* Starting and stopping keep the count. The timers release lines 0 and 8 before the lines change their owner. */
 static void hpet_write_config(struct board *board, uint64_t value)
 {
   struct hpet *hpet = hpet_of(board);

@@ -39,7 +39,7 @@ enum {
   COMMAND_NATIVE_MAX = 0xF8,
 };
 
-#define BUSY_TIME UINT64_C(3000) /* of a very fast disk; long enough that nobody relies on none */
+#define BUSY_TIME UINT64_C(3000) /* a very fast disk; not 0, so that no guest relies on that */
 #define DRIVE_LBA 0x40
 
 /* ---- addresses ---- */

@@ -21,7 +21,7 @@ enum {
 
 /* ---- delivery ---- */
 
-/* 0xFF is everybody, whatever the mode. */
+/* 0xFF addresses all processors, in either mode. */
 static uint32_t entry_destination(uint64_t entry)
 {
   uint32_t destination = (uint32_t)(entry >> 56);
@@ -49,7 +49,7 @@ static void ioapic_deliver(struct board *board, unsigned pin)
     *entry |= ENTRY_REMOTE_IRR;
 }
 
-/* A level that nobody serves yet. */
+/* Delivers the interrupt of a level-triggered pin that is high and not yet in service. */
 static void ioapic_offer(struct board *board, unsigned pin)
 {
   uint64_t entry = board->ioapic.entry[pin];

@@ -101,7 +101,7 @@ static uint8_t i8042_read_data(struct board *board)
 
 /* ---- commands at 0x64 ---- */
 
-/* A byte for the second port: nobody answers. */
+/* A byte for the second port, where nothing is connected: it times out. */
 static void i8042_time_out(struct board *board)
 {
   i8042_give(board, 0xFE, STATUS_MOUSE | STATUS_TIMEOUT);

@@ -225,7 +225,7 @@ bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool 
   return is_logical ? is_logical_destination(lapic, destination) : destination == lapic->id;
 }
 
-/* Lowest priority: the one that does the least important thing, of several the first (10.6.2.4). */
+/* Lowest priority: the processor whose priority is lowest; among equals, the first (10.6.2.4). */
 static uint32_t lowest_of(const struct board *board, uint32_t set)
 {
   unsigned best = BOARD_CPUS, least = 0x100;
@@ -283,7 +283,7 @@ void lapic_send(struct board *board, struct lapic *lapic, uint32_t icr, uint32_t
     return;
   }
   if (mode == MODE_INIT && (icr & ICR_LEVEL) && !(icr & ICR_ASSERT))
-    return; /* the de-assert of old: it only sets arbitration IDs */
+    return; /* INIT level de-assert, which only sets arbitration IDs */
   if (mode != MODE_RESERVED && mode != MODE_EXTINT)
     lapic_deliver(board, icr_set(board, lapic, icr, destination), mode, vector, false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a port to its device. Each device's descriptor has its ports; they are spread over a table of bytes once, so
- * that a port is found with one look.
+ * Finds the device at a port. Each device's descriptor lists its ports; port_map spreads them over a table with one
+ * byte per port.
  */
 #include <assert.h>
 

@@ -175,7 +175,7 @@ uint64_t power_deadline(const struct board *board)
 static void power_set_control(struct board *board, uint16_t value)
 {
   struct power *power = &board->power;
-  power->control = (uint16_t)((value & 0x1C02) | PM_SCI_ENABLED); /* there is no mode without ACPI to go back to */
+  power->control = (uint16_t)((value & 0x1C02) | PM_SCI_ENABLED); /* ACPI mode cannot be switched off */
   if (!(value & PM_SLEEP_ENABLE))
     return;
   if (PM_SLEEP_TYPE(value) == PM_S5)

@@ -180,7 +180,8 @@ bool board_serial_receive(struct board *board, uint8_t byte)
   return true;
 }
 
-/* A driver looks at LSR once or twice for each byte that it sends, a guest that waits for one without end. */
+/* A driver reads LSR once or twice for each byte that it sends. A guest that waits for a byte reads it over and over.
+ */
 static void uart_count_poll(struct uart *uart)
 {
   if (!uart->count && uart->polls < UART_POLLS)

@@ -42,7 +42,7 @@ struct board {
   struct power power;
   void *state[DEVICE_COUNT]; /* private state of each device; NULL: it has none */
   const struct port_range *ranges[PORT_RANGES];
-  uint8_t port_owner[PORT_COUNT]; /* number in `ranges` + 1, 0 for nobody */
+  uint8_t port_owner[PORT_COUNT]; /* number in `ranges` + 1, 0: no device */
 };
 
 static inline uint64_t board_now(const struct board *board)

@@ -18,7 +18,7 @@ static void put_processor(const struct board *board, struct tables *tables, unsi
   tables_put(tables, number, 1); /* APIC ID */
   tables_put(tables, board->config.apic_version, 1);
   tables_put(tables, number ? 0x01 : 0x03, 1); /* usable; the boot processor */
-  tables_put(tables, 0x600, 4);                /* family 6; CPUID knows better */
+  tables_put(tables, 0x600, 4);                /* family 6; CPUID has the rest */
   tables_put(tables, 0x201, 4);                /* FPU, APIC */
   tables_put(tables, 0, 8);
 }

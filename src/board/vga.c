@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The VGA's registers at 0x3B4, 0x3C0-0x3CF, 0x3D4 and 0x3DA, set to 80 by 25 text (mode 3). They can be written and
- * read back; what they mean is looked at for the start of the screen, its size and the cursor only. Retrace follows the
- * time. IBM's VGA technical reference.
+ * read back; only the start of the screen, its size and the cursor have an effect. Retrace follows the time. IBM's VGA
+ * technical reference.
  */
 #include "base/base.h"
 #include "board/state.h"

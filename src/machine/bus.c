@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The wires: what a processor asks of the board (struct cpu_bus) and what the board does to the processors and to the
- * world (struct board_host). No decisions here, but two: physical addresses that belong to nobody, and A20.
+ * world (struct board_host). Two things are decided here: what addresses without memory or device read as, and A20.
  */
 #include "machine/firmware.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- from a processor to the board ---- */
 
-/* Whoever calls is told to the board, too. */
+/* The machine of this processor. The board is told which processor calls. */
 static struct machine *bus_machine(void *data)
 {
   const struct wire *wire = data;
@@ -180,8 +180,7 @@ static void host_a20(void *data, bool is_open)
     cpu_changed(m->cpus[i]); /* translations hold physical addresses behind the gate */
 }
 
-/* Everything is reset, the device that asks for it too: not while it is being talked to, but when the run loop is back.
- */
+/* The run loop makes the reset later: it also resets the device that asks for it, which is in the middle of a call. */
 static void host_reset(void *data)
 {
   struct machine *m = data;
@@ -211,7 +210,7 @@ static void host_debug(void *data, uint8_t byte)
 
 static void host_post(void *data, uint8_t code)
 {
-  (void)data; /* nobody looks at the display of port 0x80 */
+  (void)data; /* there is no display for port 0x80 */
   (void)code;
 }
 

@@ -118,7 +118,7 @@ static void plan_entry(struct plan *plan, const struct header *header, const str
 }
 
 /* Linkers give the ELF headers a segment of their own, a page below the text: that of a kernel at 1 MiB falls on the
- * firmware. Whoever writes to a ROM changes nothing, and nobody misses the headers. */
+ * firmware. A write to the ROM has no effect, and no kernel needs the headers there. */
 static bool segment_is_lost(const struct header *header, const struct segment *s)
 {
   bool has_entry = header->entry >= s->vaddr && header->entry - s->vaddr < s->memsz;

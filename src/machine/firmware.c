@@ -15,8 +15,8 @@ static firmware_service *const services[256] = {
 #undef SERVICE
 };
 
-/* The instruction works in real and virtual-8086 mode only: elsewhere nobody can have meant it. Live CF tells the stub
- * whether to ask again. */
+/* The instruction works in real and virtual-8086 mode only: in any other mode it is not a call. CF of the
+ * processor tells the stub whether to call again. */
 void firmware_call(struct machine *machine, uint8_t number)
 {
   struct cpu *cpu = machine->cpu;
@@ -41,7 +41,7 @@ static void put(struct machine *m, uint64_t address, unsigned size, uint32_t val
 static void install_vectors(struct machine *m, const uint16_t entries[256])
 {
   for (unsigned i = 0; i < 256; i++) {
-    bool is_user = i >= 0x60 && i < 0x68; /* kept for programs: 0 means that nobody uses it */
+    bool is_user = i >= 0x60 && i < 0x68; /* kept for programs: 0 means that it is free */
     put(m, 4 * i, 4, is_user ? 0 : FIRMWARE_SEGMENT << 16 | entries[i]);
   }
 }

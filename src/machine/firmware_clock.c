@@ -51,7 +51,7 @@ bool firmware_alarm(struct machine *machine)
   return false;
 }
 
-/* Who asks in a loop until the ticks change waits in fewer questions when each takes some time. */
+/* A program that loops until the ticks change needs fewer calls when each takes some time. */
 #define TICKS_NANOSECONDS 10000
 
 static void clock_get_ticks(struct machine *m)

@@ -173,8 +173,8 @@ static bool keyboard_take(struct machine *m, bool is_old)
   return false;
 }
 
-/* Who is told that there is no key asks again: a menu that counts down does nothing else. The answer takes as long as
- * it took the first PC, so that its seconds are not made of millions of questions. */
+/* A program that is told that there is no key asks again, such as a menu that counts down. The answer takes as long as
+ * on the first PC, so that waiting for a second does not take millions of calls. */
 #define LOOK_NANOSECONDS 50000
 
 static void keyboard_look(struct machine *m, bool is_old)

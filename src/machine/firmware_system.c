@@ -120,7 +120,7 @@ bool firmware_system(struct machine *machine)
   case 0x24:
     system_a20(machine);
     break;
-  case 0x4F: /* a key: nobody wants it. CF stays as INT 9 set it */
+  case 0x4F: /* a key, unchanged: CF stays as INT 9 set it */
     break;
   case 0x86:
     return system_wait(machine);

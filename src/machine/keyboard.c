@@ -6,7 +6,7 @@
 #include "machine/firmware.h"
 
 #define CODE_TIME UINT64_C(1000000)   /* between two codes */
-#define RETRY_TIME UINT64_C(10000000) /* when nobody takes them */
+#define RETRY_TIME UINT64_C(10000000) /* when the controller takes no code */
 #define SCAN_SHIFT 0x2A
 #define SCAN_CONTROL 0x1D
 #define SCAN_RELEASE 0x80

@@ -17,7 +17,7 @@ enum {
   HEADER_PAGE_ALIGN = 1u << 0, /* always done */
   HEADER_MEMORY = 1u << 1,     /* always told */
   HEADER_VIDEO = 1u << 2,
-  HEADER_REQUIRED = 0xFFFFu, /* who does not know one of these must not start it */
+  HEADER_REQUIRED = 0xFFFFu, /* a loader that does not know one of these must not start the kernel */
   HEADER_ADDRESSES = 1u << 16,
 };
 

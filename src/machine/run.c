@@ -152,8 +152,8 @@ static bool run_skip(struct machine *m, const struct run *run)
   return true;
 }
 
-/* The last run ended while time passed: it goes on passing, without a look at the guest that another number of runs
- * would not have taken. What came in meanwhile ends it. */
+/* The last run ended while time passed: it goes on passing without a check of the guest, because the result must not
+ * depend on the number of runs. Input that has arrived since then ends it. */
 static void run_go_on(struct machine *m, const struct run *run)
 {
   uint64_t until = run_deadline(m);
@@ -236,7 +236,7 @@ enum machine_stop machine_run(struct machine *machine, const struct machine_limi
   } while (!run_is_over(machine, &run) && !run_step(machine, &run));
   turn_settle(machine);
   if (run.stop == MACHINE_STOP_IDLE)
-    machine->idle = (struct idle){0}; /* whoever runs it on has changed something */
+    machine->idle = (struct idle){0}; /* the caller may have changed the guest */
   return run.stop;
 }
 
