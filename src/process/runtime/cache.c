@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of the code cache, the index from application addresses to units, and the links between units.
+ * The memory of the code cache, its units, and the links between units.
  *
  * An exit that is tied to a unit stays tied for ever, because the log does not mention the tie. A unit whose code has
  * changed therefore keeps its place. Its first two bytes become a jump to the room before it, which holds a jump to a
@@ -17,7 +17,6 @@ enum { BOTH_SIZE = CACHE_POOLS * CACHE_AREA_SIZE, AREA_START = 64 };
 static const uint64_t area_units_size = CACHE_AREA_SIZE / CACHE_GRAIN / 2 * sizeof(uint32_t);
 static const uint64_t units_size = CACHE_POOLS * (uint64_t)CACHE_UNITS * sizeof(struct unit);
 static const uint64_t places_size = CACHE_POOLS * (uint64_t)CACHE_PLACES * sizeof(struct place);
-static const uint64_t index_size = CACHE_INDEX * sizeof(uint32_t);
 static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an instruction */
 
 static void *memory_for(uint64_t size)
@@ -43,15 +42,13 @@ int cache_init(struct runtime *runtime)
   runtime->pool = runtime->pools;
   runtime->pool->age = 1;
   runtime->units = memory_for(units_size);
-  runtime->index = memory_for(index_size);
   runtime->places = memory_for(places_size);
-  bool is_good = runtime->units && runtime->index && runtime->places;
-  return is_good ? 0 : -12;
+  return runtime->units && runtime->places ? index_init(runtime) : -12;
 }
 
 uint64_t cache_memory(const struct runtime *runtime)
 {
-  uint64_t size = units_size + index_size + places_size;
+  uint64_t size = units_size + index_memory() + places_size;
   for (unsigned i = 0; i < CACHE_AREAS && runtime->pools[0].areas[i].code; i++)
     size += BOTH_SIZE + CACHE_POOLS * area_units_size;
   return size;
@@ -105,7 +102,6 @@ static bool area_open(struct runtime *runtime, unsigned number, uint64_t address
   uint32_t *units = memory_for(CACHE_POOLS * area_units_size);
   if (is_failure(code) || !units)
     return false;
-  kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_HUGEPAGE, 0, 0, 0); /* fewer TLB misses; may fail */
   kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_DONTDUMP, 0, 0, 0);
   for (unsigned i = 0; i < CACHE_POOLS; i++) {
     struct area *area = &runtime->pools[i].areas[number];
@@ -114,6 +110,19 @@ static bool area_open(struct runtime *runtime, unsigned number, uint64_t address
     area_clear(runtime, area);
   }
   return true;
+}
+
+/* Most programs need a small part of one huge page: only an area with more code than that gets them, in both pools.
+ * There are fewer TLB misses then. The kernel may refuse. */
+static void area_use_huge(struct runtime *runtime, unsigned number)
+{
+  enum { SMALL = 1 << 20 };
+  const struct area *area = &runtime->pool->areas[number];
+  struct area *first = &runtime->pools[0].areas[number];
+  if (first->is_huge || area->used < SMALL || runtime->is_confined)
+    return;
+  first->is_huge = true;
+  kernel_call(__NR_madvise, (uint64_t)first->code, BOTH_SIZE, MADV_HUGEPAGE, 0, 0, 0);
 }
 
 void pool_clear(struct runtime *runtime, struct pool *pool)
@@ -145,6 +154,7 @@ struct area *cache_area(struct runtime *runtime, uint64_t address)
       return some;
     if (is_new && !area_open(runtime, i, address))
       break;
+    area_use_huge(runtime, i);
     if (area_has_room(area, CACHE_PATH_MOST)) {
       if (is_new || address < INT32_MAX || is_near(area->code, address))
         return area;
@@ -183,26 +193,11 @@ static void stub_end(struct area *area, const struct emitter *emitter)
     area->used = end;
 }
 
-/* ---- the index ---- */
-
-static uint64_t hash(uint64_t address)
-{
-  return address * 0x9E3779B97F4A7C15 >> 41 & (CACHE_INDEX - 1);
-}
-
-/* The slot of the newest unit at the address, or the free slot where it would be. */
-static uint32_t *index_slot(struct runtime *runtime, uint64_t address)
-{
-  uint64_t at = hash(address);
-  while (runtime->index[at] && runtime->units[runtime->index[at] - 1].address != address)
-    at = (at + 1) & (CACHE_INDEX - 1);
-  return &runtime->index[at];
-}
+/* ---- units ---- */
 
 struct unit *cache_find(struct runtime *runtime, uint64_t address)
 {
-  uint32_t number = *index_slot(runtime, address);
-  struct unit *unit = number ? &runtime->units[number - 1] : NULL;
+  struct unit *unit = index_find(runtime, address);
   return unit && !unit->is_stale ? unit : NULL;
 }
 
@@ -211,23 +206,19 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   struct pool *pool = runtime->pool;
   uint32_t number = pool_number(runtime, pool) * CACHE_UNITS + pool->unit_count++;
   struct unit *kept = &runtime->units[number];
-  uint32_t *slot = index_slot(runtime, unit->address);
   *kept = *unit;
   runtime->local[unit->head].unit = number;
   area->units[area->unit_count] = number;
   area->kept += ASK_MOST;
   __atomic_store_n(&area->unit_count, area->unit_count + 1, __ATOMIC_RELEASE);
   runtime->units_made++;
-  *slot = number + 1;
+  index_put(runtime, number);
   return kept;
 }
 
-/* The kernel refuses to discard memory that the program has locked: it is cleared instead. */
 void cache_forget(struct runtime *runtime)
 {
-  if (runtime->is_confined ||
-      kernel_call(__NR_madvise, (uint64_t)runtime->index, index_size, MADV_DONTNEED, 0, 0, 0) < 0)
-    memset(runtime->index, 0, index_size);
+  index_clear(runtime);
 }
 
 /* ---- links ---- */

@@ -59,12 +59,12 @@ enum {
   CACHE_AREA_SIZE = 128 << 20, /* of one pool; that of the other pool is behind it */
   CACHE_SIZE_LEAST = 1 << 16,  /* least size of the used part of an area: control.cache_size */
   CACHE_UNITS = 1 << 21,       /* of one pool */
-  CACHE_INDEX = 1 << 23,
-  CACHE_PLACES = 1 << 26,   /* of one pool */
-  CACHE_PLACES_MOST = 8192, /* of one unit, including the bytes that are kept */
-  CACHE_PATH_MOST = 16384,  /* bytes of one unit */
-  CACHE_ROOM = 8,           /* bytes before a unit and its edge, for the jump that makes it stale */
-  CACHE_GRAIN = 16,         /* units are longer than this on average */
+  CACHE_INDEX = 1 << 23,       /* slots of the index when it is largest */
+  CACHE_PLACES = 1 << 26,      /* of one pool */
+  CACHE_PLACES_MOST = 8192,    /* of one unit, including the bytes that are kept */
+  CACHE_PATH_MOST = 16384,     /* bytes of one unit */
+  CACHE_ROOM = 8,              /* bytes before a unit and its edge, for the jump that makes it stale */
+  CACHE_GRAIN = 16,            /* units are longer than this on average */
 };
 
 /* Memory for translated code. There are several areas, because code with RIP-relative operands must lie near their
@@ -76,6 +76,7 @@ struct area {
   uint64_t kept;           /* bytes of the second part that are reserved for units that become stale */
   uint32_t *units;         /* numbers of its units, in the order of their code */
   uint32_t unit_count;
+  bool is_huge; /* of the first pool: in both, its memory is in huge pages */
 };
 
 /* Half of the cache's memory. When a pool is full, its translations are given up, and a new age begins in the other
@@ -165,6 +166,14 @@ void cache_forget(
  * table empty. */
 void cache_publish(struct thread *thread, struct unit *unit);
 void cache_lookup_init(struct thread *thread);
+
+/* ---- the newest unit of each address, stale or not (index.c); with the lock held ---- */
+
+int index_init(struct runtime *runtime);                                  /* returns 0 or -errno */
+struct unit *index_find(const struct runtime *runtime, uint64_t address); /* NULL: there is none */
+void index_put(struct runtime *runtime, uint32_t number);                 /* adds runtime->units[number] */
+void index_clear(struct runtime *runtime);
+uint64_t index_memory(void); /* bytes of address space */
 
 /* ---- ages (age.c) ---- */
 

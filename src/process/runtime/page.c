@@ -11,8 +11,9 @@
 #include "process/runtime/runtime.h"
 
 enum {
-  PAGES = 1 << 20, /* slots of the hash table */
-  NODES = 1 << 23, /* units of a pool on pages */
+  PAGES = 1 << 20,      /* slots of the hash table when it is largest, */
+  PAGES_LEAST = 1 << 9, /* and at first */
+  NODES = 1 << 23,      /* units of a pool on pages */
   PROTECTED_MOST = 4096,
   FAULTS_MOST = 16, /* write faults before the bytes of a page are compared instead */
 };
@@ -38,10 +39,10 @@ struct page_nodes {
 };
 
 struct page_table {
-  struct page pages[PAGES];
-  struct page kept[PAGES]; /* while the table is rebuilt */
-  struct page_nodes nodes[CACHE_POOLS];
+  uint32_t slots;
   uint32_t page_count, page_most; /* more pages than that end the age */
+  struct page pages[2 * PAGES];   /* hash tables of growing size: that of n slots begins at n */
+  struct page_nodes nodes[CACHE_POOLS];
   uint32_t protected_count;
   uint64_t protected_pages[PROTECTED_MOST];
 };
@@ -52,6 +53,7 @@ int page_init(struct runtime *runtime)
   if (is_failure(memory))
     return (int)memory;
   runtime->pages = (struct page_table *)memory;
+  runtime->pages->slots = PAGES_LEAST;
   runtime->pages->page_most = PAGES / 2;
   for (unsigned i = 0; i < CACHE_POOLS; i++)
     runtime->pages->nodes[i].count = 1;
@@ -66,15 +68,30 @@ uint64_t page_memory(void)
 /* The slot of the page, or the free slot where it would be. */
 static struct page *page_slot(struct runtime *runtime, uint64_t address)
 {
-  uint64_t at = address * 0x9E3779B97F4A7C15 >> 44 & (PAGES - 1);
-  while (runtime->pages->pages[at].address && runtime->pages->pages[at].address != address)
-    at = (at + 1) & (PAGES - 1);
-  return &runtime->pages->pages[at];
+  uint32_t slots = runtime->pages->slots;
+  struct page *pages = runtime->pages->pages + slots;
+  uint64_t at = address * 0x9E3779B97F4A7C15 >> 44 & (slots - 1);
+  while (pages[at].address && pages[at].address != address)
+    at = (at + 1) & (slots - 1);
+  return &pages[at];
+}
+
+/* The larger table lies behind the one in use. */
+static void pages_grow(struct runtime *runtime)
+{
+  struct page_table *table = runtime->pages;
+  uint32_t slots = table->slots;
+  table->slots = 2 * slots;
+  for (uint32_t i = slots; i < 2 * slots; i++)
+    if (table->pages[i].address)
+      *page_slot(runtime, table->pages[i].address) = table->pages[i];
 }
 
 static struct page *page_get(struct runtime *runtime, uint64_t address)
 {
   struct page_table *table = runtime->pages;
+  if (table->page_count >= table->slots / 2 && table->slots < PAGES)
+    pages_grow(runtime);
   struct page *page = page_slot(runtime, address);
   if (!page->address) {
     if (++table->page_count > PAGES / 8 * 7)
@@ -94,17 +111,20 @@ static bool is_needed(const struct runtime *runtime, const struct page *page)
   return is_needed;
 }
 
-/* Removes pages without state: a program may generate code at ever new addresses. */
+/* Removes pages without state: a program may generate code at ever new addresses. The table has its largest size by
+ * then. The other pages are copied to the memory of the smaller tables and back. */
 static void pages_sift(struct runtime *runtime)
 {
   struct page_table *table = runtime->pages;
+  struct page *pages = table->pages + PAGES, *kept = table->pages;
   uint32_t count = 0;
+  runtime_assert(table->slots == PAGES);
   for (uint32_t i = 0; i < PAGES; i++)
-    if (table->pages[i].address && is_needed(runtime, &table->pages[i]))
-      table->kept[count++] = table->pages[i];
-  memset(table->pages, 0, sizeof(table->pages));
+    if (pages[i].address && is_needed(runtime, &pages[i]))
+      kept[count++] = pages[i];
+  memset(pages, 0, PAGES * sizeof(*pages));
   for (uint32_t i = 0; i < count; i++)
-    *page_slot(runtime, table->kept[i].address) = table->kept[i];
+    *page_slot(runtime, kept[i].address) = kept[i];
   table->page_count = count;
   table->page_most = count < PAGES / 4 ? PAGES / 2 : count + PAGES / 4;
 }
@@ -217,7 +237,7 @@ static void page_drop_one(struct runtime *runtime, struct page *page)
 void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
 {
   struct page_table *table = runtime->pages;
-  if ((end - start) / PROCESS_PAGE <= PAGES / 16) {
+  if ((end - start) / PROCESS_PAGE <= table->slots / 16) {
     for (uint64_t at = page_down(start); at < end; at += PROCESS_PAGE) {
       struct page *page = page_slot(runtime, at);
       if (page->address)
@@ -225,9 +245,10 @@ void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
     }
     return;
   }
-  for (uint32_t i = 0; i < PAGES; i++)
-    if (table->pages[i].address >= page_down(start) && table->pages[i].address < end)
-      page_drop_one(runtime, &table->pages[i]);
+  struct page *pages = table->pages + table->slots;
+  for (uint32_t i = 0; i < table->slots; i++)
+    if (pages[i].address >= page_down(start) && pages[i].address < end)
+      page_drop_one(runtime, &pages[i]);
 }
 
 /* Afterwards the page is no longer in the list of protected pages. The loops that empty that list rely on this. */

@@ -171,7 +171,8 @@ struct runtime {
   uint32_t area_most, unit_most;         /* and the most areas and units */
   struct unit *units;                    /* the units of the pools one behind another, in the order of their creation */
   uint32_t units_made;                   /* so far */
-  uint32_t *index;                       /* hash table by address: number of the unit + 1 */
+  uint32_t *index;                       /* hash tables by address, number of the unit + 1: index.c; */
+  uint32_t index_slots, index_used;      /* size of the one that is used; its slots that are taken */
   struct place *places;                  /* as the units */
   struct habit *habits;
   uint64_t *habit_filter;

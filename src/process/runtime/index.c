@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The index of the cache: a hash table from addresses in the application to the newest unit of each. It begins small,
+ * because most programs are, and each page of it costs time and memory. When a quarter of it is used, a table of twice
+ * the size takes its place. Room for the tables of all sizes is kept from the start: that of 2^n slots lies behind
+ * those of fewer slots, which are as many together.
+ */
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#include "process/runtime/runtime.h"
+
+enum { SLOTS_LEAST = 1 << 13, SPARE = 4 }; /* one slot of SPARE is taken at most */
+
+static const uint64_t index_size = 2 * (uint64_t)CACHE_INDEX * sizeof(uint32_t);
+
+int index_init(struct runtime *runtime)
+{
+  int64_t memory = place_map(index_size, -1, 0);
+  if (is_failure(memory))
+    return (int)memory;
+  runtime->index = (uint32_t *)memory;
+  runtime->index_slots = SLOTS_LEAST;
+  return 0;
+}
+
+uint64_t index_memory(void)
+{
+  return index_size;
+}
+
+static uint32_t *table_of(const struct runtime *runtime, uint32_t slots)
+{
+  return runtime->index + slots;
+}
+
+/* The slot of the newest unit at the address, or the free one where it would be. */
+static uint32_t *slot_find(const struct runtime *runtime, uint64_t address)
+{
+  uint32_t slots = runtime->index_slots, *table = table_of(runtime, slots);
+  uint64_t at = address * 0x9E3779B97F4A7C15 >> 41 & (slots - 1);
+  while (table[at] && runtime->units[table[at] - 1].address != address)
+    at = (at + 1) & (slots - 1);
+  return &table[at];
+}
+
+struct unit *index_find(const struct runtime *runtime, uint64_t address)
+{
+  uint32_t number = *slot_find(runtime, address);
+  return number ? &runtime->units[number - 1] : NULL;
+}
+
+/* The kernel refuses to discard memory that the program has locked. */
+static bool table_give_back(const struct runtime *runtime, uint32_t slots)
+{
+  uint64_t start = (uint64_t)table_of(runtime, slots);
+  return !runtime->is_confined &&
+         !is_failure(kernel_call(__NR_madvise, start, slots * sizeof(uint32_t), MADV_DONTNEED, 0, 0, 0));
+}
+
+static void index_grow(struct runtime *runtime)
+{
+  uint32_t slots = runtime->index_slots;
+  const uint32_t *old = table_of(runtime, slots);
+  runtime->index_slots = 2 * slots;
+  for (uint32_t i = 0; i < slots; i++)
+    if (old[i])
+      *slot_find(runtime, runtime->units[old[i] - 1].address) = old[i];
+  table_give_back(runtime, slots);
+}
+
+void index_put(struct runtime *runtime, uint32_t number)
+{
+  uint32_t *slot = slot_find(runtime, runtime->units[number].address);
+  runtime->index_used += !*slot;
+  *slot = number + 1;
+  if (runtime->index_used > runtime->index_slots / SPARE && runtime->index_slots < CACHE_INDEX)
+    index_grow(runtime);
+}
+
+/* It stays as large as it is: what is translated anew is about as much. */
+void index_clear(struct runtime *runtime)
+{
+  enum { SMALL = 1 << 16 }; /* slots, which are cleared faster than they are mapped again */
+  uint32_t slots = runtime->index_slots;
+  runtime->index_used = 0;
+  if (slots <= SMALL || !table_give_back(runtime, slots))
+    memset(table_of(runtime, slots), 0, slots * sizeof(uint32_t));
+}
