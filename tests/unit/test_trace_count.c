@@ -72,6 +72,40 @@ static void assert_facts(struct facts *one, struct facts *other)
 
 /* ---- what the entries say ---- */
 
+/* A part of a path that ran: from its head to a step, at which it was left or an event interrupted it. */
+struct stretch {
+  uint32_t head, last;
+  bool is_left;
+};
+
+typedef void stretch_visit(void *data, const struct table *table, const struct stretch *stretch);
+
+static void run_walk(const struct run *run, stretch_visit *visit, void *data)
+{
+  const struct lb_step *steps = run->table->steps;
+  uint32_t running = 0;
+
+  for (size_t i = 0; i < run->count; i++) {
+    uint32_t entry = run->entries[i];
+
+    if (entry == LB_ENTRY_EVENT) {
+      if (running)
+        visit(data, run->table, &(struct stretch){running, running + (run->entries[i + 1] >> 8), false});
+      i += LB_ENTRY_EVENT_WORDS;
+      running = 0;
+    } else if (entry & LB_ENTRY_ENTER) {
+      running = entry & ~LB_ENTRY_ENTER;
+    } else if (steps[entry].flags & LB_STEP_HEAD) {
+      if (running)
+        visit(data, run->table, &(struct stretch){running, running + steps[running].count, true});
+      running = entry;
+    } else if (entry) {
+      visit(data, run->table, &(struct stretch){steps[entry].head, entry, true});
+      running = steps[entry].next;
+    }
+  }
+}
+
 /* Each step that was come to, by entries other than events: what is run before an event is given, not counted. */
 static void reached_add(struct facts *facts, const struct table *table, uint32_t head, uint32_t last)
 {
@@ -86,28 +120,10 @@ static void reached_add(struct facts *facts, const struct table *table, uint32_t
   }
 }
 
-static void reached_by(struct facts *facts, const struct run *run)
+static void reached_visit(void *data, const struct table *table, const struct stretch *stretch)
 {
-  const struct table *table = run->table;
-  uint32_t running = 0;
-
-  for (size_t i = 0; i < run->count; i++) {
-    uint32_t entry = run->entries[i];
-
-    if (entry == LB_ENTRY_EVENT) {
-      i += LB_ENTRY_EVENT_WORDS;
-      running = 0;
-    } else if (entry & LB_ENTRY_ENTER) {
-      running = entry & ~LB_ENTRY_ENTER;
-    } else if (table->steps[entry].flags & LB_STEP_HEAD) {
-      if (running)
-        reached_add(facts, table, running, running + table->steps[running].count);
-      running = entry;
-    } else if (entry) {
-      reached_add(facts, table, table->steps[entry].head, entry);
-      running = table->steps[entry].next;
-    }
-  }
+  if (stretch->is_left)
+    reached_add(data, table, stretch->head, stretch->last);
 }
 
 /* Conditional branches that were not taken up to a step, at which the path was left or not. */
@@ -134,30 +150,12 @@ struct passes {
   uint64_t left, interrupted;
 };
 
-static void passed_by(struct passes *passes, const struct run *run)
+static void passed_visit(void *data, const struct table *table, const struct stretch *stretch)
 {
-  const struct table *table = run->table;
-  uint32_t running = 0;
+  struct passes *passes = data;
+  uint64_t passed = path_passed(table, stretch->head, stretch->last, stretch->is_left);
 
-  for (size_t i = 0; i < run->count; i++) {
-    uint32_t entry = run->entries[i];
-
-    if (entry == LB_ENTRY_EVENT) {
-      if (running)
-        passes->interrupted += path_passed(table, running, running + (run->entries[i + 1] >> 8), false);
-      i += LB_ENTRY_EVENT_WORDS;
-      running = 0;
-    } else if (entry & LB_ENTRY_ENTER) {
-      running = entry & ~LB_ENTRY_ENTER;
-    } else if (table->steps[entry].flags & LB_STEP_HEAD) {
-      if (running)
-        passes->left += path_passed(table, running, running + table->steps[running].count, true);
-      running = entry;
-    } else if (entry) {
-      passes->left += path_passed(table, table->steps[entry].head, entry, true);
-      running = table->steps[entry].next;
-    }
-  }
+  *(stretch->is_left ? &passes->left : &passes->interrupted) += passed;
 }
 
 /* ---- what the reader says ---- */
@@ -276,8 +274,8 @@ static uint64_t runs_check(const struct run *runs, uint32_t stream)
     branches += runs[i].branch_count;
     for (size_t k = 0; k < runs[i].branch_count; k++)
       fact_add(&taken, runs[i].branches[k].from, runs[i].branches[k].to, runs[i].branches[k].kind, 1);
-    reached_by(&reached, &runs[i]);
-    passed_by(&passes, &runs[i]);
+    run_walk(&runs[i], reached_visit, &reached);
+    run_walk(&runs[i], passed_visit, &passes);
   }
   assert_int_equal(lb_trace_reader_open(path, &reader), 0);
   assert_int_equal(count_read(reader, stream, &counted), branches);
