@@ -5,6 +5,7 @@
  */
 #include "analysis/backtrace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -187,6 +188,7 @@ int analysis_backtrace_make(const struct analysis_death *death, const struct ana
   uint64_t at;
   int r = 0;
 
+  assert(thread->first <= thread->count);
   if (places && places->piece && thread->count && analysis_death_at(death, thread, &at))
     r = stack_make(thread, at, places, files, &backtrace);
   if (r < 0)

@@ -4,6 +4,7 @@
  */
 #include "analysis/calls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ int analysis_calls_new(struct analysis_names *names, struct analysis_code *code,
 {
   struct analysis_calls *calls = calloc(1, sizeof(*calls));
 
+  assert(names && function);
   if (!calls)
     return -ENOMEM;
   *calls = (struct analysis_calls){
@@ -78,6 +80,7 @@ static int edge_fall(struct analysis_calls *calls, struct call_stack *stack, con
 
   if (r < 0)
     return r;
+  assert(target.function < calls->called.count);
   function = &calls->called.functions[target.function];
   at = analysis_names_locate(calls->names, edge->space, edge->from);
   first = edge->from - (at.address - function->start);

@@ -4,6 +4,8 @@
  * catches an exception. An unsuccessful search through a deep stack takes time, and the trace is untrusted: the search
  * is limited.
  */
+#include <assert.h>
+
 #include "analysis/calls_landing.h"
 #include "analysis/calls_stack.h"
 
@@ -16,6 +18,7 @@ bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, co
   const struct called *whole = &stacks->called->functions[frame->function];
   const struct called *part = &stacks->called->functions[target->function];
 
+  assert(frame->function < stacks->called->count && target->function < stacks->called->count);
   return frame->function == target->function || (target->flags & TARGET_IS_COLD && called_is_part(part, whole));
 }
 

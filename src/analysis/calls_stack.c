@@ -4,6 +4,7 @@
  */
 #include "analysis/calls_stack.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -90,6 +91,7 @@ static int frames_take(struct call_stacks *stacks, struct call_stack *stack, siz
 
 int call_stack_leave(struct call_stacks *stacks, struct call_stack *stack, size_t count, size_t returned)
 {
+  assert(count <= stack->count);
   return frames_take(stacks, stack, count, returned, ANALYSIS_CALL_RETURN);
 }
 
@@ -108,6 +110,7 @@ size_t call_stack_chain(const struct call_stack *stack)
 {
   size_t i = stack->count - 1;
 
+  assert(stack->count);
   while (i && stack->frames[i].how == ANALYSIS_CALL_TAIL)
     i--;
   return i;
@@ -149,6 +152,7 @@ int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const
 {
   struct frame frame = {.how = ANALYSIS_CALL_START, .function = target->function, .branch = stack->branch};
 
+  assert(!stack->count);
   if (!stack->patience)
     stack->patience = PATIENCE;
   return frame_add(stacks, stack, &frame);

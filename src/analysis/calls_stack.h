@@ -5,6 +5,8 @@
 #ifndef ANALYSIS_CALLS_STACK_H
 #define ANALYSIS_CALLS_STACK_H
 
+#include <assert.h>
+
 #include "analysis/calls_function.h"
 
 #define FRAMES_MAX (1u << 21) /* of all streams together; a stack that would need more is given up */
@@ -63,6 +65,7 @@ struct call_stacks {
 
 static inline struct frame *call_stack_top(const struct call_stack *stack)
 {
+  assert(stack->count);
   return &stack->frames[stack->count - 1];
 }
 

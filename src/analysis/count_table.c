@@ -4,6 +4,7 @@
  */
 #include "analysis/count_table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ struct count_item *count_table_get(struct count_table *table, const struct count
 
   if (item->count)
     return item;
+  assert(!count_table_is_full(table));
   *item = *key;
   table->count++;
   return item;

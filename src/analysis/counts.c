@@ -6,6 +6,7 @@
  */
 #include "analysis/counts_inside.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -45,6 +46,7 @@ void analysis_counts_free(struct analysis_counts *counts)
 
 void analysis_counts_stream(struct analysis_counts *counts, uint32_t stream)
 {
+  assert(!counts->stream_count); /* no branch was counted */
   counts->stream = stream;
 }
 
@@ -250,8 +252,10 @@ static int starts_learn(struct analysis_counts *counts)
 
 int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *reader)
 {
-  int r = counts_fold(counts, reader);
+  int r;
 
+  assert(!counts->block_list); /* called once */
+  r = counts_fold(counts, reader);
   count_table_done(&counts->raw);
   if (r >= 0)
     r = blocks_list(counts);
@@ -264,6 +268,7 @@ int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *
 
 int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filter *filter)
 {
+  assert(counts->block_list && !counts->chosen_blocks); /* after analysis_counts_end, once */
   if (!filter)
     return 0;
   counts->chosen_blocks = calloc(counts->block_count + 1, sizeof(*counts->chosen_blocks));
@@ -281,12 +286,14 @@ int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filte
 
 const struct analysis_block *analysis_counts_all_blocks(const struct analysis_counts *counts, size_t *ret_count)
 {
+  assert(counts->block_list); /* after analysis_counts_end */
   *ret_count = counts->block_count;
   return counts->block_list;
 }
 
 const struct analysis_jump *analysis_counts_all_jumps(const struct analysis_counts *counts, size_t *ret_count)
 {
+  assert(counts->jump_list); /* after analysis_counts_end */
   *ret_count = counts->jump_count;
   return counts->jump_list;
 }

@@ -138,6 +138,7 @@ static int rows_tail(struct analysis_death_rows *rows, const struct analysis_thr
   size_t own = rows->count;
   int r;
 
+  assert(own);
   rows->tail_total = thread->count - 1 - rows->numbers[0];
   r = rows_last(rows, thread->count, rows->tail_total < most ? rows->tail_total : most);
   rows->tail_count = rows->count - own;

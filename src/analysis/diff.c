@@ -4,6 +4,7 @@
  */
 #include "analysis/diff.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,7 @@ int analysis_diff_rejoin(const struct analysis_diff_branch *one, size_t one_coun
   struct hash_index places = {0};
   int r = one_hashes && other_hashes ? places_make(&places, one_hashes, one_runs) : -ENOMEM;
 
+  assert(run);
   for (size_t j = 0; r >= 0 && j < other_runs && j < best; j++) {
     uint32_t at = place_find(&places, one_hashes, other_hashes[j]);
 

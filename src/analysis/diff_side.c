@@ -4,6 +4,7 @@
  */
 #include "analysis/diff_side.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,7 @@ int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_bran
 
 void diff_side_put_back(struct diff_side *side)
 {
+  assert(!side->is_from_queue || side->queue_at);
   if (side->is_from_queue)
     side->queue_at--;
   else

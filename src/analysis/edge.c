@@ -5,6 +5,7 @@
  */
 #include "analysis/edge.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -44,6 +45,7 @@ int edge_table_make_room(struct edge_table *table, edge_function *before, void *
 {
   uint64_t least = 2;
 
+  assert(edge_table_is_full(table));
   if (table->capacity < EDGES_MAX)
     return table_rebuild(table, table->capacity ? table->capacity * 2 : EDGES_LEAST, 0);
   while (least && edges_from(table, least) > EDGES_MAX / 2)

@@ -5,6 +5,7 @@
 #ifndef ANALYSIS_EDGE_H
 #define ANALYSIS_EDGE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,7 @@ static inline struct edge *edge_table_place(const struct edge_table *table, uint
   uint64_t hash = (from * UINT64_C(0x9E3779B97F4A7C15)) ^ ((to + kind) * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ space;
   size_t i = (size_t)((hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (table->capacity - 1);
 
+  assert(table->count < table->capacity);
   for (;; i = (i + 1) & (table->capacity - 1)) {
     struct edge *edge = &table->edges[i];
 

@@ -3,6 +3,7 @@
  * The order of the tables. Each row has a number for each order, or none. Equal rows are sorted by name or address, so
  * that the same trace always gives the same page.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ bool analysis_hot_can_sort(enum analysis_hot_table table, enum analysis_hot_orde
     [ANALYSIS_HOT_MODULE] = ORDER(INSTRUCTIONS) | ORDER(TAKEN) | ORDER(PASSED) | ORDER(CALLS) | ORDER(NAME),
   };
 
+  assert(table < sizeof(orders) / sizeof(*orders));
   return orders[table] >> order & 1;
 }
 
@@ -219,6 +221,7 @@ void analysis_hot_sort(struct analysis_hot *hot, enum analysis_hot_table table, 
     [ANALYSIS_HOT_MODULE] = {hot->modules, hot->module_count, sizeof(*hot->modules), module_compare},
   };
 
+  assert(analysis_hot_can_sort(table, order));
   if (tables[table].count)
     qsort_r(tables[table].rows, tables[table].count, tables[table].size, tables[table].compare, &order);
 }

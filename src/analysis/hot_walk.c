@@ -4,6 +4,7 @@
  * a LOCK prefix executes another one). Chains of instructions are therefore followed side by side, the lowest address
  * first, and are merged where they meet. Chains are at most 15 bytes apart, so there are at most 16.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -156,6 +157,7 @@ int analysis_blocks_walk(struct analysis_code *code, const struct analysis_block
   for (size_t i = 0; i < count && r >= 0; i++) {
     const struct analysis_block *block = &blocks[i];
 
+    assert(!i || analysis_location_compare(&blocks[i - 1].first, &block->first) <= 0);
     if (!block->instructions || !block->executed || block->last < block->first.address)
       continue;
     if (before && (before->first.file != block->first.file || before->first.space != block->first.space)) {

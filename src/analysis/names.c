@@ -4,6 +4,7 @@
  * symbols. A trace is untrusted and may name any number of files, so there are limits, and a file is opened only when a
  * branch leads to it.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -261,6 +262,7 @@ static void file_ask(struct analysis_names *names, struct names_file *file)
 /* Modules are mapped in whole pages, so they may begin before their segment. */
 bool names_file_address(const struct names_file *file, uint64_t offset, uint64_t *ret_address)
 {
+  assert(file->layout);
   for (uint64_t slack = 1; slack <= PAGE; slack *= PAGE)
     for (size_t i = 0; i < file->layout->count; i++) {
       const struct symbol_piece *piece = &file->layout->pieces[i];

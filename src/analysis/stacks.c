@@ -4,6 +4,7 @@
  */
 #include "analysis/stacks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -48,6 +49,11 @@ void analysis_stacks_free(struct analysis_stacks *stacks)
 
 /* ---- the tree ---- */
 
+static bool stack_is(const struct analysis_stacks *stacks, uint32_t stack)
+{
+  return stack == ANALYSIS_STACK_NONE || stack < stacks->count;
+}
+
 static uint64_t stack_hash(uint32_t caller, uint32_t function)
 {
   return hash_start((uint64_t)caller << 32 | function);
@@ -79,9 +85,11 @@ static int stack_add(struct analysis_stacks *stacks, const struct analysis_stack
 
 int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack)
 {
-  uint32_t level = caller == ANALYSIS_STACK_NONE ? 0 : stacks->stacks[caller].level + 1;
-  uint32_t number = stack_find(stacks, caller, function);
+  uint32_t level, number;
 
+  assert(stack_is(stacks, caller));
+  level = caller == ANALYSIS_STACK_NONE ? 0 : stacks->stacks[caller].level + 1;
+  number = stack_find(stacks, caller, function);
   if (number == HASH_NONE && (level >= ANALYSIS_STACK_LEVELS || stacks->count >= ANALYSIS_STACKS_MAX)) {
     stacks->is_full = true;
     number = caller;
@@ -96,6 +104,7 @@ int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint3
 
 void analysis_stacks_add(struct analysis_stacks *stacks, uint32_t stack, const struct analysis_cost *cost)
 {
+  assert(stack_is(stacks, stack));
   if (stack == ANALYSIS_STACK_NONE)
     return;
   stacks->stacks[stack].instructions += cost->instructions;
@@ -105,6 +114,7 @@ void analysis_stacks_add(struct analysis_stacks *stacks, uint32_t stack, const s
 
 void analysis_stacks_called(struct analysis_stacks *stacks, uint32_t stack, uint64_t calls)
 {
+  assert(stack_is(stacks, stack));
   if (stack != ANALYSIS_STACK_NONE)
     stacks->stacks[stack].calls += calls;
 }
@@ -187,6 +197,7 @@ size_t analysis_stacks_functions(const struct analysis_stacks *stacks, uint32_t 
 {
   size_t count = 0;
 
+  assert(stack_is(stacks, stack));
   for (; stack != ANALYSIS_STACK_NONE && count < ANALYSIS_STACK_LEVELS; stack = stacks->stacks[stack].caller)
     ret_functions[count++] = stacks->stacks[stack].function;
   return count;

@@ -3,6 +3,7 @@
  * Starts of functions that have neither a symbol nor an unwind table: targets of calls, signals and interrupts, and of
  * jumps from other files.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ void starts_around(struct analysis_names *names, const struct analysis_location 
   size_t i;
 
   starts_sort(starts);
+  assert(starts->sorted == starts->count);
   i = starts_up_to(starts, location);
   *ret_before = i && is_same_code(&starts->list[i - 1], location) ? starts->list[i - 1].address : 0;
   *ret_after = i < starts->count && is_same_code(&starts->list[i], location) ? starts->list[i].address : UINT64_MAX;

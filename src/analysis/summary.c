@@ -5,6 +5,7 @@
  */
 #include "analysis/summary_inside.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,7 @@ static int counts_fetch(struct analysis_summary *summary)
 
 void analysis_summary_count(struct analysis_summary *summary, struct lb_trace_reader *reader)
 {
+  assert(!summary->edges.capacity); /* no record was taken */
   summary->reader = reader;
 }
 

@@ -2,6 +2,7 @@
  *
  * The words by which users name places of a program, and their meaning. Every command accepts what any command prints.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,7 @@ bool analysis_target_is_line(const struct analysis_target *target, struct analys
   const char *file;
   unsigned line;
 
+  assert(target->source);
   return analysis_names_line(names, location, &file, &line) && line == target->line && path_is(target->source, file);
 }
 

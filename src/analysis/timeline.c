@@ -4,6 +4,7 @@
  */
 #include "analysis/timeline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,7 @@ int timeline_init(struct timeline *timeline, const struct timeline_options *opti
 {
   int r;
 
+  assert(options->names);
   *timeline = (struct timeline){.options = *options, .active = calloc(1, sizeof(*timeline->active))};
   timeline_store_init(&timeline->store, options->blocks, options->merge);
   r = timeline->active ? analysis_stacks_new(&timeline->stacks) : -ENOMEM;

@@ -3,6 +3,7 @@
  * Which functions run in which streams, and how often at a time: this tells the outermost call of a recursion.
  * Functions that run no more are taken out when they are the most part, so that the memory is bounded by the stacks.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -71,6 +72,7 @@ int timeline_active_add(struct timeline_active *active, uint32_t stream, uint32_
 {
   struct active_function *found = active_find(active, stream, function);
 
+  assert(change == 1 || change == -1);
   if (change > 0) {
     if (!found && active_append(active, stream, function) < 0)
       return -ENOMEM;

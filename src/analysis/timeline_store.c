@@ -6,6 +6,7 @@
  */
 #include "analysis/timeline_store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -210,6 +211,7 @@ int timeline_store_add(struct timeline_store *store, const struct timeline_block
   struct timeline_tail *tail;
   int r = stream_get(store, block->stream);
 
+  assert(block->start <= block->end && block->start_count <= block->end_count && block->depth <= TIMELINE_DEPTH_MAX);
   if (r < 0)
     return r;
   tail = &store->tails[block->stream];
