@@ -40,36 +40,32 @@ struct key {
   double rate; /* for equal numbers, the greater rate comes first */
 };
 
-static struct key function_key(const struct analysis_hot_function *row, enum analysis_hot_order order)
+/* Of a function or a module. */
+static struct key sum_key(uint64_t instructions, uint64_t taken, uint64_t passed, uint64_t calls,
+                          enum analysis_hot_order order)
 {
   switch (order) {
   case ANALYSIS_HOT_BY_INSTRUCTIONS:
-    return (struct key){row->instructions, (double)row->taken};
+    return (struct key){instructions, (double)taken};
   case ANALYSIS_HOT_BY_TAKEN:
-    return (struct key){row->taken, 0};
+    return (struct key){taken, 0};
   case ANALYSIS_HOT_BY_PASSED:
-    return (struct key){row->passed, 0};
+    return (struct key){passed, 0};
   case ANALYSIS_HOT_BY_CALLS:
-    return (struct key){row->calls, 0};
+    return (struct key){calls, 0};
   default:
     return (struct key){0, 0};
   }
 }
 
+static struct key function_key(const struct analysis_hot_function *row, enum analysis_hot_order order)
+{
+  return sum_key(row->instructions, row->taken, row->passed, row->calls, order);
+}
+
 static struct key module_key(const struct analysis_hot_module *row, enum analysis_hot_order order)
 {
-  switch (order) {
-  case ANALYSIS_HOT_BY_INSTRUCTIONS:
-    return (struct key){row->instructions, (double)row->taken};
-  case ANALYSIS_HOT_BY_TAKEN:
-    return (struct key){row->taken, 0};
-  case ANALYSIS_HOT_BY_PASSED:
-    return (struct key){row->passed, 0};
-  case ANALYSIS_HOT_BY_CALLS:
-    return (struct key){row->entries, 0};
-  default:
-    return (struct key){0, 0};
-  }
+  return sum_key(row->instructions, row->taken, row->passed, row->entries, order);
 }
 
 static struct key line_key(const struct analysis_hot_line *row, enum analysis_hot_order order)
