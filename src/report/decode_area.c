@@ -154,19 +154,10 @@ static bool violations_find(const struct decode_area *area, struct ds_memory *me
   return true;
 }
 
-static void put_violations(struct decode_area *area, const struct lb_ds_area *ds, const unsigned char *bytes,
-                           size_t size)
+void decode_area_put_broken(struct page *page, uint32_t broken)
 {
   static const struct page_column columns[] = {{"rule", 18}, {"what is wrong", 0}, {NULL, 0}};
-  struct ds_memory memory = {bytes, size, area->is_64 ? UINT64_C(0xfffffe5a5a5a5000) : 0xfa5a5000};
-  struct page *page = &area->page;
-  uint32_t broken = 0;
 
-  if (!violations_find(area, &memory, ds, &broken)) {
-    page_absent(page, "broken_rules");
-    return;
-  }
-  page_heading(page, "Requirements that it breaks");
   page_table(page, "broken_rules", columns);
   for (unsigned i = 0; i < LB_DS_RULES; i++)
     if (broken >> i & 1) {
@@ -177,6 +168,21 @@ static void put_violations(struct decode_area *area, const struct lb_ds_area *ds
       page_row_end(page);
     }
   page_table_end(page);
+}
+
+static void put_violations(struct decode_area *area, const struct lb_ds_area *ds, const unsigned char *bytes,
+                           size_t size)
+{
+  struct ds_memory memory = {bytes, size, area->is_64 ? UINT64_C(0xfffffe5a5a5a5000) : 0xfa5a5000};
+  struct page *page = &area->page;
+  uint32_t broken = 0;
+
+  if (!violations_find(area, &memory, ds, &broken)) {
+    page_absent(page, "broken_rules");
+    return;
+  }
+  page_heading(page, "Requirements that it breaks");
+  decode_area_put_broken(page, broken);
 }
 
 static int ds_show(struct decode_area *area)

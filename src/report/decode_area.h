@@ -33,6 +33,9 @@ void decode_area_begin(struct decode_area *area);
 /* False when as many records were shown as the user wants. */
 bool decode_area_wants(const struct decode_area *area);
 
+/* The table of the rules of a DS area that are broken: a bit of `broken` for each rule. */
+void decode_area_put_broken(struct page *page, uint32_t broken);
+
 /* The enum lb_pebs of the records. */
 unsigned decode_pebs_format(const struct decode_area *area);
 

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "machine/machine.h"
+#include "report/decode_area.h"
 #include "report/machine_page.h"
 #include "symbol/symbol.h"
 
@@ -190,21 +191,10 @@ static void area_absent(const struct machine_view *view, struct page *page, cons
 
 static void broken_rules(const struct machine_view *view, struct page *page)
 {
-  static const struct page_column columns[] = {{"rule", 18}, {"what is wrong", 0}, {NULL, 0}};
   struct lb_ds_facts facts = machine_ds_facts(view->machine);
-  uint32_t broken = lb_ds_check(recorder_of(view), &facts);
 
   page_heading(page, "Requirements that the DS area breaks");
-  page_table(page, "broken_rules", columns);
-  for (unsigned i = 0; i < LB_DS_RULES; i++)
-    if (broken >> i & 1) {
-      page_row(page, false);
-      page_put(page, "rule", lb_ds_rule_name(i));
-      page_put(page, "text", lb_ds_rule_text(i));
-      page_put_note(page, "source", lb_ds_rule_source(i));
-      page_row_end(page);
-    }
-  page_table_end(page);
+  decode_area_put_broken(page, lb_ds_check(recorder_of(view), &facts));
 }
 
 void machine_page_ds(const struct machine_view *view, struct page *page)
