@@ -185,14 +185,14 @@ static int session_begin(struct machine_session *session, struct machine_argumen
 
 /* Returns the exit status. */
 static int machine_run_and_show(struct machine_session *session, struct machine_arguments *arguments,
-                                const struct machine_show *show, int argc, char **argv)
+                                const struct machine_show *show, char **argv)
 {
   struct gdb_machine *gdb = NULL;
   const struct machine_file *kernel = &session->files.started;
   int r = machine_session_open(session, arguments);
 
   if (r >= 0 && arguments->trace)
-    r = machine_trace_open(session, kernel, argc, argv);
+    r = machine_trace_open(session, kernel, argv);
   if (r >= 0 && arguments->gdb)
     r = gdb_machine_open(session, kernel, &gdb);
   return r < 0 ? CLI_FAILURE : session_run_and_show(session, show, gdb);
@@ -214,7 +214,7 @@ int cmd_machine(int argc, char **argv)
   session->progress = progress_show;
   status = session_begin(session, &arguments, &show);
   if (status == CLI_OK)
-    status = machine_run_and_show(session, &arguments, &show, argc, argv);
+    status = machine_run_and_show(session, &arguments, &show, argv);
   machine_session_close(session);
   free(session);
   machine_arguments_done(&arguments);

@@ -36,9 +36,10 @@ enum machine_session_end {
 
 /* Pages whose code the guest ran, for the trace. */
 struct machine_pages {
-  uint64_t *pages; /* numbers + 1, in a hash of `capacity` places */
+  uint64_t *pages; /* numbers */
   size_t count, capacity;
-  uint64_t last;
+  struct hash_index index; /* of pages by number */
+  uint64_t last;           /* number + 1 of the page that was asked for last */
 };
 
 /* A processor that the trace listens to. */
@@ -173,8 +174,9 @@ void machine_session_catch_signals(struct machine_session *session);
 
 /* ---- machine_trace.c ---- */
 
-/* Begins the trace; `kernel` may have no bytes. Return 0, or negative after a complaint. */
-int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, int argc, char **argv);
+/* Begins the trace; `kernel` may have no bytes; `words` is the command line, ended by NULL. Return 0, or negative after
+ * a complaint. */
+int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, char *const *words);
 int machine_trace_close(struct machine_session *session);
 
 /* ---- machine_save.c ---- */

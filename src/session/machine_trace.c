@@ -7,57 +7,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "session/machine.h"
 #include "session/new_file.h"
+#include "session/trace_meta.h"
 
 #define PAGES_MAX (1u << 16)
 #define GUEST_PAGE UINT64_C(4096)
 
 /* ---- pages ---- */
 
-/* The slot of a page in the hash table: its own, or an empty one. */
-static uint64_t *page_place(uint64_t *pages, size_t capacity, uint64_t page)
+static bool pages_have(const struct machine_pages *pages, uint64_t hash, uint64_t page)
 {
-  size_t i = (size_t)(page * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (capacity - 1);
+  uint32_t number;
 
-  while (pages[i] && pages[i] != page + 1)
-    i = (i + 1) & (capacity - 1);
-  return &pages[i];
+  for (size_t at = 0; (number = hash_index_next(&pages->index, hash, &at)) != HASH_NONE;)
+    if (pages->pages[number] == page)
+      return true;
+  return false;
 }
 
-/* Doubles the hash table. Without memory, further pages are left out of the trace. */
-static bool pages_grow(struct machine_pages *pages)
-{
-  size_t capacity = pages->capacity ? pages->capacity * 2 : 256;
-  uint64_t *bigger = calloc(capacity, sizeof(*bigger));
-
-  if (!bigger)
-    return false;
-  for (size_t i = 0; i < pages->capacity; i++)
-    if (pages->pages[i])
-      *page_place(bigger, capacity, pages->pages[i] - 1) = pages->pages[i];
-  free(pages->pages);
-  pages->pages = bigger;
-  pages->capacity = capacity;
-  return true;
-}
-
+/* A page for which there is no memory is left out of the trace. */
 static void pages_add(struct machine_pages *pages, uint64_t address)
 {
-  uint64_t page = address / GUEST_PAGE, *place;
+  uint64_t page = address / GUEST_PAGE, hash, *grown;
 
   if (page + 1 == pages->last)
     return;
   pages->last = page + 1;
-  if (2 * pages->count >= pages->capacity && (pages->count >= PAGES_MAX || !pages_grow(pages)))
+  hash = hash_start(page);
+  if (pages->count >= PAGES_MAX || pages_have(pages, hash, page))
     return;
-  place = page_place(pages->pages, pages->capacity, page);
-  pages->count += !*place;
-  *place = page + 1;
+  grown = array_grow(pages->pages, sizeof(*grown), pages->count, &pages->capacity);
+  if (!grown)
+    return;
+  pages->pages = grown;
+  if (hash_index_add(&pages->index, hash, pages->count) >= 0)
+    grown[pages->count++] = page;
+}
+
+static void pages_done(struct machine_pages *pages)
+{
+  free(pages->pages);
+  hash_index_done(&pages->index);
+  *pages = (struct machine_pages){0};
 }
 
 /* ---- branches ---- */
@@ -103,37 +97,6 @@ static void trace_take(void *data, const struct lb_branch *branch)
 }
 
 /* ---- the beginning ---- */
-
-static int meta_put(struct lb_trace_writer *writer, const char *key, const char *value)
-{
-  return lb_trace_writer_meta(writer, &(struct lb_trace_meta){key, value});
-}
-
-static int metas_put(struct machine_session *session, int argc, char **argv)
-{
-  struct lb_trace_writer *writer = session->trace.writer;
-  struct text command = {0}, now = {0};
-  struct utsname host;
-  int r;
-
-  for (int i = 0; i < argc; i++)
-    text_addf(&command, "%s%s", i ? " " : "", argv[i]);
-  text_addf(&now, "%lld", (long long)time(NULL));
-  r = meta_put(writer, "producer", "lbr " LB_VERSION);
-  if (r >= 0)
-    r = meta_put(writer, "source", "machine");
-  if (r >= 0)
-    r = meta_put(writer, "cpu", session->arguments->cpu->name);
-  if (r >= 0 && command.length <= LB_TRACE_TEXT_MAX)
-    r = meta_put(writer, "command", text_string(&command));
-  if (r >= 0 && uname(&host) == 0)
-    r = meta_put(writer, "host", host.nodename);
-  if (r >= 0)
-    r = meta_put(writer, "time", text_string(&now));
-  text_done(&command);
-  text_done(&now);
-  return r;
-}
 
 /* The addresses of an ELF kernel: as it is linked, and as it is loaded if that differs. Its path is made absolute, for
  * readers in another directory. */
@@ -193,7 +156,7 @@ static int streams_put(struct machine_session *session)
   return 0;
 }
 
-int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, int argc, char **argv)
+int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, char *const *words)
 {
   struct machine_trace *trace = &session->trace;
   const char *name = session->arguments->trace;
@@ -203,7 +166,7 @@ int machine_trace_open(struct machine_session *session, const struct machine_fil
     new_file_complain_trace(name, r);
     return r;
   }
-  r = metas_put(session, argc, argv);
+  r = trace_meta_put_all(trace->writer, "machine", "cpu", session->arguments->cpu->name, words);
   if (r >= 0)
     r = modules_put(trace->writer, kernel);
   if (r >= 0)
@@ -231,12 +194,12 @@ static int code_put(struct machine_session *session)
 
   machine_show(session->machine, 0);
   cpu = machine_cpu(session->machine);
-  if (!pages->pages)
+  if (!pages->count)
     return 0;
-  qsort(pages->pages, pages->capacity, sizeof(*pages->pages), page_compare);
-  for (size_t i = 0; i < pages->capacity; i++) {
-    uint64_t address = (pages->pages[i] - 1) * GUEST_PAGE;
-    size_t size = pages->pages[i] ? cpu_peek(cpu, address, bytes, sizeof(bytes)) : 0;
+  qsort(pages->pages, pages->count, sizeof(*pages->pages), page_compare);
+  for (size_t i = 0; i < pages->count; i++) {
+    uint64_t address = pages->pages[i] * GUEST_PAGE;
+    size_t size = cpu_peek(cpu, address, bytes, sizeof(bytes));
     int r = size ? lb_trace_writer_code(session->trace.writer, &(struct lb_trace_code){0, address, bytes, size}) : 0;
 
     if (r < 0)
@@ -250,7 +213,7 @@ static int instructions_put(struct machine_session *session)
   char count[24];
 
   snprintf(count, sizeof(count), "%llu", (unsigned long long)machine_retired(session->machine));
-  return meta_put(session->trace.writer, "instructions", count);
+  return trace_meta_put(session->trace.writer, "instructions", count);
 }
 
 int machine_trace_close(struct machine_session *session)
@@ -269,7 +232,7 @@ int machine_trace_close(struct machine_session *session)
     new_file_back_up(session->arguments->trace);
   r = lb_trace_writer_close(trace->writer);
   trace->writer = NULL;
-  free(trace->pages.pages);
+  pages_done(&trace->pages);
   r = trace->error < 0 ? trace->error : r;
   return r < 0 ? trace_complain(session->arguments->trace, r) : 0;
 }

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -22,6 +20,7 @@
 #include "session/record_source.h"
 #include "session/relay.h"
 #include "session/source_choice.h"
+#include "session/trace_meta.h"
 
 #define PARTS 4u /* of the log of a thread */
 
@@ -37,38 +36,6 @@ static char *output_name(const struct record_arguments *arguments)
   if (arguments->output)
     return strdup(strcmp(arguments->output, "-") ? arguments->output : STANDARD_OUTPUT);
   return asprintf(&name, "%s.lbr", *base ? base : "program") < 0 ? NULL : name;
-}
-
-static int meta_put(struct lb_trace_writer *writer, const char *key, const char *value)
-{
-  return lb_trace_writer_meta(writer, &(struct lb_trace_meta){key, value});
-}
-
-static int metas_put(struct lb_trace_writer *writer, char *const *words, enum source_kind source)
-{
-  struct text command = {0}, now = {0};
-  struct utsname host;
-  int r;
-
-  for (size_t i = 0; words[i]; i++)
-    text_addf(&command, "%s%s", i ? " " : "", words[i]);
-  if (command.length > LB_TRACE_TEXT_MAX)
-    command.data[LB_TRACE_TEXT_MAX] = 0;
-  text_addf(&now, "%lld", (long long)time(NULL));
-  r = meta_put(writer, "producer", "lbr " LB_VERSION);
-  if (r >= 0)
-    r = meta_put(writer, "source", "process");
-  if (r >= 0)
-    r = meta_put(writer, "recorder", source_word(source));
-  if (r >= 0)
-    r = meta_put(writer, "command", text_string(&command));
-  if (r >= 0 && uname(&host) == 0)
-    r = meta_put(writer, "host", host.nodename);
-  if (r >= 0)
-    r = meta_put(writer, "time", text_string(&now));
-  text_done(&command);
-  text_done(&now);
-  return r;
 }
 
 /* ---- messages at the end ---- */
@@ -228,7 +195,8 @@ int record_run(const struct record_arguments *arguments)
     message("no memory");
   r = name ? trace_open(name, &writer) : -ENOMEM;
   if (r >= 0) {
-    metas_put(writer, arguments->program, arguments->source); /* the writer keeps its error */
+    /* the writer keeps its error */
+    trace_meta_put_all(writer, "process", "recorder", source_word(arguments->source), arguments->program);
     status = (arguments->source == SOURCE_SOFTWARE ? software_record : source_record)(arguments, name, path, writer);
   }
   free(name);
