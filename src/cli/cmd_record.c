@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/filter_options.h"
 #include "cli/options.h"
+#include "cli/program_option.h"
 #include "cli/source_option.h"
 #include "session/session.h"
 
@@ -62,12 +63,10 @@ static bool progress_show(const struct record_session *session, bool is_over)
 
 /* ---- the command line ---- */
 
-enum { KEY_NO_FOLLOW = 0x100, KEY_NO_ASLR, KEY_RING, KEY_SOURCE, KEY_PERIOD, KEY_KIND };
+enum { KEY_RING = 0x100, KEY_PERIOD, KEY_KIND };
 
 static const struct argp_option options[] = {
-  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},
-  {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
-  {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
+  PROGRAM_OPTIONS,
   {"period", KEY_PERIOD, "N", 0, "With --source lbr: take a sample every N branches (default: 1000003)", 0},
   {"kind", KEY_KIND, "LIST", 0, "With --source lbr: record only branches of these kinds, as for 'lbr script'", 0},
   {"ring", KEY_RING, "SIZE", 0, "Size of the log of a thread (bts and pt: of a processor): 256K to 1G (default: 4M)",
@@ -87,32 +86,21 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct record_line *line = state->input;
   struct record_arguments *arguments = line->arguments;
+  const struct program_options program = {&arguments->is_alone, &arguments->is_fixed, &arguments->source,
+                                          &arguments->program};
 
   switch (key) {
   case ARGP_KEY_INIT:
     shared_options_give(state, children, &line->shared);
     return 0;
-  case KEY_NO_FOLLOW:
-    arguments->is_alone = true;
-    return 0;
-  case KEY_NO_ASLR:
-    arguments->is_fixed = true;
-    return 0;
   case KEY_RING:
     arguments->ring = option_size("--ring", argument, RING_LEAST, RING_MOST, state);
-    return 0;
-  case KEY_SOURCE:
-    arguments->source = source_option(argument, state);
     return 0;
   case KEY_PERIOD:
     arguments->period = source_option_period(argument, state);
     return 0;
   case KEY_KIND:
     arguments->kinds = filter_option_kinds(argument, state);
-    return 0;
-  case ARGP_KEY_ARG:
-    arguments->program = &state->argv[state->next - 1]; /* all following arguments are the program's */
-    state->next = state->argc;
     return 0;
   case ARGP_KEY_END:
     arguments->output = line->shared.output;
@@ -124,7 +112,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
       argp_error(state, "--period and --kind are for --source lbr");
     return 0;
   default:
-    return ARGP_ERR_UNKNOWN;
+    return program_option_parse(key, argument, &program, state);
   }
 }
 

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/source_option.h"
+#include "cli/program_option.h"
 #include "gdb/gdb.h"
 
 #define LAST_DEFAULT 32
@@ -26,13 +26,10 @@ enum {
   KEY_ON_EXIT_CODE,
   KEY_ON_SIGNAL,
   KEY_TIMEOUT,
-  KEY_NO_FOLLOW,
-  KEY_NO_ASLR,
   KEY_SELECT,
   KEY_FILTER,
   KEY_LAST,
   KEY_GDB,
-  KEY_SOURCE,
 };
 
 static const struct argp_option options[] = {
@@ -61,9 +58,7 @@ static const struct argp_option options[] = {
   {"timeout", KEY_TIMEOUT, "SECONDS", 0,
    "End the program after this time: with SIGTERM, and two seconds later with SIGKILL", 0},
   {NULL, 0, NULL, 0, "What is run:", 3},
-  {"no-follow", KEY_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},
-  {"no-aslr", KEY_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},
-  {"source", KEY_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0},
+  PROGRAM_OPTIONS,
   {0},
 };
 
@@ -127,13 +122,6 @@ static enum report_format format_option(const char *argument, struct argp_state 
   return (enum report_format)format;
 }
 
-/* The rest of the command line belongs to the program. */
-static void program_take(struct run_arguments *arguments, struct argp_state *state)
-{
-  arguments->program = state->argv + state->next - 1;
-  state->next = state->argc;
-}
-
 static void arguments_check(const struct run_line *line, struct argp_state *state)
 {
   const struct run_arguments *arguments = line->arguments;
@@ -154,6 +142,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct run_line *line = state->input;
   struct run_arguments *arguments = line->arguments;
+  const struct program_options program = {&arguments->is_alone, &arguments->is_fixed, &arguments->source,
+                                          &arguments->program};
 
   switch (key) {
   case ARGP_KEY_INIT:
@@ -196,30 +186,18 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_TIMEOUT:
     arguments->timeout = seconds_option(argument, state);
     return 0;
-  case KEY_NO_FOLLOW:
-    arguments->is_alone = true;
-    return 0;
-  case KEY_NO_ASLR:
-    arguments->is_fixed = true;
-    return 0;
   case KEY_GDB:
     if (argument && !gdb_listen_is_place(argument))
       argp_error(state, "--gdb takes a port number or unix:PATH, not '%s'", argument);
     arguments->is_gdb = true;
     arguments->gdb_place = argument;
     return 0;
-  case KEY_SOURCE:
-    arguments->source = source_option(argument, state);
-    return 0;
-  case ARGP_KEY_ARG:
-    program_take(arguments, state);
-    return 0;
   case ARGP_KEY_END:
     shared_take(line, state);
     arguments_check(line, state);
     return 0;
   default:
-    return ARGP_ERR_UNKNOWN;
+    return program_option_parse(key, argument, &program, state);
   }
 }
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of commands that run a program: which program, its children, its addresses, the source of its branches.
+ */
+#ifndef CLI_PROGRAM_OPTION_H
+#define CLI_PROGRAM_OPTION_H
+
+#include <argp.h>
+
+#include "cli/source_option.h"
+
+enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_NO_ASLR, KEY_PROGRAM_SOURCE };
+
+/* Rows of a struct argp_option[]. */
+#define PROGRAM_OPTIONS                                                                                                \
+  {"no-follow", KEY_PROGRAM_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},                \
+    {"no-aslr", KEY_PROGRAM_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},                     \
+  {                                                                                                                    \
+    "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                   \
+  }
+
+/* Where the values go. */
+struct program_options {
+  bool *is_alone, *is_fixed;
+  enum source_kind *source;
+  char ***program; /* the rest of the command line */
+};
+
+/* Returns 0, or ARGP_ERR_UNKNOWN for another key. */
+error_t program_option_parse(int key, char *argument, const struct program_options *options, struct argp_state *state);
+
+#endif
