@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/calls_tree.h"
+#include "analysis/calls_tree_inside.h"
 
 /* ---- repetition ---- */
 

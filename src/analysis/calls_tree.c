@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/calls_tree_inside.h"
+
 #define LINES_LEAST 16384u /* lines that are kept before any is summed up */
 #define ROOM 8u            /* times as many lines as are wanted */
 #define STREAM_LINES 10u   /* lines for each stream at least: if there are too many streams, some have none */

@@ -26,17 +26,12 @@ struct tree_line {
   uint64_t before;  /* shape of the caller up to here */
 };
 
-/* A call that is open, or (the first) the stream itself. */
-struct tree_open {
-  size_t line; /* TREE_NONE: the stream */
-  size_t last; /* line of the newest call that it made, or TREE_NONE */
-  uint64_t shape;
-};
+struct tree_open;
 
 struct tree_stream {
   struct tree_line *lines;
   size_t count, capacity;
-  struct tree_open *opens;
+  struct tree_open *opens; /* calls that are open, while the tree is made */
   size_t open_count, open_capacity;
 };
 
@@ -54,28 +49,5 @@ void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk);
 /* Call it behind the last call: reduces the tree to as many lines as are wanted. Returns 0, or -ENOMEM. */
 int calls_tree_end(struct calls_tree *tree);
 void calls_tree_done(struct calls_tree *tree);
-
-static inline uint64_t shape_mix(uint64_t shape, uint64_t more)
-{
-  shape = (shape ^ more) * UINT64_C(0x9E3779B97F4A7C15);
-  return shape ^ shape >> 29;
-}
-
-static inline uint64_t shape_of(const struct tree_line *line, uint64_t inner)
-{
-  return shape_mix(inner, (uint64_t)line->function << 16 | (uint64_t)line->how << 8 | line->left) | 1;
-}
-
-/* Calls that repeat themselves become one line: the newest call that the newest open call made is compared, alone or
- * together with up to so many before it, with the calls before that. */
-#define TREE_PERIOD_MAX 8u
-void tree_join(struct tree_stream *stream);
-
-/* Calls of less weight than the tree's threshold are summed up, in all lines. Returns 0, or -ENOMEM. */
-int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
-
-/* The newest call that the newest open call made is small: adds it to the line of small calls before it, or turns it
- * into such a line. */
-void tree_sum_up(struct tree_stream *stream, struct tree_line *line);
 
 #endif

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/diff_side.h"
+#include "analysis/diff_inside.h"
 #include "base/base.h"
 
 #define HISTORY_LEAST 64u /* branches that are kept, even if fewer are shown */
@@ -84,7 +84,7 @@ static size_t pair_run_length(const struct diff_pair *pair)
   size_t run = DIFF_RUN;
 
   for (unsigned i = 0; i < 2; i++)
-    if (pair->sides[i].is_over && diff_side_queued(&pair->sides[i]) < run)
+    if (pair->sides[i].reading->is_over && diff_side_queued(&pair->sides[i]) < run)
       run = diff_side_queued(&pair->sides[i]);
   return run;
 }
@@ -110,7 +110,7 @@ int diff_pair_rejoin(struct diff_pair *pair, size_t *ret_one, size_t *ret_other)
 
 bool diff_side_has_gap(const struct diff_side *side)
 {
-  return side->is_over && side->gap.reason != LB_TRACE_GAP_REASONS;
+  return side->reading->is_over && side->gap.reason != LB_TRACE_GAP_REASONS;
 }
 
 /* Streams have not diverged if one of them lacks branches here. Both queues are filled. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/diff_inside.h"
 #include "base/base.h"
 
 static int side_complain(const struct diff_side *side, int error)
@@ -64,7 +65,8 @@ int diff_side_open(struct diff_side *side, const char *name)
   r = trace_input_open(&side->input, name);
   if (r < 0)
     return r;
-  r = side_describe(side);
+  side->reading = calloc(1, sizeof(*side->reading));
+  r = side->reading ? side_describe(side) : side_complain(side, -ENOMEM);
   if (r < 0)
     diff_side_close(side);
   return r;
@@ -76,6 +78,7 @@ int diff_side_close(struct diff_side *side)
     free(side->threads[i].name);
   free(side->threads);
   free(side->queue);
+  free(side->reading);
   analysis_diff_files_done(&side->files);
   analysis_diff_keys_free(side->keys);
   analysis_filter_free(side->filter);
@@ -90,7 +93,9 @@ static int starts_learn(struct diff_side *side, const struct analysis_use *use)
 {
   int r = trace_input_read_starts(&side->input, side->names, use);
 
-  return r < 0 ? r : trace_stream_begin(&side->stream, &side->input, side->stream.number, side->stream.first);
+  return r < 0 ? r
+               : trace_stream_begin(&side->reading->stream, &side->input, side->reading->stream.number,
+                                    side->reading->stream.first);
 }
 
 /* If mappings change during the trace, the names are built again: they are valid in the order of the file only. */
@@ -99,8 +104,8 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
   const struct analysis_use use = {.filter = &options->filter};
   int r = 0;
 
-  if (side->names && !side->stream.is_sequential) {
-    if (side->has_learned)
+  if (side->names && !side->reading->stream.is_sequential) {
+    if (side->reading->has_learned)
       lb_trace_reader_skip(side->input.reader); /* skips the description of the trace, which the names have already */
     return 0;
   }
@@ -127,13 +132,13 @@ static int names_begin(struct diff_side *side, const struct diff_side *other, co
 int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options,
                     uint32_t number)
 {
-  int r = trace_stream_begin(&side->stream, &side->input, number, 0);
+  int r = trace_stream_begin(&side->reading->stream, &side->input, number, 0);
 
   if (r < 0)
     return r == LB_E_NO_ENTRY ? side_complain(side, r) : r;
-  side->batch.count = 0;
+  side->reading->batch.count = 0;
   side->queue_at = side->queue_count = 0;
-  side->is_over = false;
+  side->reading->is_over = false;
   side->gap = (struct lb_trace_gap){.reason = LB_TRACE_GAP_REASONS};
   r = names_begin(side, other, options);
   return r < 0 ? side_complain(side, r) : 0;
@@ -145,19 +150,19 @@ static void batch_take(struct diff_side *side, const struct lb_trace_branches *b
   uint16_t places[LB_TRACE_BATCH_MAX];
 
   side->space = analysis_names_space(side->names, branches->stream);
-  side->batch.branches = branches->branches;
-  side->batch.numbers = NULL;
-  side->batch.first = branches->first;
-  side->batch.count = branches->count;
+  side->reading->batch.branches = branches->branches;
+  side->reading->batch.numbers = NULL;
+  side->reading->batch.first = branches->first;
+  side->reading->batch.count = branches->count;
   if (!side->filter)
     return;
-  side->batch.count = analysis_filter_branches(side->filter, branches, places);
-  for (size_t i = 0; i < side->batch.count; i++) {
-    side->picked[i] = branches->branches[places[i]];
-    side->numbers[i] = branches->first + places[i];
+  side->reading->batch.count = analysis_filter_branches(side->filter, branches, places);
+  for (size_t i = 0; i < side->reading->batch.count; i++) {
+    side->reading->picked[i] = branches->branches[places[i]];
+    side->reading->numbers[i] = branches->first + places[i];
   }
-  side->batch.branches = side->picked;
-  side->batch.numbers = side->numbers;
+  side->reading->batch.branches = side->reading->picked;
+  side->reading->batch.numbers = side->reading->numbers;
 }
 
 /* Takes the information of a record about streams, modules and code. */
@@ -176,11 +181,11 @@ static int batch_get(struct diff_side *side)
   struct lb_trace_record record;
   int r = 0;
 
-  while (!side->is_over && (r = trace_stream_next(&side->stream, &record)) > 0) {
+  while (!side->reading->is_over && (r = trace_stream_next(&side->reading->stream, &record)) > 0) {
     if (record.type == LB_TRACE_BRANCHES) {
-      side->has_learned = true;
+      side->reading->has_learned = true;
       batch_take(side, &record.branches);
-      if (side->batch.count)
+      if (side->reading->batch.count)
         return 1;
       continue;
     }
@@ -192,7 +197,7 @@ static int batch_get(struct diff_side *side)
     if (r < 0)
       return r;
   }
-  side->is_over = true;
+  side->reading->is_over = true;
   return r < 0 ? r : 0;
 }
 
@@ -207,10 +212,10 @@ static inline struct analysis_diff_key from_key(const struct diff_side *side, co
 /* The branch at index `at` of the batch. */
 static struct analysis_diff_branch batch_branch(const struct diff_side *side, size_t at)
 {
-  const struct lb_branch *branch = &side->batch.branches[at];
+  const struct lb_branch *branch = &side->reading->batch.branches[at];
 
   return (struct analysis_diff_branch){
-    .number = side->batch.numbers ? side->batch.numbers[at] : side->batch.first + at,
+    .number = side->reading->batch.numbers ? side->reading->batch.numbers[at] : side->reading->batch.first + at,
     .branch = *branch,
     .from = from_key(side, branch),
     .to = analysis_diff_key(side->keys, side->space, analysis_to(branch)),
@@ -220,17 +225,17 @@ static struct analysis_diff_branch batch_branch(const struct diff_side *side, si
 /* Skips `count` branches of the batch; a negative count goes back, right after a skip. */
 static void batch_pass(struct diff_side *side, ptrdiff_t count)
 {
-  side->batch.first += (uint64_t)count;
-  side->batch.count -= (size_t)count;
-  side->batch.branches += count;
-  if (side->batch.numbers)
-    side->batch.numbers += count;
+  side->reading->batch.first += (uint64_t)count;
+  side->reading->batch.count -= (size_t)count;
+  side->reading->batch.branches += count;
+  if (side->reading->batch.numbers)
+    side->reading->batch.numbers += count;
 }
 
 /* Gets the next branch of the trace itself. */
 static int branch_get(struct diff_side *side, struct analysis_diff_branch *branch)
 {
-  int r = side->batch.count ? 1 : batch_get(side);
+  int r = side->reading->batch.count ? 1 : batch_get(side);
 
   if (r <= 0)
     return r;
@@ -241,8 +246,8 @@ static int branch_get(struct diff_side *side, struct analysis_diff_branch *branc
 
 int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_branch)
 {
-  side->is_from_queue = side->queue_at < side->queue_count;
-  if (!side->is_from_queue)
+  side->reading->is_from_queue = side->queue_at < side->queue_count;
+  if (!side->reading->is_from_queue)
     return branch_get(side, ret_branch);
   *ret_branch = side->queue[side->queue_at++];
   return 1;
@@ -250,8 +255,8 @@ int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_bran
 
 void diff_side_put_back(struct diff_side *side)
 {
-  assert(!side->is_from_queue || side->queue_at);
-  if (side->is_from_queue)
+  assert(!side->reading->is_from_queue || side->queue_at);
+  if (side->reading->is_from_queue)
     side->queue_at--;
   else
     batch_pass(side, -1);
@@ -265,7 +270,7 @@ static inline bool key_is(struct analysis_diff_key one, struct analysis_diff_key
 static inline bool branches_are_same(const struct diff_side sides[2], size_t at)
 {
   const struct diff_side *a = &sides[0], *b = &sides[1];
-  const struct lb_branch *one = &a->batch.branches[at], *other = &b->batch.branches[at];
+  const struct lb_branch *one = &a->reading->batch.branches[at], *other = &b->reading->batch.branches[at];
 
   return one->kind == other->kind && key_is(from_key(a, one), from_key(b, other)) &&
          key_is(analysis_diff_key(a->keys, a->space, analysis_to(one)),
@@ -274,7 +279,8 @@ static inline bool branches_are_same(const struct diff_side sides[2], size_t at)
 
 size_t diff_sides_pass(struct diff_side sides[2], struct analysis_diff_branch *ret_last, size_t most, size_t *ret_count)
 {
-  size_t limit = sides[0].batch.count < sides[1].batch.count ? sides[0].batch.count : sides[1].batch.count, same = 0;
+  size_t one = sides[0].reading->batch.count, other = sides[1].reading->batch.count;
+  size_t limit = one < other ? one : other, same = 0;
 
   if (diff_side_queued(&sides[0]) || diff_side_queued(&sides[1]))
     limit = 0;

@@ -21,8 +21,6 @@
 #include "base/base.h"
 #include "lastbranch/trace.h"
 
-#define DIFF_WINDOW 65536u /* branches of each run in which they must come together again */
-#define DIFF_RUN 16u       /* consecutive branches that must be the same for that */
 #define DIFF_SHOWN_MAX 4096u
 
 struct diff_options {
@@ -42,6 +40,8 @@ struct diff_thread {
   uint32_t partner; /* number of the other trace's stream, or LB_TRACE_ALL */
 };
 
+struct diff_reading;
+
 struct diff_side {
   struct trace_input input;
   bool is_process, has_symbols;
@@ -50,24 +50,13 @@ struct diff_side {
   size_t thread_count, thread_capacity;
   struct analysis_names *names;
   struct analysis_diff_keys *keys;
-  bool has_learned; /* all that describes the trace was read once */
   /* the stream that is read: */
-  struct trace_stream stream;
+  struct diff_reading *reading;
   uint32_t space;
-  struct {
-    const struct lb_branch *branches;
-    const uint64_t *numbers; /* of each; NULL: they are consecutive, from `first` on */
-    uint64_t first;
-    size_t count;
-  } batch;                                     /* of branches that are not used up */
-  struct analysis_filter *filter;              /* NULL: all branches are compared */
-  bool is_region;                              /* the filter asks for regions of code: all branches in them are there */
-  struct lb_branch picked[LB_TRACE_BATCH_MAX]; /* branches that passed the filter */
-  uint64_t numbers[LB_TRACE_BATCH_MAX];
+  struct analysis_filter *filter;     /* NULL: all branches are compared */
+  bool is_region;                     /* the filter asks for regions of code: all branches in them are there */
   struct analysis_diff_branch *queue; /* branches that come before the batch: DIFF_WINDOW at most */
   size_t queue_at, queue_count;
-  bool is_from_queue;      /* the branch that was given last */
-  bool is_over;            /* the stream has no more branches, or a gap follows: */
   struct lb_trace_gap gap; /* branches are missing here; reason LB_TRACE_GAP_REASONS: none are */
 };
 
@@ -77,27 +66,7 @@ int diff_side_open(struct diff_side *side, const char *name);
 /* Returns as trace_input_close. */
 int diff_side_close(struct diff_side *side);
 
-/* Begins with a stream. Complains. Returns 0 or negative. */
-int diff_side_begin(struct diff_side *side, const struct diff_side *other, const struct diff_options *options,
-                    uint32_t number);
-
-/* The next branch of the stream. Returns 1; 0 when it is over (a gap ends it, too); or negative after a complaint. */
-int diff_side_next(struct diff_side *side, struct analysis_diff_branch *ret_branch);
-
-/* The branch that was given last comes again. */
-void diff_side_put_back(struct diff_side *side);
-
-/* Compares the branches that both sides have ready, from the first one on, and passes over those that are the same.
- * `ret_last` receives the last few of them, `most` at most, as the first side has them. Returns how many there were. */
-size_t diff_sides_pass(struct diff_side sides[2], struct analysis_diff_branch *ret_last, size_t most,
-                       size_t *ret_count);
-
-/* Fills the queue with up to `count` branches, DIFF_WINDOW at most. Returns 0, or negative after a complaint. */
-int diff_side_fill(struct diff_side *side, size_t count);
-
-/* Takes up to `count` branches from the queue. */
-void diff_side_drop(struct diff_side *side, size_t count);
-
+/* The branches that come next, as far as they were read ahead. */
 static inline const struct analysis_diff_branch *diff_side_queue(const struct diff_side *side)
 {
   return side->queue + side->queue_at;
@@ -150,14 +119,6 @@ int diff_pair_rejoin(struct diff_pair *pair, size_t *ret_one, size_t *ret_other)
 
 /* Are branches missing where the stream stopped? */
 bool diff_side_has_gap(const struct diff_side *side);
-
-/* ---- string functions (diff_strings.c) ---- */
-
-/* Two streams part: if both are in a string function of the C library and return to the same place, passes over it.
- * `entry`: the last branch of both that was no conditional or direct jump: the call of a function that calls nothing;
- * NULL: not known. Returns 1, with the return as the first of them has it; 0 if not; or negative after a complaint. */
-int diff_strings_pass(struct diff_side sides[2], const struct analysis_diff_branch *entry,
-                      struct analysis_diff_branch *ret_return);
 
 /* ---- counts (diff_counts.c) ---- */
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "analysis/diff_side.h"
+#include "analysis/diff_inside.h"
 #include "base/base.h"
 
 #define STEP 64u /* branches that are read at a time */

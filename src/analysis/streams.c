@@ -42,7 +42,9 @@ int stream_list_describe(struct stream_list *list, const struct lb_trace_stream 
   return 0;
 }
 
-const char *stream_meta_parse(const struct lb_trace_meta *meta, uint32_t *ret_stream, bool *ret_is_title)
+/* The name or the title of a stream that a meta record has. Returns its text, the stream, and whether it is the title;
+ * NULL: the record is of another kind. */
+static const char *meta_parse(const struct lb_trace_meta *meta, uint32_t *ret_stream, bool *ret_is_title)
 {
   bool is_title = !strcmp(meta->key, "title");
   const char *at = meta->value;
@@ -63,7 +65,7 @@ int stream_list_meta(struct stream_list *list, const struct lb_trace_meta *meta)
 {
   uint32_t number;
   bool is_title;
-  const char *text = stream_meta_parse(meta, &number, &is_title);
+  const char *text = meta_parse(meta, &number, &is_title);
   struct analysis_stream *stream = text && number < list->count ? &list->streams[number] : NULL;
   char *copy;
 

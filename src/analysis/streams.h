@@ -36,10 +36,6 @@ int stream_list_describe(struct stream_list *list, const struct lb_trace_stream 
 /* A meta record may say more of a stream: its name and its title. Returns 0, or -ENOMEM. */
 int stream_list_meta(struct stream_list *list, const struct lb_trace_meta *meta);
 
-/* What such a record says. Returns its text, and the stream and whether it is the title; or NULL: it is of another
- * kind. */
-const char *stream_meta_parse(const struct lb_trace_meta *meta, uint32_t *ret_stream, bool *ret_is_title);
-
 void stream_list_done(struct stream_list *list);
 
 #endif
