@@ -458,6 +458,8 @@ verdict "autofdo: DWARF 5 is warned about" $?
 # ---- a part of it ----
 
 cat >>profiles.py <<'END'
+import functools
+@functools.cache # it is asked for each line of a profile
 def bounds(program, function):
     out = subprocess.run(["nm", "-S", program], capture_output=True, text=True).stdout
     (start, size), = ((int(w[0], 16), int(w[1], 16)) for w in map(str.split, out.splitlines()) if w[-1] == function)
