@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door. Meson does the building; this file only remembers the commands.
+# Short names for common tasks. Meson does the building.
 
 BUILD = build
 PREFIX = /usr/local
 
-help: ## this list
+help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install the Debian packages that building and testing need; elsewhere, name them
@@ -14,10 +14,10 @@ build: ## build lbr and liblastbranch in build/
 	@tools/install-deps --check build
 	@tools/build $(BUILD) $(PREFIX)
 
-# TESTS='cli cpu_*' names tests and checks, VARIANT=gcc, clang, sanitize or tree the build whose tests run.
+# TESTS and VARIANT select tests: tools/run-tests --help describes them.
 export TESTS VARIANT
 
-test: deps ## build three ways, run every test and check; TESTS='cli cpu_*' and VARIANT=gcc run some
+test: deps ## build three times, run all tests and checks; TESTS='cli cpu_*' or VARIANT=gcc selects some
 	@tools/run-tests
 
 check-quick: ## build with gcc, run the tests and checks that take seconds

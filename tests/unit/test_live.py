@@ -18,6 +18,15 @@ import time
 
 LBR, SILICON, SHIM = (os.path.realpath(path) for path in sys.argv[1:4])
 DEBUGCTL, SELECT = "0x1d9", "0x1c8"
+
+
+def preload():
+    """What LD_PRELOAD has to name. ASan ends a program in which its runtime is not the first library."""
+    libraries = subprocess.run(["ldd", LBR], capture_output=True, text=True).stdout
+    return " ".join([*re.findall(r"=> (\S*/libasan\.so\S*)", libraries), SHIM])
+
+
+PRELOAD = preload()
 failures = 0
 
 
@@ -44,7 +53,7 @@ class Processors:
         return dict(line.split() for line in self.silicon("registers", number=number).splitlines())
 
     def environment(self, variables):
-        return {**os.environ, "LD_PRELOAD": SHIM, "SHIM_DIRECTORY": self.root, "TERM": "xterm", "NO_COLOR": "1",
+        return {**os.environ, "LD_PRELOAD": PRELOAD, "SHIM_DIRECTORY": self.root, "TERM": "xterm", "NO_COLOR": "1",
                 **variables}
 
     def command(self, options, cpu=True):
