@@ -19,12 +19,15 @@ static struct process_control *control_of(const struct process *process)
   return (struct process_control *)(void *)process->memory;
 }
 
+/* A page is there as a whole or not at all. Only more than one needs SEEK_HOLE, which takes time for each page up to
+ * the next hole, however far away that is. */
 bool process_has(const struct process *process, uint64_t offset, uint64_t size)
 {
+  bool is_one_page = offset % PROCESS_PAGE + size <= PROCESS_PAGE;
   if (process->fd <= 0)
     return true;
   return lseek(process->fd, (off_t)offset, SEEK_DATA) == (off_t)offset &&
-         lseek(process->fd, (off_t)offset, SEEK_HOLE) >= (off_t)(offset + size);
+         (is_one_page || lseek(process->fd, (off_t)offset, SEEK_HOLE) >= (off_t)(offset + size));
 }
 
 /* ---- threads ---- */
