@@ -2,6 +2,7 @@
  *
  * An array that grows by doubling.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -22,4 +23,18 @@ void *array_reserve(void *data, size_t size, size_t wanted, size_t *capacity)
   if (data)
     *capacity = grown;
   return data;
+}
+
+int array_extend(void *array, size_t size, size_t wanted, size_t *count, size_t *capacity)
+{
+  void *data;
+
+  memcpy(&data, array, sizeof(data));
+  data = array_reserve(data, size, wanted, capacity);
+  if (!data)
+    return -ENOMEM;
+  memset((char *)data + size * *count, 0, size * (wanted - *count));
+  memcpy(array, &data, sizeof(data));
+  *count = wanted;
+  return 0;
 }

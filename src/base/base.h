@@ -84,6 +84,25 @@ static inline void *array_append_size(void *array, size_t size, size_t *count, s
   return (char *)data + size * (*count)++;
 }
 
+/* The element with a number: array_at(&items, number, &count, &capacity). Elements up to it that the array does not
+ * have are appended, all zero. NULL without memory: the array is then as before. */
+#define array_at(array, number, count, capacity)                                                                       \
+  ((__typeof__(*(array)))array_at_size((array), sizeof(**(array)), (number), (count), (capacity)))
+
+/* Appends zeros so that the array has `wanted` elements. Returns 0 or -ENOMEM. */
+int array_extend(void *array, size_t size, size_t wanted, size_t *count, size_t *capacity);
+
+/* The function behind array_at. */
+static inline void *array_at_size(void *array, size_t size, size_t number, size_t *count, size_t *capacity)
+{
+  void *data;
+
+  if (number >= *count && array_extend(array, size, number + 1, count, capacity) < 0)
+    return NULL;
+  memcpy(&data, array, sizeof(data));
+  return (char *)data + size * number;
+}
+
 /* ---- messages ---- */
 
 /* A sentence for the user, without full stop and newline: an error, or a note. The library does not print it but passes

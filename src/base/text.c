@@ -16,20 +16,15 @@
 /* Makes room for `more` further characters and the terminator. */
 static int text_reserve(struct text *text, size_t more)
 {
-  size_t capacity = text->capacity ? text->capacity : TEXT_LEAST;
+  size_t wanted = text->length + more + 1;
   char *data;
 
   if (more >= SIZE_MAX / 2 - text->length)
     return -ENOMEM;
-  if (text->data && text->capacity - text->length > more)
-    return 0;
-  while (capacity - text->length <= more)
-    capacity *= 2;
-  data = realloc(text->data, capacity);
+  data = array_reserve(text->data, 1, wanted < TEXT_LEAST ? TEXT_LEAST : wanted, &text->capacity);
   if (!data)
     return -ENOMEM;
   text->data = data;
-  text->capacity = capacity;
   return 0;
 }
 

@@ -162,6 +162,49 @@ static void test_array_grow(void **state)
   free(numbers);
 }
 
+static void test_array_append(void **state)
+{
+  size_t count = 0, capacity = 0;
+  unsigned *numbers = NULL;
+
+  (void)state;
+  for (unsigned i = 0; i < 1000; i++) {
+    unsigned *added = array_append(&numbers, &count, &capacity);
+
+    assert_ptr_equal(added, &numbers[i]);
+    assert_int_equal(count, i + 1);
+    *added = i;
+  }
+  for (unsigned i = 0; i < 1000; i++)
+    assert_int_equal(numbers[i], i);
+  free(numbers);
+}
+
+static void test_array_at(void **state)
+{
+  size_t count = 0, capacity = 0;
+  uint64_t *numbers = NULL, *found;
+
+  (void)state;
+  found = array_at(&numbers, 5, &count, &capacity);
+  assert_ptr_equal(found, &numbers[5]);
+  assert_int_equal(count, 6);
+  for (size_t i = 0; i < count; i++)
+    assert_int_equal(numbers[i], 0);
+  memset(numbers, 0xFF, capacity * sizeof(*numbers)); /* what is behind the last element is nobody's */
+  found = array_at(&numbers, 2, &count, &capacity);
+  assert_ptr_equal(found, &numbers[2]);
+  assert_int_equal(count, 6);
+  found = array_at(&numbers, 999, &count, &capacity);
+  assert_ptr_equal(found, &numbers[999]);
+  assert_int_equal(count, 1000);
+  for (size_t i = 0; i < count; i++)
+    assert_true(numbers[i] == (i < 6 ? UINT64_MAX : 0));
+  assert_null(array_at(&numbers, SIZE_MAX / 4, &count, &capacity));
+  assert_int_equal(count, 1000);
+  free(numbers);
+}
+
 /* ---- bytes ---- */
 
 static void test_bytes(void **state)
@@ -336,12 +379,12 @@ static void test_kind_classes(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_number_good), cmocka_unit_test(test_number_bad),    cmocka_unit_test(test_text_empty),
-    cmocka_unit_test(test_text_add),    cmocka_unit_test(test_text_growth),   cmocka_unit_test(test_text_too_big),
-    cmocka_unit_test(test_bytes),       cmocka_unit_test(test_word_distance), cmocka_unit_test(test_word_long),
-    cmocka_unit_test(test_words_join),  cmocka_unit_test(test_strerror),      cmocka_unit_test(test_error_sentences),
-    cmocka_unit_test(test_kind_words),  cmocka_unit_test(test_kind_classes),  cmocka_unit_test(test_array_grow),
-    cmocka_unit_test(test_utf8),
+    cmocka_unit_test(test_number_good),  cmocka_unit_test(test_number_bad),    cmocka_unit_test(test_text_empty),
+    cmocka_unit_test(test_text_add),     cmocka_unit_test(test_text_growth),   cmocka_unit_test(test_text_too_big),
+    cmocka_unit_test(test_bytes),        cmocka_unit_test(test_word_distance), cmocka_unit_test(test_word_long),
+    cmocka_unit_test(test_words_join),   cmocka_unit_test(test_strerror),      cmocka_unit_test(test_error_sentences),
+    cmocka_unit_test(test_kind_words),   cmocka_unit_test(test_kind_classes),  cmocka_unit_test(test_array_grow),
+    cmocka_unit_test(test_array_append), cmocka_unit_test(test_array_at),      cmocka_unit_test(test_utf8),
   };
 
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
