@@ -47,15 +47,14 @@ static bool address_is_inside(const struct annotator *annotator, uint64_t addres
 static int ran_keep(void *data, const struct analysis_ran *ran)
 {
   struct annotator *annotator = data;
-  struct analysis_ran *rans;
+  struct analysis_ran *added;
 
   if (!address_is_inside(annotator, ran->at.address))
     return 0;
-  rans = array_grow(annotator->rans, sizeof(*rans), annotator->ran_count, &annotator->ran_capacity);
-  if (!rans)
+  added = array_append(&annotator->rans, &annotator->ran_count, &annotator->ran_capacity);
+  if (!added)
     return -ENOMEM;
-  annotator->rans = rans;
-  rans[annotator->ran_count++] = *ran;
+  *added = *ran;
   return 0;
 }
 
@@ -178,14 +177,10 @@ static void row_set_source(struct annotator *annotator, struct analysis_annotate
 static int row_add(struct annotator *annotator, uint64_t address, const struct analysis_instruction *instruction)
 {
   struct analysis_annotation *annotation = annotator->annotation;
-  struct analysis_annotated *rows =
-    array_grow(annotation->rows, sizeof(*rows), annotation->row_count, &annotator->capacity);
-  struct analysis_annotated *row;
+  struct analysis_annotated *row = array_append(&annotation->rows, &annotation->row_count, &annotator->capacity);
 
-  if (!rows)
+  if (!row)
     return -ENOMEM;
-  annotation->rows = rows;
-  row = &rows[annotation->row_count++];
   *row = (struct analysis_annotated){.at = annotator->start, .length = instruction->length, .kind = instruction->kind};
   row->at.address = address;
   if (annotator->ran < annotator->ran_count && annotator->rans[annotator->ran].at.address == address)

@@ -35,12 +35,11 @@ static bool kind_is_drawn(unsigned kind)
 
 static int arrow_add(struct analysis_annotation *annotation, size_t *capacity, const struct analysis_arrow *arrow)
 {
-  struct analysis_arrow *arrows = array_grow(annotation->arrows, sizeof(*arrows), annotation->arrow_count, capacity);
+  struct analysis_arrow *added = array_append(&annotation->arrows, &annotation->arrow_count, capacity);
 
-  if (!arrows)
+  if (!added)
     return -ENOMEM;
-  annotation->arrows = arrows;
-  arrows[annotation->arrow_count++] = *arrow;
+  *added = *arrow;
   return 0;
 }
 

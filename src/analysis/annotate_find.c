@@ -26,17 +26,16 @@ struct finder {
 /* Adds a function unless it is in the list. */
 static int found_add(struct finder *finder, const struct analysis_hot_function *function)
 {
-  struct analysis_hot_function *found;
+  struct analysis_hot_function *added;
 
   for (size_t i = 0; i < finder->count; i++)
     if (finder->found[i].file == function->file && finder->found[i].space == function->space &&
         finder->found[i].start == function->start)
       return 0;
-  found = array_grow(finder->found, sizeof(*found), finder->count, &finder->capacity);
-  if (!found)
+  added = array_append(&finder->found, &finder->count, &finder->capacity);
+  if (!added)
     return -ENOMEM;
-  finder->found = found;
-  found[finder->count++] = *function;
+  *added = *function;
   return 0;
 }
 

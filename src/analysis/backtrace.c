@@ -41,16 +41,15 @@ static int address_add(struct piece_list *list, struct analysis_calls *calls, co
                        const struct analysis_places *places, uint32_t mark, uint64_t address)
 {
   struct lb_trace_record record = {.type = LB_TRACE_MODULE};
-  struct analysis_piece *grown, piece;
+  struct analysis_piece *added, piece;
 
   if (list->count >= PIECES_MAX || piece_list_has(list, address) ||
       !places->piece(places->data, thread->space, mark, address, &piece))
     return 0;
-  grown = array_grow(list->pieces, sizeof(*grown), list->count, &list->capacity);
-  if (!grown)
+  added = array_append(&list->pieces, &list->count, &list->capacity);
+  if (!added)
     return -ENOMEM;
-  list->pieces = grown;
-  grown[list->count++] = piece;
+  *added = piece;
   record.module = (struct lb_trace_module){
     .address = piece.start, .size = piece.size, .offset = piece.offset, .name = piece.path, .build_id = NULL};
   return analysis_calls_record(calls, &record);
@@ -75,12 +74,11 @@ static int files_add(struct analysis_calls *calls, const struct analysis_thread 
 
 static int frame_add(struct analysis_backtrace *backtrace, uint64_t address, uint32_t mark, int kind)
 {
-  struct analysis_frame *grown = array_grow(backtrace->frames, sizeof(*grown), backtrace->count, &backtrace->capacity);
+  struct analysis_frame *added = array_append(&backtrace->frames, &backtrace->count, &backtrace->capacity);
 
-  if (!grown)
+  if (!added)
     return -ENOMEM;
-  backtrace->frames = grown;
-  grown[backtrace->count++] = (struct analysis_frame){address, mark, kind};
+  *added = (struct analysis_frame){address, mark, kind};
   return 0;
 }
 

@@ -179,13 +179,11 @@ static int branches_take(struct analysis_calls *calls, struct call_stack *stack,
 static struct call_stack *stream_stack(struct analysis_calls *calls, uint32_t stream)
 {
   while (stream >= calls->count) {
-    struct call_stack *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
+    struct call_stack *stack = array_append(&calls->streams, &calls->count, &calls->capacity);
 
-    if (!streams)
+    if (!stack)
       return NULL;
-    calls->streams = streams;
-    streams[calls->count] = (struct call_stack){.stream = (uint32_t)calls->count, .space = UINT32_MAX};
-    calls->count++;
+    *stack = (struct call_stack){.stream = (uint32_t)calls->count - 1, .space = UINT32_MAX};
   }
   return &calls->streams[stream];
 }

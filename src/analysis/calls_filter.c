@@ -55,26 +55,17 @@ void analysis_calls_filter_free(struct analysis_calls_filter *calls)
 
 static int bytes_push(struct bytes *bytes, unsigned value)
 {
-  uint8_t *list = array_grow(bytes->list, sizeof(*list), bytes->count, &bytes->capacity);
+  uint8_t *added = array_append(&bytes->list, &bytes->count, &bytes->capacity);
 
-  if (!list)
+  if (!added)
     return -ENOMEM;
-  bytes->list = list;
-  list[bytes->count++] = (uint8_t)value;
+  *added = (uint8_t)value;
   return 0;
 }
 
 static struct filter_stream *stream_get(struct analysis_calls_filter *calls, uint32_t number)
 {
-  while (number >= calls->count) {
-    struct filter_stream *streams = array_grow(calls->streams, sizeof(*streams), calls->count, &calls->capacity);
-
-    if (!streams)
-      return NULL;
-    calls->streams = streams;
-    streams[calls->count++] = (struct filter_stream){0};
-  }
-  return &calls->streams[number];
+  return array_at(&calls->streams, number, &calls->count, &calls->capacity);
 }
 
 /* The flags of a function, or -ENOMEM. */

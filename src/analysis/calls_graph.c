@@ -17,13 +17,11 @@
 static struct graph_function *function_get(struct calls_graph *graph, uint32_t number)
 {
   while (number >= graph->count) {
-    struct graph_function *functions = array_grow(graph->functions, sizeof(*functions), graph->count, &graph->capacity);
+    struct graph_function *function = array_append(&graph->functions, &graph->count, &graph->capacity);
 
-    if (!functions)
+    if (!function)
       return NULL;
-    graph->functions = functions;
-    functions[graph->count] = (struct graph_function){.number = (uint32_t)graph->count};
-    graph->count++;
+    *function = (struct graph_function){.number = (uint32_t)graph->count - 1};
   }
   return &graph->functions[number];
 }

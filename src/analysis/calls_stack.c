@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAMES_LEAST 16u
 #define TAILS_MAX 16u /* frames that one return ends; a further one replaces the newest */
 
 void call_stack_done(struct call_stack *stack)
@@ -57,17 +56,13 @@ static int frame_leave(struct call_stacks *stacks, struct call_stack *stack, con
 
 static int frame_add(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame)
 {
-  if (stack->count == stack->capacity) {
-    size_t capacity = stack->capacity ? 2 * stack->capacity : FRAMES_LEAST;
-    struct frame *frames = realloc(stack->frames, capacity * sizeof(*frames));
+  size_t capacity = stack->capacity;
+  struct frame *added = array_append(&stack->frames, &stack->count, &stack->capacity);
 
-    if (!frames)
-      return -ENOMEM;
-    stacks->frames += capacity - stack->capacity;
-    stack->frames = frames;
-    stack->capacity = capacity;
-  }
-  stack->frames[stack->count++] = *frame;
+  if (!added)
+    return -ENOMEM;
+  stacks->frames += stack->capacity - capacity;
+  *added = *frame;
   stack->patience += stack->patience < PATIENCE ? PATIENCE_LEAST : 0;
   return frame->is_hidden ? 0 : frame_enter(stacks, stack, frame, frame->how);
 }
@@ -120,21 +115,19 @@ size_t call_stack_chain(const struct call_stack *stack)
 static int point_add(struct call_stack *stack)
 {
   size_t begin = call_stack_chain(stack);
-  struct jump_point *points = stack->points;
+  struct jump_point *point;
 
   if (!begin)
     return 0;
   if (stack->point_count == POINTS_MAX) {
     stack->point_count--;
     for (size_t i = 0; i < stack->point_count; i++)
-      points[i] = points[i + 1];
+      stack->points[i] = stack->points[i + 1];
   }
-  points = array_grow(points, sizeof(*points), stack->point_count, &stack->point_capacity);
-  if (!points)
+  point = array_append(&stack->points, &stack->point_count, &stack->point_capacity);
+  if (!point)
     return -ENOMEM;
-  stack->points = points;
-  points[stack->point_count++] =
-    (struct jump_point){stack->frames[begin].back, stack->frames[begin].slack, (uint32_t)begin - 1};
+  *point = (struct jump_point){stack->frames[begin].back, stack->frames[begin].slack, (uint32_t)begin - 1};
   return 0;
 }
 

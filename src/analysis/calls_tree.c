@@ -19,12 +19,11 @@
 
 static int opens_push(struct tree_stream *stream, size_t line)
 {
-  struct tree_open *opens = array_grow(stream->opens, sizeof(*opens), stream->open_count, &stream->open_capacity);
+  struct tree_open *open = array_append(&stream->opens, &stream->open_count, &stream->open_capacity);
 
-  if (!opens)
+  if (!open)
     return -ENOMEM;
-  stream->opens = opens;
-  opens[stream->open_count++] = (struct tree_open){.line = line, .last = TREE_NONE};
+  *open = (struct tree_open){.line = line, .last = TREE_NONE};
   return 0;
 }
 
@@ -161,15 +160,13 @@ static int tree_enter(void *data, uint32_t number, struct calls_node *nodes, siz
   const struct calls_node *node = &nodes[count - 1];
   struct calls_tree *tree = data;
   struct tree_stream *stream = stream_get(tree, number);
-  struct tree_line *lines = stream ? array_grow(stream->lines, sizeof(*lines), stream->count, &stream->capacity) : NULL;
+  struct tree_line *line = stream ? array_append(&stream->lines, &stream->count, &stream->capacity) : NULL;
 
-  if (!lines)
+  if (!line)
     return -ENOMEM;
-  stream->lines = lines;
-  lines[stream->count] =
-    (struct tree_line){.function = node->function, .level = node->level, .how = node->how, .repeats = 1};
+  *line = (struct tree_line){.function = node->function, .level = node->level, .how = node->how, .repeats = 1};
   tree->lines++;
-  return opens_push(stream, stream->count++);
+  return opens_push(stream, stream->count - 1);
 }
 
 static int tree_leave(void *data, uint32_t number, struct calls_node *nodes, size_t count)

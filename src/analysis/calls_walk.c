@@ -72,12 +72,11 @@ int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *w
   struct analysis_called called = {0};
 
   while (function >= walk->match_count) {
-    uint8_t *matches = array_grow(walk->matches, sizeof(*matches), walk->match_count, &walk->match_capacity);
+    uint8_t *match = array_append(&walk->matches, &walk->match_count, &walk->match_capacity);
 
-    if (!matches)
+    if (!match)
       return -ENOMEM;
-    walk->matches = matches;
-    matches[walk->match_count++] = MATCH_NOT_ASKED;
+    *match = MATCH_NOT_ASKED;
   }
   if (walk->matches[function] == MATCH_NOT_ASKED) {
     analysis_calls_function(walk->calls, function, &called);
@@ -91,12 +90,11 @@ int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *w
 static struct calls_stream *stream_get(struct calls_walk *walk, uint32_t number)
 {
   while (number >= walk->count) {
-    struct calls_stream *streams = array_grow(walk->streams, sizeof(*streams), walk->count, &walk->capacity);
+    struct calls_stream *stream = array_append(&walk->streams, &walk->count, &walk->capacity);
 
-    if (!streams)
+    if (!stream)
       return NULL;
-    walk->streams = streams;
-    streams[walk->count++] = (struct calls_stream){.is_within = !walk->options->first};
+    *stream = (struct calls_stream){.is_within = !walk->options->first};
   }
   return &walk->streams[number];
 }
@@ -113,16 +111,13 @@ static int node_show(struct calls_walk *walk, uint32_t number, struct calls_stre
 
 static int node_enter(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_call *call)
 {
-  struct calls_node *nodes = array_grow(stream->nodes, sizeof(*nodes), stream->count, &stream->capacity);
+  struct calls_node *node = array_append(&stream->nodes, &stream->count, &stream->capacity);
   const struct calls_node *parent;
-  struct calls_node *node;
   int r = 1;
 
-  if (!nodes)
+  if (!node)
     return -ENOMEM;
-  stream->nodes = nodes;
-  parent = stream->count ? &nodes[stream->count - 1] : NULL;
-  node = &nodes[stream->count++];
+  parent = stream->count > 1 ? node - 1 : NULL;
   *node = (struct calls_node){
     .function = call->function,
     .how = call->how,

@@ -54,16 +54,7 @@ void analysis_counts_stream(struct analysis_counts *counts, uint32_t stream)
 
 static struct count_stream *stream_at(struct analysis_counts *counts, uint32_t number)
 {
-  while (number >= counts->stream_count) {
-    struct count_stream *streams =
-      array_grow(counts->streams, sizeof(*streams), counts->stream_count, &counts->stream_capacity);
-
-    if (!streams)
-      return NULL;
-    counts->streams = streams;
-    streams[counts->stream_count++] = (struct count_stream){0};
-  }
-  return &counts->streams[number];
+  return array_at(&counts->streams, number, &counts->stream_count, &counts->stream_capacity);
 }
 
 static int raw_count(struct analysis_counts *counts, const struct count_item *key)

@@ -85,12 +85,11 @@ bool analysis_death_branch_is_own(const struct analysis_death *death, const stru
 
 static int row_add(struct analysis_death_rows *rows, size_t number)
 {
-  size_t *grown = array_grow(rows->numbers, sizeof(*grown), rows->count, &rows->capacity);
+  size_t *added = array_append(&rows->numbers, &rows->count, &rows->capacity);
 
-  if (!grown)
+  if (!added)
     return -ENOMEM;
-  rows->numbers = grown;
-  grown[rows->count++] = number;
+  *added = number;
   return 0;
 }
 

@@ -59,18 +59,17 @@ static bool files_have(const struct analysis_diff_files *files, uint64_t id)
 
 int analysis_diff_files_record(struct analysis_diff_files *files, const struct lb_trace_record *record)
 {
-  uint64_t *ids, id;
+  uint64_t *added, id;
 
   if (record->type != LB_TRACE_MODULE || record->module.is_gone)
     return 0;
   id = file_id(record->module.build_id, record->module.build_id_size, record->module.name);
   if (files_have(files, id) || files->count >= ANALYSIS_DIFF_FILES_MAX)
     return 0;
-  ids = array_grow(files->ids, sizeof(*ids), files->count, &files->capacity);
-  if (!ids)
+  added = array_append(&files->ids, &files->count, &files->capacity);
+  if (!added)
     return -ENOMEM;
-  files->ids = ids;
-  ids[files->count++] = id;
+  *added = id;
   return 0;
 }
 

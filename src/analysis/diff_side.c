@@ -23,13 +23,11 @@ static int side_complain(const struct diff_side *side, int error)
 static int threads_add(struct diff_side *side, const struct lb_trace_stream *stream)
 {
   while (stream->number >= side->thread_count) {
-    struct diff_thread *threads =
-      array_grow(side->threads, sizeof(*threads), side->thread_count, &side->thread_capacity);
+    struct diff_thread *thread = array_append(&side->threads, &side->thread_count, &side->thread_capacity);
 
-    if (!threads)
+    if (!thread)
       return -ENOMEM;
-    side->threads = threads;
-    threads[side->thread_count++] = (struct diff_thread){.partner = LB_TRACE_ALL};
+    *thread = (struct diff_thread){.partner = LB_TRACE_ALL};
   }
   free(side->threads[stream->number].name);
   side->threads[stream->number].name = strdup(stream->name);

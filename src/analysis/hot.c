@@ -18,17 +18,15 @@
 
 static struct analysis_hot_module *module_get(struct analysis_hot *hot, const struct analysis_hot_function *function)
 {
-  struct analysis_hot_module *modules;
+  struct analysis_hot_module *module;
 
   for (size_t i = 0; i < hot->module_count; i++)
     if (hot->modules[i].file == function->file)
       return &hot->modules[i];
-  modules = array_grow(hot->modules, sizeof(*modules), hot->module_count, &hot->module_capacity);
-  if (!modules)
-    return NULL;
-  hot->modules = modules;
-  modules[hot->module_count] = (struct analysis_hot_module){.module = function->module, .file = function->file};
-  return &modules[hot->module_count++];
+  module = array_append(&hot->modules, &hot->module_count, &hot->module_capacity);
+  if (module)
+    *module = (struct analysis_hot_module){.module = function->module, .file = function->file};
+  return module;
 }
 
 /* Adds up the functions of each module. Branches into a module were counted before. */
@@ -121,16 +119,12 @@ static bool jump_enters(const struct analysis_jump *jump, const struct analysis_
 
 static int branch_count(struct analysis_hot *hot, const struct analysis_jump *jump)
 {
-  struct analysis_hot_branch *branches = hot->branches, *last = NULL;
+  struct analysis_hot_branch *last = hot->branch_count ? &hot->branches[hot->branch_count - 1] : NULL;
 
-  if (hot->branch_count)
-    last = &branches[hot->branch_count - 1];
   if (!last || !analysis_location_is(&last->from, &jump->from)) {
-    branches = array_grow(branches, sizeof(*branches), hot->branch_count, &hot->branch_capacity);
-    if (!branches)
+    last = array_append(&hot->branches, &hot->branch_count, &hot->branch_capacity);
+    if (!last)
       return -ENOMEM;
-    hot->branches = branches;
-    last = &branches[hot->branch_count++];
     *last = (struct analysis_hot_branch){.from = jump->from};
   }
   if (jump->is_passed) {
@@ -150,16 +144,12 @@ static bool kind_is_indirect(unsigned kind)
 /* The targets of one branch are contiguous, because the jumps are sorted. */
 static int indirect_count(struct analysis_hot *hot, const struct analysis_jump *jump, size_t target)
 {
-  struct analysis_hot_indirect *indirects = hot->indirects, *last = NULL;
+  struct analysis_hot_indirect *last = hot->indirect_count ? &hot->indirects[hot->indirect_count - 1] : NULL;
 
-  if (hot->indirect_count)
-    last = &indirects[hot->indirect_count - 1];
   if (!last || !analysis_location_is(&last->from, &jump->from) || last->kind != jump->kind) {
-    indirects = array_grow(indirects, sizeof(*indirects), hot->indirect_count, &hot->indirect_capacity);
-    if (!indirects)
+    last = array_append(&hot->indirects, &hot->indirect_count, &hot->indirect_capacity);
+    if (!last)
       return -ENOMEM;
-    hot->indirects = indirects;
-    last = &indirects[hot->indirect_count++];
     *last = (struct analysis_hot_indirect){.from = jump->from, .kind = jump->kind, .targets = &hot->targets[target]};
   }
   hot->targets[target] = jump;

@@ -44,13 +44,12 @@ static void end_swap(struct end *one, struct end *other)
 
 static int end_push(struct walk *walk, const struct end *end)
 {
-  struct end *ends = array_grow(walk->ends, sizeof(*ends), walk->end_count, &walk->end_capacity);
+  struct end *added = array_append(&walk->ends, &walk->end_count, &walk->end_capacity), *ends = walk->ends;
 
-  if (!ends)
+  if (!added)
     return -ENOMEM;
-  walk->ends = ends;
-  ends[walk->end_count] = *end;
-  for (size_t i = walk->end_count++; i && ends[i].last < ends[(i - 1) / 2].last; i = (i - 1) / 2)
+  *added = *end;
+  for (size_t i = walk->end_count - 1; i && ends[i].last < ends[(i - 1) / 2].last; i = (i - 1) / 2)
     end_swap(&ends[i], &ends[(i - 1) / 2]);
   return 0;
 }

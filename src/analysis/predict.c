@@ -147,12 +147,11 @@ static int branch_number(struct analysis_predict *predict, const struct analysis
 
 static int pool_add(struct analysis_predict *predict, uint32_t number)
 {
-  uint32_t *pool = array_grow(predict->pool, sizeof(*pool), predict->pool_count, &predict->pool_capacity);
+  uint32_t *added = array_append(&predict->pool, &predict->pool_count, &predict->pool_capacity);
 
-  if (!pool)
+  if (!added)
     return -ENOMEM;
-  predict->pool = pool;
-  pool[predict->pool_count++] = number;
+  *added = number;
   return 0;
 }
 
@@ -224,16 +223,7 @@ static int span_get(struct analysis_predict *predict, const struct span *wanted,
 
 static struct thread *thread_get(struct analysis_predict *predict, uint32_t number)
 {
-  struct thread *threads;
-
-  while (predict->thread_count <= number) {
-    threads = array_grow(predict->threads, sizeof(*threads), predict->thread_count, &predict->thread_capacity);
-    if (!threads)
-      return NULL;
-    predict->threads = threads;
-    threads[predict->thread_count++] = (struct thread){0};
-  }
-  return &predict->threads[number];
+  return array_at(&predict->threads, number, &predict->thread_count, &predict->thread_capacity);
 }
 
 /* Makes room for a thread's state of the branches so far. Returns false without memory. */

@@ -18,14 +18,12 @@
 static struct analysis_reading_thread *thread_get(struct analysis_reading *reading, uint32_t number)
 {
   while (reading->thread_count <= number) {
-    struct analysis_reading_thread *threads =
-      array_grow(reading->threads, sizeof(*threads), reading->thread_count, &reading->thread_capacity);
+    struct analysis_reading_thread *thread =
+      array_append(&reading->threads, &reading->thread_count, &reading->thread_capacity);
 
-    if (!threads)
+    if (!thread)
       return NULL;
-    reading->threads = threads;
-    threads[reading->thread_count] = (struct analysis_reading_thread){.number = (uint32_t)reading->thread_count};
-    reading->thread_count++;
+    *thread = (struct analysis_reading_thread){.number = (uint32_t)reading->thread_count - 1};
   }
   return &reading->threads[number];
 }

@@ -123,16 +123,7 @@ void analysis_stacks_called(struct analysis_stacks *stacks, uint32_t stack, uint
 
 static struct stack_stream *stream_get(struct analysis_stacks *stacks, uint32_t number)
 {
-  while (number >= stacks->stream_count) {
-    struct stack_stream *streams =
-      array_grow(stacks->streams, sizeof(*streams), stacks->stream_count, &stacks->stream_capacity);
-
-    if (!streams)
-      return NULL;
-    stacks->streams = streams;
-    streams[stacks->stream_count++] = (struct stack_stream){0};
-  }
-  return &stacks->streams[number];
+  return array_at(&stacks->streams, number, &stacks->stream_count, &stacks->stream_capacity);
 }
 
 static int stream_push(struct analysis_stacks *stacks, struct stack_stream *stream, uint32_t caller, uint32_t function)

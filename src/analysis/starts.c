@@ -101,7 +101,7 @@ static bool location_is_known(struct analysis_names *names, const struct analysi
 int analysis_starts_add(struct analysis_names *names, const struct analysis_location *location)
 {
   struct start_list *starts = &names->starts;
-  struct analysis_location *list;
+  struct analysis_location *added;
 
   if (starts_have(starts, location) || location_is_known(names, location))
     return 0;
@@ -109,11 +109,10 @@ int analysis_starts_add(struct analysis_names *names, const struct analysis_loca
     starts_sort(starts);
   if (starts->count >= ANALYSIS_STARTS_MAX)
     return 0;
-  list = array_grow(starts->list, sizeof(*list), starts->count, &starts->capacity);
-  if (!list)
+  added = array_append(&starts->list, &starts->count, &starts->capacity);
+  if (!added)
     return -ENOMEM;
-  starts->list = list;
-  list[starts->count++] = *location;
+  *added = *location;
   return 1;
 }
 

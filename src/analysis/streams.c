@@ -16,12 +16,11 @@
 struct analysis_stream *stream_list_get(struct stream_list *list, uint32_t number)
 {
   while (number >= list->count) {
-    struct analysis_stream *streams = array_grow(list->streams, sizeof(*streams), list->count, &list->capacity);
+    struct analysis_stream *stream = array_append(&list->streams, &list->count, &list->capacity);
 
-    if (!streams)
+    if (!stream)
       return NULL;
-    list->streams = streams;
-    streams[list->count++] = (struct analysis_stream){.space = STREAM_NO_SPACE};
+    *stream = (struct analysis_stream){.space = STREAM_NO_SPACE};
   }
   return &list->streams[number];
 }
