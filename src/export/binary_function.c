@@ -22,15 +22,14 @@ struct entries {
 static int entry_take(void *data, const struct symbol_entry *entry)
 {
   struct entries *entries = data;
-  struct symbol_entry *list;
+  struct symbol_entry *added;
 
   if (!entry->name)
     return 0;
-  list = array_grow(entries->list, sizeof(*list), entries->count, &entries->capacity);
-  if (!list)
+  added = array_append(&entries->list, &entries->count, &entries->capacity);
+  if (!added)
     return -ENOMEM;
-  entries->list = list;
-  list[entries->count++] = *entry;
+  *added = *entry;
   return 0;
 }
 
@@ -121,26 +120,24 @@ static bool entry_is_inside(const struct binary_function *last, const struct sym
 
 static int function_add(struct binary_functions *functions, const struct symbol_entry *entry, unsigned number)
 {
-  struct binary_function *last = functions->count ? &functions->functions[functions->count - 1] : NULL;
-  struct binary_function *list;
+  struct binary_function *last = functions->count ? &functions->functions[functions->count - 1] : NULL, *added;
 
   if (!entry->is_code || entry->address >= entry->limit)
     return 0;
   if (entry_is_inside(last, entry))
     return entry->is_local && !entry->is_function ? 0 : tally_add(&functions->entries, entry->address, 0, 1);
-  list = array_grow(functions->functions, sizeof(*list), functions->count, &functions->capacity);
-  if (!list)
+  if (last && last->limit > entry->address)
+    last->limit = entry->address;
+  added = array_append(&functions->functions, &functions->count, &functions->capacity);
+  if (!added)
     return -ENOMEM;
-  functions->functions = list;
-  if (functions->count && list[functions->count - 1].limit > entry->address)
-    list[functions->count - 1].limit = entry->address;
-  list[functions->count] = (struct binary_function){
+  *added = (struct binary_function){
     .start = entry->address,
     .end = entry->address + (entry->size < entry->limit - entry->address ? entry->size : entry->limit - entry->address),
     .limit = entry->limit,
     .name = name_make(entry, number),
   };
-  return list[functions->count++].name ? 0 : -ENOMEM;
+  return added->name ? 0 : -ENOMEM;
 }
 
 static int functions_make(struct binary_functions *functions, struct entries *entries)

@@ -53,19 +53,14 @@ static void put_name(struct export_job *job, uint32_t stream, const char *what, 
 static int stream_name(struct export_job *job, uint32_t stream)
 {
   struct chrome *chrome = job->state;
+  uint8_t *is_named = array_at(&chrome->named, stream, &chrome->count, &chrome->capacity);
   struct analysis_stream found;
 
-  while (stream >= chrome->count) {
-    uint8_t *named = array_grow(chrome->named, sizeof(*named), chrome->count, &chrome->capacity);
-
-    if (!named)
-      return -ENOMEM;
-    chrome->named = named;
-    named[chrome->count++] = 0;
-  }
-  if (chrome->named[stream])
+  if (!is_named)
+    return -ENOMEM;
+  if (*is_named)
     return 0;
-  chrome->named[stream] = 1;
+  *is_named = 1;
   if (analysis_names_stream(job->names, stream, &found))
     put_name(job, stream, "process_name", found.name);
   if (called_thread(job, stream, &chrome->name) < 0)

@@ -46,7 +46,7 @@ static int drcov_record(struct export_job *job, const struct lb_trace_record *re
   const struct lb_trace_module *module = &record->module;
   struct drcov *drcov = job->state;
   struct analysis_location location;
-  struct drcov_row row, *rows;
+  struct drcov_row row, *added;
 
   if (record->type != LB_TRACE_MODULE || module->is_gone || !module->size)
     return 0;
@@ -55,11 +55,10 @@ static int drcov_record(struct export_job *job, const struct lb_trace_record *re
   if (location.file == ANALYSIS_NO_FILE || drcov->count >= ROWS_MAX || row_is_known(drcov, &row) ||
       !export_has_file(job, location.file))
     return 0;
-  rows = array_grow(drcov->rows, sizeof(*rows), drcov->count, &drcov->capacity);
-  if (!rows)
+  added = array_append(&drcov->rows, &drcov->count, &drcov->capacity);
+  if (!added)
     return -ENOMEM;
-  drcov->rows = rows;
-  rows[drcov->count++] = row;
+  *added = row;
   return 0;
 }
 

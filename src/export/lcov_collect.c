@@ -29,40 +29,35 @@ struct sweep {
 
 static int line_add(struct lcov *lcov, const struct lcov_line *line)
 {
-  struct lcov_line *lines = lcov->lines;
+  const struct lcov_line *last = lcov->line_count ? &lcov->lines[lcov->line_count - 1] : NULL;
+  struct lcov_line *added;
 
-  if (!line->executed && lcov->line_count && lines[lcov->line_count - 1].is_wanted &&
-      lines[lcov->line_count - 1].line == line->line && lines[lcov->line_count - 1].file == line->file)
+  if (!line->executed && last && last->is_wanted && last->line == line->line && last->file == line->file)
     return 0;
-  lines = array_grow(lines, sizeof(*lines), lcov->line_count, &lcov->line_capacity);
-  if (!lines)
+  added = array_append(&lcov->lines, &lcov->line_count, &lcov->line_capacity);
+  if (!added)
     return -ENOMEM;
-  lcov->lines = lines;
-  lines[lcov->line_count++] = *line;
+  *added = *line;
   return 0;
 }
 
 static int branch_add(struct lcov *lcov, const struct lcov_branch *branch)
 {
-  struct lcov_branch *branches =
-    array_grow(lcov->branches, sizeof(*branches), lcov->branch_count, &lcov->branch_capacity);
+  struct lcov_branch *added = array_append(&lcov->branches, &lcov->branch_count, &lcov->branch_capacity);
 
-  if (!branches)
+  if (!added)
     return -ENOMEM;
-  lcov->branches = branches;
-  branches[lcov->branch_count++] = *branch;
+  *added = *branch;
   return 0;
 }
 
 static int function_add(struct lcov *lcov, const struct lcov_function *function)
 {
-  struct lcov_function *functions =
-    array_grow(lcov->functions, sizeof(*functions), lcov->function_count, &lcov->function_capacity);
+  struct lcov_function *added = array_append(&lcov->functions, &lcov->function_count, &lcov->function_capacity);
 
-  if (!functions)
+  if (!added)
     return -ENOMEM;
-  lcov->functions = functions;
-  functions[lcov->function_count++] = *function;
+  *added = *function;
   return 0;
 }
 

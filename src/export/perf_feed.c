@@ -83,31 +83,21 @@ static void space_flush(struct perf_feed *feed, struct export_job *job, uint32_t
 /* Lists a stream that has branches that were not given yet, or will have. Returns 0, or -ENOMEM. */
 static int stream_list(struct perf_feed *feed, struct perf_stream *stream)
 {
-  uint32_t *pending;
+  uint32_t *added;
 
   if (stream->is_pending)
     return 0;
-  pending = array_grow(feed->pending, sizeof(*pending), feed->pending_count, &feed->pending_capacity);
-  if (!pending)
+  added = array_append(&feed->pending, &feed->pending_count, &feed->pending_capacity);
+  if (!added)
     return -ENOMEM;
-  feed->pending = pending;
-  pending[feed->pending_count++] = (uint32_t)(stream - feed->streams);
+  *added = (uint32_t)(stream - feed->streams);
   stream->is_pending = true;
   return 0;
 }
 
 static struct perf_stream *stream_get(struct perf_feed *feed, uint32_t number)
 {
-  while (number >= feed->stream_count) {
-    struct perf_stream *streams =
-      array_grow(feed->streams, sizeof(*streams), feed->stream_count, &feed->stream_capacity);
-
-    if (!streams)
-      return NULL;
-    feed->streams = streams;
-    streams[feed->stream_count++] = (struct perf_stream){0};
-  }
-  return &feed->streams[number];
+  return array_at(&feed->streams, number, &feed->stream_count, &feed->stream_capacity);
 }
 
 /* ---- mappings ---- */
@@ -140,17 +130,15 @@ static int feed_stream(struct perf_feed *feed, const struct lb_trace_stream *rec
 
 static struct perf_image *image_get(struct perf_feed *feed, uint32_t key)
 {
-  struct perf_image *images;
+  struct perf_image *image;
 
   for (size_t i = feed->image_count; i-- > 0;)
     if (feed->images[i].key == key)
       return &feed->images[i];
-  images = array_grow(feed->images, sizeof(*images), feed->image_count, &feed->image_capacity);
-  if (!images)
-    return NULL;
-  feed->images = images;
-  images[feed->image_count++] = (struct perf_image){.key = key, .space = UINT32_MAX};
-  return &images[feed->image_count - 1];
+  image = array_append(&feed->images, &feed->image_count, &feed->image_capacity);
+  if (image)
+    *image = (struct perf_image){.key = key, .space = UINT32_MAX};
+  return image;
 }
 
 /* A branch of the stream comes: announces its thread, and its program if that differs from the process's current one.

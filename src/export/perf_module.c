@@ -61,18 +61,17 @@ static int chains_make(struct perf_modules *modules)
 static uint32_t module_new(struct perf_modules *modules)
 {
   uint32_t number = modules->free;
-  struct perf_module *grown;
+  struct perf_module *added;
 
   if (number != PERF_NO_MODULE) {
     modules->free = modules->modules[number].next;
     return number;
   }
-  grown = array_grow(modules->modules, sizeof(*grown), modules->count, &modules->capacity);
-  if (!grown)
+  added = array_append(&modules->modules, &modules->count, &modules->capacity);
+  if (!added)
     return PERF_NO_MODULE;
-  modules->modules = grown;
-  grown[modules->count] = (struct perf_module){0};
-  return (uint32_t)modules->count++;
+  *added = (struct perf_module){0};
+  return (uint32_t)modules->count - 1;
 }
 
 /* Copies name and build-id into one allocation. */

@@ -100,12 +100,11 @@ static int event_keep(struct export_job *job, struct scope_stream *stream, const
 
 static int frame_push(struct scope_stream *stream, uint32_t frame)
 {
-  uint32_t *frames = array_grow(stream->frames, sizeof(*frames), stream->count, &stream->capacity);
+  uint32_t *added = array_append(&stream->frames, &stream->count, &stream->capacity);
 
-  if (!frames)
+  if (!added)
     return -ENOMEM;
-  stream->frames = frames;
-  frames[stream->count++] = frame;
+  *added = frame;
   return 0;
 }
 
@@ -133,15 +132,7 @@ static int scope_begin(struct export_job *job)
 
 static struct scope_stream *stream_get(struct scope *scope, uint32_t number)
 {
-  while (number >= scope->count) {
-    struct scope_stream *streams = array_grow(scope->streams, sizeof(*streams), scope->count, &scope->capacity);
-
-    if (!streams)
-      return NULL;
-    scope->streams = streams;
-    streams[scope->count++] = (struct scope_stream){0};
-  }
-  return &scope->streams[number];
+  return array_at(&scope->streams, number, &scope->count, &scope->capacity);
 }
 
 static int scope_call(struct export_job *job, const struct analysis_call *call)
