@@ -28,12 +28,11 @@ void gdb_blocks_done(struct gdb_blocks *blocks)
 
 static int block_add(struct gdb_blocks *blocks, uint64_t begin, uint64_t end)
 {
-  struct gdb_block *list = array_grow(blocks->list, sizeof(*list), blocks->count, &blocks->capacity);
+  struct gdb_block *added = array_append(&blocks->list, &blocks->count, &blocks->capacity);
 
-  if (!list)
+  if (!added)
     return -ENOMEM;
-  blocks->list = list;
-  list[blocks->count++] = (struct gdb_block){begin, end};
+  *added = (struct gdb_block){begin, end};
   return 0;
 }
 

@@ -17,15 +17,13 @@
 
 static int stream_add(struct gdb_trace *trace, const struct lb_trace_stream *stream)
 {
-  struct gdb_trace_thread *threads = array_grow(trace->threads, sizeof(*threads), trace->count, &trace->capacity);
+  struct gdb_trace_thread *thread = array_append(&trace->threads, &trace->count, &trace->capacity);
 
-  if (!threads)
+  if (!thread)
     return -ENOMEM;
-  trace->threads = threads;
-  threads += trace->count++;
-  *threads = (struct gdb_trace_thread){
+  *thread = (struct gdb_trace_thread){
     .stream = stream->number, .space = stream->space, .process = stream->process, .thread = stream->thread};
-  snprintf(threads->name, sizeof(threads->name), "%s", stream->name);
+  snprintf(thread->name, sizeof(thread->name), "%s", stream->name);
   return 0;
 }
 
