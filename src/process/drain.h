@@ -158,7 +158,7 @@ struct process_drain {
   uint64_t note_scan;  /* if it is missing: there is no note up to here */
   uint8_t *step_pages; /* a bit for each page of steps that has memory */
   struct drain_space *spaces;
-  size_t space_count;
+  size_t space_count, space_capacity;
   uint32_t *ending; /* numbers of spaces without a thread, which may be over */
   size_t ending_count, ending_capacity;
   uint32_t looks;       /* number of looks at all pages, to find that out */

@@ -110,15 +110,14 @@ static bool modules_overlap(const struct drain_space *space, const struct drain_
 
 static int module_add(struct drain_space *space, const struct drain_module *module)
 {
-  struct drain_module *modules;
+  struct drain_module *added;
 
   if (space->count >= MODULES_MOST)
     return 0;
-  modules = array_grow(space->modules, sizeof(*modules), space->count, &space->capacity);
-  if (!modules)
+  added = array_append(&space->modules, &space->count, &space->capacity);
+  if (!added)
     return -ENOMEM;
-  space->modules = modules;
-  modules[space->count++] = *module;
+  *added = *module;
   return 0;
 }
 

@@ -28,16 +28,7 @@ struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number
 {
   if (!number || number >= SPACES_MOST)
     return NULL;
-  if (number >= drain->space_count) {
-    size_t count = number + 1 > 2 * drain->space_count ? number + 1 : 2 * drain->space_count;
-    struct drain_space *spaces = realloc(drain->spaces, count * sizeof(*spaces));
-    if (!spaces)
-      return NULL;
-    memset(spaces + drain->space_count, 0, (count - drain->space_count) * sizeof(*spaces));
-    drain->spaces = spaces;
-    drain->space_count = count;
-  }
-  return &drain->spaces[number];
+  return array_at(&drain->spaces, number, &drain->space_count, &drain->space_capacity);
 }
 
 bool drain_space_is_known(const struct process_drain *drain, uint32_t number)
@@ -71,17 +62,16 @@ int drain_space_begins(struct process_drain *drain, uint32_t number, uint64_t pa
 int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t first, uint64_t end)
 {
   struct drain_space *space = drain_space_get(drain, number);
-  struct drain_numbers *numbers;
+  struct drain_numbers *added;
   bool is_good = first % PROCESS_STEPS_UNIT == 0 && end % PROCESS_STEPS_UNIT == 0 && first < end &&
                  end - first <= PROCESS_STEPS_GIVEN && end <= drain->process->step_capacity;
 
   if (!space || space->is_over || !is_good || space->number_count >= NUMBERS_MOST)
     return 0;
-  numbers = array_grow(space->numbers, sizeof(*numbers), space->number_count, &space->number_capacity);
-  if (!numbers)
+  added = array_append(&space->numbers, &space->number_count, &space->number_capacity);
+  if (!added)
     return -ENOMEM;
-  space->numbers = numbers;
-  numbers[space->number_count++] = (struct drain_numbers){(uint32_t)first, (uint32_t)end};
+  *added = (struct drain_numbers){(uint32_t)first, (uint32_t)end};
   return 0;
 }
 
@@ -90,15 +80,14 @@ int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t fir
 /* Without memory the space is kept for good: that costs memory and nothing else. */
 static int ending_add(struct process_drain *drain, uint32_t number)
 {
-  uint32_t *ending;
+  uint32_t *added;
 
   if (drain->spaces[number].is_ending)
     return 0;
-  ending = array_grow(drain->ending, sizeof(*ending), drain->ending_count, &drain->ending_capacity);
-  if (!ending)
+  added = array_append(&drain->ending, &drain->ending_count, &drain->ending_capacity);
+  if (!added)
     return -ENOMEM;
-  drain->ending = ending;
-  ending[drain->ending_count++] = number;
+  *added = number;
   drain->spaces[number].is_ending = true;
   return 0;
 }

@@ -91,15 +91,14 @@ static const char *path_keep(struct process_spaces *spaces, const uint8_t *bytes
 
 static int piece_add(struct space *space, const struct piece *piece)
 {
-  struct piece *grown;
+  struct piece *added;
 
   if (space->piece_count >= PIECES_MOST)
     return 0;
-  grown = array_grow(space->pieces, sizeof(*grown), space->piece_count, &space->piece_capacity);
-  if (!grown)
+  added = array_append(&space->pieces, &space->piece_count, &space->piece_capacity);
+  if (!added)
     return -ENOMEM;
-  space->pieces = grown;
-  grown[space->piece_count++] = *piece;
+  *added = *piece;
   return 0;
 }
 
@@ -139,15 +138,14 @@ static int pieces_clear(struct space *space, uint64_t start, uint64_t end, uint3
 
 static int code_add(struct space *space, const struct process_note *note, const uint8_t *bytes)
 {
-  struct code_note *grown;
+  struct code_note *added;
 
   if (space->code_count >= CODES_MOST || note->start > UINT64_MAX - note->length)
     return 0;
-  grown = array_grow(space->codes, sizeof(*grown), space->code_count, &space->code_capacity);
-  if (!grown)
+  added = array_append(&space->codes, &space->code_count, &space->code_capacity);
+  if (!added)
     return -ENOMEM;
-  space->codes = grown;
-  grown[space->code_count++] = (struct code_note){note->start, note->start + note->length, note->step, bytes};
+  *added = (struct code_note){note->start, note->start + note->length, note->step, bytes};
   return 0;
 }
 
@@ -273,20 +271,17 @@ static int births_read(struct process_spaces *spaces)
   uint64_t offset = 0;
 
   for (uint64_t at = 0; process_note(spaces->process, &offset, &note, &bytes); at = offset) {
-    struct birth *grown;
+    struct birth *added;
     const char *path;
 
     if (note.type != NOTE_SPACE || spaces->birth_count >= BIRTHS_MOST)
       continue;
-    grown = array_grow(spaces->births, sizeof(*grown), spaces->birth_count, &spaces->birth_capacity);
-    if (!grown)
-      return -ENOMEM;
-    spaces->births = grown;
     path = path_keep(spaces, bytes, note.length);
-    if (!path)
+    added = path ? array_append(&spaces->births, &spaces->birth_count, &spaces->birth_capacity) : NULL;
+    if (!added)
       return -ENOMEM;
     uint32_t parent = note.end <= UINT32_MAX ? (uint32_t)note.end : 0;
-    grown[spaces->birth_count++] = (struct birth){note.space, parent, at, path};
+    *added = (struct birth){note.space, parent, at, path};
   }
   return 0;
 }
