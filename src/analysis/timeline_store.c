@@ -58,18 +58,7 @@ static size_t *row_get(struct timeline_store *store, const struct timeline_block
 {
   struct timeline_rows *rows = &store->rows[block->stream];
 
-  if (block->depth >= rows->count) {
-    size_t count = block->depth < 16 ? 16 : 2 * (size_t)block->depth;
-    size_t *last = realloc(rows->last, count * sizeof(*last));
-
-    if (!last)
-      return NULL;
-    for (size_t i = rows->count; i < count; i++)
-      last[i] = 0;
-    rows->last = last;
-    rows->count = count;
-  }
-  return &rows->last[block->depth];
+  return array_at(&rows->last, block->depth, &rows->count, &rows->capacity);
 }
 
 static void rows_forget(struct timeline_store *store)

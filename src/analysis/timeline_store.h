@@ -41,7 +41,7 @@ struct timeline_tail {
 
 struct timeline_rows {
   size_t *last; /* by depth: the block that was stored last, plus 1; 0: none */
-  size_t count;
+  size_t count, capacity;
 };
 
 struct timeline_store {

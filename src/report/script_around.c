@@ -27,15 +27,11 @@ void script_around_done(struct report_script *script)
 
 static int kept_get(struct report_script *script, uint32_t stream, struct kept_branches **ret_kept)
 {
-  while (stream >= script->kept_count) {
-    struct kept_branches *list = array_grow(script->kept, sizeof(*list), script->kept_count, &script->kept_capacity);
+  struct kept_branches *kept = array_at(&script->kept, stream, &script->kept_count, &script->kept_capacity);
 
-    if (!list)
-      return -ENOMEM;
-    script->kept = list;
-    list[script->kept_count++] = (struct kept_branches){0};
-  }
-  *ret_kept = &script->kept[stream];
+  if (!kept)
+    return -ENOMEM;
+  *ret_kept = kept;
   return 0;
 }
 

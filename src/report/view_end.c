@@ -111,7 +111,7 @@ static int number_compare(const void *a, const void *b)
 static int processes_add(struct report_view *view, struct processes *processes, uint32_t number)
 {
   struct ending ending;
-  uint32_t *exited;
+  uint32_t *added;
 
   ending_look(view, number, &ending);
   if (view->timeline.dead && ending.about->process == view->timeline.dead) {
@@ -122,11 +122,10 @@ static int processes_add(struct report_view *view, struct processes *processes, 
   }
   if (!ending_exits(view, &ending))
     return 0;
-  exited = array_grow(processes->exited, sizeof(*exited), processes->count, &processes->capacity);
-  if (!exited)
+  added = array_append(&processes->exited, &processes->count, &processes->capacity);
+  if (!added)
     return -ENOMEM;
-  processes->exited = exited;
-  exited[processes->count++] = ending.about->process;
+  *added = ending.about->process;
   return 0;
 }
 
