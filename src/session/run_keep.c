@@ -33,7 +33,7 @@ struct run_keep {
   struct run_keep_thread *threads;
   size_t count, capacity;
   struct keep_space *spaces;
-  size_t space_count;
+  size_t space_count, space_capacity;
   struct symbol_cache *cache;
   struct symbol_demangler *demangler; /* NULL: names stay mangled */
   struct analysis_places places;
@@ -45,16 +45,14 @@ struct run_keep {
 static int keep_stream(void *data, const struct lb_trace_stream *stream, uint32_t *ret_number)
 {
   struct run_keep *keep = data;
-  struct run_keep_thread *threads = array_grow(keep->threads, sizeof(*threads), keep->count, &keep->capacity), *thread;
+  struct run_keep_thread *thread = array_append(&keep->threads, &keep->count, &keep->capacity);
 
-  if (!threads)
+  if (!thread)
     return -ENOMEM;
-  keep->threads = threads;
-  thread = &threads[keep->count];
   *thread = (struct run_keep_thread){
     .space = stream->space, .process = stream->process, .thread = stream->thread, .gap = UINT64_MAX};
   strncpy(thread->name, stream->name, sizeof(thread->name) - 1);
-  *ret_number = (uint32_t)keep->count++;
+  *ret_number = (uint32_t)keep->count - 1;
   return 0;
 }
 
@@ -133,19 +131,14 @@ int run_keep_branches(const struct run_keep *keep, const struct run_keep_thread 
 
 static struct keep_space *space_get(struct run_keep *keep, uint32_t number)
 {
-  if (number >= keep->space_count) {
-    size_t count = (size_t)number + 16;
-    struct keep_space *spaces = number < LB_TRACE_STREAMS_MAX ? realloc(keep->spaces, count * sizeof(*spaces)) : NULL;
+  struct keep_space *space;
 
-    if (!spaces)
-      return NULL;
-    memset(spaces + keep->space_count, 0, (count - keep->space_count) * sizeof(*spaces));
-    keep->spaces = spaces;
-    keep->space_count = count;
-  }
-  if (!keep->spaces[number].symbols && symbol_space_new(keep->cache, &keep->spaces[number].symbols) < 0)
+  if (number >= LB_TRACE_STREAMS_MAX)
     return NULL;
-  return &keep->spaces[number];
+  space = array_at(&keep->spaces, number, &keep->space_count, &keep->space_capacity);
+  if (!space || (!space->symbols && symbol_space_new(keep->cache, &space->symbols) < 0))
+    return NULL;
+  return space;
 }
 
 static int keep_module(void *data, const struct lb_trace_module *module)
@@ -173,18 +166,19 @@ static int keep_module(void *data, const struct lb_trace_module *module)
 static int keep_code(void *data, const struct lb_trace_code *code)
 {
   struct keep_space *space = space_get(data, code->space);
-  struct keep_piece *pieces, piece = {code->address, code->size, NULL};
+  struct keep_piece *piece;
+  uint8_t *bytes;
 
   if (!space || space->count >= PIECES_MAX)
     return 0;
-  pieces = array_grow(space->pieces, sizeof(*pieces), space->count, &space->capacity);
-  piece.bytes = pieces ? malloc(code->size) : NULL;
-  if (pieces)
-    space->pieces = pieces;
-  if (!piece.bytes)
+  bytes = malloc(code->size);
+  piece = bytes ? array_append(&space->pieces, &space->count, &space->capacity) : NULL;
+  if (!piece) {
+    free(bytes);
     return -ENOMEM;
-  memcpy(piece.bytes, code->bytes, code->size);
-  space->pieces[space->count++] = piece;
+  }
+  memcpy(bytes, code->bytes, code->size);
+  *piece = (struct keep_piece){code->address, code->size, bytes};
   return 0;
 }
 

@@ -45,23 +45,21 @@ struct run_names {
 static struct symbol_space *file_space(struct run_names *names, const char *path)
 {
   const struct symbol_mapping mapping = {.path = path};
-  struct names_file *files;
+  struct names_file *file;
   struct symbol_space *space;
 
   for (size_t i = 0; i < names->count; i++)
     if (names->files[i].path == path) /* each path exists once */
       return names->files[i].space;
-  files = array_grow(names->files, sizeof(*files), names->count, &names->capacity);
-  if (!files)
-    return NULL;
-  names->files = files;
   if (symbol_space_new(names->cache, &space) < 0)
     return NULL;
-  if (symbol_space_add(space, &mapping) < 0) {
+  file = array_append(&names->files, &names->count, &names->capacity);
+  if (!file || symbol_space_add(space, &mapping) < 0) {
     symbol_space_free(space);
     space = NULL;
   }
-  files[names->count++] = (struct names_file){path, space};
+  if (file)
+    *file = (struct names_file){path, space};
   return space;
 }
 

@@ -32,12 +32,11 @@ struct maker {
 
 static int maker_add(struct maker *maker, const struct process_thread *source)
 {
-  struct process_thread *grown = array_grow(maker->sources, sizeof(*grown), maker->count, &maker->capacity);
+  struct process_thread *added = array_append(&maker->sources, &maker->count, &maker->capacity);
 
-  if (!grown)
+  if (!added)
     return -ENOMEM;
-  maker->sources = grown;
-  grown[maker->count++] = *source;
+  *added = *source;
   return 0;
 }
 
