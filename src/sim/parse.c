@@ -31,23 +31,21 @@ int parser_fail(struct parser *parser, const char *format, ...)
 
 static int sim_add_statement(struct sim *sim, const struct statement *statement)
 {
-  struct statement *statements = array_grow(sim->statements, sizeof(*statements), sim->count, &sim->capacity);
+  struct statement *added = array_append(&sim->statements, &sim->count, &sim->capacity);
 
-  if (!statements)
+  if (!added)
     return -ENOMEM;
-  sim->statements = statements;
-  statements[sim->count++] = *statement;
+  *added = *statement;
   return 0;
 }
 
 static int sim_add_printed(struct sim *sim, const char *text, unsigned line)
 {
-  struct printed *printed = array_grow(sim->printed, sizeof(*printed), sim->printed_count, &sim->printed_capacity);
+  struct printed *added = array_append(&sim->printed, &sim->printed_count, &sim->printed_capacity);
 
-  if (!printed)
+  if (!added)
     return -ENOMEM;
-  sim->printed = printed;
-  printed[sim->printed_count++] = (struct printed){text, line};
+  *added = (struct printed){text, line};
   return 0;
 }
 

@@ -52,14 +52,13 @@ static void host_pmi(void *data)
 static void host_bus(void *data, const struct lb_message *message)
 {
   struct thread *thread = data;
-  struct lb_message *messages = array_grow(thread->messages, sizeof(*messages), thread->bus.seen, &thread->capacity);
+  struct lb_message *added = array_append(&thread->messages, &thread->bus.seen, &thread->capacity);
 
-  if (!messages) {
+  if (!added) {
     thread->run->error = -ENOMEM;
     return;
   }
-  thread->messages = messages;
-  messages[thread->bus.seen++] = *message;
+  *added = *message;
   run_note(thread->run, "on the bus: 0x%llx -> 0x%llx", (unsigned long long)message->from,
            (unsigned long long)message->to);
 }
