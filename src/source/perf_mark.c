@@ -19,20 +19,21 @@ int perf_mark_add(struct perf_session *session, int thread)
                                        .disabled = 1,
                                        .exclude_kernel = 1,
                                        .exclude_hv = 1};
-  struct perf_mark *marks;
+  struct perf_mark *mark;
   int fd;
 
   for (size_t i = 0; i < session->mark_count; i++)
     if (session->marks[i].thread == thread)
       return 0;
-  marks = array_grow(session->marks, sizeof(*marks), session->mark_count, &session->mark_capacity);
-  if (!marks)
-    return -ENOMEM;
-  session->marks = marks;
   fd = session->kernel->open(session->kernel->data, &attributes, thread, -1);
   if (fd < 0)
     return fd;
-  marks[session->mark_count++] = (struct perf_mark){thread, fd};
+  mark = array_append(&session->marks, &session->mark_count, &session->mark_capacity);
+  if (!mark) {
+    session->kernel->close(session->kernel->data, fd);
+    return -ENOMEM;
+  }
+  *mark = (struct perf_mark){thread, fd};
   return 0;
 }
 

@@ -13,20 +13,20 @@
 int perf_queue_add(struct perf_queue *queue, const struct perf_item *item, const uint8_t *record,
                    const struct perf_ring *aux, uint64_t aux_offset)
 {
-  struct perf_item *items = array_grow(queue->items, sizeof(*items), queue->count, &queue->capacity), new = *item;
+  struct perf_item new = *item, *added;
 
-  if (!items)
-    return -ENOMEM;
-  queue->items = items;
   new.bytes = malloc(item->size + item->aux_size + 1);
-  if (!new.bytes)
+  added = new.bytes ? array_append(&queue->items, &queue->count, &queue->capacity) : NULL;
+  if (!added) {
+    free(new.bytes);
     return -ENOMEM;
+  }
   memcpy(new.bytes, record, item->size);
   if (item->aux_size && perf_ring_copy(aux, aux_offset, item->aux_size, new.bytes + item->size) < 0)
     new.is_lost = true;
   new.order = queue->order++;
   queue->bytes += item->size + item->aux_size;
-  items[queue->count++] = new;
+  *added = new;
   return 0;
 }
 

@@ -33,18 +33,20 @@ static bool maps_mark(struct step_maps *maps, const struct step_map *map)
 
 static void maps_add(struct step_maps *maps, const struct step_map *map)
 {
-  struct step_map *grown;
+  struct step_map *added;
+  char *path;
 
   if (maps->count >= MAPS_MAX)
     return;
-  grown = array_grow(maps->maps, sizeof(*grown), maps->count, &maps->capacity);
-  if (!grown)
+  path = strdup(map->path);
+  added = path ? array_append(&maps->maps, &maps->count, &maps->capacity) : NULL;
+  if (!added) {
+    free(path);
     return;
-  maps->maps = grown;
-  grown[maps->count] = *map;
-  grown[maps->count].is_there = true;
-  grown[maps->count].path = strdup(map->path);
-  maps->count += !!grown[maps->count].path;
+  }
+  *added = *map;
+  added->is_there = true;
+  added->path = path;
 }
 
 static void maps_remove(struct step_maps *maps, size_t place)
