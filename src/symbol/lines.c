@@ -347,15 +347,14 @@ static bool path_is(const char *word, const char *path)
 
 static int address_add(struct address_list *addresses, uint64_t address)
 {
-  uint64_t *list;
+  uint64_t *added;
 
   if (addresses->count >= LINES_QUERY_MAX)
     return 0;
-  list = array_grow(addresses->list, sizeof(*list), addresses->count, &addresses->capacity);
-  if (!list)
+  added = array_append(&addresses->list, &addresses->count, &addresses->capacity);
+  if (!added)
     return -ENOMEM;
-  addresses->list = list;
-  list[addresses->count++] = address;
+  *added = address;
   return 0;
 }
 

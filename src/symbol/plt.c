@@ -66,15 +66,14 @@ static bool slot_make(Elf *elf, Elf_Scn *symbols, const GElf_Rela *relocation, s
 
 static int slot_add(struct slot_list *list, const struct slot *slot)
 {
-  struct slot *slots;
+  struct slot *added;
 
   if (list->count >= SLOTS_MAX)
     return LB_E_TOO_BIG;
-  slots = array_grow(list->slots, sizeof(*slots), list->count, &list->capacity);
-  if (!slots)
+  added = array_append(&list->slots, &list->count, &list->capacity);
+  if (!added)
     return -ENOMEM;
-  list->slots = slots;
-  slots[list->count++] = *slot;
+  *added = *slot;
   return 0;
 }
 

@@ -11,7 +11,8 @@
 
 #include "base/base.h"
 
-#define NESTED_MAX 16 /* nested symbols that a search goes back over */
+#define NAMES_MAX (UINT32_C(1) << 31) /* bytes of names */
+#define NESTED_MAX 16                 /* nested symbols that a search goes back over */
 
 /* ---- filling ---- */
 
@@ -60,26 +61,21 @@ static size_t name_length(const char *name, size_t length)
 
 static int names_reserve(struct symbol_table *table, size_t more)
 {
-  size_t capacity = table->names_capacity ? table->names_capacity : 4096;
+  size_t wanted = table->names_size + more;
   char *names;
 
-  if (table->names_capacity - table->names_size >= more)
-    return 0;
-  while (capacity - table->names_size < more)
-    capacity *= 2;
-  if (capacity > UINT32_MAX)
+  if (wanted > NAMES_MAX)
     return LB_E_TOO_BIG;
-  names = realloc(table->names, capacity);
+  names = array_reserve(table->names, 1, wanted, &table->names_capacity);
   if (!names)
     return -ENOMEM;
   table->names = names;
-  table->names_capacity = capacity;
   return 0;
 }
 
 int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, const char *name, size_t length)
 {
-  struct symbol *symbols;
+  struct symbol *added;
   int r;
 
   length = name_length(name, length);
@@ -90,12 +86,11 @@ int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, co
   r = names_reserve(table, length + 1);
   if (r < 0)
     return r;
-  symbols = array_grow(table->symbols, sizeof(*symbols), table->count, &table->capacity);
-  if (!symbols)
+  added = array_append(&table->symbols, &table->count, &table->capacity);
+  if (!added)
     return -ENOMEM;
-  table->symbols = symbols;
-  symbols[table->count] = *symbol;
-  symbols[table->count++].name = (uint32_t)table->names_size;
+  *added = *symbol;
+  added->name = (uint32_t)table->names_size;
   memcpy(table->names + table->names_size, name, length);
   table->names[table->names_size + length] = '\0';
   table->names_size += length + 1;
@@ -104,13 +99,11 @@ int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, co
 
 int symbol_table_add_segment(struct symbol_table *table, const struct symbol_segment *segment)
 {
-  struct symbol_segment *segments =
-    array_grow(table->segments, sizeof(*segments), table->segment_count, &table->segment_capacity);
+  struct symbol_segment *added = array_append(&table->segments, &table->segment_count, &table->segment_capacity);
 
-  if (!segments)
+  if (!added)
     return -ENOMEM;
-  table->segments = segments;
-  segments[table->segment_count++] = *segment;
+  *added = *segment;
   return 0;
 }
 

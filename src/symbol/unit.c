@@ -17,12 +17,11 @@
 
 int range_list_add(struct range_list *list, const struct range *range)
 {
-  struct range *ranges = array_grow(list->ranges, sizeof(*ranges), list->count, &list->capacity);
+  struct range *added = array_append(&list->ranges, &list->count, &list->capacity);
 
-  if (!ranges)
+  if (!added)
     return -ENOMEM;
-  list->ranges = ranges;
-  ranges[list->count++] = *range;
+  *added = *range;
   return 0;
 }
 
@@ -131,13 +130,10 @@ static int entry_add_ranges(struct symbol_lines *lines, Dwarf_Die *die, struct r
 
 static int unit_add(struct symbol_lines *lines, const Dwarf_Die *die)
 {
-  struct unit *units = array_grow(lines->units, sizeof(*units), lines->count, &lines->capacity);
-  struct unit *unit;
+  struct unit *unit = array_append(&lines->units, &lines->count, &lines->capacity);
 
-  if (!units)
+  if (!unit)
     return -ENOMEM;
-  lines->units = units;
-  unit = &units[lines->count++];
   *unit = (struct unit){.die = *die};
   return entry_add_ranges(lines, &unit->die, &lines->ranges, lines->count - 1);
 }
