@@ -101,12 +101,11 @@ static int chunk_frame(struct lb_trace_writer *writer, struct chunk_head *head, 
 /* The index lists every chunk that belongs to no stream. */
 static int chunk_note(struct lb_trace_writer *writer, struct writer_places *list)
 {
-  uint64_t *places = array_grow(list->places, sizeof(*places), list->count, &list->capacity);
+  uint64_t *place = array_append(&list->places, &list->count, &list->capacity);
 
-  if (!places)
+  if (!place)
     return -ENOMEM;
-  list->places = places;
-  places[list->count++] = writer->file.size;
+  *place = writer->file.size;
   return 0;
 }
 

@@ -11,22 +11,20 @@
 #include "base/base.h"
 #include "trace/branches.h"
 
+#define BUFFER_LEAST 1024u
 #define MISS_BYTES 64u /* more than one branch can add to any string */
 
 int buffer_reserve(struct buffer *buffer, size_t more)
 {
-  size_t capacity = buffer->capacity ? buffer->capacity : 1024;
+  size_t wanted = buffer->size + more;
   uint8_t *bytes;
 
-  if (buffer->capacity - buffer->size >= more)
+  if (wanted <= buffer->capacity)
     return 0;
-  while (capacity - buffer->size < more)
-    capacity *= 2;
-  bytes = realloc(buffer->bytes, capacity);
+  bytes = array_reserve(buffer->bytes, 1, wanted < BUFFER_LEAST ? BUFFER_LEAST : wanted, &buffer->capacity);
   if (!bytes)
     return -ENOMEM;
   buffer->bytes = bytes;
-  buffer->capacity = capacity;
   return 0;
 }
 

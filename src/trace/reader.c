@@ -28,17 +28,14 @@ const char *lb_trace_gap_name(unsigned reason)
 
 int stream_get(struct lb_trace_reader *reader, uint32_t number, struct reader_stream **ret_stream)
 {
+  struct reader_stream *stream;
+
   if (number >= LB_TRACE_STREAMS_MAX)
     return LB_E_DAMAGED;
-  while (number >= reader->count) {
-    struct reader_stream *streams = array_grow(reader->streams, sizeof(*streams), reader->count, &reader->capacity);
-
-    if (!streams)
-      return -ENOMEM;
-    reader->streams = streams;
-    streams[reader->count++] = (struct reader_stream){0};
-  }
-  *ret_stream = &reader->streams[number];
+  stream = array_at(&reader->streams, number, &reader->count, &reader->capacity);
+  if (!stream)
+    return -ENOMEM;
+  *ret_stream = stream;
   return 0;
 }
 

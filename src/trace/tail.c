@@ -15,12 +15,11 @@
 
 static int places_add(struct reader_places *list, uint64_t place)
 {
-  uint64_t *places = array_grow(list->places, sizeof(*places), list->count, &list->capacity);
+  uint64_t *added = array_append(&list->places, &list->count, &list->capacity);
 
-  if (!places)
+  if (!added)
     return -ENOMEM;
-  list->places = places;
-  places[list->count++] = place;
+  *added = place;
   return 0;
 }
 
