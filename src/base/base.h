@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Helpers that every folder may use and that know nothing of x86: parsing of numbers, growable strings and arrays, hash
- * indexes (hash.h), interval maps (interval.h), UTF-8, numbers in little-endian bytes, state to and from bytes,
- * checksums, messages for people, a clock, and the distance between two words for "did you mean". lb_strerror and the
- * names of branch kinds are implemented here too; their contracts are in lastbranch/error.h and lastbranch/branch.h.
+ * indexes (hash.h), interval maps (interval.h), binary search (search.h), UTF-8, numbers in little-endian bytes, state
+ * to and from bytes, checksums, messages for people, a clock, and the distance between two words for "did you mean".
+ * lb_strerror and the names of branch kinds are implemented here too; their contracts are in lastbranch/error.h and
+ * lastbranch/branch.h.
  *
  * LB_VERSION, a string such as "0.2.0", comes from the build.
  */
@@ -18,6 +19,7 @@
 
 #include "base/hash.h"
 #include "base/interval.h"
+#include "base/search.h"
 #include "lastbranch/error.h"
 
 /* ---- numbers ---- */

@@ -14,18 +14,14 @@
 /* The number of intervals that end before an address. */
 static size_t intervals_before(const struct interval_map *map, uint32_t space, uint64_t address)
 {
-  size_t low = 0, high = map->count;
+  struct search search = {.end = map->count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    const struct interval *interval = &map->list[middle];
+  while (search_next(&search)) {
+    const struct interval *interval = &map->list[search.at];
 
-    if (interval->space < space || (interval->space == space && interval->last < address))
-      low = middle + 1;
-    else
-      high = middle;
+    search_turn(&search, interval->space < space || (interval->space == space && interval->last < address));
   }
-  return low;
+  return search.first;
 }
 
 /* Whether this interval exists and begins at or before an address. */

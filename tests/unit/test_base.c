@@ -205,6 +205,29 @@ static void test_array_at(void **state)
   free(numbers);
 }
 
+static void test_search(void **state)
+{
+  static const unsigned items[] = {2, 4, 4, 4, 7, 9};
+
+  (void)state;
+  for (size_t count = 0; count <= sizeof(items) / sizeof(items[0]); count++)
+    for (unsigned wanted = 0; wanted < 11; wanted++) {
+      struct search below = {.end = count}, up_to = {.end = count};
+      size_t first = 0, behind = 0;
+
+      while (first < count && items[first] < wanted)
+        first++;
+      while (behind < count && items[behind] <= wanted)
+        behind++;
+      while (search_next(&below))
+        search_turn(&below, items[below.at] < wanted);
+      while (search_next(&up_to))
+        search_turn(&up_to, items[up_to.at] <= wanted);
+      assert_int_equal(below.first, first);
+      assert_int_equal(up_to.first, behind);
+    }
+}
+
 /* ---- bytes ---- */
 
 static void test_bytes(void **state)
@@ -384,7 +407,8 @@ int main(void)
     cmocka_unit_test(test_bytes),        cmocka_unit_test(test_word_distance), cmocka_unit_test(test_word_long),
     cmocka_unit_test(test_words_join),   cmocka_unit_test(test_strerror),      cmocka_unit_test(test_error_sentences),
     cmocka_unit_test(test_kind_words),   cmocka_unit_test(test_kind_classes),  cmocka_unit_test(test_array_grow),
-    cmocka_unit_test(test_array_append), cmocka_unit_test(test_array_at),      cmocka_unit_test(test_utf8),
+    cmocka_unit_test(test_array_append), cmocka_unit_test(test_array_at),      cmocka_unit_test(test_search),
+    cmocka_unit_test(test_utf8),
   };
 
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
