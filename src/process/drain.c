@@ -20,13 +20,6 @@
 #define FINISH_SECONDS 20.0 /* for everything that is left at the end: the logs of all threads can be large */
 #define IDLE_SECONDS 1.0    /* without new entries, before parts that are not full are taken and the file is flushed */
 
-double drain_seconds(void)
-{
-  struct timespec now;
-
-  return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ---- the end ---- */
 
 /* From now on, no thread waits for the drain. */
@@ -95,7 +88,7 @@ static void slots_look(struct process_drain *drain, bool is_whole)
  * there; or negative. */
 static int slots_take(struct process_drain *drain)
 {
-  double end = drain_seconds() + ROUND_SECONDS;
+  double end = clock_seconds() + ROUND_SECONDS;
   uint32_t first = drain->next < drain->high ? drain->next : 0;
   int r = 1;
 
@@ -111,7 +104,7 @@ static int slots_take(struct process_drain *drain)
       r = taken < 0 ? taken : r;
       slot_close(drain, number);
     }
-    if (r > 0 && view.status != THREAD_FREE && i + 1 < drain->high && drain_seconds() > end)
+    if (r > 0 && view.status != THREAD_FREE && i + 1 < drain->high && clock_seconds() > end)
       r = 0;
   }
   return r;
@@ -174,7 +167,7 @@ int process_drain_new(struct process *process, struct lb_trace_writer *writer, u
   drain->process = process;
   drain->writer = writer;
   drain->limit = limit;
-  drain->now = drain->moved = drain->looked = drain_seconds();
+  drain->now = drain->moved = drain->looked = clock_seconds();
   drain->is_flushed = true;
   lb_trace_writer_paths(writer, step_lookup, drain);
   *ret_drain = drain;
@@ -229,7 +222,7 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
   bool is_missing = false; /* a note that is being written now */
   int r = 0;
 
-  drain->now = drain_seconds();
+  drain->now = clock_seconds();
   if (drain->state.end == DRAIN_NONE && process_is_destroyed(drain->process))
     drain_stop(drain, DRAIN_DESTROYED, LB_E_DAMAGED);
   if (drain->state.end == DRAIN_NONE) {
@@ -251,11 +244,11 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
 /* Takes everything. Waits for a note that is being written. */
 static int drain_all(struct process_drain *drain)
 {
-  double end = drain_seconds() + FINISH_SECONDS;
+  double end = clock_seconds() + FINISH_SECONDS;
   int r = 0;
 
-  for (unsigned i = 0; r == 0 && drain_seconds() < end; i++) {
-    drain->now = drain_seconds();
+  for (unsigned i = 0; r == 0 && clock_seconds() < end; i++) {
+    drain->now = clock_seconds();
     r = drain_round(drain, true);
     if (r == 0)
       usleep(1000);

@@ -249,8 +249,6 @@ int drain_limit_reached(struct process_drain *drain);
  * drain's error. */
 int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step);
 
-double drain_seconds(void);
-
 /* drain_note.c. Takes the notes that are there. Returns 1; 0: one note is not complete yet, or there are more than can
  * be taken at a time; or negative. */
 int drain_notes(struct process_drain *drain);

@@ -286,7 +286,7 @@ static void notes_give_back(struct process_drain *drain)
 /* Returns 0; 1 if the time ran out before all were taken; or negative. */
 static int notes_take(struct process_drain *drain, uint64_t used)
 {
-  double end = drain_seconds() + TAKE_SECONDS;
+  double end = clock_seconds() + TAKE_SECONDS;
   struct process_note note;
   const uint8_t *bytes;
   bool is_late = false;
@@ -297,7 +297,7 @@ static int notes_take(struct process_drain *drain, uint64_t used)
        i++) {
     drain->note_stuck = 0;
     r = note_take(drain, &note, bytes);
-    is_late = i % CLOCK_NOTES == 0 && drain_seconds() > end;
+    is_late = i % CLOCK_NOTES == 0 && clock_seconds() > end;
   }
   notes_give_back(drain);
   return r < 0 ? r : is_late && drain->note_offset < used;
