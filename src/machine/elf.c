@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ELF kernels of 32 and 64 bits: which segments go where, and the symbols for those who ask. System V ABI, chapters 4
- * and
- * 5. Both classes are read into one form first.
+ * and 5. Both classes are read into one form first.
  */
 #include <elf.h>
 #include <string.h>
@@ -37,37 +36,27 @@ bool elf_is(const struct machine_image *image)
   return image->size >= EI_NIDENT && memcmp(image->bytes, ELFMAG, SELFMAG) == 0;
 }
 
-static bool header_get_32(const struct machine_image *image, struct header *ret_header)
-{
-  Elf32_Ehdr e;
-  if (!image_get(image, 0, &e, sizeof(e)))
-    return false;
-  *ret_header = (struct header){.entry = e.e_entry,
-                                .phoff = e.e_phoff,
-                                .shoff = e.e_shoff,
-                                .phentsize = e.e_phentsize,
-                                .phnum = e.e_phnum,
-                                .shentsize = e.e_shentsize,
-                                .shnum = e.e_shnum,
-                                .shstrndx = e.e_shstrndx};
-  return e.e_machine == EM_386 || e.e_machine == EM_X86_64;
-}
+/* The fields of both classes have the same names. */
+#define HEADER(e)                                                                                                      \
+  ((struct header){.entry = (e).e_entry,                                                                               \
+                   .phoff = (e).e_phoff,                                                                               \
+                   .shoff = (e).e_shoff,                                                                               \
+                   .phentsize = (e).e_phentsize,                                                                       \
+                   .phnum = (e).e_phnum,                                                                               \
+                   .shentsize = (e).e_shentsize,                                                                       \
+                   .shnum = (e).e_shnum,                                                                               \
+                   .shstrndx = (e).e_shstrndx})
 
-static bool header_get_64(const struct machine_image *image, struct header *ret_header)
+static bool header_read(const struct machine_image *image, bool is_64, struct header *ret_header)
 {
-  Elf64_Ehdr e;
-  if (!image_get(image, 0, &e, sizeof(e)))
+  Elf64_Ehdr e64;
+  Elf32_Ehdr e32;
+
+  if (!(is_64 ? image_get(image, 0, &e64, sizeof(e64)) : image_get(image, 0, &e32, sizeof(e32))))
     return false;
-  *ret_header = (struct header){.entry = e.e_entry,
-                                .phoff = e.e_phoff,
-                                .shoff = e.e_shoff,
-                                .phentsize = e.e_phentsize,
-                                .phnum = e.e_phnum,
-                                .shentsize = e.e_shentsize,
-                                .shnum = e.e_shnum,
-                                .shstrndx = e.e_shstrndx,
-                                .is_64 = true};
-  return e.e_machine == EM_X86_64;
+  *ret_header = is_64 ? HEADER(e64) : HEADER(e32);
+  ret_header->is_64 = is_64;
+  return is_64 ? e64.e_machine == EM_X86_64 : e32.e_machine == EM_386 || e32.e_machine == EM_X86_64;
 }
 
 static const char *header_get(const struct machine_image *image, struct header *ret_header)
@@ -77,7 +66,7 @@ static const char *header_get(const struct machine_image *image, struct header *
     return "the ELF file is not little-endian";
   if (identity[EI_CLASS] != ELFCLASS32 && identity[EI_CLASS] != ELFCLASS64)
     return "the ELF file is neither of 32 nor of 64 bits";
-  bool is_good = identity[EI_CLASS] == ELFCLASS64 ? header_get_64(image, ret_header) : header_get_32(image, ret_header);
+  bool is_good = header_read(image, identity[EI_CLASS] == ELFCLASS64, ret_header);
   return is_good ? NULL : "the ELF file ends within its header or is for another processor";
 }
 
