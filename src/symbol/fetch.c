@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "symbol/elf.h"
 #include "symbol/loader.h"
 
@@ -37,7 +37,7 @@ static struct {
   const char *path;
   bool is_told;
   long done;
-  time_t since; /* the last byte */
+  double since; /* the last byte */
   bool is_stalled;
 } fetcher;
 
@@ -70,14 +70,6 @@ static int library_load(void)
 
 /* ---- one file ---- */
 
-static time_t now(void)
-{
-  struct timespec time;
-
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec;
-}
-
 /* Called about once a second, and when bytes arrive. `all` is above 0 once a server has begun to send the file; before
  * that, `done` is meaningless. */
 static int fetch_watch(void *client, long done, long all)
@@ -89,9 +81,9 @@ static int fetch_watch(void *client, long done, long all)
   }
   if (all > 0 && done != fetcher.done) {
     fetcher.done = done;
-    fetcher.since = now();
+    fetcher.since = clock_seconds();
   }
-  fetcher.is_stalled = now() - fetcher.since >= STALL_SECONDS;
+  fetcher.is_stalled = clock_seconds() - fetcher.since >= STALL_SECONDS;
   return fetcher.is_stalled || (all > 0 && (uint64_t)all > ELF_FILE_MAX);
 }
 
@@ -116,7 +108,7 @@ int debug_fetch(const struct symbol_layout *layout, const char *path, char **ret
   fetcher.path = path;
   fetcher.is_told = fetcher.is_stalled = false;
   fetcher.done = 0;
-  fetcher.since = now();
+  fetcher.since = clock_seconds();
   r = library_load();
   client = r == 0 ? fetcher.library.begin() : NULL;
   if (!client) {
