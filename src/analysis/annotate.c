@@ -63,18 +63,12 @@ static size_t block_find(const struct annotator *annotator, const struct analysi
                          uint64_t address)
 {
   struct analysis_location wanted = annotator->start;
-  size_t low = 0;
+  struct search search = {.end = count};
 
   wanted.address = address;
-  for (size_t high = count; low < high;) {
-    size_t middle = low + (high - low) / 2;
-
-    if (analysis_location_compare(&blocks[middle].first, &wanted) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, analysis_location_compare(&blocks[search.at].first, &wanted) < 0);
+  return search.first;
 }
 
 /* Blocks may begin before the function and extend into it. */
@@ -101,21 +95,16 @@ static int rans_read(struct annotator *annotator, const struct analysis_counts *
 
 static void jumps_find(struct annotator *annotator, const struct analysis_counts *counts)
 {
-  size_t count, low = 0;
+  size_t count;
   const struct analysis_jump *jumps = analysis_counts_jumps(counts, &count);
+  struct search search = {.end = count};
 
-  for (size_t high = count; low < high;) {
-    size_t middle = low + (high - low) / 2;
-
-    if (analysis_location_compare(&jumps[middle].from, &annotator->start) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  annotator->jumps = jumps + low;
-  for (; low < count && location_is_near(&jumps[low].from, &annotator->start) &&
-         address_is_inside(annotator, jumps[low].from.address);
-       low++)
+  while (search_next(&search))
+    search_turn(&search, analysis_location_compare(&jumps[search.at].from, &annotator->start) < 0);
+  annotator->jumps = jumps + search.first;
+  for (size_t i = search.first; i < count && location_is_near(&jumps[i].from, &annotator->start) &&
+                                address_is_inside(annotator, jumps[i].from.address);
+       i++)
     annotator->jump_count++;
 }
 

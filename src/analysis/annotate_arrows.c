@@ -15,17 +15,13 @@
 /* The row at an address, or the number of rows. */
 static size_t row_find(const struct analysis_annotation *annotation, uint64_t address)
 {
-  size_t low = 0, high = annotation->row_count;
+  struct search search = {.end = annotation->row_count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (annotation->rows[middle].at.address < address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < annotation->row_count && annotation->rows[low].at.address == address ? low : annotation->row_count;
+  while (search_next(&search))
+    search_turn(&search, annotation->rows[search.at].at.address < address);
+  if (search.first < annotation->row_count && annotation->rows[search.first].at.address == address)
+    return search.first;
+  return annotation->row_count;
 }
 
 static bool kind_is_drawn(unsigned kind)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/names_inside.h"
+#include "base/base.h"
 #include "symbol/symbol.h"
 
 #define HEADERS_MAX 64u        /* program headers */
@@ -203,17 +204,11 @@ static uint64_t entry_start(const struct eh_table *table, size_t i)
 /* The number of functions that begin at or before an address. */
 static size_t entries_up_to(const struct eh_table *table, uint64_t address)
 {
-  size_t low = 0, high = table->count;
+  struct search search = {.end = table->count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (entry_start(table, middle) <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, entry_start(table, search.at) <= address);
+  return search.first;
 }
 
 /* ---- descriptions ---- */

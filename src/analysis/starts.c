@@ -46,17 +46,11 @@ static void starts_sort(struct start_list *starts)
 /* The number of sorted starts at or before a location. */
 static size_t starts_up_to(const struct start_list *starts, const struct analysis_location *location)
 {
-  size_t low = 0, high = starts->sorted;
+  struct search search = {.end = starts->sorted};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (analysis_location_compare(&starts->list[middle], location) <= 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, analysis_location_compare(&starts->list[search.at], location) <= 0);
+  return search.first;
 }
 
 static bool starts_have(const struct start_list *starts, const struct analysis_location *location)

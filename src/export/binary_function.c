@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "export/binary.h"
 #include "symbol/symbol.h"
 
@@ -198,15 +199,11 @@ void binary_functions_done(struct binary_functions *functions)
 
 const struct binary_function *binary_functions_find(const struct binary_functions *functions, uint64_t address)
 {
-  size_t low = 0, high = functions->count;
+  struct search search = {.end = functions->count};
+  const struct binary_function *function;
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (functions->functions[middle].start <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low && address < functions->functions[low - 1].limit ? &functions->functions[low - 1] : NULL;
+  while (search_next(&search))
+    search_turn(&search, functions->functions[search.at].start <= address);
+  function = search.first ? &functions->functions[search.first - 1] : NULL;
+  return function && address < function->limit ? function : NULL;
 }

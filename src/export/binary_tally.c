@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "export/binary.h"
 
 #define LOOSE_MAX (1u << 20) /* items before they are merged for the first time */
@@ -61,17 +62,11 @@ int tally_add(struct tally *tally, uint64_t from, uint64_t to, uint64_t count)
 
 size_t tally_seek(const struct tally *tally, uint64_t from)
 {
-  size_t low = 0, high = tally->count;
+  struct search search = {.end = tally->count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (tally->items[middle].from < from)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, tally->items[search.at].from < from);
+  return search.first;
 }
 
 void tally_done(struct tally *tally)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "export/export.h"
 #include "symbol/symbol.h"
 
@@ -107,18 +108,12 @@ static void put_modules(struct export_job *job)
 
 static const struct drcov_row *row_find(const struct drcov *drcov, const struct analysis_location *location)
 {
-  size_t low = 0, high = drcov->count;
+  struct search search = {.end = drcov->count};
   const struct drcov_row wanted = {.file = location->file, .linked = location->address}, *row;
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (row_order(&drcov->rows[middle], &wanted) <= 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  row = low ? &drcov->rows[low - 1] : NULL;
+  while (search_next(&search))
+    search_turn(&search, row_order(&drcov->rows[search.at], &wanted) <= 0);
+  row = search.first ? &drcov->rows[search.first - 1] : NULL;
   return row && row->file == location->file && location->address - row->linked < row->size ? row : NULL;
 }
 

@@ -95,17 +95,11 @@ void gcov_table_finish(struct gcov_table *table)
 
 static size_t items_before(const struct gcov_table *table, uint32_t parent)
 {
-  size_t low = 0, high = table->count;
+  struct search search = {.end = table->count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (table->items[middle].parent < parent)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, table->items[search.at].parent < parent);
+  return search.first;
 }
 
 const struct gcov_item *gcov_items(const struct gcov_table *table, uint32_t parent, size_t *ret_count)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "export/lcov.h"
 #include "symbol/symbol.h"
 
@@ -85,21 +86,15 @@ static uint64_t function_calls(const struct sweep *sweep, uint64_t start)
 /* Sets the counts of the two ways of the branch at an address. */
 static void branch_count(const struct sweep *sweep, uint64_t address, struct lcov_branch *branch)
 {
-  size_t low = 0, high = sweep->jump_count;
+  struct search search = {.end = sweep->jump_count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (sweep->jumps[middle].from.address < address)
-      low = middle + 1;
+  while (search_next(&search))
+    search_turn(&search, sweep->jumps[search.at].from.address < address);
+  for (size_t i = search.first; i < sweep->jump_count && sweep->jumps[i].from.address == address; i++)
+    if (sweep->jumps[i].is_passed)
+      branch->passed += sweep->jumps[i].count;
     else
-      high = middle;
-  }
-  for (; low < sweep->jump_count && sweep->jumps[low].from.address == address; low++)
-    if (sweep->jumps[low].is_passed)
-      branch->passed += sweep->jumps[low].count;
-    else
-      branch->taken += sweep->jumps[low].count;
+      branch->taken += sweep->jumps[i].count;
 }
 
 /* ---- decoding the code ---- */

@@ -359,17 +359,11 @@ bool process_spaces_find(struct process_spaces *spaces, uint32_t space, uint32_t
 /* How many pieces of code begin at the address or before. */
 static size_t codes_before(const struct space *space, uint64_t address)
 {
-  size_t low = 0, high = space->code_count;
+  struct search search = {.end = space->code_count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (space->codes[middle].start <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, space->codes[search.at].start <= address);
+  return search.first;
 }
 
 /* The newest code that is not newer than the step; if there is none, the oldest that is. Looks at a limited number of

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "base/base.h"
 #include "report/report.h"
 #include "symbol/symbol.h"
 
@@ -25,20 +26,15 @@
 /* How often the conditional branch at `from` was not taken. */
 static uint64_t jump_passed(const struct analysis_counts *counts, const struct analysis_location *from)
 {
-  size_t count, low = 0;
+  size_t count;
   const struct analysis_jump *jumps = analysis_counts_jumps(counts, &count);
+  struct search search = {.end = count};
   uint64_t passed = 0;
 
-  for (size_t high = count; low < high;) {
-    size_t middle = low + (high - low) / 2;
-
-    if (analysis_location_compare(&jumps[middle].from, from) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  for (; low < count && analysis_location_is(&jumps[low].from, from); low++)
-    passed += jumps[low].is_passed ? jumps[low].count : 0;
+  while (search_next(&search))
+    search_turn(&search, analysis_location_compare(&jumps[search.at].from, from) < 0);
+  for (size_t i = search.first; i < count && analysis_location_is(&jumps[i].from, from); i++)
+    passed += jumps[i].is_passed ? jumps[i].count : 0;
   return passed;
 }
 

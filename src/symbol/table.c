@@ -201,17 +201,11 @@ size_t symbol_table_count(const struct symbol_table *table)
 /* The number of symbols that begin at or before an address. */
 static size_t symbols_up_to(const struct symbol_table *table, uint64_t address)
 {
-  size_t low = 0, high = table->count;
+  struct search search = {.end = table->count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (table->symbols[middle].address <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  while (search_next(&search))
+    search_turn(&search, table->symbols[search.at].address <= address);
+  return search.first;
 }
 
 /* The nearest symbol before the address that contains it: a label inside a function may end before the function

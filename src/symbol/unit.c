@@ -42,19 +42,13 @@ void range_list_finish(struct range_list *list)
 
 const struct range *range_list_find(const struct range_list *list, uint64_t address)
 {
-  size_t low = 0, high = list->count;
+  struct search search = {.end = list->count};
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (list->ranges[middle].start <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  for (unsigned step = 0; low > 0 && step < BACK_MAX; step++, low--)
-    if (address < list->ranges[low - 1].end)
-      return &list->ranges[low - 1];
+  while (search_next(&search))
+    search_turn(&search, list->ranges[search.at].start <= address);
+  for (size_t i = search.first; i > 0 && search.first - i < BACK_MAX; i--)
+    if (address < list->ranges[i - 1].end)
+      return &list->ranges[i - 1];
   return NULL;
 }
 
