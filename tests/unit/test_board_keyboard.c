@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The 8042 and the keyboard behind it. Expected values follow from IBM's technical reference.
+ * The 8042 and the keyboard behind it. Expected values follow from IBM's PS/2 technical reference.
  */
 #include "board_rig.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PCI configuration space. Expected values follow from the PCI specification and the data sheets of the 440FX and
- * PIIX3.
+ * PCI configuration space. Expected values follow from the PCI specification; the functions are those of the 440FX
+ * and the PIIX3.
  */
 #include "board_rig.h"
 

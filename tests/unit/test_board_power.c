@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * System control ports, debug ports, ACPI's fixed registers, and S3. Expected values follow from the PIIX4's data sheet
- * and the ACPI specification.
+ * System control ports, debug ports, ACPI's fixed registers, and S3. Expected values follow from data sheets and
+ * the ACPI specification.
  */
 #include "board_rig.h"
 

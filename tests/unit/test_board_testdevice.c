@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Devices that only virtual machines have: fw_cfg and the test device. Expected values follow from QEMU's
- * documentation.
+ * fw_cfg and pc-testdev.
  */
 #include "board_rig.h"
 
