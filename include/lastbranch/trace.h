@@ -283,8 +283,8 @@ typedef int lb_trace_count_function(void *context, const struct lb_trace_count *
 void lb_trace_reader_count(struct lb_trace_reader *reader, uint32_t stream);
 
 /* Gives the counts so far, of all streams together, and resets them to zero. A piece of code may be given more than
- * once. Memory for counting is 8 bytes for each step and at most 128 MiB for targets of indirect branches. Returns
- * 0, or what `function` returned. */
+ * once. Memory for counting is 8 bytes for each step, 20 MiB, and at most 128 MiB for targets of indirect branches.
+ * Returns 0, or what `function` returned. */
 int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context);
 
 #ifdef __cplusplus

@@ -12,9 +12,6 @@
 #include "trace/reader.h"
 #include "trace/sparse.h"
 
-#define PAIRS_LEAST 1024u
-#define PAIRS_MOST (1u << 23)
-
 /* ---- memory ---- */
 
 int counts_reserve(struct lb_trace_reader *reader)
@@ -37,7 +34,8 @@ int counts_reserve(struct lb_trace_reader *reader)
 void counts_done(struct lb_trace_reader *reader)
 {
   sparse_free(reader->counts.left, reader->counts.capacity * sizeof(*reader->counts.left));
-  free(reader->counts.pairs);
+  free(reader->counts.pairs.pairs);
+  chunk_counter_free(reader->counts.counter);
   reader->counts = (struct reader_counts){0};
 }
 
@@ -46,50 +44,6 @@ void lb_trace_reader_count(struct lb_trace_reader *reader, uint32_t stream)
   lb_trace_reader_rewind(reader);
   reader->counts.is_on = true;
   reader->counts.stream = stream;
-}
-
-/* ---- targets of indirect branches ---- */
-
-static inline struct count_pair *pair_place(const struct reader_counts *counts, uint64_t key)
-{
-  size_t i = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (counts->pair_capacity - 1);
-
-  while (counts->pairs[i].key && counts->pairs[i].key != key)
-    i = (i + 1) & (counts->pair_capacity - 1);
-  return &counts->pairs[i];
-}
-
-static bool pairs_grow(struct reader_counts *counts)
-{
-  struct reader_counts next = {.pair_capacity = counts->pair_capacity ? 2 * counts->pair_capacity : PAIRS_LEAST};
-
-  if (next.pair_capacity > PAIRS_MOST)
-    return false;
-  next.pairs = calloc(next.pair_capacity, sizeof(*next.pairs));
-  if (!next.pairs)
-    return false;
-  for (size_t i = 0; i < counts->pair_capacity; i++)
-    if (counts->pairs[i].key)
-      *pair_place(&next, counts->pairs[i].key) = counts->pairs[i];
-  free(counts->pairs);
-  counts->pairs = next.pairs;
-  counts->pair_capacity = next.pair_capacity;
-  return true;
-}
-
-/* Returns false if there is no room for another pair or no memory; the branch is given instead. */
-static inline bool pair_count(struct reader_counts *counts, uint32_t step, uint32_t head)
-{
-  uint64_t key = (uint64_t)step << 32 | head;
-  struct count_pair *pair;
-
-  if (4 * (counts->pair_count + 1) > 3 * counts->pair_capacity && !pairs_grow(counts))
-    return false;
-  pair = pair_place(counts, key);
-  counts->pair_count += !pair->key;
-  pair->key = key;
-  pair->count++;
-  return true;
 }
 
 /* ---- entries ---- */
@@ -108,7 +62,7 @@ static inline bool pass_close(struct pass *pass, uint32_t head)
 {
   if (!pass->open)
     return true;
-  if (!pair_count(&pass->reader->counts, pass->open, head))
+  if (!count_pair_add(&pass->reader->counts.pairs, count_pair_key(pass->open, head), 1))
     return false;
   pass->open = 0;
   pass->branches++;
@@ -127,7 +81,7 @@ static inline bool pass_head(struct pass *pass, uint32_t number)
     pass->running = number;
     return true;
   }
-  if (!(step->flags & LB_STEP_SILENT) || !pair_count(&pass->reader->counts, last, number))
+  if (!(step->flags & LB_STEP_SILENT) || !count_pair_add(&pass->reader->counts.pairs, count_pair_key(last, number), 1))
     return false;
   pass->reader->counts.left[last]++;
   pass->branches += step->count + 1u;
@@ -168,28 +122,29 @@ static inline bool pass_word(struct pass *pass, uint32_t word)
 }
 
 /* The address of execution after the last word. */
-static uint64_t pass_at(const struct pass *pass, uint32_t word)
+static uint64_t address_after(const struct lb_trace_reader *reader, uint32_t running, uint32_t open, uint32_t word)
 {
-  const struct reader_step *step = &pass->steps[word & ~LB_ENTRY_ENTER];
+  const struct reader_step *step = &reader->steps[word & ~LB_ENTRY_ENTER];
 
-  if (pass->open)
+  if (open)
     return 0;
-  if (pass->running)
-    return pass->steps[pass->running].from;
+  if (running)
+    return reader->steps[running].from;
   return step->flags & LB_STEP_FOLLOW && step->flags & LB_STEP_NONE ? step->from + step->length : step->to;
 }
 
-/* Sets the walker to the position where counting stopped. */
-static void walker_set(struct reader_entries *entries, const struct pass *pass)
+uint64_t counts_stop(struct lb_trace_reader *reader, uint32_t running, uint32_t open, uint32_t word)
 {
-  struct path_walker *walker = &entries->walker;
+  struct path_walker *walker = &reader->entries->walker;
 
-  entries->open = pass->open;
-  walker->running = pass->running;
-  walker->is_open = pass->open != 0;
+  reader->entries->open = open;
+  walker->running = running;
+  walker->is_open = open != 0;
   walker->is_begun = true;
-  if (pass->open)
-    walker->branch = (struct lb_branch){.from = pass->steps[pass->open].from, .kind = pass->steps[pass->open].small[0]};
+  if (open)
+    walker->branch = (struct lb_branch){.from = reader->steps[open].from, .kind = reader->steps[open].small[0]};
+  reader->entries->is_lost = false;
+  return address_after(reader, running, open, word);
 }
 
 size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at)
@@ -213,11 +168,9 @@ size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint6
   if (!taken)
     return 0;
   *ret_branches = pass.branches;
-  *ret_at = pass_at(&pass, words[i - 1]);
+  *ret_at = counts_stop(reader, pass.running, pass.open, words[i - 1]);
   reader->not_taken += pass.not_taken;
-  walker_set(entries, &pass);
   entries->at = i;
-  entries->is_lost = false;
   return taken;
 }
 
@@ -267,31 +220,31 @@ static int path_give(struct lb_trace_reader *reader, uint32_t number, lb_trace_c
 
 static int pairs_give(struct lb_trace_reader *reader, lb_trace_count_function *function, void *context)
 {
-  struct reader_counts *counts = &reader->counts;
+  struct count_pairs *pairs = &reader->counts.pairs;
 
-  for (size_t i = 0; i < counts->pair_capacity; i++) {
-    uint32_t number = (uint32_t)(counts->pairs[i].key >> 32), head = (uint32_t)counts->pairs[i].key;
-    const struct reader_step *step = &reader->steps[number];
+  for (size_t i = 0; i < pairs->capacity; i++) {
+    const struct count_pair *pair = &pairs->pairs[i];
+    const struct reader_step *step = &reader->steps[pair->key >> 32];
     struct lb_trace_count count;
     int r;
 
-    if (!counts->pairs[i].key)
+    if (!pair->count)
       continue;
     count = (struct lb_trace_count){
       .space = (uint32_t)reader->steps[step->head].to,
       .from = step->from,
       .length = step->length,
       .kind = step->small[0],
-      .to = reader->steps[head].from,
-      .taken = counts->pairs[i].count,
+      .to = reader->steps[(uint32_t)pair->key].from,
+      .taken = pair->count,
     };
     r = function(context, &count);
     if (r < 0)
       return r;
   }
-  if (counts->pair_capacity)
-    memset(counts->pairs, 0, counts->pair_capacity * sizeof(*counts->pairs));
-  counts->pair_count = 0;
+  if (pairs->capacity)
+    memset(pairs->pairs, 0, pairs->capacity * sizeof(*pairs->pairs));
+  pairs->count = 0;
   return 0;
 }
 
@@ -302,6 +255,7 @@ int lb_trace_reader_counts(struct lb_trace_reader *reader, lb_trace_count_functi
 
   if (count && counts_reserve(reader) < 0)
     return -ENOMEM;
+  counts_flush(reader);
   for (uint32_t i = 0; i < count; i++)
     if (reader->steps[i].head == i && reader->steps[i].flags & LB_STEP_HEAD) {
       int r = path_give(reader, i, function, context);

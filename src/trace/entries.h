@@ -138,14 +138,37 @@ struct entry_decoder {
   struct entry_piece piece; /* what is left of it */
   uint32_t left;            /* entries; an event is one */
   uint64_t before;
+  bool is_fresh; /* no entry was read; the guesses are those of another chunk */
 };
 
-/* Starts as all zero. `bytes` must stay good while entries are read. Returns 0, LB_E_DAMAGED or -ENOMEM. */
+/* Starts as all zero. `bytes` must stay good while entries are read. Returns 0 or LB_E_DAMAGED. */
 int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, size_t size);
 void entry_decoder_done(struct entry_decoder *decoder);
 
-/* The next words, at most `room`, of which there are at least 6; events are whole. Returns how many, 0 at the end, or
- * LB_E_DAMAGED; after that the chunk gives no more. */
+/* The next words, at most `room`, of which there are at least 6; events are whole. Returns how many, 0 at the end,
+ * -ENOMEM, or LB_E_DAMAGED; after that the chunk gives no more. */
 int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_t room);
+
+/* Leaves out the rest of the chunk. */
+void entry_decoder_skip(struct entry_decoder *decoder);
+
+/* ---- whole chunks ---- */
+
+#define ENTRY_PIECES_MAX (1u << 16)
+
+/* The pieces of a chunk whose entries were decoded. */
+struct entry_pieces {
+  bool is_good; /* else the entries are worth nothing, and the decoder must begin again */
+  uint32_t count;
+  struct entry_piece pieces[ENTRY_PIECES_MAX];
+};
+
+/* Decodes all entries of the chunk that a decoder has begun with, into decoder->words. Only an entry of a known number
+ * is valid: others can be 0. A chunk that has events or too many pieces is not good. */
+void entry_whole_read(struct entry_decoder *decoder, struct entry_pieces *pieces);
+
+/* The same for two chunks, in much less time than one after the other. */
+void entry_whole_read_two(struct entry_decoder *one, struct entry_pieces *pieces, struct entry_decoder *other,
+                          struct entry_pieces *other_pieces);
 
 #endif

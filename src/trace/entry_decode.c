@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "trace/entries.h"
+#include "trace/entry_read.h"
 
-#define COPY_BLOCK 8u                    /* words that are copied at once, also past the last */
 #define MISSES_BLOCK (ENTRIES_BLOCK / 4) /* bytes of the misses of that many entries */
 #define HALVES UINT64_C(0x0F0F0F0F0F0F0F0F)
 
@@ -43,17 +41,24 @@ int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, siz
   count = cursor_varint(&cursor);
   if (strings_find(decoder, &cursor) < 0 || !count || count > CHUNK_ENTRIES_MAX)
     return LB_E_DAMAGED;
+  decoder->is_fresh = true;
+  decoder->count = ENTRIES_ORDER;
+  decoder->context = 0;
+  decoder->bit = 0;
+  decoder->piece = (struct entry_piece){0};
+  decoder->left = (uint32_t)count;
+  return 0;
+}
+
+int entry_decoder_prepare(struct entry_decoder *decoder)
+{
   if (!decoder->words)
     decoder->words = malloc((ENTRIES_ORDER + CHUNK_ENTRIES_MAX + COPY_BLOCK) * sizeof(*decoder->words));
   if (!decoder->words)
     return -ENOMEM;
   memset(&decoder->model, 0, sizeof(decoder->model));
   memset(decoder->words, 0, ENTRIES_ORDER * sizeof(*decoder->words));
-  decoder->count = ENTRIES_ORDER;
-  decoder->context = 0;
-  decoder->bit = 0;
-  decoder->piece = (struct entry_piece){0};
-  decoder->left = (uint32_t)count;
+  decoder->is_fresh = false;
   return 0;
 }
 
@@ -63,8 +68,7 @@ void entry_decoder_done(struct entry_decoder *decoder)
   decoder->words = NULL;
 }
 
-/* Reads the next piece and checks it: there must be bits for its plain entries, and the repeated ones must exist. */
-static bool piece_read(struct entry_decoder *decoder)
+bool piece_read(struct entry_decoder *decoder)
 {
   uint64_t plain = cursor_varint(&decoder->pieces), repeated = 0, distance = 0;
 
@@ -83,20 +87,12 @@ static bool piece_read(struct entry_decoder *decoder)
 
 /* ---- repeated entries ---- */
 
-/* Copies entries forward. Source and destination may overlap, so that copied entries are copied again. Returns false if
- * there is an event among them. */
-static bool words_copy(uint32_t *to, uint32_t distance, size_t count)
+/* Returns false if there is an event. */
+static bool entries_copy(uint32_t *to, uint32_t distance, size_t count)
 {
-  const uint32_t *from = to - distance;
   uint32_t has_event = 0;
 
-  if (distance >= COPY_BLOCK) {
-    for (size_t i = 0; i < count; i += COPY_BLOCK)
-      memcpy(to + i, from + i, COPY_BLOCK * sizeof(*to));
-  } else {
-    for (size_t i = 0; i < count; i++)
-      to[i] = from[i];
-  }
+  words_copy(to, distance, count);
   for (size_t i = 0; i < count; i++)
     has_event |= to[i] == LB_ENTRY_EVENT;
   return !has_event;
@@ -109,7 +105,7 @@ static size_t repeated_take(struct entry_decoder *decoder, uint32_t *words, size
   size_t count = piece->repeated < room ? piece->repeated : room;
   uint32_t *at = decoder->words + decoder->count;
 
-  if (!words_copy(at, piece->distance, count))
+  if (!entries_copy(at, piece->distance, count))
     return 0;
   memcpy(words, at, count * sizeof(*words));
   decoder->count += (uint32_t)count;
@@ -122,30 +118,13 @@ static size_t repeated_take(struct entry_decoder *decoder, uint32_t *words, size
 
 /* ---- plain entries ---- */
 
-/* Reads the miss bits of the entries up to the end of their block, the next entry first, and the bits of those whose
- * second guess was right. piece_read has checked that the block exists. */
-static uint64_t misses_read(const struct entry_decoder *decoder, uint64_t *ret_seconds)
+uint64_t misses_read(const struct entry_decoder *decoder, uint64_t *ret_seconds)
 {
   const uint8_t *at = decoder->misses.at + decoder->bit / ENTRIES_BLOCK * MISSES_BLOCK;
   uint64_t low = bytes_get_u64(at), high = bytes_get_u64(at + 8);
 
   *ret_seconds = ((low >> 4 & HALVES) | (high & ~HALVES)) >> decoder->bit % ENTRIES_BLOCK;
   return ((low & HALVES) | (high & HALVES) << 4) >> decoder->bit % ENTRIES_BLOCK;
-}
-
-/* The value of the next symbol, 0 if it is invalid. */
-static inline uint32_t symbol_read(struct entry_decoder *decoder, uint32_t last)
-{
-  struct cursor *symbols = &decoder->symbols;
-  uint64_t symbol;
-
-  if (symbols->at < symbols->end && *symbols->at < 0x80)
-    symbol = *symbols->at++;
-  else
-    symbol = cursor_varint(symbols);
-  if (symbols->is_short || symbol > UINT32_MAX)
-    return 0;
-  return last + (uint32_t)zagzig(symbol);
 }
 
 /* Reads the words of an event. */
@@ -203,7 +182,7 @@ static inline unsigned words_read(struct entry_decoder *decoder, unsigned count)
       words[done] = guesses->second;
       wrong |= guess_is_wrong(words[done]);
     } else {
-      words[done] = symbol_read(decoder, words[(int)done - 1]);
+      words[done] = symbol_read(&decoder->symbols, words[(int)done - 1]);
       wrong |= !words[done];
     }
     guesses_change(guesses, words[done]);
@@ -236,12 +215,21 @@ static size_t plain_take(struct entry_decoder *decoder, uint32_t *words, size_t 
 
 /* ---- all ---- */
 
-/* At the end nothing may be left over. */
-static bool end_is_good(const struct entry_decoder *decoder)
+bool entry_strings_are_used(const struct entry_decoder *decoder)
 {
   return !cursor_left(&decoder->pieces) &&
          (decoder->bit + ENTRIES_BLOCK - 1) / ENTRIES_BLOCK * MISSES_BLOCK == cursor_left(&decoder->misses) &&
          !cursor_left(&decoder->symbols) && !cursor_left(&decoder->events);
+}
+
+void entry_decoder_skip(struct entry_decoder *decoder)
+{
+  struct cursor *strings[] = {&decoder->pieces, &decoder->misses, &decoder->symbols, &decoder->events};
+
+  for (unsigned i = 0; i < 4; i++)
+    strings[i]->at = strings[i]->end;
+  decoder->bit = 0;
+  decoder->left = 0;
 }
 
 int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_t room)
@@ -249,6 +237,8 @@ int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_
   const struct entry_piece *piece = &decoder->piece;
   size_t done = 0;
 
+  if (decoder->left && decoder->is_fresh && entry_decoder_prepare(decoder) < 0)
+    return -ENOMEM;
   while (decoder->left && room - done >= 1 + LB_ENTRY_EVENT_WORDS) {
     size_t more;
 
@@ -262,7 +252,7 @@ int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_
       goto damaged;
     done += more;
   }
-  if (decoder->left || end_is_good(decoder))
+  if (decoder->left || entry_strings_are_used(decoder))
     return (int)done;
 damaged:
   decoder->left = 0;

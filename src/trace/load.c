@@ -142,6 +142,8 @@ int chunk_load(struct lb_trace_reader *reader, uint64_t offset, const struct chu
   size_t before = chunk_has_position(head->type) ? POSITION_SIZE : 0;
   int r;
 
+  if (ahead_take(reader, offset, head))
+    return 0;
   stored->size = 0;
   if (buffer_reserve(stored, head->stored + 1u) < 0)
     return -ENOMEM;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a reader: bytes from a file or memory, chunks out of them (load.c), records out of these (unpack.c),
- * steps of paths (steps.c) and branches out of the entries that name them (expand.c), the order in which they are read
- * (reader.c), and the end of a stream without reading everything before it (tail.c).
+ * steps of paths (steps.c) and branches out of the entries that name them (expand.c) or their counts (count.c,
+ * count_chunk.c), the order in which they are read (reader.c), and the end of a stream without reading everything
+ * before it (tail.c).
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -11,6 +12,7 @@
 
 #include "lastbranch/trace.h"
 #include "trace/branches.h"
+#include "trace/count_pair.h"
 #include "trace/entries.h"
 #include "trace/format.h"
 #include "trace/path.h"
@@ -72,20 +74,14 @@ struct reader_entries {
   bool has_stop;  /* an event without a target was taken, and not given yet */
 };
 
-/* How often an indirect branch went to a head. */
-struct count_pair {
-  uint64_t key; /* number of the step << 32 | number of the head; 0: the place is empty */
-  uint64_t count;
-};
-
 /* Branches that were counted instead of given. */
 struct reader_counts {
   bool is_on;
   uint32_t stream; /* this one only, or LB_TRACE_ALL */
   uint64_t *left;  /* by number of a step: how often its path was left there */
   size_t capacity;
-  struct count_pair *pairs; /* a hash */
-  size_t pair_count, pair_capacity;
+  struct count_pairs pairs;
+  struct chunk_counter *counter; /* NULL until there is a chunk that it can count */
 };
 
 struct lb_trace_reader {
@@ -200,6 +196,32 @@ int counts_reserve(struct lb_trace_reader *reader);
  * known yet. */
 size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at);
 
+/* Prepares for the walker to go on after a word: with this path running, and the branch of this step open, 0: none.
+ * Returns the address of execution, 0: not known yet. */
+uint64_t counts_stop(struct lb_trace_reader *reader, uint32_t running, uint32_t open, uint32_t word);
+
+/* ---- count_arc.c ---- */
+
+/* The same after an entry, a step or a head, whatever came before it. */
+uint64_t counts_stop_after(struct lb_trace_reader *reader, uint32_t entry);
+
+/* Adds counts that are kept aside. */
+void counts_flush(struct lb_trace_reader *reader);
+
+/* The same for those that begin with this step, before it is linked to a path. */
+void counts_forget(struct lb_trace_reader *reader, uint32_t step);
+
+/* ---- count_chunk.c ---- */
+
+/* Takes the chunk with this offset and head if it was loaded ahead, as chunk_load would. Returns false if not. */
+bool ahead_take(struct lb_trace_reader *reader, uint64_t offset, const struct chunk_head *head);
+
+void chunk_counter_free(struct chunk_counter *counter); /* takes NULL */
+
+/* Counts all of the open chunk, of which nothing was read yet. Returns false when it must be counted word by word;
+ * else the same as counts_take. */
+bool counts_chunk(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at);
+
 void counts_done(struct lb_trace_reader *reader);
 
 /* ---- tail.c ---- */
@@ -228,6 +250,9 @@ int gap_open(struct lb_trace_reader *reader, struct lb_trace_record *record);
 
 /* The next branches of the chunk that is open, if any. Returns 0 when it gives no more, or negative. */
 int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record);
+
+/* Is this stream counted? If one stream is counted, the others are skipped. */
+bool position_is_wanted(const struct lb_trace_reader *reader, uint32_t stream);
 
 /* ---- reader.c ---- */
 

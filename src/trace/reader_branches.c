@@ -188,6 +188,8 @@ static int count_next(struct lb_trace_reader *reader, struct lb_trace_record *re
 
   if (stop_give(reader, record))
     return 1;
+  if (reader->entries->decoder.is_fresh && counts_chunk(reader, &branches, &at))
+    return counted_give(reader, record, branches, at);
   r = reader->entries->is_excess ? 0 : entries_read(reader);
   if (r == LB_E_DAMAGED)
     return branches_damaged(reader, record);
@@ -230,12 +232,11 @@ int position_check(struct lb_trace_reader *reader, struct lb_trace_record *recor
   return give_loss(reader, record, gap);
 }
 
-/* If one stream is counted, the others are skipped. */
-static bool position_is_wanted(const struct lb_trace_reader *reader)
+bool position_is_wanted(const struct lb_trace_reader *reader, uint32_t stream)
 {
   const struct reader_counts *counts = &reader->counts;
 
-  return !counts->is_on || counts->stream == LB_TRACE_ALL || counts->stream == reader->position.stream;
+  return !counts->is_on || counts->stream == LB_TRACE_ALL || counts->stream == stream;
 }
 
 int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record)
@@ -243,7 +244,7 @@ int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record
   bool has_entries = reader->head.type == CHUNK_ENTRIES;
   int r;
 
-  if (!position_is_wanted(reader)) {
+  if (!position_is_wanted(reader, reader->position.stream)) {
     reader->streams[reader->position.stream].next = reader->position.first + reader->position.count;
     return 0;
   }

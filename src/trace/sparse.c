@@ -8,12 +8,18 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#define HUGE_LEAST (4u << 20) /* bytes: an array of that size is looked up faster in large pages */
+
 void *sparse_grow(void *array, size_t size, size_t wanted)
 {
   void *grown = array ? mremap(array, size, wanted, MREMAP_MAYMOVE)
                       : mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-  return grown == MAP_FAILED ? NULL : grown;
+  if (grown == MAP_FAILED)
+    return NULL;
+  if (wanted >= HUGE_LEAST)
+    (void)madvise(grown, wanted, MADV_HUGEPAGE);
+  return grown;
 }
 
 void sparse_scatter(void *array, size_t size)

@@ -145,8 +145,10 @@ static void link_keep(struct lb_trace_reader *reader, uint64_t number, uint64_t 
   struct reader_step *step = number < reader->step_count ? &reader->steps[number] : NULL;
 
   if (step && step->head && !(step->flags & (LB_STEP_HEAD | LB_STEP_OPEN | LB_STEP_SILENT)) && !step->next &&
-      next < reader->step_count && (reader->steps[next].flags & LB_STEP_HEAD))
+      next < reader->step_count && (reader->steps[next].flags & LB_STEP_HEAD)) {
+    counts_forget(reader, (uint32_t)number);
     step->next = (uint32_t)next;
+  }
 }
 
 static int links_unpack(struct lb_trace_reader *reader, struct cursor *cursor)

@@ -314,6 +314,104 @@ static void test_random_counts(void **state)
   assert_true(interrupted > 0); /* that was tried, too */
 }
 
+/* Appends random entries, several times the same: a run that begins with LB_ENTRY_ENTER can be repeated anywhere. */
+static void run_repeat(struct run *run, size_t entries, unsigned times)
+{
+  size_t first = run->count, first_branch = run->branch_count, end, end_branch;
+
+  run_enter(run, head_random(run->table));
+  do
+    run_more(run, entries);
+  while (run->open);
+  end = run->count;
+  end_branch = run->branch_count;
+  for (unsigned i = 1; i < times; i++) {
+    for (size_t k = first; k < end; k++)
+      run_log(run, run->entries[k]);
+    for (size_t k = first_branch; k < end_branch; k++) {
+      const struct lb_branch *branch = &run->branches[k];
+
+      run_take(run, branch->from, branch->to, branch->kind, branch->flags);
+    }
+  }
+}
+
+/* Long runs without events, which are counted a chunk at a time, and repetitions in them; some with an event, which are
+ * not. */
+static void test_long_runs(void **state)
+{
+  (void)state;
+  for (unsigned round = 0; round < 6; round++) {
+    struct table *table = table_new(1 + (unsigned)(random_next() % 80));
+    struct run runs[STREAMS];
+
+    for (unsigned i = 0; i < STREAMS; i++) {
+      runs[i] = (struct run){.table = table, .is_calm = true};
+      for (unsigned k = 0; k < 6; k++) {
+        run_repeat(&runs[i], 1 + random_next() % 1500, 1 + (unsigned)(random_next() % 6));
+        if (chance(20))
+          run_event(&runs[i]);
+      }
+    }
+    runs_write(table, runs);
+    runs_check(runs, LB_TRACE_ALL);
+    runs_check(runs, (uint32_t)(random_next() % STREAMS));
+    for (unsigned i = 0; i < STREAMS; i++)
+      run_done(&runs[i]);
+    free(table);
+  }
+}
+
+/* All branches that a trace has, given or counted, and its gaps. */
+static size_t all_read(struct lb_trace_reader *reader, bool is_counted, struct facts *taken)
+{
+  struct counted counted = {0};
+  struct lb_trace_record record;
+  size_t gaps = 0;
+
+  if (is_counted)
+    lb_trace_reader_count(reader, LB_TRACE_ALL);
+  while (lb_trace_reader_next(reader, &record) > 0) {
+    gaps += record.type == LB_TRACE_GAP;
+    for (size_t i = 0; record.type == LB_TRACE_BRANCHES && i < record.branches.count; i++)
+      fact_add(&counted.taken, record.branches.branches[i].from, record.branches.branches[i].to,
+               record.branches.branches[i].kind, 1);
+  }
+  assert_int_equal(lb_trace_reader_counts(reader, count_take, &counted), 0);
+  free(counted.reached.list);
+  *taken = counted.taken;
+  return gaps;
+}
+
+/* Entries that make no sense in a long chunk: what is counted is what is given. */
+static void test_bad_entries(void **state)
+{
+  (void)state;
+  for (unsigned round = 0; round < 6; round++) {
+    struct table *table = table_new(1 + (unsigned)(random_next() % 80));
+    struct run runs[STREAMS];
+    struct lb_trace_reader *reader;
+    struct facts given, counted;
+    size_t gaps;
+
+    for (unsigned i = 0; i < STREAMS; i++) {
+      runs[i] = (struct run){.table = table, .is_calm = true};
+      run_repeat(&runs[i], 2000, 4);
+      if (i)
+        runs[i].entries[random_next() % runs[i].count] = (uint32_t)(1 + random_next() % (table->count + 5));
+    }
+    runs_write(table, runs);
+    assert_int_equal(lb_trace_reader_open(path, &reader), 0);
+    gaps = all_read(reader, false, &given);
+    assert_int_equal(all_read(reader, true, &counted), gaps);
+    assert_facts(&counted, &given);
+    lb_trace_reader_close(reader);
+    for (unsigned i = 0; i < STREAMS; i++)
+      run_done(&runs[i]);
+    free(table);
+  }
+}
+
 /* A reader that was counting gives branches again when it is rewound, and for a tail. */
 static void test_back(void **state)
 {
@@ -356,6 +454,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_random_counts),
+    cmocka_unit_test(test_long_runs),
+    cmocka_unit_test(test_bad_entries),
     cmocka_unit_test(test_back),
   };
 

@@ -125,6 +125,7 @@ struct run {
   size_t branch_count, branch_capacity;
   uint32_t running;
   const struct lb_step *open; /* it was left here, to where the next entry begins */
+  bool is_calm;               /* it has no events */
 };
 
 static void run_log(struct run *run, uint32_t entry)
@@ -233,7 +234,7 @@ static void run_one(struct run *run)
 
   if (chance(50)) {
     run_log(run, 0);
-  } else if (chance(40)) {
+  } else if (!run->is_calm && chance(40)) {
     run_event(run);
   } else if (!run->running) {
     run_enter(run, head_random(run->table));
