@@ -162,24 +162,6 @@ static void test_array_grow(void **state)
   free(numbers);
 }
 
-static void test_array_append(void **state)
-{
-  size_t count = 0, capacity = 0;
-  unsigned *numbers = NULL;
-
-  (void)state;
-  for (unsigned i = 0; i < 1000; i++) {
-    unsigned *added = array_append(&numbers, &count, &capacity);
-
-    assert_ptr_equal(added, &numbers[i]);
-    assert_int_equal(count, i + 1);
-    *added = i;
-  }
-  for (unsigned i = 0; i < 1000; i++)
-    assert_int_equal(numbers[i], i);
-  free(numbers);
-}
-
 static void test_array_at(void **state)
 {
   size_t count = 0, capacity = 0;
@@ -402,13 +384,12 @@ static void test_kind_classes(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_number_good),  cmocka_unit_test(test_number_bad),    cmocka_unit_test(test_text_empty),
-    cmocka_unit_test(test_text_add),     cmocka_unit_test(test_text_growth),   cmocka_unit_test(test_text_too_big),
-    cmocka_unit_test(test_bytes),        cmocka_unit_test(test_word_distance), cmocka_unit_test(test_word_long),
-    cmocka_unit_test(test_words_join),   cmocka_unit_test(test_strerror),      cmocka_unit_test(test_error_sentences),
-    cmocka_unit_test(test_kind_words),   cmocka_unit_test(test_kind_classes),  cmocka_unit_test(test_array_grow),
-    cmocka_unit_test(test_array_append), cmocka_unit_test(test_array_at),      cmocka_unit_test(test_search),
-    cmocka_unit_test(test_utf8),
+    cmocka_unit_test(test_number_good), cmocka_unit_test(test_number_bad),    cmocka_unit_test(test_text_empty),
+    cmocka_unit_test(test_text_add),    cmocka_unit_test(test_text_growth),   cmocka_unit_test(test_text_too_big),
+    cmocka_unit_test(test_bytes),       cmocka_unit_test(test_word_distance), cmocka_unit_test(test_word_long),
+    cmocka_unit_test(test_words_join),  cmocka_unit_test(test_strerror),      cmocka_unit_test(test_error_sentences),
+    cmocka_unit_test(test_kind_words),  cmocka_unit_test(test_kind_classes),  cmocka_unit_test(test_array_grow),
+    cmocka_unit_test(test_array_at),    cmocka_unit_test(test_search),        cmocka_unit_test(test_utf8),
   };
 
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
