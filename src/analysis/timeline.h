@@ -92,4 +92,29 @@ int timeline_record(struct timeline *timeline, const struct lb_trace_record *rec
 /* Behind the last record. Returns 0, or -ENOMEM. */
 int timeline_end(struct timeline *timeline);
 
+/* ---- how each stream ended (timeline_ending.c) ---- */
+
+enum timeline_end_how {
+  TIMELINE_END_UNKNOWN, /* recording ended before the thread, or nothing is known about it */
+  TIMELINE_END_EXIT,    /* in a system call */
+  TIMELINE_END_DIED,
+  TIMELINE_END_STOPPED, /* with its process, which another thread ended */
+  TIMELINE_END_FAULT,   /* the last branch of a processor is the delivery of a fault */
+};
+
+/* The end of a stream: its last branch, and its code. */
+struct timeline_ending {
+  const struct timeline_stream *stream;
+  const struct analysis_stream *about;
+  struct analysis_location from, to; /* of the last branch, if there is one */
+  bool is_call;                      /* a system call */
+  bool is_nowhere;                   /* the last branch leads to an address without code */
+  bool is_unsure;                    /* another thread may have died instead */
+  enum timeline_end_how how;
+  uint32_t signal; /* that ended it, 0: none, or it is not known */
+};
+
+/* The ends of all streams, after timeline_end. The caller frees the array. Returns 0, or -ENOMEM. */
+int timeline_endings(struct timeline *timeline, struct timeline_ending **ret_endings);
+
 #endif
