@@ -83,12 +83,16 @@ static bool write_cut(struct translation *translation)
   return false;
 }
 
+/* A long path ends behind a branch, where the straight piece of code ends in any case, unless it is very long. */
 bool translation_next(struct translation *translation)
 {
+  enum { INSTRUCTIONS_MOST = 256 };
+  bool is_long =
+    translation->count >= translation->instructions_most || translation->step_count >= translation->steps_most;
   translation_end_segment(translation);
   translation->address += translation->code.length;
-  if (translation->level == PAGE_WILD || translation->count >= translation->instructions_most ||
-      translation->step_count >= translation->steps_most)
+  if (translation->level == PAGE_WILD || (is_long && translation->code.flow != CODE_PLAIN) ||
+      translation->count >= INSTRUCTIONS_MOST)
     return write_cut(translation);
   return true;
 }
