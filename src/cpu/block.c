@@ -3,7 +3,7 @@
  * The cache of blocks. Blocks are allocated in one arena, which is emptied when it is full. This happens only between
  * blocks, so that the running block stays valid. See block.h.
  */
-#include "cpu/block.h"
+#include "cpu/block_inside.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,17 +18,6 @@
 #include "isa/isa.h"
 
 #define ARENA_SIZE (UINT64_C(96) << 20)
-#define HASH_SIZE 65536u
-#define NO_PAGE UINT64_MAX
-
-struct block_cache {
-  uint8_t *arena;
-  size_t used;
-  struct block **pages; /* per page of RAM: blocks with code in it */
-  struct block *hash[HASH_SIZE];
-  struct fetch fetches[FETCH_SIZE];
-  struct block_jump jumps[BLOCK_JUMPS];
-};
 
 int block_cache_new(const struct memory *memory, struct block_cache **ret_cache)
 {
@@ -95,37 +84,9 @@ static uint64_t fetch_page(struct cpu *cpu, uint64_t linear)
   return entry->physical;
 }
 
-/* Invalidates all links and all jump targets found so far. Generation 0 marks links that were never made: when the
- * counter wraps around to it, old links are removed, so that none appears valid again. */
-static void forget_links(struct cpu *cpu)
-{
-  struct block_cache *cache = cpu->blocks;
-  if (++cpu->generation)
-    return;
-  cpu->generation = 1;
-  for (unsigned i = 0; i < BLOCK_JUMPS; i++)
-    cache->jumps[i].generation = 0;
-  for (unsigned i = 0; i < HASH_SIZE; i++)
-    for (struct block *block = cache->hash[i]; block; block = block->next_in_hash)
-      for (unsigned k = 0; k <= block->count; k++)
-        block->insns[k].link_generation = 0;
-}
-
-void block_flush_fetches(struct cpu *cpu)
-{
-  for (unsigned i = 0; i < FETCH_SIZE; i++)
-    cpu->blocks->fetches[i].linear = 2;
-  forget_links(cpu);
-}
-
 static uint64_t code_base(const struct cpu *cpu)
 {
   return cpu->segment[CS].linear_base;
-}
-
-static unsigned hash_of(uint64_t linear, uint32_t mode)
-{
-  return (unsigned)((linear ^ linear >> 15 ^ linear >> 31 ^ (uint64_t)mode << 9) % HASH_SIZE);
 }
 
 /* Whether the page that the block's single instruction extends into is still the same. If its translation is not
@@ -143,7 +104,7 @@ static bool second_page_matches(struct cpu *cpu, const struct block *block, bool
 
 static struct block *block_find(struct cpu *cpu, uint64_t linear, uint64_t physical, bool may_fault)
 {
-  struct block *block = cpu->blocks->hash[hash_of(linear, cpu->mode)];
+  struct block *block = cpu->blocks->hash[block_hash(linear, cpu->mode)];
   for (; block; block = block->next_in_hash)
     if (block_is_at(cpu, block, cpu->rip) && block->physical[0] == physical &&
         second_page_matches(cpu, block, may_fault))
@@ -159,154 +120,6 @@ struct block *block_peek(struct cpu *cpu)
   if (entry->linear != fetch_tag(cpu, page))
     return NULL;
   return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK), false);
-}
-
-/* ---- invalidation ---- */
-
-static uint64_t page_number(const struct memory *memory, uint64_t physical)
-{
-  const uint8_t *at = memory_at(memory, physical);
-  return at ? (uint64_t)(at - memory->ram) / PAGE_SIZE : NO_PAGE;
-}
-
-/* Handler of a block that was invalidated while it ran: the rest of it is looked up again. */
-static const struct insn *run_forgotten(struct cpu *cpu, const struct insn *insn)
-{
-  return insn_before(cpu, insn);
-}
-
-bool block_is_forgotten(const struct insn *insn)
-{
-  return insn->run == run_forgotten;
-}
-
-static void hash_remove(struct block_cache *cache, struct block *block)
-{
-  struct block **at = &cache->hash[hash_of(block->linear, block->mode)];
-  while (*at && *at != block)
-    at = &(*at)->next_in_hash;
-  if (*at)
-    *at = block->next_in_hash;
-}
-
-static void block_kill(struct block_cache *cache, struct block *block)
-{
-  if (block->is_dead)
-    return;
-  block->is_dead = true;
-  hash_remove(cache, block);
-  for (unsigned i = 0; i <= block->count; i++)
-    block->insns[i].run = run_forgotten;
-}
-
-/* First and last byte of a block inside one of its two pages. */
-static void block_bytes_in(const struct block *block, unsigned which, unsigned *ret_first, unsigned *ret_last)
-{
-  unsigned first = (unsigned)(block->physical[0] & PAGE_MASK);
-  unsigned size = (unsigned)(block->last - block->rip) + block->reach;
-  if (which == 0) {
-    *ret_first = first;
-    *ret_last = first + size < PAGE_SIZE ? first + size : PAGE_SIZE - 1;
-  } else {
-    *ret_first = 0;
-    *ret_last = (first + size) & PAGE_MASK;
-  }
-}
-
-static uint64_t line_mask(unsigned first, unsigned last)
-{
-  unsigned low = first / 64, high = last / 64;
-  return (UINT64_MAX << low) & (UINT64_MAX >> (63 - high));
-}
-
-/* Bytes of a page. */
-struct range {
-  unsigned first, last;
-};
-
-/* The lines that a block has in a page of RAM (both of its pages may be the same one), and whether its bytes overlap
- * the written ones. */
-static uint64_t block_lines_in(const struct cpu *cpu, const struct block *block, uint64_t number,
-                               const struct range *written, bool *ret_meets)
-{
-  uint64_t lines = 0;
-  *ret_meets = false;
-  for (unsigned which = 0; which < 2; which++) {
-    struct range bytes;
-    if (block->physical[which] == NO_PAGE || page_number(cpu->memory, block->physical[which]) != number)
-      continue;
-    block_bytes_in(block, which, &bytes.first, &bytes.last);
-    lines |= line_mask(bytes.first, bytes.last);
-    *ret_meets |= bytes.first <= written->last && written->first <= bytes.last;
-  }
-  return lines;
-}
-
-/* Removes the blocks whose bytes are written from a page's list. Data may share a line with code: blocks that do not
- * overlap stay, with their links. Returns the lines of the remaining blocks. */
-static uint64_t page_forget(struct cpu *cpu, uint64_t number, const struct range *written)
-{
-  uint64_t kept = 0;
-  bool is_any = false;
-  struct block **at = &cpu->blocks->pages[number];
-  while (*at) {
-    struct block *block = *at;
-    unsigned which = page_number(cpu->memory, block->physical[0]) == number ? 0 : 1;
-    bool meets;
-    uint64_t lines = block_lines_in(cpu, block, number, written, &meets);
-    if (block->is_dead || meets) {
-      *at = block->next_in_page[which];
-      is_any |= !block->is_dead;
-      block_kill(cpu->blocks, block);
-    } else {
-      kept |= lines;
-      at = &block->next_in_page[which];
-    }
-  }
-  if (is_any)
-    forget_links(cpu);
-  return kept;
-}
-
-void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
-{
-  uint64_t number = page_number(cpu->memory, address);
-  if (number == NO_PAGE || size == 0)
-    return;
-  unsigned first = (unsigned)(address & PAGE_MASK), last = first + size - 1;
-  struct range written = {first, last < PAGE_SIZE ? last : PAGE_SIZE - 1};
-  struct memory *memory = cpu->memory;
-  if (!(memory->code[number] & line_mask(written.first, written.last)))
-    return;
-  uint64_t kept = 0;
-  for (unsigned i = 0; i < memory->cpu_count; i++)
-    kept |= page_forget(memory->cpus[i], number, &written);
-  memory->code[number] = kept;
-}
-
-static void forget_blocks(struct cpu *cpu)
-{
-  struct block_cache *cache = cpu->blocks;
-  for (unsigned i = 0; i < HASH_SIZE; i++)
-    cache->hash[i] = NULL;
-  uint64_t pages = cpu->memory->size / PAGE_SIZE;
-  for (uint64_t i = 0; i < pages; i++)
-    cache->pages[i] = NULL;
-  for (unsigned i = 0; i < BLOCK_JUMPS; i++)
-    cache->jumps[i].generation = 0;
-  cache->used = 0;
-  forget_links(cpu);
-}
-
-/* The lines with code are tracked for all processors together, so all of them drop their blocks. The others are between
- * blocks too, since processors run in turns. */
-void block_flush(struct cpu *cpu)
-{
-  struct memory *memory = cpu->memory;
-  for (unsigned i = 0; i < memory->cpu_count; i++)
-    forget_blocks(memory->cpus[i]);
-  memset(memory->code, 0, memory->size / PAGE_SIZE * sizeof(*memory->code));
-  block_flush_fetches(cpu);
 }
 
 /* ---- building ---- */
@@ -388,7 +201,7 @@ static void block_register(struct cpu *cpu, struct block *block)
 {
   struct block_cache *cache = cpu->blocks;
   for (unsigned which = 0; which < 2; which++) {
-    uint64_t number = block->physical[which] == NO_PAGE ? NO_PAGE : page_number(cpu->memory, block->physical[which]);
+    uint64_t number = block->physical[which] == NO_PAGE ? NO_PAGE : block_page(cpu->memory, block->physical[which]);
     if (number == NO_PAGE)
       continue;
     if (cache->pages[number] != block) { /* not its first page again */
@@ -397,11 +210,11 @@ static void block_register(struct cpu *cpu, struct block *block)
     }
     bool was_clean = cpu->memory->code[number] == 0;
     bool meets;
-    cpu->memory->code[number] |= block_lines_in(cpu, block, number, &(struct range){1, 0}, &meets);
+    cpu->memory->code[number] |= block_lines_in(cpu, block, number, &(struct block_range){1, 0}, &meets);
     if (was_clean)
       access_flush_writes(cpu, block->physical[which] & ~PAGE_MASK);
   }
-  struct block **head = &cache->hash[hash_of(block->linear, block->mode)];
+  struct block **head = &cache->hash[block_hash(block->linear, block->mode)];
   block->next_in_hash = *head;
   *head = block;
 }
